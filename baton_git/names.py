@@ -19,6 +19,7 @@ Oid = NewType("Oid", str)
 MAX_COMPONENT = 200
 """Bytes of an encoded name: a file name holds 255, less the suffixes `.toml`, `.lock` and those of git."""
 
+_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\.|$)")
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
@@ -180,3 +181,9 @@ def oid(text: str) -> Oid:
     if not _OID.match(text):
         raise InvalidName("object id", text, "must be 40 or 64 hex digits")
     return Oid(text)
+
+
+def minted(prefix: str, random: bytes) -> str:
+    """A short fresh id, `OL-7k3f9q`: 30 of the bits of `random` (at least 4 bytes) in Crockford's base 32."""
+    number = int.from_bytes(random[:4], "big")
+    return f"{prefix}-" + "".join(_BASE32[number >> shift & 31] for shift in range(25, -1, -5))

@@ -1,0 +1,85 @@
+"""Which commands may run as checks on this machine: exactly the argument lists that somebody here approved.
+
+The file is the user's own, outside of every repository, so that nothing that is fetched, cloned or unpacked can
+approve itself. An approval holds for one repository.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton_git.errors import Corrupt, WriteFailed
+
+
+@dataclass(frozen=True)
+class Approval:
+    argv: tuple[str, ...]
+    at: str
+
+
+@dataclass(frozen=True)
+class Approvals:
+    """The approvals for the repository at `repository`, in the file `path`."""
+
+    path: Path
+    repository: Path
+
+    def holds(self, argv: tuple[str, ...]) -> bool:
+        """Whether exactly `argv` was approved.
+
+        Raises:
+            Corrupt: the file cannot be read; nothing counts as approved then.
+        """
+        return any(one.argv == argv for one in self.all())
+
+    def all(self) -> list[Approval]:
+        mine = self._load().get(str(self.repository), [])
+        try:
+            return [Approval(tuple(one["argv"]), str(one["at"])) for one in mine]
+        except (KeyError, TypeError) as error:
+            raise Corrupt(
+                str(self.path), f"is not a list of approvals ({error})", hint="remove it and approve again"
+            ) from error
+
+    def add(self, argv: tuple[str, ...], at: str) -> bool:
+        """Approves `argv`; False when it was approved already."""
+        if self.holds(argv):
+            return False
+        self._save([*self.all(), Approval(argv, at)])
+        return True
+
+    def revoke(self, argv: tuple[str, ...]) -> bool:
+        """Takes the approval back; False when there was none."""
+        kept = [one for one in self.all() if one.argv != argv]
+        if len(kept) == len(self.all()):
+            return False
+        self._save(kept)
+        return True
+
+    def _load(self) -> dict[str, list[dict[str, object]]]:
+        try:
+            data = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise Corrupt(str(self.path), f"cannot be read ({error})", hint="remove it and approve again") from error
+        if not isinstance(data, dict):
+            raise Corrupt(str(self.path), "is not a table of approvals", hint="remove it and approve again")
+        return data
+
+    def _save(self, approvals: list[Approval]) -> None:
+        data = {**self._load(), str(self.repository): [{"argv": list(one.argv), "at": one.at} for one in approvals]}
+        fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fresh.write_text(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+            fresh.chmod(0o600)
+            fresh.replace(self.path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                fresh.unlink()
+            raise WriteFailed(f"{self.path}: {error.strerror}", hint="approvals are kept there") from error

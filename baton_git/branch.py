@@ -1,0 +1,418 @@
+"""A namespace as versions: read one, put the next one on top, look back.
+
+`update` is the only place where state is written: read the tip, compute the change from exactly that tip, put
+the objects away durably, move the ref if it is still there, and begin anew when somebody else was faster.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+
+from baton_git import diff, layout
+from baton_git.errors import Busy, Fault, InvalidArgument, InvalidDocument, InvalidName, NotFound, Stale
+from baton_git.names import Namespace, Oid
+from baton_git.records.base import Part
+from baton_git.redaction import Redaction, holds_secret, redact
+from baton_git.state import Key, State
+from baton_git.store import CommitInfo, Draft, Store
+
+PREFIX = "refs/heads/baton/"
+ROOT_AUTHOR = "baton-git <baton-git@localhost>"
+ROOT_MESSAGE = "A namespace of baton-git begins\n\nBaton-Op: root\nBaton-Revision: 0\n"
+PATIENCE = 10.0
+"""Seconds that a write waits for other writers before it gives up with `Busy`."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Who changes something, when, and by which verb. `now` is aware; `author` is `Name <mail>`."""
+
+    op: str
+    now: datetime
+    author: str
+    session: str | None = None
+    agent: str | None = None
+    machine: str | None = None
+
+    @property
+    def seconds(self) -> int:
+        return int(self.now.timestamp())
+
+    @property
+    def timezone(self) -> int:
+        """Seconds east of UTC."""
+        offset = self.now.utcoffset()
+        return int(offset.total_seconds()) if offset else 0
+
+
+@dataclass(frozen=True)
+class Version:
+    """A namespace at one commit; without one, a namespace that does not exist."""
+
+    namespace: Namespace
+    state: State
+    commit: Oid | None = None
+    tree: Oid | None = None
+    revision: int = 0
+    time: datetime | None = None
+    by: str = ""
+    """The verb that made it; empty when a person committed by hand."""
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """One commit of the diary."""
+
+    commit: Oid
+    parents: tuple[Oid, ...]
+    tree: Oid
+    time: datetime
+    author: str
+    subject: str
+    op: str
+    session: str | None
+    agent: str | None
+    machine: str | None
+    revision: int | None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The next version: the state, and how it came about.
+
+    Attributes:
+        state: what the commit holds.
+        side: an older version and the state that was written on top of it; both become a second parent, so
+            that the history shows the work that went on at the same time.
+        files: paths whose stored bytes are put back as they are (None: the file goes), for rollbacks; `state`
+            must say the same.
+        note: put before the subject, when the verb says more than the changes do.
+    """
+
+    state: State
+    side: tuple[Version, State] | None = None
+    files: Mapping[str, Oid | None] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What `update` did. `changes` is empty, and `version` the one that was there, when nothing differed."""
+
+    version: Version
+    before: Version
+    changes: tuple[diff.RecordChange, ...] = ()
+    redactions: tuple[tuple[Key, Redaction], ...] = ()
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The versions of one namespace in one store."""
+
+    store: Store
+    namespace: Namespace
+    prefix: str = PREFIX
+
+    @property
+    def ref(self) -> str:
+        return self.prefix + self.namespace.component
+
+    # --- reading
+
+    def read(self, at: str | None = None) -> Version:
+        """The newest version, or the one that `at` names (see `resolve`).
+
+        Raises:
+            NotFound: nothing matches `at`.
+            Corrupt: the ref, the commit or its folders cannot be read.
+        """
+        tip = self.store.tip(self.ref)
+        if tip is None and at is None:
+            return Version(self.namespace, State())
+        if tip is None:
+            raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
+        return self.version(self.resolve(at, tip) if at is not None else tip)
+
+    def version(self, commit: Oid) -> Version:
+        info = self.store.commit(commit)
+        entry = log_entry(info)
+        return Version(
+            self.namespace,
+            layout.state_of(self.store.folder(info.tree)),
+            commit,
+            info.tree,
+            self._revision(entry),
+            entry.time,
+            entry.op,
+        )
+
+    def _revision(self, entry: LogEntry) -> int:
+        """The number in the trailer; for a commit made by hand, counted on from its parents'."""
+        uncounted = 0
+        while entry.revision is None and entry.parents:
+            uncounted += 1
+            entry = log_entry(self.store.commit(entry.parents[0]))
+        return (entry.revision or 0) + uncounted
+
+    def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
+        """The diary, newest first, read as far as it is asked for."""
+        start = tip or self.store.tip(self.ref)
+        if start is None:
+            return
+        yield from (log_entry(info) for info in self.store.log(start, first_parent=first_parent))
+
+    def resolve(self, text: str, tip: Oid | None = None) -> Oid:
+        """The commit that `text` names: a revision number, `~N` back from the newest, a commit id (at least
+        seven digits of it), or an ISO date or time, which means the newest version that is not later.
+
+        Raises:
+            NotFound: there is no such commit on the branch.
+            InvalidArgument: it is none of these.
+        """
+        tip = tip or self.store.tip(self.ref)
+        if tip is None:
+            raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
+        test = self._test_of(text)
+        plain = not _COMMIT.fullmatch(text) or _REVISION.fullmatch(text)
+        for number, entry in enumerate(self.history(tip, first_parent=bool(plain))):
+            if test(number, entry):
+                return entry.commit
+        raise NotFound("revision", text, hint="baton log shows what there is")
+
+    def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:
+        if match := _BACK.fullmatch(text):
+            back = int(match[1] or 1)
+            return lambda number, _: number == back
+        if match := _REVISION.fullmatch(text):
+            wanted = int(match[1])
+            return lambda _, entry: entry.revision == wanted
+        if _COMMIT.fullmatch(text):
+            return lambda _, entry: entry.commit.startswith(text)
+        moment = _moment(text)
+        return lambda _, entry: entry.time <= moment
+
+    # --- writing
+
+    def update(
+        self,
+        change: Callable[[Version], State | Proposal],
+        stamp: Stamp,
+        *,
+        expected_revision: int | None = None,
+        patience: float = PATIENCE,
+    ) -> Written:
+        """The next version: `change` of the newest one, committed durably.
+
+        `change` may be called again when somebody else was faster, always with the version it will stand on.
+        Nothing is written when it gives back an equal state.
+
+        Raises:
+            Stale: the newest version is not `expected_revision`.
+            Busy: others kept writing, or held the lock, for `patience` seconds.
+            InvalidDocument: an id or the name of the session is a secret, which cannot be redacted.
+            WriteFailed: the disk refused; nothing was changed.
+        """
+        _check_stamp(stamp)
+        end = time.monotonic() + patience
+        work = self._prepare(self.read(), change, stamp, expected_revision)
+        for attempt in count():
+            if work.draft is None:
+                return work.outcome
+            with self.store.queue(self.ref, min(2.0, max(0.0, end - time.monotonic()))):
+                if self.store.tip(self.ref) != work.outcome.before.commit:
+                    work = self._prepare(self.read(), change, stamp, expected_revision)
+                if work.draft is None or self._publish(work, stamp):
+                    return work.outcome
+            if time.monotonic() >= end:
+                raise Busy(
+                    f"{self.namespace}: others kept writing for {patience:g} s", hint="nothing was written; try again"
+                )
+            time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
+        raise AssertionError("unreachable")
+
+    def create(self, stamp: Stamp) -> Version:
+        """The namespace with its root commit, the same one wherever it is created; as it is if it exists."""
+        now = self.read()
+        if now.commit is not None:
+            return now
+        draft = self.store.draft()
+        root = self._root(draft)
+        self.store.publish(
+            draft, self.ref, None, root,
+            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message="baton: init",
+        )  # fmt: skip
+        return self.read()
+
+    def _root(self, draft: Draft) -> Oid:
+        tree = draft.tree(None, layout.ROOT_FILES)
+        return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
+
+    def _publish(self, work: _Work, stamp: Stamp) -> bool:
+        version = work.outcome.version
+        assert work.draft is not None
+        assert version.commit is not None
+        return self.store.publish(
+            work.draft, self.ref, work.outcome.before.commit, version.commit,
+            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
+        )  # fmt: skip
+
+    def _prepare(
+        self, tip: Version, change: Callable[[Version], State | Proposal], stamp: Stamp, expected: int | None
+    ) -> _Work:
+        """Everything up to the commit, in memory."""
+        if expected is not None and expected != tip.revision:
+            raise Stale(str(self.namespace), expected, tip.revision)
+        found = change(tip)
+        proposal = found if isinstance(found, Proposal) else Proposal(found)
+        edits, redactions = _redacted(tip.state, proposal.state)
+        after = State(proposal.state.source, edits)
+        changes = diff.diff(tip.state, after)
+        files = {**layout.encode(edits), **proposal.files}
+        if not changes and not files:
+            return _Work(Written(tip, tip))
+        draft = self.store.draft()
+        parents, base_revision = self._parents(draft, tip, proposal, stamp)
+        base_tree = tip.tree or draft.tree(None, layout.ROOT_FILES)
+        tree = draft.tree(base_tree, files)
+        if tree == tip.tree and proposal.side is None:
+            return _Work(Written(tip, tip))
+        subject = f"{proposal.note}: {diff.subject(changes)}" if proposal.note else diff.subject(changes)
+        commit = self._commit(draft, tree, parents, base_revision + 1, subject, stamp)
+        version = Version(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
+        return _Work(Written(version, tip, tuple(changes), tuple(redactions)), draft)
+
+    def _parents(self, draft: Draft, tip: Version, proposal: Proposal, stamp: Stamp) -> tuple[tuple[Oid, ...], int]:
+        """The parents of the next commit, and the largest revision among them."""
+        first = tip.commit or self._root(draft)
+        if proposal.side is None:
+            return (first,), tip.revision
+        base, state = proposal.side
+        edits, _ = _redacted(base.state, state)
+        tree = draft.tree(base.tree, layout.encode(edits))
+        subject = diff.subject(diff.diff(base.state, State(state.source, edits)))
+        own = self._commit(draft, tree, (base.commit or first,), base.revision + 1, subject, stamp)
+        return (first, own), max(tip.revision, base.revision + 1)
+
+    def _commit(
+        self, draft: Draft, tree: Oid, parents: tuple[Oid, ...], revision: int, subject: str, stamp: Stamp
+    ) -> Oid:
+        trailers = {
+            "Baton-Op": stamp.op if len(parents) == 1 else f"{stamp.op}-merge",
+            "Baton-Session": stamp.session,
+            "Baton-Agent": stamp.agent,
+            "Baton-Machine": stamp.machine,
+            "Baton-Revision": str(revision),
+        }
+        lines = "".join(f"{name}: {diff.one_line(value, 200)}\n" for name, value in trailers.items() if value)
+        return draft.commit(
+            tree, parents,
+            author=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"{subject}\n\n{lines}",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A change as far as it goes without writing; no draft when there is nothing to write."""
+
+    outcome: Written
+    draft: Draft | None = None
+
+
+_BACK = re.compile(r"~(\d{0,9})")
+_REVISION = re.compile(r"r?(\d{1,9})")
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
+
+
+def log_entry(info: CommitInfo) -> LogEntry:
+    """A commit with what its trailers say."""
+    subject, _, body = info.message.partition("\n")
+    said = dict(_TRAILER.findall(body))
+    revision = said.get("Baton-Revision", "")
+    return LogEntry(
+        info.oid, info.parents, info.tree, datetime.fromtimestamp(info.time, UTC), info.author, subject,
+        said.get("Baton-Op", ""), said.get("Baton-Session"), said.get("Baton-Agent"), said.get("Baton-Machine"),
+        int(revision) if revision.isdecimal() else None,
+    )  # fmt: skip
+
+
+def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
+    """The namespaces of a store, by name; refs below the prefix that are no namespace are left out."""
+    found = []
+    for ref in store.refs(prefix):
+        try:
+            found.append(Namespace.from_component(ref.removeprefix(prefix)))
+        except InvalidName:
+            continue
+    return sorted(found)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgument(
+            f"{text[:60]!r} is no revision",
+            hint="give a number, ~N, a commit id of 7 or more digits, or an ISO date or time",
+        ) from None
+    if len(text) <= len("2026-11-21"):
+        moment = moment.replace(hour=23, minute=59, second=59)
+    return moment if moment.tzinfo else moment.astimezone()
+
+
+def _redacted(before: State, after: State) -> tuple[dict[Key, Part | None], list[tuple[Key, Redaction]]]:
+    """The edits without secrets, and what was taken out. Only what is new is looked at."""
+    edits: dict[Key, Part | None] = {}
+    redactions = []
+    for key, record in after.edits.items():
+        edits[key] = record
+        if record is None:
+            continue
+        _refuse_secret(f"id of {key.kind.replace('_', ' ')}", key.id)
+        data, found = redact(record.given(), known=_strings(before, key))
+        if found:
+            edits[key] = type(record).model_validate(data)
+            redactions += [(key, one) for one in found]
+    return edits, redactions
+
+
+def _strings(state: State, key: Key) -> frozenset[str]:
+    """What the branch says already at a key, or (for a record that is being archived) said when it was live."""
+    known: set[str] = set()
+    for one in {key, Key(key.kind, key.id)}:
+        entry = state.source.load(one)
+        if isinstance(entry, Part):
+            _collect(entry.given(), known)
+    return frozenset(known)
+
+
+def _collect(value: object, into: set[str]) -> None:
+    if isinstance(value, str):
+        into.add(value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            into.add(str(key))
+            _collect(item, into)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _collect(item, into)
+
+
+def _check_stamp(stamp: Stamp) -> None:
+    for what, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
+        if text:
+            _refuse_secret(what, text)
+
+
+def _refuse_secret(what: str, text: str) -> None:
+    kind = holds_secret(text)
+    if kind:
+        raise InvalidDocument(
+            [Fault("", f"the {what} holds a secret ({kind})")], hint="use another name; nothing was written"
+        )

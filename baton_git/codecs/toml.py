@@ -1,0 +1,129 @@
+"""Plain data ↔ TOML text, for data that TOML alone cannot hold.
+
+Grammar of what is added, all of it below keys that begin with `$`:
+
+    {"$null" = true}          JSON null
+    {"$int" = "1180…"}        an integer beyond 64 bits
+    $$key                     a key that the data itself calls `$key`
+
+Every other table is itself. Dates written by hand without quotes are read as their ISO text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from typing import Any
+
+import tomli_w
+
+from baton_git.errors import Fault, InvalidDocument
+
+_NULL = "$null"
+_INT = "$int"
+_INT64 = range(-(2**63), 2**63)
+_DIGITS = re.compile(r"-?[0-9]{1,4300}")
+
+MAX_DEPTH = 128
+"""Levels of nesting that a file may have: those of a document, and what the archive and conflicts put around."""
+
+
+def dumps(data: Mapping[str, Any]) -> bytes:
+    """TOML text of a table, UTF-8 with LF; strings of several lines stand as such where that is exact."""
+    table = {_key(key): _encoded(value) for key, value in data.items()}
+    return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2).encode()
+
+
+def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
+    """The table that `text` says; CRLF is read like LF.
+
+    Raises:
+        InvalidDocument: it is not TOML, not UTF-8, misuses a key that begins with `$`, or says what JSON cannot
+            (`nan`, `inf`, more than `MAX_DEPTH` levels).
+    """
+    try:
+        table = tomllib.loads(text.decode(), parse_float=_finite)
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(
+            [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")], where=where
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidDocument([Fault("", f"not TOML: {error}")], where=where) from None
+    return {_plain_key(key, key, where): _decoded(value, key, where, 1) for key, value in table.items()}
+
+
+def _encoded(value: Any) -> Any:
+    if value is None:
+        return {_NULL: True}
+    if isinstance(value, bool | float | str):
+        return value
+    if isinstance(value, int):
+        return value if value in _INT64 else {_INT: str(value)}
+    if isinstance(value, Mapping):
+        return {_key(key): _encoded(item) for key, item in value.items()}
+    return [_encoded(item) for item in value]
+
+
+def _decoded(value: Any, path: str, where: str, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise InvalidDocument([Fault(path[:80], f"is nested deeper than {MAX_DEPTH} levels")], where=where)
+    if isinstance(value, dict):
+        return _decoded_table(value, path, where, depth)
+    if isinstance(value, list):
+        return [_decoded(item, f"{path}[{number}]", where, depth + 1) for number, item in enumerate(value)]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    return value
+
+
+def _decoded_table(table: dict[str, Any], path: str, where: str, depth: int) -> Any:
+    if len(table) == 1:
+        [(key, value)] = table.items()
+        if key == _NULL and value is True:
+            return None
+        if key == _INT and isinstance(value, str):
+            return _big(value, path, where)
+    return {
+        _plain_key(key, path, where): _decoded(item, f"{path}.{key}", where, depth + 1) for key, item in table.items()
+    }
+
+
+def _big(digits: str, path: str, where: str) -> int:
+    if not _DIGITS.fullmatch(digits):
+        raise InvalidDocument([Fault(path, f"{digits[:40]!r} is not an integer")], where=where)
+    return int(digits)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is not a number that JSON can hold")
+    return number
+
+
+def _key(key: str) -> str:
+    return f"${key}" if key.startswith("$") else key
+
+
+def _plain_key(key: str, path: str, where: str) -> str:
+    if key.startswith("$$"):
+        return key[1:]
+    if key.startswith("$"):
+        raise InvalidDocument(
+            [Fault(path, f"{key!r} means nothing here; a key of that name is written ${key}")], where=where
+        )
+    return key
+
+
+def _multiline_is_exact(value: Any) -> bool:
+    """tomli-w turns CRLF into LF in strings of several lines; then they must stay on one."""
+    if isinstance(value, str):
+        return "\r" not in value
+    if isinstance(value, Mapping):
+        return all(_multiline_is_exact(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return all(_multiline_is_exact(item) for item in value)
+    return True

@@ -1,0 +1,138 @@
+"""The whole document of session-baton's wire ↔ the records of a state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton_git.errors import Fault, InvalidDocument, InvalidName
+from baton_git.lifecycle import Held, hold
+from baton_git.names import RecordId, SessionId
+from baton_git.records.base import Record, parse
+from baton_git.records.baton import SECTIONS, ActiveDecision, Baton, Head, Shape
+from baton_git.records.lineage import Session
+from baton_git.state import HEAD, SHAPE, Key, State
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document that was found valid, in its parts."""
+
+    head: Head
+    records: tuple[Record, ...]
+    shape: Shape
+
+    @property
+    def session(self) -> str:
+        return self.head.session_id
+
+    @property
+    def parent(self) -> str | None:
+        return self.head.parent_session
+
+
+def parse_document(data: Any, *, where: str = "") -> Document:
+    """The document that plain data is.
+
+    Raises:
+        InvalidDocument: with the path of each fault: a wrong type, an unknown status, an id given twice, …
+    """
+    if not isinstance(data, Mapping):
+        raise InvalidDocument([Fault("", "a baton is an object with session_id, open_loops, …")], where=where)
+    baton = parse(Baton, data, where=where)
+    faults = [*_session_faults(baton), *_id_faults(baton)]
+    if faults:
+        raise InvalidDocument(faults, where=where)
+    head = Head.model_validate({name: value for name, value in baton.given().items() if name not in SECTIONS})
+    sections = {name: list(getattr(baton, name)) for name in SECTIONS if name in baton.model_fields_set}
+    records = tuple(record for section in sections.values() for record in section)
+    return Document(head, records, _shape(sections))
+
+
+def _session_faults(baton: Baton) -> Iterator[Fault]:
+    for name in ("session_id", "parent_session"):
+        text = getattr(baton, name)
+        if text is None:
+            continue
+        try:
+            SessionId(text)
+        except InvalidName as error:
+            yield Fault(name, str(error.data["why"]))
+
+
+def _id_faults(baton: Baton) -> Iterator[Fault]:
+    for section in SECTIONS:
+        seen: dict[str, int] = {}
+        for number, record in enumerate(getattr(baton, section)):
+            path = f"{section}[{number}].id"
+            try:
+                RecordId(record.id)
+            except InvalidName as error:
+                yield Fault(path, str(error.data["why"]))
+            if record.id in seen:
+                yield Fault(path, f"{record.id!r} is the id of {section}[{seen[record.id]}] already")
+            seen.setdefault(record.id, number)
+
+
+def _shape(sections: Mapping[str, Sequence[Record]]) -> Shape:
+    order = {name: [one.id for one in records] for name, records in sections.items() if not _is_sorted(records)}
+    return Shape.model_validate({"sections": list(sections), **({"order": order} if order else {})})
+
+
+def _is_sorted(records: Sequence[Record]) -> bool:
+    keys = [(str(getattr(one, type(one).dated)), one.id) for one in records]
+    return keys == sorted(keys)
+
+
+def to_document(state: State) -> dict[str, Any]:
+    """The document of a state, as `parse_document` takes it: the fields that were set, in the order they came."""
+    head, shape = state.head, state.shape
+    data = {"session_id": _newest_session(state), **head.given()}
+    wanted = shape.sections if state.entry(SHAPE) else tuple(SECTIONS)
+    for name, model in SECTIONS.items():
+        records = _ordered(state.records(model), shape.order.get(name, ()))
+        if records or name in wanted:
+            data[name] = [record.given() for record in records]
+    return data
+
+
+def _newest_session(state: State) -> str:
+    sessions = state.records(Session)
+    return sessions[-1].id if sessions else "none"
+
+
+def _ordered(records: Sequence[Record], order: Sequence[str]) -> list[Record]:
+    """In the document's order; what it did not have comes after, by date."""
+    if not order:
+        return list(records)
+    place = {id_: number for number, id_ in enumerate(order)}
+    return sorted(records, key=lambda record: place.get(record.id, len(place)))
+
+
+def held_back(base: State, document: Document) -> tuple[Document, list[Held]]:
+    """The document without the claims that only a person may make (graduation, trust)."""
+    tiers = {one.id: one.source_tier for one in base.records(ActiveDecision)}
+    tiers |= {one.id: one.source_tier for one in document.records if isinstance(one, ActiveDecision)}
+    records, holds = [], []
+    for record in document.records:
+        before = base.entry(Key(record.kind, record.id))
+        kept, held = hold(before if isinstance(before, Record) else None, record, tiers.get)
+        records.append(kept)
+        holds += held
+    return Document(document.head, tuple(records), document.shape), holds
+
+
+def written(base: State, document: Document, *, at: str) -> State:
+    """`base` after the document was written over it; records that it leaves out go to the archive."""
+    state = base
+    for record in document.records:
+        state = state.put(record)
+    names = {(record.kind, record.id) for record in document.records}
+    for model in SECTIONS.values():
+        for id_ in sorted(base.ids(model.kind)):
+            gone = base.entry(Key(model.kind, id_))
+            if (model.kind, id_) not in names and isinstance(gone, Record):
+                reason = f"not in the document of session {document.session}"
+                state = state.archive(gone, at=at, reason=reason, session=document.session)
+    return state.put(document.head, HEAD).put(document.shape, SHAPE)

@@ -1,0 +1,150 @@
+"""Files of other programs: read whole but bounded, written so that they are wholly there or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from baton_git.errors import InvalidArgument, LimitExceeded, NotFound, StoreError, WriteFailed
+
+MAX_BYTES = 16 * 1024 * 1024
+"""Bytes that one document may have, whether it is a file or a row."""
+
+
+def shown(path: Path) -> str:
+    """The path for a message; bytes of a file name that are no text stand escaped."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def check_size(what: str, size: int) -> None:
+    """Raises LimitExceeded when a document of `size` bytes is too large."""
+    if size > MAX_BYTES:
+        raise LimitExceeded(what, size, MAX_BYTES, "bytes")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What the system answers to a read, as an error that names the path.
+
+    Raises:
+        NotFound: there is nothing at `path`.
+        InvalidArgument: it is a folder.
+        StoreError: it cannot be read.
+    """
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound("file", shown(path), hint="check the path") from error
+    except IsADirectoryError as error:
+        raise InvalidArgument(f"{shown(path)} is a folder, not a file", path=shown(path)) from error
+    except OSError as error:
+        raise StoreError(f"cannot read {shown(path)}: {error.strerror}", path=shown(path)) from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """An OSError inside becomes WriteFailed, with the path and the reason."""
+    try:
+        yield
+    except OSError as error:
+        hint = "free some space, or check the permissions; nothing was changed"
+        message = f"cannot write {shown(path)}: {error.strerror}"
+        raise WriteFailed(message, hint=hint, path=shown(path), errno=error.errno) from error
+
+
+def read_head(path: Path, length: int) -> bytes:
+    """The first `length` bytes of a file, or fewer. Raises as `reading` does."""
+    with reading(path), path.open("rb") as file:
+        return file.read(length)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole content; a pipe is read to its end.
+
+    Raises:
+        NotFound, InvalidArgument, StoreError: as `reading` says.
+        LimitExceeded: it is larger than `MAX_BYTES`.
+    """
+    with reading(path), path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+        size = max(len(content), os.fstat(file.fileno()).st_size)
+    check_size(shown(path), size)
+    return content
+
+
+def landing(path: Path) -> Path:
+    """Where a write to `path` goes: the file that it is, or that a link leads to.
+
+    Raises:
+        InvalidArgument: a folder, a device or a pipe is there, which must not be replaced.
+    """
+    target = Path(os.path.realpath(path))
+    with suppress(FileNotFoundError), writing(path):
+        if not stat.S_ISREG(target.lstat().st_mode):
+            raise InvalidArgument(f"{shown(path)} is there already and is not a file", path=shown(path))
+    return target
+
+
+def make_folder(folder: Path) -> None:
+    """Makes the folder and what is missing above it. Raises WriteFailed when it cannot be made."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def spare_name(folder: Path) -> Path:
+    """A name in `folder` that no other process draws and that no `*.json` matches."""
+    return folder / f".baton-{os.urandom(8).hex()}.tmp"
+
+
+def write_all(contents: Mapping[Path, bytes]) -> None:
+    """Writes every file, or none when the disk refuses: all are written beside their targets and synced, then renamed.
+
+    Raises:
+        InvalidArgument: a folder, a device or a pipe stands where a file should go.
+        WriteFailed: the disk said no.
+    """
+    staged: dict[Path, Path] = {}
+    try:
+        for path, content in contents.items():
+            target = landing(path)
+            make_folder(target.parent)
+            staged[target] = spare_name(target.parent)
+            with writing(path):
+                _write_new(staged[target], content, like=target)
+        for target, spare in staged.items():
+            with writing(target):
+                spare.replace(target)
+    finally:
+        for spare in staged.values():
+            remove(spare)
+    for folder in {target.parent for target in staged}:
+        sync_folder(folder)
+
+
+def _write_new(path: Path, content: bytes, *, like: Path) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    with open(fd, "wb") as file:
+        if like.exists():
+            os.fchmod(fd, stat.S_IMODE(like.stat().st_mode))
+        file.write(content)
+        file.flush()
+        os.fsync(fd)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in `folder` durable, where the file system can do so."""
+    with suppress(OSError):  # the files are there and synced; only their names may be younger than a power cut
+        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def remove(path: Path) -> None:
+    """Removes a leftover, if it is there and can be removed."""
+    with suppress(OSError):
+        path.unlink()

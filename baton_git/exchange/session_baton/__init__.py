@@ -1,0 +1,25 @@
+"""session-baton's three storages: its SQLite table, its cache folder, and a baton in one JSON file.
+
+Readers give each baton as it is, `Found`, and what could not be read as `Unusable`; nothing is dropped in silence.
+Writers write what session-baton itself would write, all of it or nothing.
+The formats are those of session-baton 0.1.0, `storage.py`, `cache.py` and `models.py`.
+"""
+
+from baton_git.exchange.session_baton.cache import cache_stem, read_cache, write_cache
+from baton_git.exchange.session_baton.database import read_database, write_database
+from baton_git.exchange.session_baton.document import parse_text, read_any, read_file, write_file
+from baton_git.exchange.session_baton.found import Found, Unusable
+
+__all__ = [
+    "Found",
+    "Unusable",
+    "cache_stem",
+    "parse_text",
+    "read_any",
+    "read_cache",
+    "read_database",
+    "read_file",
+    "write_cache",
+    "write_database",
+    "write_file",
+]

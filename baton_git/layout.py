@@ -1,0 +1,288 @@
+"""Which record lives at which path: state ↔ files. A kind is a row of `ROWS`.
+
+    open_loops/<id>.toml               live records, one folder for each kind
+    archive/open_loops/<xx>/<id>.toml  closed ones; xx = two hex digits of a hash of the id
+    baton.toml, document.toml          the singletons
+
+Files that no row claims belong to somebody else: they are never read and never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Protocol
+
+from baton_git.codecs import toml
+from baton_git.errors import Corrupt, InvalidDocument, InvalidName, LimitExceeded
+from baton_git.names import Oid, RecordId
+from baton_git.records.archive import Archived
+from baton_git.records.base import Part, Record, parse
+from baton_git.records.baton import ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Shape
+from baton_git.records.conflict import Conflict
+from baton_git.records.lineage import Session
+from baton_git.records.rule import Rule
+from baton_git.state import HEAD, SHAPE, Entry, Key, Source, State, Unreadable
+
+FORMAT = 1
+FORMAT_FILE = "format.toml"
+ATTRIBUTES_FILE = ".gitattributes"
+ARCHIVE = "archive"
+MAX_RECORD_BYTES = 256 * 1024
+"""Size that the file of one record may have."""
+
+
+class Item(Protocol):
+    """One name in a folder."""
+
+    @property
+    def oid(self) -> Oid: ...
+    @property
+    def is_folder(self) -> bool: ...
+
+
+class Folder(Protocol):
+    """A folder of a commit, read lazily; equal ids mean equal content."""
+
+    @property
+    def oid(self) -> Oid | None: ...
+    def entries(self) -> Mapping[str, Item]: ...
+    def folder(self, name: str) -> Folder: ...
+    def read(self, name: str) -> bytes | None: ...
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kind of record and the folder (or, for a singleton, the file) that it lives in."""
+
+    kind: str
+    place: str
+    model: type[Part]
+    suffix: str = ".toml"
+    encode: Callable[[Part], bytes] = lambda record: toml.dumps(record.given())
+    decode: Callable[[str, bytes], Mapping[str, Any]] = lambda _, text: toml.loads(text)
+
+    def name(self, id_: str) -> str:
+        return RecordId(id_).component + self.suffix
+
+    def id_of(self, name: str) -> str | None:
+        """The id whose file is called `name`; None when that is no file of this kind."""
+        if not name.endswith(self.suffix):
+            return None
+        try:
+            return RecordId.from_component(name.removesuffix(self.suffix)).text
+        except InvalidName:
+            return None
+
+
+def _markdown(record: Part) -> bytes:
+    assert isinstance(record, Rule)
+    return record.text.encode()
+
+
+FOLDERS = {
+    row.kind: row
+    for row in (
+        Row("open_loop", "open_loops", OpenLoop),
+        Row("follow_up", "follow_ups", FollowUp),
+        Row("pattern", "patterns", Pattern),
+        Row("active_decision", "active_decisions", ActiveDecision),
+        Row("rule", "rules", Rule, ".md", _markdown, lambda id_, text: {"id": id_, "text": text.decode()}),
+        Row("session", "sessions", Session),
+        Row("conflict", "conflicts", Conflict),
+    )
+}
+"""The kinds that have a folder, in the order in which people read them."""
+
+SINGLES = {row.kind: row for row in (Row(HEAD.kind, "baton.toml", Head), Row(SHAPE.kind, "document.toml", Shape))}
+
+KINDS = tuple(FOLDERS)
+_KIND_OF_PLACE = {row.place: row.kind for row in FOLDERS.values()}
+
+ROOT_FILES: Mapping[str, bytes] = {
+    FORMAT_FILE: f"# The layout of this branch: https://pypi.org/project/baton-git\nversion = {FORMAT}\n".encode(),
+    ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n",
+}
+"""What the first commit of every namespace holds: the same bytes everywhere, so that all share it."""
+
+
+def path_of(key: Key) -> str:
+    """Where the record at `key` is stored."""
+    if key.kind in SINGLES:
+        return SINGLES[key.kind].place
+    row = FOLDERS[key.kind]
+    name = row.name(key.id)
+    return f"{ARCHIVE}/{row.place}/{shard(key.id)}/{name}" if key.archived else f"{row.place}/{name}"
+
+
+def key_at(path: str) -> Key | None:
+    """The key whose record is stored at `path`; None for a file that is nobody's here."""
+    for single in SINGLES.values():
+        if path == single.place:
+            return Key(single.kind)
+    parts = path.split("/")
+    archived = parts[0] == ARCHIVE
+    if len(parts) != (4 if archived else 2):
+        return None
+    kind = _KIND_OF_PLACE.get(parts[1] if archived else parts[0])
+    id_ = FOLDERS[kind].id_of(parts[-1]) if kind else None
+    if not kind or id_ is None or (archived and parts[2] != shard(id_)):
+        return None
+    return Key(kind, id_, archived)
+
+
+def shard(id_: str) -> str:
+    return sha256(id_.encode()).hexdigest()[:2]
+
+
+def encode(edits: Mapping[Key, Part | None]) -> dict[str, bytes | None]:
+    """The files that carry out `edits`: path → content, None where the file goes.
+
+    Raises:
+        LimitExceeded: a record is larger than `MAX_RECORD_BYTES`.
+    """
+    return {path_of(key): None if record is None else _encode(key, record) for key, record in edits.items()}
+
+
+def _encode(key: Key, record: Part) -> bytes:
+    row = SINGLES.get(key.kind) or FOLDERS[key.kind]
+    text = toml.dumps(record.given()) if key.archived else row.encode(record)
+    if len(text) > MAX_RECORD_BYTES:
+        raise LimitExceeded(
+            str(key), len(text), MAX_RECORD_BYTES, "bytes", hint="keep the long text in a file and name it"
+        )
+    return text
+
+
+def decode(key: Key, path: str, text: bytes) -> Entry:
+    """What a stored file says; `Unreadable` with the reason when it is no record of its kind."""
+    row = SINGLES.get(key.kind) or FOLDERS[key.kind]
+    try:
+        if key.archived:
+            closed = parse(Archived, toml.loads(text))
+            parse(row.model, closed.record, at="record")
+            return closed
+        record = parse(row.model, row.decode(key.id, text))
+    except (InvalidDocument, UnicodeDecodeError) as error:
+        return Unreadable(path, str(error))
+    if isinstance(record, Record) and record.id != key.id:
+        return Unreadable(path, f"id: is {record.id!r}, but the file is that of {key.id!r}")
+    return record
+
+
+@dataclass(frozen=True)
+class TreeSource:
+    """The records below one folder (the tree of a commit)."""
+
+    root: Folder
+
+    def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
+        if kind in SINGLES:
+            return ("",) if SINGLES[kind].place in self.root.entries() else ()
+        row = FOLDERS[kind]
+        folders = self._shards(row) if archived else (self.root.folder(row.place),)
+        found = (row.id_of(name) for folder in folders for name, item in folder.entries().items() if not item.is_folder)
+        return [id_ for id_ in found if id_ is not None]
+
+    def load(self, key: Key) -> Entry | None:
+        path = path_of(key)
+        *folders, name = path.split("/")
+        folder = self.root
+        for one in folders:
+            folder = folder.folder(one)
+        try:
+            text = folder.read(name)
+        except Corrupt as error:
+            return Unreadable(path, str(error))
+        return None if text is None else decode(key, path, text)
+
+    def differing(self, other: Source) -> Iterator[Key]:
+        theirs = other.root if isinstance(other, TreeSource) else None
+        for path in differing_paths(self.root, theirs):
+            key = key_at(path)
+            if key is not None:
+                yield key
+
+    def damaged(self) -> Iterator[Unreadable]:
+        for row in FOLDERS.values():
+            for name, item in self.root.folder(row.place).entries().items():
+                if item.is_folder or row.id_of(name) is None:
+                    yield Unreadable(f"{row.place}/{name}", "is not the file of a record")
+
+    def _shards(self, row: Row) -> Iterator[Folder]:
+        folder = self.root.folder(ARCHIVE).folder(row.place)
+        for name, item in folder.entries().items():
+            if item.is_folder:
+                yield folder.folder(name)
+
+
+def differing_paths(ours: Folder, theirs: Folder | None, prefix: str = "") -> Iterator[str]:
+    """Paths of the files that are not the same in both folders; folders of one id are not opened."""
+    if theirs is not None and ours.oid is not None and ours.oid == theirs.oid:
+        return
+    mine = ours.entries()
+    other = theirs.entries() if theirs is not None else {}
+    for name in {**mine, **other}:
+        yield from _differing(name, ours, theirs, mine.get(name), other.get(name), prefix)
+
+
+def _differing(
+    name: str, ours: Folder, theirs: Folder | None, mine: Item | None, other: Item | None, prefix: str
+) -> Iterator[str]:
+    if mine is not None and other is not None and mine.oid == other.oid and mine.is_folder == other.is_folder:
+        return
+    if (mine is not None and mine.is_folder) or (other is not None and other.is_folder):
+        left = ours.folder(name) if mine is not None and mine.is_folder else _EMPTY
+        right = theirs.folder(name) if theirs is not None and other is not None and other.is_folder else _EMPTY
+        yield from differing_paths(left, right, f"{prefix}{name}/")
+    if any(one is not None and not one.is_folder for one in (mine, other)):
+        yield f"{prefix}{name}"
+
+
+class _Empty:
+    """A folder without anything."""
+
+    oid: Oid | None = None
+
+    def entries(self) -> Mapping[str, Item]:
+        return {}
+
+    def folder(self, name: str) -> Folder:
+        return self
+
+    def read(self, name: str) -> bytes | None:
+        return None
+
+
+_EMPTY: Folder = _Empty()
+
+
+def state_of(root: Folder) -> State:
+    """The state that a commit's tree holds.
+
+    Raises:
+        Corrupt: the tree says that a newer version laid it out, or its format file cannot be read.
+    """
+    text = root.read(FORMAT_FILE)
+    if text is not None and text != ROOT_FILES[FORMAT_FILE]:
+        _check_format(text)
+    return State(TreeSource(root))
+
+
+def _check_format(text: bytes) -> None:
+    try:
+        version = toml.loads(text).get("version")
+    except InvalidDocument as error:
+        raise Corrupt(FORMAT_FILE, str(error)) from error
+    if version != FORMAT:
+        raise Corrupt(
+            FORMAT_FILE,
+            f"the branch has layout version {version!r}, this program knows {FORMAT}",
+            hint="upgrade baton-git",
+        )
+
+
+def paths_below(root: Folder, prefix: str = "") -> Iterable[str]:
+    """All files of a tree, with their paths."""
+    return differing_paths(root, None, prefix)

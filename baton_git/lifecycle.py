@@ -1,0 +1,333 @@
+"""The rules by which records live: `(state, event, now) → state`. Pure; the clock is an argument.
+
+Sources of the rules: session-baton's specification (expiry, escalation at 3 and 5 deferrals, the newest five
+occurrences, a rule proposed at the threshold, the Anti-Ouroboros gate) and the ACA rules on trust (tiers never
+go down, nothing derived by a model supersedes something derived by a model, decisions only move forward).
+`now` is always an aware point in time in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
+from baton_git.records.base import TIERS, Record
+from baton_git.records.baton import (
+    OCCURRENCES,
+    ActiveDecision,
+    FollowUp,
+    LastCheck,
+    Occurrence,
+    OpenLoop,
+    Pattern,
+)
+from baton_git.records.lineage import Session
+from baton_git.records.rule import Rule
+from baton_git.state import State
+
+PRIORITIES = ("normal", "elevated", "escalated")
+DECISION_STATUSES = ("active", "monitoring", "superseded")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The numbers of the rules; git config `baton.<name>` of the machine overrides them."""
+
+    ttl_days: int = 7
+    elevate_at: int = 3
+    escalate_at: int = 5
+    threshold: int = 3
+    max_open_loops: int = 20
+    max_follow_ups: int = 30
+    max_patterns: int = 50
+    max_active_decisions: int = 50
+    sessions_kept: int = 50
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """A person said yes, on this machine, just now. Only a face that saw it happen makes one."""
+
+    by: str
+    how: Literal["terminal", "page", "signature"]
+
+
+def iso(now: datetime) -> str:
+    """`2026-11-21T08:14:19Z`."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- open loops
+
+
+def deadline(loop: OpenLoop) -> datetime | None:
+    """When the loop expires; None when `created_at` is no date. A plain date counts from its end."""
+    try:
+        created = datetime.fromisoformat(loop.created_at)
+        if len(loop.created_at) <= len("2026-11-21"):
+            created += timedelta(days=1)
+        created = created if created.tzinfo else created.replace(tzinfo=UTC)
+        return created + timedelta(days=loop.ttl_days)
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_due(loop: OpenLoop, now: datetime) -> bool:
+    end = deadline(loop)
+    return loop.status == "open" and end is not None and now >= end
+
+
+def checked(loop: OpenLoop, found: LastCheck) -> OpenLoop:
+    """The loop after a check: passed → verified, failed → failed; an unknown result changes no status."""
+    status = {"passed": "verified", "failed": "failed"}.get(found.result)
+    return loop.replace(last_check=found, **({"status": status} if status else {}))
+
+
+# --- follow-ups
+
+
+def deferred(item: FollowUp, now: datetime, policy: Policy, reason: str | None = None) -> FollowUp:
+    """Put off once more; its priority rises at `elevate_at` and `escalate_at` and never falls."""
+    count = item.defer_count + 1
+    later = item.replace(defer_count=count, last_deferred=iso(now), priority=_risen(item.priority, count, policy))
+    return later.replace(reason=reason) if reason is not None else later
+
+
+def _risen(priority: str, count: int, policy: Policy) -> str:
+    level = 2 if count >= policy.escalate_at else 1 if count >= policy.elevate_at else 0
+    return PRIORITIES[max(level, PRIORITIES.index(priority))]
+
+
+# --- patterns
+
+
+def recurred(pattern: Pattern, session: str, context: str, now: datetime) -> Pattern:
+    """Seen once more: the count goes on, the newest five occurrences are kept, a rule is proposed at the threshold."""
+    occurrences = (*pattern.recent_occurrences, Occurrence(session=session, context=context))[-OCCURRENCES:]
+    again = pattern.replace(
+        count=pattern.count + 1,
+        last_seen=iso(now),
+        recent_occurrences=[one.given() for one in occurrences],
+    )
+    return candidate(again)
+
+
+def candidate(pattern: Pattern) -> Pattern:
+    """The pattern with a rule proposed, once it was seen often enough."""
+    if pattern.status != "observing" or pattern.count < pattern.threshold:
+        return pattern
+    rule = pattern.proposed_rule or f"Rule this out before acting: {pattern.what}"
+    return pattern.replace(status="rule_candidate", proposed_rule=rule)
+
+
+def proposed(pattern: Pattern, rule: str) -> Pattern:
+    """The pattern as a candidate for `rule`, whatever its count."""
+    if pattern.status in ("graduated", "dismissed"):
+        raise NotAllowed(f"pattern {pattern.id} is {pattern.status}", hint="record it anew if it came back")
+    return pattern.replace(status="rule_candidate", proposed_rule=rule)
+
+
+def dismissed(pattern: Pattern) -> Pattern:
+    if pattern.status == "graduated":
+        raise NotAllowed(f"pattern {pattern.id} is graduated", hint="roll its graduation back: baton rollback")
+    return pattern.replace(status="dismissed")
+
+
+def graduate(
+    state: State, pattern: Pattern, confirmed: Confirmed | None, now: datetime, rule: str | None = None
+) -> State:
+    """The pattern becomes a rule: the only way there, and only with a person's word.
+
+    Raises:
+        NeedsHuman: nobody confirmed it.
+        NotAllowed: it is not a candidate, or has no rule to become.
+    """
+    if pattern.status != "rule_candidate":
+        raise NotAllowed(
+            f"pattern {pattern.id} is {pattern.status}, not a rule candidate",
+            hint=f"baton pattern propose {pattern.id} --rule TEXT" if pattern.status == "observing" else "",
+        )
+    text = rule or pattern.proposed_rule
+    if not text:
+        raise NotAllowed(f"pattern {pattern.id} has no proposed rule", hint="give one with --rule TEXT")
+    if confirmed is None:
+        raise NeedsHuman(
+            f"pattern {pattern.id} graduates only when a person confirms it",
+            hint="run it in a terminal and type the id when asked",
+        )
+    grown = pattern.replace(
+        status="graduated", source_tier="human_confirmed", proposed_rule=text, graduated_to=f"rules/{pattern.id}.md"
+    )
+    return state.put(grown).put(Rule(id=pattern.id, text=_rule_text(grown, text, confirmed, now)))
+
+
+def _rule_text(pattern: Pattern, rule: str, confirmed: Confirmed, now: datetime) -> str:
+    return (
+        f"# {pattern.id}: {pattern.what}\n\n{rule.strip()}\n\n---\n\n"
+        f"Seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}. "
+        f"Confirmed by {confirmed.by} ({confirmed.how}) on {iso(now)[:10]}.\n"
+    )
+
+
+# --- decisions
+
+
+def monitored(decision: ActiveDecision) -> ActiveDecision:
+    if decision.status == "superseded":
+        raise NotAllowed(f"decision {decision.id} is superseded; decisions only move forward")
+    return decision.replace(status="monitoring")
+
+
+def superseded(decision: ActiveDecision, by: ActiveDecision) -> ActiveDecision:
+    """The decision, replaced by another.
+
+    Raises:
+        NotAllowed: it is superseded already, by itself, by a superseded one, or both were derived by a model.
+    """
+    if decision.status == "superseded":
+        raise NotAllowed(f"decision {decision.id} is superseded already, by {decision.superseded_by}")
+    if by.id == decision.id:
+        raise InvalidArgument(f"decision {decision.id} cannot supersede itself")
+    if by.status == "superseded":
+        raise NotAllowed(f"decision {by.id} is superseded itself, by {by.superseded_by}")
+    if not may_supersede(decision.source_tier, by.source_tier):
+        raise NotAllowed(
+            f"decision {by.id} was derived by a model and cannot supersede {decision.id}, derived by a model too",
+            hint="a person must add the new decision: baton decision add --tier human_confirmed",
+        )
+    return decision.replace(status="superseded", superseded_by=by.id)
+
+
+def may_supersede(target_tier: str, candidate_tier: str) -> bool:
+    """ACA, layer 2: every pair of tiers but one."""
+    return (target_tier, candidate_tier) != ("llm_derived", "llm_derived")
+
+
+# --- what happens by itself
+
+
+def settle(state: State, now: datetime, policy: Policy) -> State:
+    """Everything that time and counts have brought about: expiry, escalation, candidates."""
+    for loop in state.records(OpenLoop):
+        if is_due(loop, now):
+            state = state.put(loop.replace(status="escalated"))
+    for item in state.records(FollowUp):
+        priority = _risen(item.priority, item.defer_count, policy)
+        if priority != item.priority:
+            state = state.put(item.replace(priority=priority))
+    for pattern in state.records(Pattern):
+        state = state.put(candidate(pattern)) if candidate(pattern) is not pattern else state
+    return state
+
+
+def archive_closed(state: State, now: datetime, session: str | None) -> State:
+    """What earlier sessions closed goes to the archive: verified loops and superseded decisions."""
+    for loop in state.records(OpenLoop):
+        if loop.status == "verified":
+            state = state.archive(loop, at=iso(now), reason="verified", session=session)
+    for decision in state.records(ActiveDecision):
+        if decision.status == "superseded":
+            reason = f"superseded by {decision.superseded_by}" if decision.superseded_by else "superseded"
+            state = state.archive(decision, at=iso(now), reason=reason, session=session)
+    return state
+
+
+def seen_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
+    """The state in which `session` is known; sessions beyond the newest `sessions_kept` go to the archive."""
+    state = state.put(session)
+    live = state.records(Session)
+    for old in live[: max(0, len(live) - policy.sessions_kept)]:
+        if old.id != session.id:
+            state = state.archive(old, at=iso(now), reason="older than the newest sessions", session=session.id)
+    return state
+
+
+# --- claims that nobody here confirmed
+
+
+class Held(NamedTuple):
+    """A claim of a document that was not taken over: the record, the field, what it said and what stands."""
+
+    id: str
+    field: str
+    claimed: Any
+    kept: Any
+    why: str
+
+
+def hold(base: Record | None, claim: Record, tier_of: Callable[[str], str | None]) -> tuple[Record, list[Held]]:
+    """`claim` (a record as a document has it) without what only a person, or nobody, may change.
+
+    A graduation that `base` does not have, a tier raised to `human_confirmed` or lowered, a decision that moves
+    back, and a supersession that the ACA table forbids keep the value of `base`. `tier_of` gives the tier of
+    the decision of an id, None when there is none.
+    """
+    holds = _holds(base, claim, tier_of)
+    if not holds:
+        return claim, []
+    data = claim.given()
+    before = base.given() if base else {}
+    for held in holds:
+        data.pop(held.field, None)
+        if held.kept is not None and (held.field in before or held.field == "status" or base is None):
+            data[held.field] = held.kept
+    return type(claim).model_validate(data), holds
+
+
+def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | None]) -> list[Held]:
+    holds = _tier_holds(base, claim)
+    if isinstance(claim, Pattern):
+        holds += _pattern_holds(base if isinstance(base, Pattern) else None, claim)
+    if isinstance(claim, ActiveDecision):
+        holds += _decision_holds(base if isinstance(base, ActiveDecision) else None, claim, tier_of)
+    return holds
+
+
+def _tier_holds(base: Record | None, claim: Record) -> list[Held]:
+    before, after = getattr(base, "source_tier", None), getattr(claim, "source_tier", None)
+    if before == after or after is None:
+        return []
+    if before is None:
+        graduating = isinstance(claim, Pattern) and claim.status == "graduated" and after == "human_confirmed"
+        why = "no person confirmed it here"
+        return [Held(claim.id, "source_tier", after, "llm_derived", why)] if graduating else []
+    if TIERS.index(after) < TIERS.index(before):
+        return [Held(claim.id, "source_tier", after, before, "tiers never go down")]
+    if after == "human_confirmed":
+        return [Held(claim.id, "source_tier", after, before, "no person confirmed it here")]
+    return []
+
+
+def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[Held]:
+    was = base is not None and base.status == "graduated"
+    claims = claim.status == "graduated"
+    holds = []
+    if claims != was:
+        kept = "graduated" if was else "rule_candidate"
+        why = "only a person ends a rule" if was else "a pattern graduates only through a person"
+        holds.append(Held(claim.id, "status", claim.status, kept, why))
+    before = base.graduated_to if base else None
+    if claim.graduated_to != before:
+        holds.append(Held(claim.id, "graduated_to", claim.graduated_to, before, "set by graduation only"))
+    return holds
+
+
+def _decision_holds(
+    base: ActiveDecision | None, claim: ActiveDecision, tier_of: Callable[[str], str | None]
+) -> list[Held]:
+    before = base.status if base else "active"
+    if DECISION_STATUSES.index(claim.status) < DECISION_STATUSES.index(before):
+        return [Held(claim.id, "status", claim.status, before, "decisions only move forward")]
+    by = tier_of(claim.superseded_by) if claim.superseded_by else None
+    newly = claim.status == "superseded" and before != "superseded"
+    if newly and by is not None and not may_supersede(claim.source_tier, by):
+        why = "both decisions were derived by a model"
+        old = base.superseded_by if base else None
+        return [
+            Held(claim.id, "status", "superseded", before, why),
+            Held(claim.id, "superseded_by", claim.superseded_by, old, why),
+        ]
+    return []

@@ -1,0 +1,302 @@
+"""Three states into one, by record id, then by field, by the rule that each field declares.
+
+`decide` says what to do as data, `apply` does it. Neither knows git or bytes. Where both sides changed one
+value in different ways and its rule cannot combine them, one of them stands for now and both are kept in a
+`Conflict`; nothing is ever dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Literal
+
+from baton_git.diff import TITLES
+from baton_git.records.archive import Archived
+from baton_git.records.base import Part, alike, merge_rule
+from baton_git.records.conflict import Conflict
+from baton_git.records.rules import Append, Counter, Earliest, Ladder, Latest, MergeRule, Newest, Recent, Union
+from baton_git.state import Entry, Key, State, Unreadable
+
+
+Prefer = Literal["ours", "theirs"]
+"""Which side of a contested value stands for now."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """All that stands under one id: the live record and the closed one (an id may have been used again)."""
+
+    live: Entry | None = None
+    closed: Entry | None = None
+
+    @property
+    def entry(self) -> Entry | None:
+        """The record of the id, wherever it stands."""
+        return self.closed if self.live is None else self.live
+
+
+@dataclass(frozen=True)
+class Contested:
+    """A field that both sides changed; a side without the field has no value."""
+
+    field: str
+    base: tuple[Any, ...]
+    ours: tuple[Any, ...]
+    theirs: tuple[Any, ...]
+    winner: Literal["ours", "theirs"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is to become of one record.
+
+    `take`: theirs as it is; `merge`: `result`; `rekey`: theirs is another record, stored as `to`;
+    `keep`: ours, though theirs removed it.
+    """
+
+    key: Key
+    action: Literal["take", "merge", "rekey", "keep"]
+    result: Part | None = None
+    slot: Slot | None = None
+    to: Key | None = None
+    contested: tuple[Contested, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"kind": self.key.kind, "id": self.key.id, "action": self.action}
+        if self.to is not None:
+            data["to"] = self.to.id
+        if self.contested:
+            data["contested"] = [one.field for one in self.contested]
+        return data
+
+
+def decide(base: State, ours: State, theirs: State, *, prefer: Prefer = "theirs") -> list[Decision]:
+    """How `theirs` comes into `ours`, given that both grew from `base`. What only ours changed needs no decision."""
+    changed = {Key(key.kind, key.id) for key in base.differing(theirs)}
+    return [one for key in sorted(changed) for one in _decide(key, base, ours, theirs, prefer)]
+
+
+def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool = True) -> State:
+    """`ours` after `decisions`, with a `Conflict` for each contested value."""
+    for one in decisions:
+        ours = _placed(ours, one)
+        for value in one.contested if record_conflicts else ():
+            ours = ours.put(_conflict(one.key, value))
+    return ours
+
+
+def _slot(key: Key, state: State) -> Slot:
+    if key.kind in ("head", "shape"):
+        return Slot(state.entry(key))
+    return Slot(state.entry(key), state.entry(Key(key.kind, key.id, archived=True)))
+
+
+def _placed(state: State, decision: Decision) -> State:
+    """The state with a decision's result in its place."""
+    key = decision.to or decision.key
+    if decision.action == "take" and decision.slot is not None:
+        return _set(_set(state, key, decision.slot.live), Key(key.kind, key.id, archived=True), decision.slot.closed)
+    if decision.result is None:
+        return state
+    if not isinstance(decision.result, Archived):
+        return state.put(decision.result, key)
+    closed = Key(key.kind, key.id, archived=True)
+    if isinstance(state.entry(key), Part) and state.entry(closed) is not None:
+        closed = Key(key.kind, f"{key.id}.{_digest(decision.result.given())}", archived=True)
+    return state.remove(key).put(decision.result, closed)
+
+
+def _set(state: State, key: Key, entry: Entry | None) -> State:
+    if isinstance(entry, Part):
+        return state.put(entry, key)
+    return state if isinstance(entry, Unreadable) else state.remove(key)
+
+
+def _decide(key: Key, base: State, ours: State, theirs: State, prefer: Prefer) -> Iterator[Decision]:
+    slots = [_slot(key, state) for state in (base, ours, theirs)]
+    if _same_slot(slots[2], slots[0]) or _same_slot(slots[2], slots[1]):
+        return
+    if _same_slot(slots[1], slots[0]):
+        yield Decision(key, "take", slot=slots[2])
+        return
+    was, mine, other = (slot.entry for slot in slots)
+    if mine is None or other is None:
+        kept = mine if other is None else other
+        winner: Literal["ours", "theirs"] = "ours" if other is None else "theirs"
+        gone = Contested("", _values(was), _values(mine), _values(other), winner)
+        yield Decision(key, "keep" if other is None else "merge", _readable(kept), contested=(gone,))
+    elif isinstance(mine, Unreadable) or isinstance(other, Unreadable):
+        yield Decision(key, "keep", contested=(Contested("", _values(was), _values(mine), _values(other), "ours"),))
+    elif was is None and are_two(key.kind, mine, other):
+        yield _rekeyed(key, other)
+    else:
+        yield _merged(key, was, mine, other, prefer)
+
+
+def _same_slot(one: Slot, other: Slot) -> bool:
+    return _same(one.live, other.live) and _same(one.closed, other.closed)
+
+
+def _same(one: Entry | None, other: Entry | None) -> bool:
+    if isinstance(one, Part) and isinstance(other, Part):
+        return type(one) is type(other) and alike(one.given(), other.given())
+    return one == other
+
+
+def _readable(entry: Entry | None) -> Part | None:
+    return entry if isinstance(entry, Part) else None
+
+
+def _values(entry: Entry | None) -> tuple[Any, ...]:
+    if isinstance(entry, Part):
+        return (entry.given(),)
+    return () if entry is None else ({"unreadable": entry.why},)
+
+
+def _record_data(part: Part) -> dict[str, Any]:
+    return dict(part.record) if isinstance(part, Archived) else part.given()
+
+
+def are_two(kind: str, mine: Part, other: Part) -> bool:
+    """Whether two records that were added under one id are about different things."""
+    title = TITLES.get(kind)
+    return title is not None and _record_data(mine).get(title) != _record_data(other).get(title)
+
+
+def _rekeyed(key: Key, moved: Part) -> Decision:
+    """The record that came in gets an id made of what it says."""
+    fresh = f"{key.id}.{_digest(_record_data(moved))}"
+    if isinstance(moved, Archived):
+        renamed: Part = moved.replace(record={**moved.record, "id": fresh}, was=key.id)
+    else:
+        renamed = moved.replace(id=fresh)
+    return Decision(key, "rekey", renamed, to=Key(key.kind, fresh))
+
+
+def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer) -> Decision:
+    """Field by field; archived on one side and edited on the other is archived with the edit."""
+    model = type(mine) if not isinstance(mine, Archived) else type(other)
+    base = _record_data(was) if isinstance(was, Part) else {}
+    data, contested = merge_fields(model, base, _record_data(mine), _record_data(other), prefer)
+    frame = mine if isinstance(mine, Archived) else other if isinstance(other, Archived) else None
+    result: Part = frame.replace(record=data) if frame is not None else type(mine).model_validate(data)
+    return Decision(key, "merge", result, contested=tuple(contested))
+
+
+def merge_fields(
+    model: type[Part],
+    base: Mapping[str, Any],
+    ours: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    prefer: Prefer = "theirs",
+) -> tuple[dict[str, Any], list[Contested]]:
+    """The fields of one record merged, and those for which no rule had an answer."""
+    merged: dict[str, Any] = {}
+    contested: list[Contested] = []
+    for name in {**ours, **theirs}:
+        b, o, t = ((side[name],) if name in side else () for side in (base, ours, theirs))
+        value = _three_way(b, o, t)
+        if value is None:
+            value = _by_rule(merge_rule(model, name), b, o, t)
+        if value is None:
+            winner: Prefer = prefer if (o if prefer == "ours" else t) else ("ours" if o else "theirs")
+            contested.append(Contested(name, b, o, t, winner))
+            value = o if winner == "ours" else t
+        if value:
+            merged[name] = value[0]
+    return merged, contested
+
+
+def _three_way(base: tuple[Any, ...], ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """No change on one side → take the other; None when both changed."""
+    if alike(theirs, base) or alike(theirs, ours):
+        return ours
+    return theirs if alike(ours, base) else None
+
+
+def _by_rule(
+    rule: MergeRule, base: tuple[Any, ...], ours: tuple[Any, ...], theirs: tuple[Any, ...]
+) -> tuple[Any, ...] | None:
+    """What `rule` makes of two changes; None when it has no answer."""
+    if not ours or not theirs or ours[0] is None or theirs[0] is None:
+        return _without_one_side(rule, ours, theirs)
+    b = base[0] if base else None
+    o, t = ours[0], theirs[0]
+    match rule:
+        case Counter():
+            return (max(0, o + t - (b or 0)),)
+        case Union():
+            return (_union(b or (), o, t),)
+        case Recent(limit):
+            return (_recent(b or (), o, t, limit),)
+        case Append():
+            return _appended(b or "", o, t)
+        case Latest():
+            return (max(o, t),)
+        case Earliest():
+            return (min(o, t),)
+        case Newest(by):
+            return (max(o, t, key=lambda table: (str(table.get(by, "")), _canonical(table))),)
+        case Ladder(steps) if o in steps and t in steps:
+            return (max(o, t, key=steps.index),)
+    return None
+
+
+def _without_one_side(rule: MergeRule, ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """A combining rule keeps the side that says something; a scalar that one side took away is contested."""
+    if type(rule) is MergeRule:
+        return None
+    said = [side for side in (ours, theirs) if side and side[0] is not None]
+    return said[0] if said else None
+
+
+def _union(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
+    kept = [item for item in base if item in ours and item in theirs]
+    first, second = _in_order(
+        [item for item in ours if item not in base], [item for item in theirs if item not in base]
+    )
+    added = [*first, *(item for item in second if item not in first)]
+    return [*kept, *added]
+
+
+def _recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any], limit: int) -> list[Any]:
+    return _union(
+        [*base], [*base, *(i for i in ours if i not in base)], [*base, *(i for i in theirs if i not in base)]
+    )[-limit:]
+
+
+def _appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
+    if not (ours.startswith(base) and theirs.startswith(base)):
+        return None
+    first, second = _in_order(ours[len(base) :], theirs[len(base) :])
+    return (f"{base}{first}{'' if first.endswith(chr(10)) else chr(10)}{second.lstrip(chr(10))}",)
+
+
+def _in_order(one: Any, other: Any) -> tuple[Any, Any]:
+    """Both, in an order that does not depend on which side is ours."""
+    return (one, other) if _canonical(one) <= _canonical(other) else (other, one)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _digest(value: Any) -> str:
+    return sha256(_canonical(value).encode()).hexdigest()[:6]
+
+
+def _conflict(key: Key, value: Contested) -> Conflict:
+    digest = sha256(_canonical([key.kind, key.id, value.field]).encode()).hexdigest()[:8]
+    return Conflict.model_validate(
+        {
+            "id": f"C-{digest}",
+            "record_kind": key.kind,
+            "record_id": key.id,
+            "field": value.field,
+            **{side: found[0] for side in ("base", "ours", "theirs") if (found := getattr(value, side))},
+            "winner": value.winner,
+        }
+    )

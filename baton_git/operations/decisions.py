@@ -1,0 +1,59 @@
+"""Decisions: add, monitor, supersede."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from baton_git.lifecycle import iso, monitored, superseded
+from baton_git.operations.workspace import Made, Workspace, fresh_id, need
+from baton_git.records.base import parse
+from baton_git.records.baton import ActiveDecision
+
+
+def add_decision(
+    ws: Workspace,
+    now: datetime,
+    *,
+    what: str,
+    why: str,
+    evidence: Sequence[str] = (),
+    rejected: Sequence[str] = (),
+    id_: str | None = None,
+    tier: str | None = None,
+) -> Made:
+    """A choice with its reasons; derived by a model unless `tier` says who vouches for it.
+
+    Raises:
+        InvalidDocument: a value does not fit its field.
+        NotAllowed: the id is taken.
+    """
+    need(what, "decision")
+    need(why, "reason")
+    data = {
+        "id": id_ or fresh_id("DEC"),
+        "what": what,
+        "why": why,
+        "created_at": iso(now),
+        "status": "active",
+        "source_tier": tier or "llm_derived",
+    }
+    lists = {"evidence": list(evidence), "rejected": list(rejected)}
+    decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
+    return Made(decision.id, ws.update("decision-add", now, lambda tip: tip.state.add(decision)))
+
+
+def monitor_decision(ws: Workspace, now: datetime, id_: str) -> Made:
+    return ws.edit("decision-monitor", now, ActiveDecision, id_, lambda state, one: state.put(monitored(one)))
+
+
+def supersede_decision(ws: Workspace, now: datetime, id_: str, by: str) -> Made:
+    """`by` takes the place of the decision `id_`.
+
+    Raises:
+        NotAllowed: both were derived by a model, or one of them is superseded.
+    """
+    return ws.edit(
+        "decision-supersede", now, ActiveDecision, id_,
+        lambda state, one: state.put(superseded(one, state.find(ActiveDecision, by))),
+    )  # fmt: skip

@@ -1,0 +1,47 @@
+"""Follow-ups: add, put off, done."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from baton_git.lifecycle import deferred, iso
+from baton_git.operations.workspace import Made, Workspace, archive, fresh_id, need
+from baton_git.records.base import parse
+from baton_git.records.baton import FollowUp
+
+
+def add_follow_up(
+    ws: Workspace,
+    now: datetime,
+    *,
+    item: str,
+    reason: str | None = None,
+    pattern: str | None = None,
+    priority: str | None = None,
+    id_: str | None = None,
+    tier: str | None = None,
+) -> Made:
+    """Something is put off, not yet counted as a deferral.
+
+    Raises:
+        InvalidDocument: a value does not fit its field.
+        NotAllowed: the id is taken.
+    """
+    need(item, "item")
+    optional = {"reason": reason, "linked_pattern": pattern, "priority": priority}
+    data = {"id": id_ or fresh_id("FU"), "item": item, "first_seen": iso(now), "source_tier": tier or "llm_derived"}
+    record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})
+    return Made(record.id, ws.update("followup-add", now, lambda tip: tip.state.add(record)))
+
+
+def defer_follow_up(ws: Workspace, now: datetime, id_: str, *, reason: str | None = None) -> Made:
+    """Put off once more; elevated at the third time, escalated at the fifth."""
+    return ws.edit(
+        "followup-defer", now, FollowUp, id_,
+        lambda state, item: state.put(deferred(item, now, ws.policy, reason)),
+    )  # fmt: skip
+
+
+def finish_follow_up(ws: Workspace, now: datetime, id_: str, *, note: str | None = None) -> Made:
+    """Done: it goes to the archive."""
+    return archive(ws, now, "followup-done", FollowUp, id_, f"done: {note}" if note else "done")

@@ -1,0 +1,242 @@
+"""Looking back, and going back: always by a new commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from baton_git import diff, layout
+from baton_git.branch import LogEntry, Proposal, Version, Written
+from baton_git.errors import InvalidArgument, NotAllowed, NotFound
+from baton_git.layout import FOLDERS, path_of
+from baton_git.merge import apply, decide
+from baton_git.names import Oid
+from baton_git.operations.workspace import Workspace
+from baton_git.records.base import Part
+from baton_git.records.baton import SECTIONS
+from baton_git.records.lineage import Session
+from baton_git.state import Key, State, Unreadable
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One commit and what it changed."""
+
+    entry: LogEntry
+    changes: tuple[diff.RecordChange, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which commits a log shows; what is None does not matter."""
+
+    record: str | None = None
+    session: str | None = None
+    agent: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def log(ws: Workspace, wanted: Filter = Filter(), limit: int | None = None) -> Iterator[Shown]:  # noqa: B008
+    """The commits that pass the filter, newest first, with what each changed."""
+    if ws.branch.read().commit is None:
+        return
+    found = 0
+    for entry in ws.branch.history():
+        if wanted.since is not None and entry.time < wanted.since:
+            return
+        if not _matches(entry, wanted) or (wanted.record and not _touches(ws, entry, wanted.record)):
+            continue
+        yield Shown(entry, tuple(changes_of(ws, entry)))
+        found += 1
+        if limit is not None and found >= limit:
+            return
+
+
+def _matches(entry: LogEntry, wanted: Filter) -> bool:
+    return (
+        (wanted.session is None or entry.session == wanted.session)
+        and (wanted.agent is None or entry.agent == wanted.agent)
+        and (wanted.until is None or entry.time <= wanted.until)
+    )
+
+
+def _touches(ws: Workspace, entry: LogEntry, record: str) -> bool:
+    """Whether a file of the record is not the same in the commit and in its first parent."""
+    paths = [path_of(Key(kind, record, archived)) for kind in FOLDERS for archived in (False, True)]
+    before = _file_ids(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
+    return _file_ids(ws, entry.tree, paths) != before
+
+
+def _file_ids(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, Oid]:
+    """By path, the blob that stands there."""
+    root = ws.branch.store.folder(tree)
+    found = {}
+    for path in paths:
+        *folders, name = path.split("/")
+        folder = root
+        for one in folders:
+            folder = folder.folder(one)
+        item = folder.entries().get(name)
+        if item is not None:
+            found[path] = item.oid
+    return found
+
+
+def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:
+    """What a commit changed, compared with its first parent."""
+    before = ws.branch.version(entry.parents[0]).state if entry.parents else State()
+    return diff.diff(before, ws.branch.version(entry.commit).state)
+
+
+def show(ws: Workspace, revision: str) -> Shown:
+    """The commit that `revision` names (as in `Branch.resolve`), with what it changed."""
+    entry = _entry(ws, ws.branch.resolve(revision))
+    return Shown(entry, tuple(changes_of(ws, entry)))
+
+
+def _entry(ws: Workspace, commit: Oid) -> LogEntry:
+    return next(ws.branch.history(commit))
+
+
+@dataclass(frozen=True)
+class Compared:
+    before: Version
+    after: Version
+    changes: tuple[diff.RecordChange, ...]
+
+
+def compare(ws: Workspace, a: str, b: str | None = None) -> Compared:
+    """What leads from one version to another, the newest one when `b` is None."""
+    before, after = ws.branch.read(a), ws.branch.read(b)
+    return Compared(before, after, tuple(diff.diff(before.state, after.state)))
+
+
+def lineage(ws: Workspace) -> list[Session]:
+    """All sessions, those in the archive too, by when they started."""
+    state = ws.branch.read().state
+    closed = [state.entry(Key(Session.kind, id_, archived=True)) for id_ in state.ids(Session.kind, archived=True)]
+    archived = [Session.model_validate(one.given()["record"]) for one in closed if isinstance(one, Part)]
+    return sorted([*state.records(Session), *archived], key=lambda one: (one.started, one.id))
+
+
+# --- going back
+
+
+def rollback(ws: Workspace, now: datetime, revision: str) -> Written:
+    """The state as it was at `revision`, as a new version; files that nobody here knows come back too."""
+    old = ws.branch.read(revision)
+
+    def change(tip: Version) -> Proposal:
+        return _as_it_was(ws, tip, old, f"roll back to revision {old.revision}")
+
+    return ws.update("rollback", now, change)
+
+
+def _as_it_was(ws: Workspace, tip: Version, old: Version, note: str) -> Proposal:
+    store = ws.branch.store
+    if tip.tree is None or old.tree is None:
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+    paths = list(layout.differing_paths(store.folder(tip.tree), store.folder(old.tree)))
+    there = _file_ids(ws, old.tree, paths)
+    return Proposal(old.state, files={path: there.get(path) for path in paths}, note=note)
+
+
+def rollback_record(ws: Workspace, now: datetime, id_: str, revision: str | None = None) -> Written:
+    """One record as it was at `revision`, or before its last change; also when its file cannot be read now."""
+    key = _key_of(ws, id_)
+    old = ws.branch.read(revision) if revision is not None else _before_last_change(ws, key)
+
+    def change(tip: Version) -> Proposal:
+        return _record_as_it_was(ws, tip, old, key)
+
+    return ws.update("rollback-record", now, change)
+
+
+def _key_of(ws: Workspace, id_: str) -> Key:
+    """The key of the one record that ever had this id, live now or not."""
+    state = ws.branch.read().state
+    kinds = [kind for kind in FOLDERS if id_ in state.ids(kind)]
+    if not kinds:
+        kinds = [kind for kind in FOLDERS if id_ in state.ids(kind, archived=True)] or _kinds_in_history(ws, id_)
+    if len(kinds) > 1:
+        raise InvalidArgument(f"{id_} is the id of {' and '.join(kinds)}", hint="roll back the whole revision instead")
+    if not kinds:
+        near = sorted(one for model in SECTIONS.values() for one in state.ids(model.kind) if one.startswith(id_))
+        raise NotFound("record", id_, hint=f"did you mean {near[0]}?" if near else "baton log shows what there was")
+    return Key(kinds[0], id_)
+
+
+def _kinds_in_history(ws: Workspace, id_: str) -> list[str]:
+    for entry in ws.branch.history():
+        kinds = [kind for kind in FOLDERS if _file_ids(ws, entry.tree, [path_of(Key(kind, id_))])]
+        if kinds:
+            return kinds
+    return []
+
+
+def _before_last_change(ws: Workspace, key: Key) -> Version:
+    paths = [path_of(key), path_of(Key(key.kind, key.id, archived=True))]
+    for entry in ws.branch.history(first_parent=True):
+        if not entry.parents:
+            break
+        parent = ws.branch.version(entry.parents[0])
+        assert parent.tree is not None
+        if _file_ids(ws, entry.tree, paths) != _file_ids(ws, parent.tree, paths):
+            return parent
+    raise NotFound("earlier version of", key.id)
+
+
+def _record_as_it_was(ws: Workspace, tip: Version, old: Version, key: Key) -> Proposal:
+    both = (key, Key(key.kind, key.id, archived=True))
+    entries = {one: old.state.entry(one) for one in both}
+    if any(isinstance(one, Unreadable) for one in entries.values()):
+        raise NotAllowed(f"{key} cannot be read at revision {old.revision} either", hint="choose an older revision")
+    assert tip.tree is not None
+    assert old.tree is not None
+    paths = [path_of(one) for one in both]
+    now, then = _file_ids(ws, tip.tree, paths), _file_ids(ws, old.tree, paths)
+    files = {path: then.get(path) for path in paths if now.get(path) != then.get(path)}
+    edits = {one: entry for one, entry in entries.items() if not isinstance(entry, Unreadable)}
+    state = State(tip.state.source, {**tip.state.edits, **edits})
+    return Proposal(state, files=files, note=f"{key.id} as at revision {old.revision}")
+
+
+def rollback_session(ws: Workspace, now: datetime, session: str) -> Written:
+    """Without what one session did; what others did since stays, also where they changed the same field."""
+    commits = [one for one in ws.branch.history() if one.session == session and len(one.parents) == 1]
+    if not commits:
+        raise NotFound("commit of session", session, hint="baton log shows who did what")
+
+    def change(tip: Version) -> Proposal:
+        return Proposal(_without(ws, tip.state, commits), note=f"without session {session}")
+
+    return ws.update("rollback-session", now, change)
+
+
+def undo(ws: Workspace, now: datetime, revision: str | None = None) -> tuple[Written, LogEntry]:
+    """Takes one commit back, the newest when `revision` is None, and keeps what came after it."""
+    tip = ws.branch.read()
+    if tip.commit is None:
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+    entry = _entry(ws, ws.branch.resolve(revision) if revision is not None else tip.commit)
+    if not entry.parents:
+        raise NotAllowed("the first commit of a namespace cannot be undone")
+    note = f"undo {entry.revision}" if entry.revision is not None else f"undo {entry.commit[:10]}"
+
+    def change(now_tip: Version) -> Proposal:
+        if now_tip.commit == entry.commit:
+            return _as_it_was(ws, now_tip, ws.branch.version(entry.parents[0]), note)
+        return Proposal(_without(ws, now_tip.state, [entry]), note=note)
+
+    return ws.update("undo", now, change), entry
+
+
+def _without(ws: Workspace, state: State, commits: Sequence[LogEntry]) -> State:
+    """The state after each commit is taken back, the newest first; a value that changed again since stays."""
+    for entry in commits:
+        after, before = ws.branch.version(entry.commit).state, ws.branch.version(entry.parents[0]).state
+        decisions = [one for one in decide(after, state, before, prefer="ours") if one.action != "rekey"]
+        state = apply(state, decisions, record_conflicts=False)
+    return state

@@ -1,0 +1,272 @@
+"""The beginning and the end of a session, and how things stand in between."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from baton_git.brief import BUDGET, Brief, Section, age, compose, sections
+from baton_git.branch import Version, Written
+from baton_git.diff import one_line
+from baton_git.errors import BatonError, InvalidName
+from baton_git.layout import KINDS
+from baton_git.lifecycle import archive_closed, iso, seen_session, settle
+from baton_git.names import SessionId, minted
+from baton_git.operations.checks import due_checks, run_checks, with_results
+from baton_git.operations.workspace import Workspace
+from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
+from baton_git.records.conflict import Conflict
+from baton_git.records.lineage import Session
+from baton_git.records.rule import Rule
+from baton_git.state import HEAD, Key, State, Unreadable
+
+CHECK_BUDGET = 5.0
+"""Seconds that the checks at the start of a session may take together."""
+
+
+def init(ws: Workspace, now: datetime) -> tuple[Version, bool]:
+    """The namespace, made if it does not exist, and whether it was made."""
+    before = ws.branch.read()
+    return ws.branch.create(ws.stamp("init", now)), before.commit is None
+
+
+def fresh_session(now: datetime) -> SessionId:
+    """A session name in session-baton's manner, `2026-06-17-7k3f9q`: a counter would meet others' counters."""
+    return SessionId(minted(now.strftime("%Y-%m-%d"), os.urandom(4)))
+
+
+# --- boot
+
+
+@dataclass(frozen=True)
+class Boot:
+    """What a session starts with. `problems` names what is missing or broken; nothing of it stops the session."""
+
+    session: str
+    parent: str | None
+    version: Version
+    brief: Brief
+    checks: dict[str, LastCheck] = field(default_factory=dict)
+    closed: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def boot(
+    ws: Workspace,
+    now: datetime,
+    *,
+    budget: int = BUDGET,
+    check_seconds: float = CHECK_BUDGET,
+) -> Boot:
+    """Begins a session: expire, check, archive what earlier sessions verified, and say how things stand.
+
+    Args:
+        budget: bytes that the brief may have.
+        check_seconds: for all checks together; 0 makes none.
+
+    Raises:
+        InvalidName, InvalidDocument: the session's name cannot be one. Everything else is among the problems.
+    """
+    session = SessionId(ws.actor.session or fresh_session(now).text).text
+    ws = replace(ws, actor=replace(ws.actor, session=session))
+    problems: list[str] = []
+    before = _read(ws, problems)
+    parent = _parent_of(before.state, session, problems)
+    checks = _checked(ws, now, before.state, check_seconds, problems)
+    after = _begun(ws, now, before, parent, checks, problems)
+    closed = [loop for loop in _listed(before.state, OpenLoop, problems) if loop.status == "verified"]
+    problems += [f"{one.path}: {one.why}" for one in _damaged(after.state, problems)]
+    brief = _brief(ws, now, session, after, [f"{one.id}: {one.action}" for one in closed], problems, budget)
+    return Boot(session, parent, after, brief, checks, tuple(one.id for one in closed), tuple(dict.fromkeys(problems)))
+
+
+def _read(ws: Workspace, problems: list[str]) -> Version:
+    try:
+        return ws.branch.read()
+    except BatonError as error:
+        problems.append(_said(error))
+        return Version(ws.branch.namespace, State())
+
+
+def _checked(ws: Workspace, now: datetime, state: State, seconds: float, problems: list[str]) -> dict[str, LastCheck]:
+    try:
+        return run_checks(ws, now, due_checks(state), seconds) if seconds > 0 else {}
+    except BatonError as error:
+        problems.append(_said(error))
+        return {}
+
+
+def _begun(
+    ws: Workspace, now: datetime, before: Version, parent: str | None, checks: dict[str, LastCheck], problems: list[str]
+) -> Version:
+    """The version after what a session's start brings about; the one before when it could not be written."""
+    loops = [one for one in _listed(before.state, OpenLoop, problems) if one.id in checks]
+
+    def change(tip: Version) -> State:
+        state = settle(archive_closed(tip.state, now, ws.actor.session), now, ws.policy)
+        return _known(ws, now, with_results(state, loops, checks), parent)
+
+    try:
+        return ws.update("boot", now, change).version
+    except InvalidName:
+        raise
+    except BatonError as error:
+        problems.append(f"this start was not recorded: {_said(error)}")
+        return before
+
+
+def _known(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
+    known = state.entry(Key(Session.kind, ws.session))
+    if isinstance(known, Session):
+        return state if known.status == "active" else state.put(known.replace(status="active"))
+    optional = {"agent": ws.actor.agent, "machine": ws.actor.machine, "parent": parent}
+    data: dict[str, Any] = {"id": ws.session, "started": iso(now), "status": "active"}
+    session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
+    return seen_session(state, session, now, ws.policy)
+
+
+def _parent_of(state: State, session: str, problems: list[str]) -> str | None:
+    others = [one for one in _listed(state, Session, problems) if one.id != session]
+    own = state.entry(Key(Session.kind, session))
+    if isinstance(own, Session):
+        return own.parent
+    return others[-1].id if others else None
+
+
+def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
+    """The records of a kind; none, and a problem, when their folder cannot be read."""
+    try:
+        return state.records(model)
+    except BatonError as error:
+        problems.append(_said(error))
+        return []
+
+
+def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
+    try:
+        return list(state.damaged(KINDS))
+    except BatonError as error:
+        problems.append(_said(error))
+        return []
+
+
+def _said(error: BatonError) -> str:
+    return f"{error} ({error.hint})" if error.hint else str(error)
+
+
+def _brief(
+    ws: Workspace, now: datetime, session: str, version: Version, closed: list[str], problems: list[str], budget: int
+) -> Brief:
+    parts = list(_parts(ws, now, version, problems))
+    first = Section("Problems", tuple(f"- {one_line(one, 400)}" for one in dict.fromkeys(problems)), "problems")
+    last = Section(
+        "Verified by earlier sessions, archived now",
+        tuple(f"- {one_line(one, 200)}" for one in closed),
+        "verified loops",
+    )
+    when = f" · last change {age(iso(version.time), now)}" if version.time else " · nothing recorded yet"
+    heading = f"baton {version.namespace} · revision {version.revision}{when} · session {session}"
+    return compose(one_line(heading, 300), [first, *parts, last], budget)
+
+
+def _parts(ws: Workspace, now: datetime, version: Version, problems: list[str]) -> Iterator[Section]:
+    try:
+        yield from sections(version.state, now, ws.policy, version.state.records(Rule))
+    except BatonError as error:
+        problems.append(_said(error))
+
+
+# --- wrap
+
+
+def wrap(
+    ws: Workspace,
+    now: datetime,
+    *,
+    context: str | None = None,
+    summary: str | None = None,
+    expected_revision: int | None = None,
+) -> Written:
+    """Ends the session: where the work stands, and what was done.
+
+    `context` takes the place of the text that stood when the session began. When somebody else wrote another one
+    since, both are kept, theirs first.
+
+    Raises:
+        Stale: the newest version is not `expected_revision`.
+    """
+
+    def change(tip: Version) -> State:
+        state = tip.state
+        if context is not None:
+            state = _with_context(ws, now, tip, context, replace_all=expected_revision is not None)
+        return _ended(ws, now, state, summary)
+
+    return ws.update("wrap", now, change, expected_revision=expected_revision)
+
+
+def _with_context(ws: Workspace, now: datetime, tip: Version, context: str, *, replace_all: bool) -> State:
+    head = tip.state.head
+    known = context if replace_all else _context_at_start(ws, tip)
+    text = context if replace_all or head.context in (known, "", context) else f"{head.context.rstrip()}\n\n{context}"
+    session = {"session_id": ws.session, "updated_at": iso(now)} if ws.actor.session else {"updated_at": iso(now)}
+    return tip.state.put(head.replace(context=text, **session), HEAD)
+
+
+def _context_at_start(ws: Workspace, tip: Version) -> str | None:
+    """What the session saw when it began or wrote last; None when it never did."""
+    if ws.actor.session is None or not isinstance(tip.state.entry(Key(Session.kind, ws.session)), Session):
+        return None
+    for entry in ws.branch.history(tip.commit):
+        if entry.session == ws.session and entry.op in ("boot", "wrap", "write"):
+            return ws.branch.version(entry.commit).state.head.context
+    return None
+
+
+def _ended(ws: Workspace, now: datetime, state: State, summary: str | None) -> State:
+    if ws.actor.session is None:
+        return state
+    state = _known(ws, now, state, None)
+    session = state.get(Session, ws.session)
+    said = {"summary": summary} if summary else {}
+    return state.put(session.replace(status="ended", ended=iso(now), **said))
+
+
+# --- status
+
+
+@dataclass(frozen=True)
+class Status:
+    """How many of what there are, and what is wrong."""
+
+    version: Version
+    counts: dict[str, dict[str, int]]
+    sessions: tuple[Session, ...]
+    damaged: tuple[Unreadable, ...]
+    checked_out_at: str | None
+
+
+def status(ws: Workspace) -> Status:
+    version = ws.branch.read()
+    state = version.state
+    counts = {
+        "open_loops": _by(state.records(OpenLoop), "status"),
+        "follow_ups": _by(state.records(FollowUp), "priority"),
+        "patterns": _by(state.records(Pattern), "status"),
+        "active_decisions": _by(state.records(ActiveDecision), "status"),
+        "conflicts": _by(state.records(Conflict), "record_kind"),
+    }
+    active = tuple(one for one in state.records(Session) if one.status == "active")
+    place = ws.branch.store.checked_out_at(ws.branch.ref)
+    return Status(version, counts, active, tuple(state.damaged(KINDS)), str(place) if place else None)
+
+
+def _by(records: Any, name: str) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for record in records:
+        value = str(getattr(record, name))
+        counts[value] = counts.get(value, 0) + 1
+    return counts

@@ -1,0 +1,107 @@
+"""What every verb needs to know: the branch it works on, who acts, and the rules' numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from baton_git.approvals import Approvals
+from baton_git.branch import Branch, Proposal, Stamp, Version, Written
+from baton_git.errors import InvalidArgument
+from baton_git.lifecycle import Policy, iso
+from baton_git.names import minted
+from baton_git.records.base import Record
+from baton_git.state import State
+
+Model = TypeVar("Model", bound=Record)
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who acts. `author` is `Name <mail>`; the others may be unknown."""
+
+    author: str
+    session: str | None = None
+    agent: str | None = None
+    machine: str | None = None
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """One namespace, ready to work on.
+
+    Attributes:
+        folder: the work tree that checks refer to; None outside of one.
+        approvals: the commands that may run on this machine.
+        private_hosts: whether checks may reach private addresses other than loopback.
+        environment: what command checks see.
+    """
+
+    branch: Branch
+    actor: Actor
+    policy: Policy = Policy()
+    folder: Path | None = None
+    approvals: Approvals | None = None
+    private_hosts: bool = False
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def session(self) -> str:
+        """The acting session's name, for records that must name one."""
+        return self.actor.session or "none"
+
+    def stamp(self, op: str, now: datetime) -> Stamp:
+        actor = self.actor
+        return Stamp(op, now, actor.author, actor.session, actor.agent, actor.machine)
+
+    def update(
+        self,
+        op: str,
+        now: datetime,
+        change: Callable[[Version], State | Proposal],
+        *,
+        expected_revision: int | None = None,
+    ) -> Written:
+        return self.branch.update(change, self.stamp(op, now), expected_revision=expected_revision)
+
+    def edit(
+        self, op: str, now: datetime, model: type[Model], id_: str, change: Callable[[State, Model], State]
+    ) -> Made:
+        """Changes the live record that `id_` (or a unique beginning of its id) names."""
+        record = self.branch.read().state.find(model, id_)
+
+        def on(tip: Version) -> State:
+            return change(tip.state, tip.state.get(model, record.id))
+
+        return Made(record.id, self.update(op, now, on))
+
+
+@dataclass(frozen=True)
+class Made:
+    """A record that was created or changed, and the version that says so."""
+
+    id: str
+    written: Written
+
+
+def fresh_id(prefix: str) -> str:
+    """A random id; collisions are refused when it is added."""
+    return minted(prefix, os.urandom(4))
+
+
+def need(text: str, what: str) -> None:
+    """Raises InvalidArgument when `text` says nothing."""
+    if not text.strip():
+        raise InvalidArgument(f"the {what} is empty", hint="say in a sentence what it is")
+
+
+def archive(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> Made:
+    """A live record goes to the archive with the reason."""
+    return ws.edit(
+        op, now, model, id_,
+        lambda state, record: state.archive(record, at=iso(now), reason=reason, session=ws.actor.session),
+    )  # fmt: skip

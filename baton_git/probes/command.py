@@ -1,0 +1,103 @@
+"""`command`: does an approved program end with exit status 0?"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import IO, cast
+
+from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown, no_answer
+
+_TAIL_BYTES = 4096
+_LINE_LIMIT = 200
+_POLL_SECONDS = 0.05
+
+
+def check(spec: CheckSpec, world: World) -> Outcome:
+    """Runs exactly the approved argv, without a shell, in the work tree, with nothing on stdin.
+
+    `Failed` when it ran and ended otherwise than with 0. `Unknown` when it did not run to its end: not approved
+    here, no work tree, no such program, or still running at the time limit (then it is killed, with all that it
+    started).
+    """
+    if not spec.argv:
+        return Unknown("no command is given")
+    if not world.approved(spec.argv):
+        return Unknown(f"not approved on this machine; run: baton trust -- {shlex.join(spec.argv)}")
+    if world.folder is None or not world.folder.is_dir():
+        return Unknown("there is no work tree to run the command in")
+    try:
+        process = _start(spec, world, world.folder)
+    except (OSError, ValueError) as error:
+        return Unknown(f"cannot run {spec.argv[0]!r}: {getattr(error, 'strerror', None) or error}")
+    try:
+        return _judge(process, spec.timeout_seconds)
+    finally:
+        _end(process)
+
+
+def _start(spec: CheckSpec, world: World, folder: Path) -> subprocess.Popen[bytes]:
+    # Inside a hook git names its own repository, index and prefix in GIT_*, and a git in the command would
+    # obey them instead of the folder it stands in.
+    environment = {name: value for name, value in world.environment.items() if not name.startswith("GIT_")}
+    return subprocess.Popen(  # noqa: S603  exactly this argv was approved by the user
+        spec.argv,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def _judge(process: subprocess.Popen[bytes], seconds: float) -> Outcome:
+    deadline = time.monotonic() + seconds
+    try:
+        tail = _output_until_end(process, deadline)
+        status = process.wait(max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return no_answer(seconds)
+    if status == 0:
+        return Passed()
+    how = f"exit {status}" if status > 0 else f"ended by {signal.Signals(-status).name}"
+    line = _last_line(tail)
+    return Failed(f"{how}: {line}" if line else how)
+
+
+def _output_until_end(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    """The last bytes it wrote. Its end counts even while a child that it left behind holds the pipe open."""
+    pipe = cast(IO[bytes], process.stdout)
+    tail = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while (left := deadline - time.monotonic()) > 0:
+            if selector.select(min(left, _POLL_SECONDS)):
+                chunk = os.read(pipe.fileno(), 65536)
+                if not chunk:
+                    return tail
+                tail = (tail + chunk)[-_TAIL_BYTES:]
+            elif process.poll() is not None:
+                return tail
+    raise subprocess.TimeoutExpired(process.args, 0)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kills the whole group unless the program ended by itself; the pipe is closed in either case."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    cast(IO[bytes], process.stdout).close()
+
+
+def _last_line(output: bytes) -> str:
+    """Printable characters only: the text ends up on terminals and in records."""
+    lines = output.decode(errors="replace").split("\n")
+    shown = ("".join(c if c.isprintable() else " " for c in line).strip() for line in reversed(lines))
+    return next((line for line in shown if line), "")[:_LINE_LIMIT]

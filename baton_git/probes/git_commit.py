@@ -1,0 +1,25 @@
+"""`git_commit`: is a commit, or a commit with this subject, on a branch?"""
+
+from __future__ import annotations
+
+from baton_git.errors import BatonError
+from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown
+
+
+def check(spec: CheckSpec, world: World) -> Outcome:
+    """`Failed` when the history was searched without a find; `Unknown` when it could not be searched.
+
+    The latter: no commit named, no repository, or one that cannot be read.
+    """
+    if not spec.commit:
+        return Unknown("no commit is given")
+    if world.find_commit is None:
+        return Unknown("there is no repository to look in")
+    try:
+        found = world.find_commit(spec.commit, spec.branch)
+    except BatonError as error:
+        return Unknown(str(error))
+    if found is None:
+        return Failed(f"{spec.commit!r} is not on {spec.branch or 'the branch'}")
+    return Passed(commit=found)

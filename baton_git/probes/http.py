@@ -1,0 +1,175 @@
+"""`http`: does a url answer with the expected status?"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPException
+from urllib.parse import unquote, urljoin
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, LocationParseError, NewConnectionError
+from urllib3.util import make_headers, parse_url
+
+from baton_git.probes.addresses import Deadline, Unreachable, first_reached, resolve
+from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown, no_answer
+
+_MAX_REDIRECTS = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A url taken apart: where to connect, and what to ask for there."""
+
+    scheme: str
+    host: str
+    port: int
+    request: str
+    credentials: str | None
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        return self.scheme, self.host, self.port
+
+    @property
+    def host_header(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class _Answer:
+    status: int
+    location: str | None
+
+
+def check(spec: CheckSpec, world: World) -> Outcome:
+    """Asks with GET and reads the status only; no proxy, no cookies, and no body.
+
+    `Failed` when somebody answers for the url and it is not the expected: another status, a circle of redirects, or a
+    machine that refuses the connection (nothing serves there). `Unknown` when nobody does: silence, an unknown name, no
+    route, a certificate that is not trusted, an answer that is not HTTP, an address that a check may not reach.
+
+    Redirects are followed, at most 5, each judged like the url itself; not when a redirect is what is expected.
+    """
+    if not spec.url:
+        return Unknown("no url is given")
+    deadline = Deadline.after(spec.timeout_seconds)
+    try:
+        return _follow(spec.url, spec.expected_status or 200, deadline, world.allow_private_hosts)
+    except TimeoutError:
+        return no_answer(spec.timeout_seconds)
+    except ConnectionRefusedError:
+        return Failed("the connection is refused")
+    except Unreachable as error:
+        return Unknown(str(error))
+    except (OSError, HTTPException) as error:
+        # What breaks off after the deadline was broken off by us, see `_closed_at`.
+        return no_answer(spec.timeout_seconds) if deadline.passed else Unknown(_described(error))
+
+
+def _follow(url: str, expected: int, deadline: Deadline, allow_private: bool) -> Outcome:
+    target = first = _parsed(url)
+    for _ in range(_MAX_REDIRECTS + 1):
+        # A password in the url is meant for the server it names and goes to no other.
+        credentials = first.credentials if target.origin == first.origin else None
+        answer = _get(target, credentials, deadline, allow_private)
+        if answer.status == expected:
+            return Passed(http_status=answer.status)
+        if answer.status not in _REDIRECTS or not answer.location or expected in _REDIRECTS:
+            return Failed(f"status {answer.status}, expected {expected}", http_status=answer.status)
+        url = urljoin(url, answer.location)
+        target = _parsed(url)
+    return Failed(f"status {answer.status} and redirected more than {_MAX_REDIRECTS} times", http_status=answer.status)
+
+
+def _parsed(url: str) -> _Target:
+    try:
+        parts = parse_url(url)
+    except LocationParseError:
+        raise Unreachable(f"this is not a url: {_without_credentials(url)!r}") from None
+    if parts.scheme not in _PORTS or not parts.host:
+        raise Unreachable(f"only http and https urls are checked, not {_without_credentials(url)!r}")
+    port = parts.port or _PORTS[parts.scheme]
+    credentials = unquote(parts.auth) if parts.auth else None
+    return _Target(parts.scheme, parts.host.strip("[]"), port, parts.request_uri, credentials)
+
+
+def _without_credentials(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    return f"{head.partition('//')[0]}//…@{tail}" if at else url
+
+
+def _get(target: _Target, credentials: str | None, deadline: Deadline, allow_private: bool) -> _Answer:
+    addresses = resolve(target.host, target.port, deadline, allow_private=allow_private)
+    connection = first_reached(addresses, partial(_connected, target, deadline))
+    with contextlib.closing(connection), _closed_at(deadline, connection):
+        connection.request("GET", target.request, headers=_headers(target, credentials), preload_content=False)
+        response = connection.getresponse()
+        if deadline.passed:  # headers cut off by us read like headers that ended
+            raise TimeoutError
+        return _Answer(response.status, response.headers.get("Location"))
+
+
+def _headers(target: _Target, credentials: str | None) -> dict[str, str]:
+    plain = {"Host": target.host_header, "Connection": "close", "User-Agent": "baton-git"}
+    return plain | (make_headers(basic_auth=credentials) if credentials else {})
+
+
+def _connected(target: _Target, deadline: Deadline, address: str) -> HTTPConnection:
+    """A connection to an address that was judged; the certificate must be that of the host named in the url."""
+    connection = (
+        HTTPSConnection(address, target.port, timeout=deadline.left, server_hostname=target.host)
+        if target.scheme == "https"
+        else HTTPConnection(address, target.port, timeout=deadline.left)
+    )
+    try:
+        connection.connect()
+    except NewConnectionError as error:  # a subclass of the next
+        raise _cause(error) from None
+    except ConnectTimeoutError:
+        raise TimeoutError from None
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _cause(error: Exception) -> OSError:
+    """The system's own error, which tells a refusal from the rest."""
+    return error.__cause__ if isinstance(error.__cause__, OSError) else OSError(str(error))
+
+
+@contextlib.contextmanager
+def _closed_at(deadline: Deadline, connection: HTTPConnection) -> Iterator[None]:
+    """Hangs up at the deadline: a socket's own timeout begins anew with every byte that trickles in."""
+    timer = threading.Timer(deadline.left, _hang_up, [connection])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _hang_up(connection: HTTPConnection) -> None:
+    sock = connection.sock
+    if sock is not None:
+        with contextlib.suppress(OSError):  # the other side was faster
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+def _described(error: OSError | HTTPException) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"the TLS connection failed: {getattr(error, 'verify_message', '') or error.reason or error}"
+    if isinstance(error, HTTPException):
+        return f"the answer is not HTTP: {type(error).__name__}"
+    return f"the connection failed: {error.strerror or error}"

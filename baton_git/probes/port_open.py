@@ -1,0 +1,38 @@
+"""`port_open`: does something listen on a TCP port?"""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+
+from baton_git.probes.addresses import Deadline, Unreachable, first_reached, resolve
+from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown, no_answer
+
+
+def check(spec: CheckSpec, world: World) -> Outcome:
+    """Connects and hangs up at once.
+
+    `Failed` when every address of the host refuses: there is a machine, and nothing listens. `Unknown` when nobody
+    says so: silence, an unknown name, no route, or an address that a check may not reach.
+    """
+    if spec.port is None or not 0 < spec.port < 65536:
+        return Unknown("no port is given" if spec.port is None else f"{spec.port} is not a port")
+    host = spec.host or "localhost"
+    deadline = Deadline.after(spec.timeout_seconds)
+    try:
+        addresses = resolve(host, spec.port, deadline, allow_private=world.allow_private_hosts)
+        first_reached(addresses, partial(_knock, spec.port, deadline))
+    except TimeoutError:
+        return no_answer(spec.timeout_seconds)
+    except ConnectionRefusedError:
+        return Failed(f"nothing listens on {host} port {spec.port}")
+    except Unreachable as error:
+        return Unknown(str(error))
+    except OSError as error:
+        return Unknown(f"cannot reach {host} port {spec.port}: {error.strerror or error}")
+    return Passed()
+
+
+def _knock(port: int, deadline: Deadline, address: str) -> None:
+    socket.create_connection((address, port), deadline.left).close()

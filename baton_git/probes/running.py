@@ -1,0 +1,111 @@
+"""All checks side by side, within one budget of time."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from baton_git.probes.all_probes import PROBES
+from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.outcome import Outcome, Unknown
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What one check found, and how long it took in whole milliseconds."""
+
+    outcome: Outcome
+    duration_ms: int
+
+
+@dataclass(frozen=True)
+class _Budget:
+    """One span of time for all checks, beginning when it is made."""
+
+    seconds: float
+    started: float
+
+    @property
+    def left(self) -> float:
+        return self.started + self.seconds - time.monotonic()
+
+    @property
+    def used_up(self) -> Checked:
+        why = f"no answer within the total budget of {self.seconds:g} s"
+        return Checked(Unknown(why), round(self.seconds * 1000))
+
+
+def run_all(
+    checks: Mapping[str, CheckSpec], world: World, *, budget_seconds: float, workers: int = 8
+) -> dict[str, Checked]:
+    """One answer per key of `checks`, in their order, not later than the budget allows.
+
+    What has not answered by then is `Unknown`, even where a thread hangs in something that cannot be interrupted
+    (looking up a name, a dead network disk): it is left behind as a daemon thread.
+
+    Args:
+        budget_seconds: for all checks together, however many.
+        workers: how many run at the same time.
+    """
+    budget = _Budget(budget_seconds, time.monotonic())
+    waiting: queue.SimpleQueue[tuple[str, CheckSpec]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[str, Checked]] = queue.SimpleQueue()
+    for item in checks.items():
+        waiting.put(item)
+    for _ in range(min(workers, len(checks))):
+        # Not a ThreadPoolExecutor: its threads are joined when the interpreter ends, and one that hangs would
+        # hold up the end of the session.
+        threading.Thread(target=_work, args=(waiting, answers, world, budget), daemon=True).start()
+    found = dict(_collect(answers, len(checks), budget))
+    return {key: found.get(key, budget.used_up) for key in checks}
+
+
+def _collect(
+    answers: queue.SimpleQueue[tuple[str, Checked]], count: int, budget: _Budget
+) -> Iterator[tuple[str, Checked]]:
+    for _ in range(count):
+        try:
+            yield answers.get(timeout=max(0.0, budget.left))
+        except queue.Empty:
+            return
+
+
+def _work(
+    waiting: queue.SimpleQueue[tuple[str, CheckSpec]],
+    answers: queue.SimpleQueue[tuple[str, Checked]],
+    world: World,
+    budget: _Budget,
+) -> None:
+    """Takes check after check until none is left, or no time."""
+    while budget.left > 0:
+        try:
+            key, spec = waiting.get_nowait()
+        except queue.Empty:
+            return
+        answers.put((key, _checked(spec, world, budget)))
+
+
+def _checked(spec: CheckSpec, world: World, budget: _Budget) -> Checked:
+    started = time.monotonic()
+    # A little less than what is left, so that a command is killed before the caller may end and orphan it.
+    limit = min(spec.timeout_seconds, budget.left * 0.9)
+    outcome = _outcome(replace(spec, timeout_seconds=limit), world)
+    took = time.monotonic() - started
+    if isinstance(outcome, Unknown) and limit <= took and limit < spec.timeout_seconds:
+        return budget.used_up
+    return Checked(outcome, round(took * 1000))
+
+
+def _outcome(spec: CheckSpec, world: World) -> Outcome:
+    probe = PROBES.get(spec.method)
+    if probe is None:
+        return Unknown(f"there is no check of the method {spec.method!r}")
+    try:
+        return probe(spec, world)
+    except Exception as error:  # noqa: BLE001
+        # The boundary of a probe: a bug in one (or in a function of `world`) must not take the answers of the others
+        # with it, and is reported as what it is, a check that was not made.
+        return Unknown(f"the check broke: {type(error).__name__}: {error}")

@@ -1,0 +1,115 @@
+"""What all records share: frozen, unknown fields kept, only what was set is given back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
+
+from baton_git.errors import Fault, InvalidDocument
+from baton_git.records.rules import CHANGED_SIDE, Ladder, MergeRule
+
+Text = StrictStr
+Whole = Annotated[StrictInt, Field(ge=0)]
+Flag = StrictBool
+Id = Annotated[StrictStr, Field(min_length=1)]
+SourceTier = Annotated[
+    Literal["raw_source", "llm_derived", "human_confirmed"],
+    Ladder(("human_confirmed", "llm_derived", "raw_source")),
+]
+TIERS = ("raw_source", "llm_derived", "human_confirmed")
+
+
+class Part(BaseModel):
+    """A frozen table of fields. Fields that it does not know are kept as they came."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True, str_strip_whitespace=False)
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were set, as plain data (lists, no tuples); defaults that nobody wrote are left out."""
+        return self.model_dump(exclude_unset=True, mode="json")
+
+    def replace(self, **changes: Any) -> Self:
+        """The record with `changes`, checked like any other; itself when nothing differs.
+
+        Raises:
+            InvalidDocument: a change does not fit its field.
+        """
+        if all(name in self.model_fields_set and getattr(self, name) == value for name, value in changes.items()):
+            return self
+        return parse(type(self), {**self.given(), **changes})
+
+
+class Record(Part):
+    """A part that has an id and a file of its own."""
+
+    kind: ClassVar[str]
+    dated: ClassVar[str] = ""
+    """The field that says since when; records are shown in its order."""
+
+    id: Id = Field(description="What the record is called; unique among the live records of its kind.")
+
+
+Model = TypeVar("Model", bound=Part)
+
+
+def parse(model: type[Model], data: Mapping[str, Any], *, where: str = "", at: str = "") -> Model:
+    """`data` as a checked record.
+
+    Args:
+        where: what is being read, for the message (a file name).
+        at: path of `data` inside its document (`open_loops[2]`), put before each fault's path.
+
+    Raises:
+        InvalidDocument: with one fault for each field that does not fit.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise InvalidDocument(faults_of(error, at), where=where) from error
+
+
+def faults_of(error: ValidationError, at: str = "") -> list[Fault]:
+    return [Fault(dotted((at, *one["loc"]) if at else one["loc"]), _said(dict(one))) for one in error.errors()]
+
+
+def dotted(location: tuple[int | str, ...]) -> str:
+    """`("open_loops", 2, "verify")` → `open_loops[2].verify`."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.lstrip(".")
+
+
+def _said(fault: dict[str, Any]) -> str:
+    if fault["type"] == "missing":
+        return "is missing"
+    message = str(fault["msg"])
+    given = fault.get("input")
+    if isinstance(given, str | int | float | bool) or given is None:
+        return f"{message[:1].lower()}{message[1:]}, not {_short(given)}"
+    return message[:1].lower() + message[1:]
+
+
+def _short(value: object) -> str:
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def alike(one: object, other: object) -> bool:
+    """Whether two pieces of plain data say the same: `1`, `1.0` and `true` differ, though Python calls them equal."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(alike(*pair) for pair in zip(one, other, strict=True))
+    return type(one) is type(other) and one == other
+
+
+@cache
+def merge_rule(model: type[Part], field: str) -> MergeRule:
+    """The rule that `field` of `model` declares, or `CHANGED_SIDE`."""
+    info = model.model_fields.get(field)
+    rules = [one for one in info.metadata if isinstance(one, MergeRule)] if info else []
+    return rules[0] if rules else CHANGED_SIDE

@@ -1,0 +1,23 @@
+"""A value that two sides changed differently: both are kept until somebody settles it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from baton_git.records.base import Record, Text
+
+
+class Conflict(Record):
+    """One contested field of one record. The winner stands in the record until it is settled."""
+
+    kind: ClassVar[str] = "conflict"
+
+    record_kind: Text = Field(description="Kind of the contested record.")
+    record_id: Text = Field(description="Its id.")
+    field: Text = Field(description="The contested field; empty when the whole record was removed on one side.")
+    base: Any = Field(None, description="The value that both sides started from.")
+    ours: Any = Field(None, description="The value that was on the branch.")
+    theirs: Any = Field(None, description="The value that came in.")
+    winner: Literal["ours", "theirs"] = Field(description="Which of the two stands for now.")

@@ -1,0 +1,18 @@
+"""What a graduated pattern became: a text that the next sessions follow."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from baton_git.records.base import Record, Text
+from baton_git.records.rules import Append
+
+
+class Rule(Record):
+    """The file `rules/<pattern-id>.md`; its id is that of the pattern."""
+
+    kind: ClassVar[str] = "rule"
+
+    text: Annotated[Text, Append()] = Field(description="The rule, Markdown.")

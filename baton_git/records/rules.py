@@ -1,0 +1,90 @@
+"""The merge rules that a field can declare; what each means is carried out by `merge`.
+
+A field without one follows `changed side wins`: the side that differs from the base, and a recorded
+conflict when both do. In JSON Schema a rule stands as `x-merge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+
+class MergeRule:
+    """Base of the rules; an instance stands in the `Annotated` of its field."""
+
+    def described(self) -> Any:
+        """What `x-merge` says in the schema."""
+        return type(self).__name__.lower()
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: Callable[[CoreSchema], JsonSchemaValue]
+    ) -> JsonSchemaValue:
+        return {**handler(core_schema), "x-merge": self.described()}
+
+
+@dataclass(frozen=True)
+class Counter(MergeRule):
+    """base + what each side added."""
+
+
+@dataclass(frozen=True)
+class Union(MergeRule):
+    """A list taken as a set: everything either side added, less what either side removed."""
+
+    def described(self) -> Any:
+        return "set"
+
+
+@dataclass(frozen=True)
+class Recent(MergeRule):
+    """The newest `limit` entries of both sides, oldest first."""
+
+    limit: int
+
+    def described(self) -> Any:
+        return {"recent": self.limit}
+
+
+@dataclass(frozen=True)
+class Append(MergeRule):
+    """Text that grew on both sides keeps both growths."""
+
+
+@dataclass(frozen=True)
+class Latest(MergeRule):
+    """The later of two points in time."""
+
+
+@dataclass(frozen=True)
+class Earliest(MergeRule):
+    """The earlier of two points in time."""
+
+
+@dataclass(frozen=True)
+class Ladder(MergeRule):
+    """The value that stands later in `steps`, where both sides changed it: doubt stands last."""
+
+    steps: tuple[str, ...]
+
+    def described(self) -> Any:
+        return {"ladder": list(self.steps)}
+
+
+@dataclass(frozen=True)
+class Newest(MergeRule):
+    """Of two tables the whole one whose field `by` is later: parts of two measurements make no third."""
+
+    by: str
+
+    def described(self) -> Any:
+        return {"newest": self.by}
+
+
+CHANGED_SIDE = MergeRule()
+"""The rule of a field that declares none."""

@@ -1,0 +1,419 @@
+r"""Secrets out of what is about to be stored: found, replaced by `[redacted: kind]`, and told where.
+
+State is committed, pushed and kept for good, so a secret that slips in stays. What is looked for:
+
+- every pattern plugin of detect-secrets (AWS, GitHub, Slack, JWT, private keys, …), and the whole token where a
+  plugin points at its beginning only;
+- `_OWN`: shapes that the plugins miss or cut short, each with its source;
+- what is assigned to a name like `password`, `api_key` or `token`: the keyword plugin for values in quotes, `_NAMED`
+  for values without, and for quotes escaped in JSON. The value is weighed, so that prose (`the password: must be
+  rotated`), placeholders (`secret=none`), references (`$TOKEN`, `os.environ[…]`) and paths survive.
+
+Not looked for: random-looking text and public addresses. Commit ids, uuids, hashes and addresses are what the records
+of this package are made of, and a detector by entropy would take them out. So a secret without a known shape and
+without a name before it, or one that is split over several strings, is not found.
+
+Loading detect-secrets costs 150 ms, so `_signs` looks first: one expression that matches wherever a detector could
+(a property test generates matches of every detector and holds it to that). What it does not match, like ids, time
+stamps, words and most sentences, is harmless without loading anything, and costs some microseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+_ROUNDS = 6
+_KEYWORD = "keyword secret"
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """One secret that was taken out: where (`recent_occurrences[2].context`), and of which kind (`github token`)."""
+
+    path: str
+    kind: str
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    kind: str
+
+
+def redact(value: Any, *, known: Container[str] = frozenset()) -> tuple[Any, tuple[Redaction, ...]]:
+    """`value` with the secrets replaced in all its strings, mapping keys included, and what was replaced.
+
+    A string under a key that names a secret (`{"db_password": "…"}`) counts as assigned to it. The result is
+    `value` itself when nothing was found; redacting it again finds nothing.
+
+    Args:
+        value: nested dicts, lists, tuples and scalars; its depth is the caller's to limit.
+        known: strings already stored, which nobody needs to search again.
+    """
+    found: list[Redaction] = []
+    return _walk(value, "", "", known, found), tuple(found)
+
+
+def redact_text(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` with its secrets replaced, and their kinds in the order found."""
+    kinds: list[str] = []
+    for _ in range(_ROUNDS):
+        spans = _find(text)
+        if not spans:
+            return text, tuple(kinds)
+        kinds += [span.kind for span in spans]
+        text = _replaced(text, spans)
+    # Never seen, and better lost than leaked: each round should leave less to find.
+    return _mark(kinds[0]), tuple(kinds)
+
+
+def holds_secret(text: str) -> str | None:
+    """The kind of the first secret in `text`; for ids and names, which are refused because they cannot be changed."""
+    return next((span.kind for span in _find(text)), None)
+
+
+def _walk(value: Any, path: str, name: str, known: Container[str], found: list[Redaction]) -> Any:
+    """The same object when nothing below it changed. `name` is the key that `value` stands under."""
+    if isinstance(value, str):
+        return value if value in known else _string(value, path, name, found)
+    if isinstance(value, Mapping):
+        return _mapping(value, path, known, found)
+    if isinstance(value, list | tuple):
+        items = [_walk(item, f"{path}[{n}]", name, known, found) for n, item in enumerate(value)]
+        same = all(new is old for new, old in zip(items, value, strict=True))
+        return value if same else type(value)(items)
+    return value
+
+
+def _string(text: str, path: str, name: str, found: list[Redaction]) -> str:
+    if name and _is_secret_under(name, text):
+        found.append(Redaction(path, _KEYWORD))
+        return _mark(_KEYWORD)
+    clean, kinds = redact_text(text)
+    found += [Redaction(path, kind) for kind in kinds]
+    return clean
+
+
+def _mapping(value: Mapping[Any, Any], path: str, known: Container[str], found: list[Redaction]) -> Any:
+    result: dict[Any, Any] = {}
+    changed = False
+    for key, item in value.items():
+        new_key = _key(key, path, known, found, value, result)
+        name = key if isinstance(key, str) else ""
+        result[new_key] = _walk(item, _joined(path, new_key), name, known, found)
+        changed |= new_key is not key or result[new_key] is not item
+    return result if changed else value
+
+
+def _key(key: Any, path: str, known: Container[str], found: list[Redaction], *taken: Container[Any]) -> Any:
+    """The key, clean; numbered when another one is called the same by now, since both values must stay."""
+    if not isinstance(key, str) or key in known:
+        return key
+    clean, kinds = redact_text(key)
+    if not kinds:
+        return key
+    unique, number = clean, 1
+    while any(unique in names for names in taken):
+        number += 1
+        unique = f"{clean} {number}"
+    found += [Redaction(_joined(path, unique), kind) for kind in kinds]
+    return unique
+
+
+def _joined(path: str, key: Any) -> str:
+    """`a.b`, or `a["b c"]` when the key is not a word."""
+    if not isinstance(key, str) or not re.fullmatch(r"[\w-]+", key):
+        return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
+    return f"{path}.{key}" if path else key
+
+
+def _mark(kind: str) -> str:
+    return f"[redacted: {kind}]"
+
+
+def _replaced(text: str, spans: list[_Span]) -> str:
+    for span in reversed(spans):
+        text = text[: span.start] + _mark(span.kind) + text[span.end :]
+    return text
+
+
+# --- finding ---------------------------------------------------------------------------------------------------------
+
+_PREFIX_GROUPS = frozenset({"GitHubTokenDetector", "GitLabTokenDetector"})
+"""Plugins whose first group is the prefix of the token and not, as in all others, the secret."""
+
+_PEM = r"[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+_GAP = r"(?:\\[nr]|\s)"  # between lines, also when a JSON text is held in a string
+
+_OWN = (
+    # RFC 7468: a whole block, or what of it was cut off at either end. The plugin takes the words BEGIN … only.
+    ("private key", rf"-----BEGIN {_PEM}(?s:.)*?(?:-----END {_PEM}|\Z)"),
+    ("private key", rf"(?:[A-Za-z0-9+/=]{{16,}}{_GAP}+)+(?:[A-Za-z0-9+/=]+{_GAP}+)?-----END {_PEM}"),
+    # PuTTY's format, version 2 and 3 (doc/ppk.but of its source); the plugin knows the name of version 2.
+    ("private key", r"PuTTY-User-Key-File-[23](?s:.)*?(?:Private-MAC: *[0-9a-f]+|\Z)"),
+    # RFC 7519, RFC 7516: the signature, which the plugin's lazy last part leaves standing, and the five parts of a JWE.
+    ("json web token", r"eyJ[A-Za-z0-9_=-]{8,}\.(?:eyJ[A-Za-z0-9_=-]{8,}|[A-Za-z0-9_-]*)(?:\.[A-Za-z0-9_+/=-]+){1,3}"),
+    # docs.github.com, "GitHub's token formats": fine-grained tokens; classic ones longer than 36.
+    ("github token", r"github_pat_[A-Za-z0-9_]{22,}|gh[pousr]_[A-Za-z0-9_]{36,}"),
+    # docs.gitlab.com/security/tokens, "Token prefixes": some have dots, and may be longer than the plugin's 50.
+    ("gitlab token", r"gl(?:pat|oas|dt|rtr?|cbt|ptt|ft|imt|agent|wt|soat|ffct)-[\w-]{20,}(?:\.[\w-]+)*"),
+    # gitleaks, rules anthropic-api-key and openai-api-key; OpenRouter, DeepSeek and others begin with "sk-" too.
+    ("api key", r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))sk-(?=[A-Za-z_-]*[0-9])(?:[a-z0-9]+-)*[A-Za-z0-9_-]{20,}"),
+    # gitleaks, rules gcp-api-key; developers.google.com/identity: client secrets and access tokens.
+    ("google key", r"AIza[A-Za-z0-9_-]{35}|GOCSPX-[A-Za-z0-9_-]{28}|ya29\.[A-Za-z0-9_-]{20,}"),
+    # api.slack.com/authentication/token-types: also rotated (xoxe), app-level (xapp), workflow tokens, cookies (xoxd).
+    ("slack token", r"(?i:xox[a-z](?:\.xox[bp])?|xapp)-[A-Za-z0-9%+/=-]{10,}"),
+    ("slack token", r"https://hooks\.slack\.com/(?:workflows|triggers)/[A-Za-z0-9/_+-]{20,}"),
+    # docs.npmjs.com: access tokens without the .npmrc line around them.
+    ("npm token", r"npm_[A-Za-z0-9]{36}"),
+    # docs.stripe.com/keys and /webhooks: test keys and signing secrets too.
+    ("stripe key", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{32,}"),
+    # gitleaks, rules huggingface-*, digitalocean-*, hashicorp-vault-*, shopify-*, groq, xai, linear, age, databricks.
+    ("access token", r"(?:hf_|gsk_|xai-|lin_api_)[A-Za-z0-9]{30,}|do[opr]_v1_[a-f0-9]{64}|hv[sbr]\.[A-Za-z0-9_-]{24,}"),
+    ("access token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|dapi[a-f0-9]{32}|AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    # discord.com/developers, "Webhook": whoever has the url may post.
+    ("discord webhook", r"discord(?:app)?\.com/api/webhooks/\d+/(?P<secret>[A-Za-z0-9_-]{30,})"),
+    # AWS: the secret key has no shape but its length, so its name must stand before it; the plugin wants quotes.
+    ("aws secret key", r"(?i:aws|secret|session)[\w.-]{0,30}[\"']?[ :=>\"']{1,6}(?P<secret>[A-Za-z0-9/+=]{40,})"),
+    # RFC 9110, section 11.6.2; without the name of the header, "bearer" needs a digit behind it to be no prose.
+    (
+        "authorization header",
+        r"(?i:authorization)[\\\"']*\s*[:=]\s*[\\\"']*(?i:bearer|basic|token|digest|apikey)\s+(?P<secret>[^\s\\\"',;]{6,})",
+    ),
+    ("authorization header", r"(?i:bearer)\s+(?P<secret>(?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{16,})"),
+    # RFC 3986, section 3.2.1: passwords with the signs that the plugin leaves out, and without a user (redis).
+    ("url password", r"://[^\s/:@?#\"'<>`]*:(?P<secret>[^\s/?\"'<>`{}\[\]]{2,})@"),
+    # Signed urls (AWS Signature V4, Azure SAS, Google): the signature opens the door by itself.
+    ("url signature", r"[?&](?i:sig|signature|x-amz-signature|x-goog-signature)=(?P<secret>[A-Za-z0-9%+/=_-]{20,})"),
+    # curl(1), option --user.
+    ("url password", r"\bcurl\b[^\n|;&]*?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']+:(?P<secret>[^\s\"']{2,})"),
+)  # fmt: skip
+"""Kind and pattern; the secret is the group of that name, else all of it."""
+
+# The words of the keyword plugin, and passphrases, credentials, more kinds of keys, and `…_pass`.
+_NAMES = (
+    r"passw(?:or)?d|passphrase|passcode|pwd|secret|contrase[ñn]a|credential"
+    r"|(?:api|auth|service|account|db|database|priv|private|client|access|encryption|signing|master|storage)[_-]?key"
+    r"|(?:db|database|key)_?pass|_pass(?![a-z])"
+)
+_NAME = rf"(?i:(?P<token>token(?![a-z]))|{_NAMES})(?P<suffix>[\w-]{{0,20}})"
+_NAMED = rf"{_NAME}(?:\\*[\"'`]?\]?[ \t]*(?P<sign>:=|=>|={{1,3}}|!==?|:)(?P<gap>[ \t]*)|(?P<space>[ \t]+))"
+"""A name and the sign after it; without a sign it must be an option, `--password …`."""
+
+_VALUE = (
+    r"(?P<q>[\"'`])(?P<quoted>(?:\\.|(?!(?P=q))[^\n])+)(?P=q)"
+    r"|\\+(?P<e>[\"'])(?P<escaped>(?:(?!\\+(?P=e))[^\n])+)\\+(?P=e)"
+    r"|\\*[\"'`]?(?P<bare>(?:(?!\[redacted: )[^\s\"'`])+)"
+)
+
+_OTHER_THING = (
+    r"(?i)[_-]?(?:file|path|names?\b|id(?:s|entifier)?\b|len|policy|hint|field|manager|counts?|type|ur[li]|env|version"
+    r"|ref|label|title|prompt|provider|store|reset|expir|rotat|requir|protect|strength|min|max|usage|limit|budget|less"
+    r"|ary|ion|izer)"
+)
+"""What may follow a name so that it no longer names the secret itself: `password_policy`, `secretary`."""
+
+_NO_VALUE = r"""(?ix)
+    (?: none | null | nil | true | false | undefined | yes | no | ok | n/a | empty | missing | unknown | unset | required
+      | optional | expired | rotated | revoked | invalid | wrong | unchanged | changed | inherit | hidden | removed
+      | todo | tbd | string | str | bytes | text | int | any | example | placeholder | redacted | your[\w-]* | x+ | …
+      | \*+ | \.+ ) \Z
+    | \$ (?: [{(] | [a-z_]\w*\Z ) | % (?: \( | [a-z_]+%? \Z ) | <[\w\s.-]*>? \Z | [{\[()\],;]   # $TOKEN, %s, {name}, <token>
+    | (?: self | os | process | config | settings | env | ctx | this | args | options | params | request | vars )[.\[]
+    | [a-z_][\w.]* [(\[{]                                                            # a call, a type: Optional[str]
+    | (?: [a-z]+[_.-] )* (?: password | passwd | pwd | secret | token | key )s? \Z   # another name: client_secret
+    | [a-z]+(?-i: Password | Secret | Token | Key ) \Z
+    | (?: ~ | \.{0,2} ) / (?: [\w.@-]{0,30} / )* [\w.@-]{0,30} \Z | [a-z]:\\ | [a-z][a-z0-9+.-]*://   # a path, a url
+    | \d{4}-\d\d-\d\d
+"""
+"""What stands where a value would and is none."""
+
+
+class _Rule(NamedTuple):
+    kind: str
+    pattern: re.Pattern[str]
+    group: int | str
+    accepts: Callable[[str], bool]
+
+
+def _find(text: str) -> list[_Span]:
+    """What has to go, in order and without overlaps."""
+    if not _signs().search(text):
+        return []
+    spans = [span for rule in _rules() for span in _matches(rule, text)]
+    spans += _assigned(text)
+    spans += _keyword_plugin(text)
+    return _merged(spans)
+
+
+def _matches(rule: _Rule, text: str) -> Iterator[_Span]:
+    for match in rule.pattern.finditer(text):
+        start, end = match.span(rule.group)
+        if start < end and rule.accepts(match[rule.group]):
+            yield _Span(*_trimmed(text, start, end), rule.kind)
+
+
+_TOKEN_SIGNS = frozenset(string.ascii_letters + string.digits + "_-")
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without the delimiters that some plugins match along, and with the rest of a token longer than they expect."""
+    while start < end and text[start] in " \t\r\n=:\"'":
+        start += 1
+    while start < end and text[end - 1] in " \t\r\n\"'":
+        end -= 1
+    while start < end < len(text) and text[end - 1] in _TOKEN_SIGNS and text[end] in _TOKEN_SIGNS:
+        end += 1
+    return start, end
+
+
+def _merged(spans: list[_Span]) -> list[_Span]:
+    """Overlapping ones as one, of the kind that begins first; at the same place, of the rule that stands first."""
+    merged: list[_Span] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        if merged and span.start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(span.end, merged[-1].end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def _assigned(text: str) -> Iterator[_Span]:
+    for match in _compiled(_NAMED).finditer(text):
+        value = _compiled(_VALUE).match(text, match.end())
+        if value is None or _compiled(_OTHER_THING).match(match["suffix"]) or not _stands_for_secret(match, value):
+            continue
+        start, end = value.span(value.lastgroup or 0)
+        yield _Span(start, end - _trailing(value), _KEYWORD)
+
+
+def _stands_for_secret(name: re.Match[str], value: re.Match[str]) -> bool:
+    quoted = value["quoted"] or value["escaped"]
+    if quoted:
+        return name["space"] is None and _is_value(quoted, is_token=bool(name["token"]))
+    bare = value["bare"][: len(value["bare"]) - _trailing(value)]
+    if name["space"] and not re.search(r"(?<![\w-])--[\w-]*\Z", name.string[: name.start()]):
+        return False
+    if not _is_value(bare, is_token=bool(name["token"])):
+        return False
+    return bool(_is_tight(name) or _fills_line(name, value) or re.search(r"[\d@#$%^&*!+=~|\\?]", bare))
+
+
+def _is_value(text: str, *, is_token: bool = False) -> bool:
+    """A token must look random: people write `token: pending`, but nobody chooses a token by hand."""
+    if len(text) < 4 or _compiled(_NO_VALUE).match(text):
+        return False
+    return not is_token or bool(re.fullmatch(r"(?=\D*\d)(?=[^a-zA-Z]*[a-zA-Z])\S{12,}", text))
+
+
+def _is_tight(name: re.Match[str]) -> bool:
+    """`password=…`, as in settings, urls and command lines; nobody writes a sentence so."""
+    sign = name.start("sign")
+    return name["sign"] in ("=", ":=") and not name["gap"] and name.string[sign - 1] not in " \t"
+
+
+def _fills_line(name: re.Match[str], value: re.Match[str]) -> bool:
+    """`  password: …` and nothing else, as in yaml; prose goes on."""
+    before = name.string[: name.start()].rpartition("\n")[2]
+    after = name.string[value.end() :].partition("\n")[0]
+    return bool(name["sign"] and re.fullmatch(r"[\s>-]*(?:export\s+)?[\w.-]*", before) and not after.strip())
+
+
+def _trailing(value: re.Match[str]) -> int:
+    """How many characters at the end of a bare value belong to the sentence or call around it."""
+    bare = value["bare"] or ""
+    return len(bare) - len(bare.rstrip(".,;:!?)]}>"))
+
+
+def _keyword_plugin(text: str) -> Iterator[_Span]:
+    """What the keyword detector finds in each line, as it does in a file of a language it does not know."""
+    for line in re.finditer(r"[^\n]+", text):
+        for pattern, group in _keyword_patterns().items():
+            for match in pattern.finditer(text, line.start(), line.end()):
+                about_other = match.start(1) == match.start() and _compiled(_OTHER_THING).match(text, match.end(1))
+                if not about_other and _is_value(match[group]):
+                    yield _Span(*match.span(group), _KEYWORD)
+
+
+@lru_cache(maxsize=1024)
+def _name_of_secret(key: str) -> re.Match[str] | None:
+    match = _compiled(rf"[\w.-]*?{_NAME}").fullmatch(key)
+    return None if match is None or _compiled(_OTHER_THING).match(match["suffix"]) else match
+
+
+def _is_secret_under(key: str, text: str) -> bool:
+    name = _name_of_secret(key)
+    return name is not None and _is_value(text, is_token=bool(name["token"]))
+
+
+# --- loading, once each and only when needed: compiling takes milliseconds, detect-secrets 150 of them ---------------
+
+_compiled = cache(re.compile)
+
+_PLUGIN_SIGNS = (
+    r"AKC[a-zA-Z0-9]{10}|AP[\dA-F][a-zA-Z0-9]{8}",  # artifactory
+    r"(?:A3T|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}|[\"'](?i:[0-9a-z/+]{40})[\"']",  # aws
+    r"AccountKey=",  # azure_storage_key
+    r"://[^\s/:@]*:[^\s/]+@",  # basic_auth, and the urls of cloudant
+    r"(?i:key|pwd?|password|pass|token)[\"']?\]?[ =:>]+[\"']?[\w-]{24}",  # cloudant, ibm_*, softlayer
+    r"(?i:api.softlayer.com/soap)",
+    r"[MNO][a-zA-Z\d_-]{23,25}\.[a-zA-Z\d_-]{6}\.",  # discord
+    r"gh[pousr]_|gl[a-z]{2,5}-[\w-]{20}|GR1348941",  # github_token, gitlab_token
+    r"eyJ[\w=-]|(?<=[0-9a-z]{32})-us[0-9]|:_authToken=|T3BlbkFJ",  # jwt, mailchimp, npm, openai
+    r"PRIVATE KEY|PuTTY-User-Key-File",  # private_key
+    r"pypi-Ag|SG\.[\w-]{22}\.|(?i:xox[a-z])|(?i:hooks\.slack\.com)",  # pypi_token, sendgrid, slack
+    r"sq0csp-|[rs]k_live_|\d{8}:[0-9A-Za-z_-]{35}|(?:AC|SK)[a-z0-9]{32}",  # square_oauth, stripe, telegram, twilio
+    rf"(?i:{_NAMES})[^\s:=!\"'`]*\s*[:=!\"'`]|[!=]=\s*\w*?(?i:{_NAMES})",  # keyword
+)
+
+_OWN_SIGNS = (
+    rf"(?i:token(?![a-z]))[\w-]{{0,20}}\\*[\"'`]?\]?[ \t]*[:=!]|--[\w-]*(?i:token|{_NAMES})[\w-]*[ \t]",
+    *(pattern.replace("(?P<secret>", "(?:") for kind, pattern in _OWN if kind != "private key"),
+)
+
+
+@cache
+def _signs() -> re.Pattern[str]:
+    """Matches in every text in which a rule could match; in few others."""
+    return re.compile("|".join(_PLUGIN_SIGNS + _OWN_SIGNS))
+
+
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    """The own ones stand first: they know the whole extent, and their names are the plainer ones."""
+    from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
+    from detect_secrets.plugins.base import RegexBasedDetector
+
+    plugins = [
+        plugin for plugin in get_mapping_from_secret_type_to_class().values() if issubclass(plugin, RegexBasedDetector)
+    ]
+    plugin_rules = [
+        rule for plugin in plugins if plugin.__name__ != "IPPublicDetector" for rule in _plugin_rules(plugin())
+    ]
+    return (*(_own_rule(kind, pattern) for kind, pattern in _OWN), *plugin_rules)
+
+
+def _own_rule(kind: str, source: str) -> _Rule:
+    pattern = re.compile(source)
+    return _Rule(kind, pattern, "secret" if "secret" in pattern.groupindex else 0, bool)
+
+
+def _plugin_rules(plugin: Any) -> Iterator[_Rule]:
+    kind = plugin.secret_type.lower().removesuffix(" secret")  # no mark may read `secret]: …` like a new assignment
+    for pattern in plugin.denylist:
+        group = 1 if pattern.groups and type(plugin).__name__ not in _PREFIX_GROUPS else 0
+        yield _Rule(kind, pattern, group, getattr(plugin, "is_formally_valid", bool))
+
+
+@cache
+def _keyword_patterns() -> Mapping[re.Pattern[str], int]:
+    from detect_secrets.plugins.keyword import QUOTES_REQUIRED_DENYLIST_REGEX_TO_GROUP
+
+    patterns: Mapping[re.Pattern[str], int] = QUOTES_REQUIRED_DENYLIST_REGEX_TO_GROUP
+    return patterns

@@ -1,0 +1,40 @@
+"""Which work tree has a branch checked out, because moving the branch would make that work tree show a revert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from baton_git.store.repository import Repository, linked_top
+
+
+def checked_out_at(repository: Repository, ref: str) -> Path | None:
+    """The top of a work tree whose HEAD is `ref`; None when there is none."""
+    wanted = f"ref: {ref}"
+    for head, top in _heads(repository):
+        try:
+            text = head.read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            continue
+        if text.strip() == wanted:
+            found = top()
+            if found is not None:
+                return found
+    return None
+
+
+def _heads(repository: Repository) -> Iterator[tuple[Path, Callable[[], Path | None]]]:
+    """Each HEAD file, and how to learn the work tree it belongs to."""
+    common = repository.common_dir
+    yield common / "HEAD", lambda: _main_top(repository)
+    linked = common / "worktrees"
+    if linked.is_dir():
+        for folder in sorted(linked.iterdir()):
+            yield folder / "HEAD", partial(linked_top, folder)
+
+
+def _main_top(repository: Repository) -> Path | None:
+    if repository.git_dir == repository.common_dir:
+        return repository.work_tree
+    return Repository.open(repository.common_dir).work_tree

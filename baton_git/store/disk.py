@@ -1,0 +1,119 @@
+"""Files that are wholly there or not at all, and the disk's refusals as `WriteFailed`."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from baton_git.errors import WriteFailed
+
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+
+_HINTS = {
+    errno.ENOSPC: "free some space on that disk and try again; nothing was changed",
+    errno.EDQUOT: "the disk quota is used up; free some space and try again; nothing was changed",
+    errno.EROFS: "the file system is read-only; mount it writable or use another repository",
+    errno.EACCES: "check the owner and the permissions of the repository",
+    errno.EPERM: "check the owner and the permissions of the repository",
+}
+
+
+@contextmanager
+def writing(what: str) -> Iterator[None]:
+    """An OSError inside becomes WriteFailed: one line with what was being written and why it failed."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        hint = _HINTS.get(error.errno or 0, "")
+        raise WriteFailed(f"cannot write {what}: {why}", hint=hint, errno=error.errno) from error
+
+
+def is_shared(folder: Path) -> bool:
+    """Whether a group writes here (`core.sharedRepository`): git leaves the folder group-writable then."""
+    return bool(folder.stat().st_mode & 0o020)
+
+
+def file_mode(folder: Path, wanted: int) -> int | None:
+    """The mode a file in a shared folder needs so that the group can use it; None: the umask decides."""
+    bits = folder.stat().st_mode
+    if not bits & 0o020:
+        return None
+    return (wanted & 0o700) | (wanted & bits & 0o077) | (wanted >> 3 & bits & 0o070)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes `folder` and what is missing above it, with the group's bits of the nearest one that existed."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    with suppress(FileExistsError):
+        folder.mkdir()
+        bits = folder.parent.stat().st_mode
+        if bits & 0o020:
+            folder.chmod((folder.stat().st_mode & 0o7777) | (bits & 0o2070))
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """`os.write` until everything is written; a short write is followed by the error that caused it."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def write_new(path: Path, data: bytes, *, mode: int, sync: bool) -> None:
+    """Creates `path` with `data`; leaves no half of it behind.
+
+    Raises:
+        FileExistsError: it is there already.
+        OSError: the disk said no; the file was removed again.
+    """
+    fd = os.open(path, NEW_FILE, mode)
+    try:
+        shared = file_mode(path.parent, mode)
+        if shared is not None:
+            os.fchmod(fd, shared)
+        write_all(fd, data)
+        if sync:
+            os.fsync(fd)
+    except BaseException:
+        os.close(fd)
+        remove(path)
+        raise
+    os.close(fd)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in `folder` durable, where the file system can do so."""
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:
+            raise
+    finally:
+        os.close(fd)
+
+
+def remove(path: Path) -> None:
+    """Removes a file if it can be removed; for leftovers only, which harm nobody when they stay."""
+    with suppress(OSError):
+        path.unlink()
+
+
+def random_name(digits: int = 16) -> str:
+    """Hex digits that no other process will draw."""
+    return os.urandom(digits // 2).hex()
+
+
+def now_of(folder: Path) -> float:
+    """The time by the clock of the file system of `folder`, taken from a file made just now."""
+    probe = folder / f"clock-{random_name()}"
+    write_new(probe, b"", mode=0o600, sync=False)
+    try:
+        return probe.stat().st_mtime
+    finally:
+        remove(probe)

@@ -1,0 +1,68 @@
+"""A tree as a folder that is read when somebody looks into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from baton_git.errors import Corrupt
+from baton_git.names import Oid
+from baton_git.store.objects import BLOB, TREE, Entry, decoded_tree
+from baton_git.store.odb import Objects
+
+
+class Folder:
+    """One folder of a tree. `oid` is None when there is no such folder, which reads as an empty one."""
+
+    __slots__ = ("_entries", "_objects", "oid", "path")
+
+    def __init__(self, objects: Objects, oid: Oid | None, path: str = "") -> None:
+        self._objects = objects
+        self.oid = oid
+        self.path = path
+        self._entries: Mapping[str, Entry] | None = MappingProxyType({}) if oid is None else None
+
+    def __repr__(self) -> str:
+        return f"Folder({self.path or '/'!r}, {self.oid})"
+
+    def entries(self) -> Mapping[str, Entry]:
+        """What is in it, by name.
+
+        Raises:
+            Corrupt: it cannot be read; the message names its path.
+        """
+        if self._entries is None:
+            self._entries = MappingProxyType(self._read())
+        return self._entries
+
+    def folder(self, name: str) -> Folder:
+        """The folder of this name; an empty one when there is none."""
+        entry = self.entries().get(name)
+        oid = entry.oid if entry is not None and entry.is_folder else None
+        return Folder(self._objects, oid, self._path_of(name))
+
+    def read(self, name: str) -> bytes | None:
+        """The content of the file of this name, checked against its id; None when there is none.
+
+        Raises:
+            Corrupt: it is missing or damaged; the message names its path.
+        """
+        entry = self.entries().get(name)
+        if entry is None or entry.is_folder:
+            return None
+        try:
+            return self._objects.read(entry.oid, BLOB)
+        except Corrupt as error:
+            raise Corrupt(self._path_of(name), str(error), hint=error.hint) from error
+
+    def _read(self) -> dict[str, Entry]:
+        assert self.oid is not None  # else there were entries already
+        where = self.path or "the root of the tree"
+        try:
+            data = self._objects.read(self.oid, TREE)
+        except Corrupt as error:
+            raise Corrupt(where, str(error), hint=error.hint) from error
+        return decoded_tree(data, self._objects.form, where)
+
+    def _path_of(self, name: str) -> str:
+        return f"{self.path}/{name}" if self.path else name

@@ -1,0 +1,206 @@
+"""Keeping our packs few: each write makes one, and now and then several become one.
+
+`baton/packs/` holds an empty file `<name>.<number of objects>` for every pack of ours. Losing that folder loses
+nothing: the packs are then ordinary packs of the repository, and git's. Packs not noted there are never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from dulwich.errors import ApplyDeltaError
+from dulwich.object_format import ObjectFormat
+
+from baton_git.errors import Corrupt
+from baton_git.store import disk
+from baton_git.store.locks import flocked
+from baton_git.store.merging import merged
+from baton_git.store.pack_reading import OpenPack
+from baton_git.store.pack_writing import KEEP_MARK, KeptPack, write_kept
+
+_DAMAGE: Final = (AssertionError, IndexError, KeyError, ValueError, ApplyDeltaError, struct.error, zlib.error)
+
+
+@dataclass(frozen=True)
+class PackReport:
+    """What packing did: our packs and their bytes (with indexes) before and after, and the objects in them."""
+
+    packs_before: int
+    packs_after: int
+    objects: int
+    bytes_before: int
+    bytes_after: int
+
+
+class NotedPack(NamedTuple):
+    """A pack of ours. Ordered by size."""
+
+    objects: int
+    name: str
+
+
+class Housekeeping:
+    """The packs of ours under one common directory.
+
+    `enough`: how many packs are merged; `growth`: a pack stays out of it when it has that many times the objects of all
+    smaller ones; `keep_stale_after`: seconds until the `.keep` of a dead process is removed.
+    """
+
+    def __init__(self, common_dir: Path, form: ObjectFormat) -> None:
+        self.form = form
+        self.packs = common_dir / "objects" / "pack"
+        self.notes = common_dir / "baton" / "packs"
+        self.lock = common_dir / "baton" / "pack.lock"
+        self.enough = 16
+        self.growth = 2
+        self.keep_stale_after = 60.0
+        self.keep_never_after = 3600.0
+
+    def settle(self, pack: KeptPack) -> None:
+        """A ref names it now: git may have it, and it is counted as ours."""
+        pack.release()
+        self._note(NotedPack(pack.objects, pack.name))
+
+    def is_due(self) -> bool:
+        """Whether there are enough packs to merge."""
+        return len(self._to_merge(self._noted())) >= self.enough
+
+    def pack(self, *, everything: bool) -> PackReport | None:
+        """Merges what is due, or all packs of ours with new deltas; None when somebody else is at it.
+
+        Raises:
+            Corrupt: a pack is damaged; it stays as it is.
+            OSError: the disk said no; nothing was changed.
+        """
+        with flocked(self.lock, 0.0) as alone:
+            if not alone:
+                return None
+            self._adopt_orphans()
+            before = self._present()
+            bytes_before = self._bytes(before)
+            chosen = before if everything else self._to_merge(before)
+            if len(chosen) >= (1 if everything else self.enough):
+                self._merge(chosen, anew=everything)
+            after = self._present()
+            return PackReport(
+                len(before), len(after), sum(pack.objects for pack in after), bytes_before, self._bytes(after)
+            )
+
+    def _to_merge(self, packs: Iterable[NotedPack]) -> list[NotedPack]:
+        """All but the large ones that have `growth` times the objects of all smaller ones together."""
+        smallest_first = sorted(packs)
+        total = 0
+        count = 0
+        for number, pack in enumerate(smallest_first):
+            if pack.objects < self.growth * total:
+                count = number + 1
+            total += pack.objects
+        return smallest_first[:count]
+
+    def _merge(self, chosen: Iterable[NotedPack], *, anew: bool) -> None:
+        with ExitStack() as opened:
+            packs = []
+            for noted in chosen:
+                pack = OpenPack(self._path(noted, ".idx"), self.form)
+                opened.callback(pack.close)
+                packs.append(pack)
+            try:
+                result = merged(packs, self.form, anew=anew)
+            except _DAMAGE as error:
+                raise Corrupt("a pack", f"is damaged ({error})", hint="run `git fsck`") from error
+            new = write_kept(self.packs, result.body(), result.index(), self.form)
+        for noted in chosen:
+            for suffix in (".idx", ".pack"):
+                disk.remove(self._path(noted, suffix))
+            disk.remove(self._note_path(noted))
+        self.settle(new)
+
+    def _noted(self) -> list[NotedPack]:
+        try:
+            names = [note.name for note in self.notes.iterdir()]
+        except FileNotFoundError:
+            return []
+        pairs = (name.split(".") for name in names)
+        return [NotedPack(int(pair[1]), pair[0]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()]
+
+    def _present(self) -> list[NotedPack]:
+        """The noted packs that are ours alone; notes of packs that git packed away or lists for itself are removed."""
+        there = []
+        listed = self._listed_by_git()
+        for noted in self._noted():
+            if not self._path(noted, ".idx").exists() or noted.name.encode() in listed:
+                disk.remove(self._note_path(noted))
+            elif not self._path(noted, ".keep").exists():
+                there.append(noted)
+        return there
+
+    def _listed_by_git(self) -> bytes:
+        """The bytes of git's multi-pack-index: a pack that is named there must not be removed by anybody else."""
+        files = [self.packs / "multi-pack-index", *self.packs.glob("multi-pack-index.d/*.midx")]
+        found = []
+        for file in files:
+            with suppress(FileNotFoundError):
+                found.append(file.read_bytes())
+        return b"".join(found)
+
+    def _adopt_orphans(self) -> None:
+        """Takes the `.keep` from packs whose writer died, and counts them as ours."""
+        for keep in list(self._dead_keeps()):
+            index = keep.with_suffix(".idx")
+            disk.remove(keep)
+            with suppress(FileNotFoundError, Corrupt), ExitStack() as opened:
+                pack = OpenPack(index, self.form)
+                opened.callback(pack.close)
+                self._note(NotedPack(pack.index.count, index.stem.removeprefix("pack-")))
+
+    def _dead_keeps(self) -> Iterator[Path]:
+        now = None
+        for keep in self.packs.glob("pack-*.keep"):
+            try:
+                text, written = keep.read_bytes(), keep.stat().st_mtime
+            except OSError:
+                continue
+            if text.startswith(KEEP_MARK):
+                now = now or disk.now_of(self.notes)
+                age = now - written
+                dead = age > self.keep_stale_after and not _is_running(text[len(KEEP_MARK) :].strip())
+                if dead or age > self.keep_never_after:
+                    yield keep
+
+    def _note(self, pack: NotedPack) -> None:
+        with suppress(OSError):  # then the pack is git's, which is no harm
+            disk.make_folder(self.notes)
+            disk.write_new(self._note_path(pack), b"", mode=0o644, sync=False)
+
+    def _note_path(self, pack: NotedPack) -> Path:
+        return self.notes / f"{pack.name}.{pack.objects}"
+
+    def _path(self, pack: NotedPack, suffix: str) -> Path:
+        return self.packs / f"pack-{pack.name}{suffix}"
+
+    def _bytes(self, packs: Iterable[NotedPack]) -> int:
+        total = 0
+        for pack in packs:
+            for suffix in (".pack", ".idx"):
+                with suppress(FileNotFoundError):
+                    total += self._path(pack, suffix).stat().st_size
+        return total
+
+
+def _is_running(digits: bytes) -> bool:
+    if not digits.isdigit():
+        return False
+    try:
+        os.kill(int(digits), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

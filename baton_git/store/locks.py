@@ -1,0 +1,229 @@
+"""Who may change a ref now: `<ref>.lock`, which git obeys too, and the queue of baton processes before it.
+
+A ticket is a file under `baton/locks/` that holds the new value, is synced, and is held with `flock`. Taking the lock
+is making a second name for that file, `<ref>.lock`, which succeeds for one process only. So a lock of ours can be told
+from one of git (no ticket is the same file), and a dead owner from a living one (the kernel frees its `flock`),
+also across containers, where process ids mean nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from baton_git.errors import Busy
+from baton_git.store import disk
+
+try:
+    import fcntl
+except ImportError:  # no flock on this system: age alone decides about stale locks
+    fcntl = None  # type: ignore[assignment]
+
+_TICKET: Final = "ticket-"
+_NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK, errno.ENOSYS}
+
+
+def local_name(ref: str) -> str:
+    """A file name for what is kept about `ref`: fixed length, so that no ref name is too long."""
+    return hashlib.sha256(ref.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def grab(fd: int) -> bool:
+    """Whether the exclusive `flock` on this open file is ours now; never waits."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def flocked(path: Path, wait: float) -> Iterator[bool]:
+    """Holds `flock` on `path` (made when missing); False when that took longer than `wait` seconds or cannot be."""
+    try:
+        disk.make_folder(path.parent)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError:  # nowhere to queue (a read-only repository): the write itself will say so
+        yield False
+        return
+    try:
+        yield _grab_within(fd, wait)
+    finally:
+        os.close(fd)
+
+
+def _grab_within(fd: int, wait: float) -> bool:
+    if fcntl is None:
+        return False
+    return until(lambda: grab(fd), wait)
+
+
+def until(done: Callable[[], bool], wait: float) -> bool:
+    """Asks `done` until it says yes, at most `wait` seconds, at jittered intervals; what it said last."""
+    deadline = time.monotonic() + wait
+    pause = 0.001
+    while not done():
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(left, pause * random.uniform(0.5, 1.5)))  # noqa: S311  not for secrets
+        pause = min(pause * 1.5, 0.02)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLock:
+    """`<ref>.lock`, taken by this process, with the new value in it."""
+
+    ref_file: Path
+    path: Path
+    identity: tuple[int, int]
+
+    def commit(self) -> None:
+        """Makes the lock file the ref.
+
+        Raises:
+            Busy: somebody took the lock for dead and removed it.
+            OSError: the disk said no.
+        """
+        if _identity(self.path) != self.identity:
+            raise Busy(f"{self.path.name} was taken away by another process", hint="try again")
+        self.path.replace(self.ref_file)
+
+    def abandon(self) -> None:
+        """Removes the lock if it is still ours."""
+        if _identity(self.path) == self.identity:
+            disk.remove(self.path)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+class RefLocks:
+    """The locks of refs. `wait`: seconds for a held one; `stale_after`: age in seconds at which one is dead."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.wait = 2.0
+        self.stale_after = 60.0
+
+    @contextmanager
+    def held(self, ref_file: Path, value: bytes) -> Iterator[HeldLock]:
+        """The lock of `ref_file` with `value` in it; released at the end in any case.
+
+        Raises:
+            Busy: somebody living held it for longer than `wait`.
+            OSError: the disk said no.
+        """
+        lock_file = ref_file.with_name(ref_file.name + ".lock")
+        disk.make_folder(self.folder)
+        with self._ticket(value) as ticket:
+            if not until(lambda: self._take(lock_file, ticket, value), self.wait):
+                raise _busy(lock_file)
+            lock = HeldLock(ref_file, lock_file, _identity(lock_file) or (0, 0))
+            try:
+                yield lock
+            finally:
+                lock.abandon()
+
+    @contextmanager
+    def _ticket(self, value: bytes) -> Iterator[Path]:
+        ticket = self.folder / (_TICKET + disk.random_name())
+        disk.write_new(ticket, value, mode=0o644, sync=True)
+        fd = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            grab(fd)
+            yield ticket
+        finally:
+            disk.remove(ticket)
+            os.close(fd)
+
+    def _take(self, lock_file: Path, ticket: Path, value: bytes) -> bool:
+        try:
+            os.link(ticket, lock_file)
+        except FileExistsError:
+            return self._break_stale(lock_file) and self._take(lock_file, ticket, value)
+        except FileNotFoundError:  # git removes empty ref folders at any moment
+            disk.make_folder(lock_file.parent)
+            return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            return _take_without_links(lock_file, value)
+        return True
+
+    def _break_stale(self, lock_file: Path) -> bool:
+        """Removes a lock whose owner is dead; whether it is gone. One process at a time does this."""
+        with flocked(self.folder / "breaking", 0.0) as alone:
+            seen = _identity(lock_file)
+            if seen is None:
+                return True
+            dead = (alone or fcntl is None) and self._is_dead(lock_file, seen)
+            if dead and _identity(lock_file) == seen:
+                disk.remove(lock_file)
+            return dead
+
+    def _is_dead(self, lock_file: Path, identity: tuple[int, int]) -> bool:
+        for ticket in self.folder.glob(_TICKET + "*"):
+            if _identity(ticket) == identity:
+                return _ownerless(ticket)
+        try:
+            return disk.now_of(self.folder) - lock_file.stat().st_mtime > self.stale_after
+        except FileNotFoundError:
+            return True
+
+    def sweep(self) -> None:
+        """Removes the tickets of dead processes."""
+        for ticket in self.folder.glob(_TICKET + "*"):
+            if _ownerless(ticket) and disk.now_of(self.folder) - _mtime(ticket) > self.stale_after:
+                disk.remove(ticket)
+
+
+def _ownerless(ticket: Path) -> bool:
+    """Whether no living process holds this ticket."""
+    try:
+        fd = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return grab(fd)
+    finally:
+        os.close(fd)
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
+
+
+def _take_without_links(lock_file: Path, value: bytes) -> bool:
+    try:
+        disk.write_new(lock_file, value, mode=0o644, sync=True)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _busy(lock_file: Path) -> Busy:
+    return Busy(
+        f"{lock_file.name} is held by another process",
+        hint=f"try again; if no git or baton process is running, delete {lock_file}",
+        path=str(lock_file),
+    )

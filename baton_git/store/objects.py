@@ -1,0 +1,153 @@
+"""What git stores, as values: blobs, trees and commits, between their bytes and their meaning.
+
+tree    ::= (mode " " name NUL id)*            sorted by name, folders as if they ended in "/"
+commit  ::= "tree " id NL ("parent " id NL)* "author " who NL "committer " who NL (header NL)* NL message
+who     ::= name " <" mail "> " seconds " " ("+"|"-") hhmm
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dulwich.errors import ObjectFormatException
+from dulwich.object_format import ObjectFormat
+from dulwich.objects import parse_tree
+
+from baton_git.errors import Corrupt, InvalidArgument
+from baton_git.names import Oid, oid
+
+COMMIT: Final = 1
+TREE: Final = 2
+BLOB: Final = 3
+TYPE_NAMES: Final[Mapping[int, bytes]] = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
+TYPE_NUMBERS: Final[Mapping[bytes, int]] = {name: number for number, name in TYPE_NAMES.items()}
+
+FOLDER_MODE: Final = 0o040000
+FILE_MODE: Final = 0o100644
+
+_WHO = re.compile(r"(?P<who>.*) (?P<time>-?\d+) (?P<sign>[+-])(?P<hours>\d\d)(?P<minutes>\d\d)\Z", re.DOTALL)
+_AUTHOR = re.compile(r"[^<>\n\0]+ <[^<>\n\0]*>\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name of a folder: the id it stands for, and git's mode (0o40000 is a folder)."""
+
+    oid: Oid
+    is_folder: bool
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommitInfo:
+    """A commit. `author` is "Name <mail>", `time` seconds since 1970, `timezone` seconds east of UTC.
+
+    `message` is without the line breaks at its end.
+    """
+
+    oid: Oid
+    tree: Oid
+    parents: tuple[Oid, ...]
+    author: str
+    time: int
+    timezone: int
+    message: str
+
+
+def object_id(kind: int, data: bytes, form: ObjectFormat) -> Oid:
+    """The id that git gives to these bytes as an object of this kind."""
+    digest = form.hash_func()
+    digest.update(b"%s %d\0" % (TYPE_NAMES[kind], len(data)))
+    digest.update(data)
+    return Oid(digest.hexdigest())
+
+
+def decoded_tree(data: bytes, form: ObjectFormat, where: str) -> dict[str, Entry]:
+    """The entries of a tree by name; `where` names it in the error.
+
+    Raises:
+        Corrupt: not a tree.
+    """
+    try:
+        found = list(parse_tree(data, form.oid_length, strict=False))
+    except (ObjectFormatException, ValueError) as error:
+        raise Corrupt(where, f"is not a tree ({error})") from error
+    return {
+        name.decode("utf-8", "surrogateescape"): Entry(Oid(hexa.decode()), mode & 0o170000 == FOLDER_MODE, mode)
+        for name, mode, hexa in found
+    }
+
+
+def encoded_tree(entries: Mapping[str, Entry]) -> bytes:
+    """The bytes of a tree with these entries, in git's order."""
+    named = [(name.encode("utf-8", "surrogateescape"), entry) for name, entry in entries.items()]
+    named.sort(key=lambda pair: pair[0] + b"/" if pair[1].is_folder else pair[0])
+    return b"".join(b"%o %s\0%s" % (entry.mode, name, bytes.fromhex(entry.oid)) for name, entry in named)
+
+
+def decoded_commit(name: Oid, data: bytes) -> CommitInfo:
+    """The commit in these bytes; texts that do not decode keep their readable part.
+
+    Raises:
+        Corrupt: not a commit.
+    """
+    head, _, body = data.partition(b"\n\n")
+    fields = _headers(head.split(b"\n"))
+    codec = fields.get(b"encoding", [b"utf-8"])[0].decode("ascii", "replace")
+    who = _WHO.match(_text(fields.get(b"author", [b""])[0], codec))
+    if who is None or len(fields.get(b"tree", ())) != 1:
+        raise Corrupt(f"commit {name}", "is not in the form of a commit")
+    offset = int(who["hours"]) * 3600 + int(who["minutes"]) * 60
+    return CommitInfo(
+        oid=name,
+        tree=oid(fields[b"tree"][0].decode()),
+        parents=tuple(oid(parent.decode()) for parent in fields.get(b"parent", ())),
+        author=who["who"],
+        time=int(who["time"]),
+        timezone=-offset if who["sign"] == "-" else offset,
+        message=_text(body, codec).rstrip("\n"),
+    )
+
+
+def _headers(lines: Iterable[bytes]) -> dict[bytes, list[bytes]]:
+    """Header lines by key; the continuation lines of signatures (they begin with a space) are not ours to read."""
+    fields: dict[bytes, list[bytes]] = {}
+    for line in lines:
+        key, _, value = line.partition(b" ")
+        if key:
+            fields.setdefault(key, []).append(value)
+    return fields
+
+
+def _text(data: bytes, codec: str) -> str:
+    try:
+        return data.decode(codec, "replace")
+    except LookupError:
+        return data.decode("utf-8", "replace")
+
+
+def signature(author: str, time: int, timezone: int) -> bytes:
+    """`Name <mail> seconds +hhmm`, as commits and reflogs have it.
+
+    Raises:
+        InvalidArgument: author is not "Name <mail>" on one line, or an unlikely time zone.
+    """
+    if not _AUTHOR.match(author):
+        raise InvalidArgument(f"author {author!r} is not of the form 'Name <mail>'")
+    if abs(timezone) >= 24 * 3600 or time < 0:
+        raise InvalidArgument(f"time {time} with time zone {timezone} s cannot be written in a commit")
+    minutes = abs(timezone) // 60
+    sign = "-" if timezone < 0 else "+"
+    return f"{author} {time} {sign}{minutes // 60:02d}{minutes % 60:02d}".encode("utf-8", "surrogateescape")
+
+
+def encoded_commit(tree: Oid, parents: Sequence[Oid], who: bytes, message: str) -> bytes:
+    """The bytes of a commit whose committer is its author; the message ends in exactly one line break."""
+    if "\0" in message:
+        raise InvalidArgument("a commit message cannot hold a NUL character")
+    lines = [b"tree " + tree.encode(), *(b"parent " + parent.encode() for parent in parents)]
+    lines += [b"author " + who, b"committer " + who, b"", message.rstrip("\n").encode("utf-8", "replace"), b""]
+    return b"\n".join(lines)

@@ -1,0 +1,241 @@
+"""Reading objects: packs, loose files and alternates, each object checked against its id."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from dulwich.errors import ApplyDeltaError
+from dulwich.object_format import ObjectFormat
+
+from baton_git.errors import Corrupt, StoreError
+from baton_git.names import Oid
+from baton_git.store.objects import TYPE_NAMES, TYPE_NUMBERS, object_id
+from baton_git.store.pack_reading import OpenPack, Raw
+
+_DAMAGE: Final = (AssertionError, IndexError, ValueError, ApplyDeltaError, struct.error, zlib.error)
+_CACHED_BYTES: Final = 16 << 20
+_CACHED_SIZE: Final = 1 << 18
+_ALTERNATES_DEEP: Final = 5
+_ATTEMPTS: Final = 5
+_REPAIR: Final = "run `git fsck`; a whole copy can come from a remote or another clone"
+
+
+class ObjectFolder:
+    """One `objects/` directory; its packs are listed once, and again when something is not found."""
+
+    def __init__(self, path: Path, form: ObjectFormat) -> None:
+        self.path = path
+        self.form = form
+        self._packs: dict[str, OpenPack | None] = {}
+        self._order: list[str] = []
+        self._stamp: int | None = None
+
+    def rescan(self) -> bool:
+        """Lists the packs again; whether there was anything new."""
+        folder = self.path / "pack"
+        try:
+            stamp = folder.stat().st_mtime_ns
+            found = {file.name: file for file in folder.iterdir() if file.suffix == ".idx"}
+        except FileNotFoundError:
+            stamp, found = 0, {}
+        for gone in self._packs.keys() - found.keys():
+            self._drop(gone)
+        new = [name for name in found if name not in self._packs]
+        new.sort(key=lambda name: _mtime(found[name]), reverse=True)
+        for name in new:
+            self._packs[name] = None
+        self._order = [*new, *(name for name in self._order if name in self._packs)]
+        self._stamp = stamp
+        return bool(new)
+
+    def sources(self, name: bytes) -> Iterator[tuple[OpenPack, int]]:
+        """The packs that hold the object with this binary id, and where."""
+        if self._stamp is None:
+            self.rescan()
+        for file in list(self._order):
+            pack = self._opened(file)
+            offset = None if pack is None else pack.index.offset(name)
+            if pack is None or offset is None:
+                continue
+            if self._order[0] != file:  # what is wanted next is likely near
+                self._order.remove(file)
+                self._order.insert(0, file)
+            yield pack, offset
+
+    def loose(self, oid: Oid) -> bytes | None:
+        """The compressed bytes of a loose object; None when there is no such file."""
+        path = self.path / oid[:2] / oid[2:]
+        try:
+            return path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot read object {oid}: {error.strerror}", hint=f"check {path}") from error
+
+    def _opened(self, file: str) -> OpenPack | None:
+        pack = self._packs.get(file)
+        if pack is None:
+            try:
+                pack = OpenPack(self.path / "pack" / file, self.form)
+            except FileNotFoundError:
+                self.forget(file)
+                return None
+            self._packs[file] = pack
+        return pack
+
+    def forget(self, file: str) -> None:
+        """Drops a pack that is gone from the disk, so that the next look lists anew."""
+        self._drop(file)
+        self._order = [name for name in self._order if name != file]
+
+    def _drop(self, file: str) -> None:
+        pack = self._packs.pop(file, None)
+        if pack is not None:
+            pack.close()
+
+    def close(self) -> None:
+        for file in list(self._packs):
+            self._drop(file)
+        self._order = []
+        self._stamp = None
+
+
+class Objects:
+    """All objects that the repository can see."""
+
+    def __init__(self, folder: Path, form: ObjectFormat) -> None:
+        self.form = form
+        self.folders = [ObjectFolder(path, form) for path in _with_alternates(folder, _ALTERNATES_DEEP)]
+        self._cache: OrderedDict[Oid, Raw] = OrderedDict()
+        self._cached = 0
+
+    def get(self, oid: Oid) -> Raw:
+        """Type number and content of an object.
+
+        Raises:
+            Corrupt: it is missing, or its bytes are not those that its id stands for.
+            StoreError: the file cannot be read.
+        """
+        found = self._cache.get(oid)
+        if found is not None:
+            self._cache.move_to_end(oid)
+            return found
+        found = self._find(oid)
+        if found is None:
+            raise Corrupt(f"object {oid}", "is missing", hint="run `git fsck`; fetch it from a remote that has it")
+        self.add(oid, found)
+        return found
+
+    def read(self, oid: Oid, kind: int) -> bytes:
+        """The content of an object of this type; raises Corrupt also when it is of another."""
+        actual, data = self.get(oid)
+        if actual != kind:
+            raise Corrupt(f"object {oid}", f"is a {_type(actual)} where a {_type(kind)} should be")
+        return data
+
+    def has(self, oid: Oid) -> bool:
+        """Whether the object reads back (checked like `get`)."""
+        return oid in self._cache or self._find(oid) is not None
+
+    def add(self, oid: Oid, raw: Raw) -> None:
+        """Keeps an object that was read, or is known to be stored, in memory."""
+        size = len(raw[1])
+        if oid in self._cache or size > _CACHED_SIZE:
+            return
+        self._cache[oid] = raw
+        self._cached += size + 200
+        while self._cached > _CACHED_BYTES:
+            _, (_, dropped) = self._cache.popitem(last=False)
+            self._cached -= len(dropped) + 200
+
+    def close(self) -> None:
+        """Lets go of all files."""
+        for folder in self.folders:
+            folder.close()
+
+    def _find(self, oid: Oid) -> Raw | None:
+        damage: list[Corrupt] = []
+        for _ in range(_ATTEMPTS):
+            for folder in self.folders:
+                found = self._in_packs(folder, oid, damage) or self._in_file(folder, oid, damage)
+                if found is not None:
+                    return found
+            if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  all, not up to the first
+                break
+        if damage:
+            raise damage[0]
+        return None
+
+    def _in_packs(self, folder: ObjectFolder, oid: Oid, damage: list[Corrupt]) -> Raw | None:
+        for pack, offset in folder.sources(bytes.fromhex(oid)):
+            try:
+                return self._verified(oid, *pack.read(offset, self._base))
+            except FileNotFoundError:  # packed away since its index was read
+                folder.forget(pack.path.with_suffix(".idx").name)
+            except Corrupt as error:  # another copy may be whole
+                damage.append(error)
+            except _DAMAGE as error:
+                where = f"is damaged in {pack.path.name} ({error or type(error).__name__})"
+                damage.append(Corrupt(f"object {oid}", where, hint=_REPAIR))
+        return None
+
+    def _in_file(self, folder: ObjectFolder, oid: Oid, damage: list[Corrupt]) -> Raw | None:
+        packed = folder.loose(oid)
+        if packed is None:
+            return None
+        try:
+            return self._verified(oid, *_unpacked(packed))
+        except Corrupt as error:
+            damage.append(error)
+        except _DAMAGE as error:
+            damage.append(Corrupt(f"object {oid}", f"is damaged ({error or type(error).__name__})", hint=_REPAIR))
+        return None
+
+    def _verified(self, oid: Oid, kind: int, data: bytes) -> Raw:
+        if kind not in TYPE_NAMES or object_id(kind, data, self.form) != oid:
+            raise Corrupt(f"object {oid}", "does not have the content that its id stands for", hint=_REPAIR)
+        return kind, data
+
+    def _base(self, name: bytes) -> Raw:
+        found = self._find(Oid(name.hex()))
+        if found is None:
+            raise Corrupt(f"object {name.hex()}", "is missing, and a delta is based on it", hint=_REPAIR)
+        return found
+
+
+def _unpacked(packed: bytes) -> Raw:
+    """A loose object: zlib of "type size NUL content"."""
+    header, _, data = zlib.decompress(packed).partition(b"\0")
+    kind, _, size = header.partition(b" ")
+    if kind not in TYPE_NUMBERS or int(size) != len(data):
+        raise ValueError("its header does not fit")
+    return TYPE_NUMBERS[kind], data
+
+
+def _with_alternates(folder: Path, deeper: int) -> list[Path]:
+    """`folder`, and the object folders that it borrows from (`info/alternates`)."""
+    try:
+        lines = (folder / "info" / "alternates").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except FileNotFoundError:
+        return [folder]
+    found = [folder]
+    for line in lines if deeper else ():
+        if line and not line.startswith("#"):
+            found += [path for path in _with_alternates(folder / line, deeper - 1) if path not in found]
+    return found
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _type(kind: int) -> str:
+    return TYPE_NAMES.get(kind, b"thing of unknown type").decode()

@@ -1,0 +1,105 @@
+"""The index of a pack (version 2): looking up one object, listing all, and making one.
+
+    index ::= "\\377tOc" 2 fan-out[256] id[n] crc32[n] offset[n] long-offset[m] pack-checksum index-checksum
+
+All numbers are 4 bytes, big-endian; an offset with its top bit set counts in the table of 8-byte ones.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from dulwich.object_format import ObjectFormat
+
+from baton_git.errors import Corrupt
+
+_MAGIC: Final = b"\377tOc\0\0\0\2"
+_NAMES: Final = 8 + 1024
+_FANOUT: Final = struct.Struct(">256L")
+_LONG: Final = 0x80000000
+
+
+class Indexed(NamedTuple):
+    """Where an object stands in a pack; ordered as the index has it."""
+
+    name: bytes
+    offset: int
+    crc: int
+
+
+class PackIndex:
+    """A read index over `table`, the bytes of the file at `path`.
+
+    Raises:
+        Corrupt: the table is cut off, or of another version.
+    """
+
+    def __init__(self, path: Path, table: bytes | mmap.mmap, form: ObjectFormat) -> None:
+        self._table = table
+        self._width = form.oid_length
+        if table[:8] != _MAGIC or len(table) < _NAMES + 2 * self._width:
+            raise Corrupt(f"pack index {path.name}", "is cut off, or of a version other than 2", hint="run `git fsck`")
+        self._fanout = _FANOUT.unpack_from(table, 8)
+        self.count = self._fanout[-1]
+        self._crcs = _NAMES + self.count * self._width
+        self._offsets = self._crcs + 4 * self.count
+        self._longs = self._offsets + 4 * self.count
+        if len(table) < self._longs + 2 * self._width:
+            raise Corrupt(f"pack index {path.name}", "is cut off", hint="run `git fsck`")
+
+    def offset(self, name: bytes) -> int | None:
+        """Where the object with this binary id begins; None when it is not in the pack."""
+        low = self._fanout[name[0] - 1] if name[0] else 0
+        high = self._fanout[name[0]]
+        while low < high:
+            middle = (low + high) // 2
+            found = self._name(middle)
+            if found == name:
+                return self._offset(middle)
+            if found < name:
+                low = middle + 1
+            else:
+                high = middle
+        return None
+
+    def entries(self) -> list[Indexed]:
+        """All objects, by name."""
+        crcs = struct.unpack_from(f">{self.count}L", self._table, self._crcs)
+        return [Indexed(self._name(number), self._offset(number), crc) for number, crc in enumerate(crcs)]
+
+    def _name(self, number: int) -> bytes:
+        start = _NAMES + number * self._width
+        return self._table[start : start + self._width]
+
+    def _offset(self, number: int) -> int:
+        short: int = struct.unpack_from(">L", self._table, self._offsets + 4 * number)[0]
+        if not short & _LONG:
+            return short
+        long: int = struct.unpack_from(">Q", self._table, self._longs + 8 * (short & ~_LONG))[0]
+        return long
+
+
+def encoded_index(entries: Sequence[Indexed], pack_checksum: bytes, form: ObjectFormat) -> bytes:
+    """The bytes of the index of a pack with these entries (sorted by name) and this checksum."""
+    firsts = [entry.name[0] for entry in entries]
+    long = [entry.offset for entry in entries if entry.offset >= _LONG]
+    numbers = iter(range(len(long)))
+    offsets = [entry.offset if entry.offset < _LONG else _LONG | next(numbers) for entry in entries]
+    parts = [
+        _MAGIC,
+        _FANOUT.pack(*(bisect_right(firsts, byte) for byte in range(256))),
+        b"".join(entry.name for entry in entries),
+        struct.pack(f">{len(entries)}L", *(entry.crc for entry in entries)),
+        struct.pack(f">{len(entries)}L", *offsets),
+        struct.pack(f">{len(long)}Q", *long),
+        pack_checksum,
+    ]
+    table = b"".join(parts)
+    digest = form.hash_func()
+    digest.update(table)
+    return table + digest.digest()

@@ -1,0 +1,228 @@
+"""Branches of one repository, in bytes: read a tip and its tree, put a commit on it, or learn that it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from baton_git.errors import Busy, StoreError
+from baton_git.names import Oid
+from baton_git.store import disk, history, reflog
+from baton_git.store.checkouts import checked_out_at
+from baton_git.store.draft import Draft
+from baton_git.store.folder import Folder
+from baton_git.store.housekeeping import Housekeeping, PackReport
+from baton_git.store.locks import flocked, local_name
+from baton_git.store.objects import BLOB, COMMIT, CommitInfo, decoded_commit, signature
+from baton_git.store.odb import Objects
+from baton_git.store.pack_writing import KeptPack, encoded_pack, write_kept
+from baton_git.store.refs import Refs
+from baton_git.store.repository import Repository
+
+
+class Store:
+    """The branches of `repository`. Close it, or use it in a `with`.
+
+    What an object id names never changes, so objects that were read are kept in memory. `locks.wait` and
+    `locks.stale_after` are the seconds given to a held and to a forgotten `<ref>.lock`.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        form = repository.object_format
+        self.repository = repository
+        self.housekeeping = Housekeeping(repository.common_dir, form)
+        self._objects = Objects(repository.common_dir / "objects", form)
+        self._refs = Refs(repository.common_dir, form.hex_length)
+        self.locks = self._refs.locks
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of all files; the store can still be used and opens them again."""
+        self._objects.close()
+
+    def tip(self, ref: str) -> Oid | None:
+        """Where `ref` (its full name) stands; None when there is no such ref.
+
+        Raises:
+            Corrupt: its value is no object id; the hint has the last good one and the command that puts it back.
+            StoreError: it cannot be read.
+        """
+        return self._refs.tip(ref)
+
+    def refs(self, prefix: str) -> dict[str, Oid]:
+        """All refs whose full name begins with `prefix`, sorted.
+
+        Raises:
+            Corrupt: one of them has no readable value.
+        """
+        return self._refs.below(prefix)
+
+    def commit(self, oid: Oid) -> CommitInfo:
+        """The commit with this id.
+
+        Raises:
+            Corrupt: it is missing, damaged, or no commit.
+        """
+        return decoded_commit(oid, self._objects.read(oid, COMMIT))
+
+    def folder(self, tree: Oid | None) -> Folder:
+        """A tree, read when it is looked into; None gives an empty one."""
+        return Folder(self._objects, tree)
+
+    def read(self, oid: Oid) -> bytes:
+        """The content of a blob, checked against its id.
+
+        Raises:
+            Corrupt: it is missing, damaged, or no blob.
+        """
+        return self._objects.read(oid, BLOB)
+
+    def has(self, oid: Oid) -> bool:
+        """Whether the object is here and whole."""
+        return self._objects.has(oid)
+
+    def draft(self) -> Draft:
+        """A place to make new objects, stored by `publish`."""
+        return Draft(self._objects)
+
+    def queue(self, ref: str, wait: float) -> AbstractContextManager[bool]:
+        """Stands in line before the writers of `ref` for at most `wait` seconds; whether it is our turn.
+
+        Nothing depends on it but fairness: `publish` compares in any case. A dead process leaves the line at once.
+        """
+        return flocked(self.repository.common_dir / "baton" / "locks" / f"queue-{local_name(ref)}", wait)
+
+    def publish(
+        self,
+        draft: Draft,
+        ref: str,
+        expected: Oid | None,
+        new: Oid,
+        *,
+        who: str,
+        time: int,
+        timezone: int,
+        message: str,
+    ) -> bool:
+        """Stores the draft durably and moves `ref` from `expected` to the commit `new`.
+
+        `expected` None: the ref must not exist. `who` ("Name <mail>"), `time`, `timezone` and `message` are for the
+        reflog, which is written where git would write one.
+
+        Returns:
+            True when it moved. False when the ref stands elsewhere; then nothing was left behind.
+
+        Raises:
+            Busy: the lock of the ref was held by somebody living for longer than `locks.wait`.
+            Corrupt: the present value of the ref cannot be read, or `new` or a borrowed blob does not exist.
+            WriteFailed: the disk said no; the ref did not move.
+        """
+        if self.tip(ref) != expected:
+            return False
+        self._check_borrowed(draft, new)
+        line = self._log_line(ref, who, time, timezone, message)
+        with disk.writing(f"{ref} in {self.repository.common_dir}"):
+            pack = self._stored(draft)
+            try:
+                moved = self._refs.swap(ref, expected, new, line)
+            except BaseException:
+                if pack is not None and not self._stands_at(ref, new):
+                    pack.discard()
+                raise
+            self._settle(pack, draft, moved=moved)
+        if moved:
+            self._refs.last_good.note(ref, new)
+            self._tidy()
+        return moved
+
+    def log(self, tip: Oid, *, first_parent: bool = False) -> Iterator[CommitInfo]:
+        """The commits behind `tip`, newest first and children before parents; read as they are asked for.
+
+        Raises:
+            Corrupt: a commit is missing or damaged.
+        """
+        return history.first_parents(self.commit, tip) if first_parent else history.all_commits(self.commit, tip)
+
+    def pack(self, *, everything: bool = False) -> PackReport:
+        """Merges the packs of ours that are due, or (`everything`) all of them with the best deltas.
+
+        Raises:
+            Busy: another process is packing.
+            Corrupt: a pack is damaged; nothing was changed.
+            WriteFailed: the disk said no; nothing was changed.
+        """
+        with disk.writing(f"a pack in {self.repository.common_dir}"):
+            report = self.housekeeping.pack(everything=everything)
+            self._refs.locks.sweep()
+        if report is None:
+            raise Busy("another process is packing", hint="try again when it is done")
+        return report
+
+    def checked_out_at(self, ref: str) -> Path | None:
+        """The top of a work tree (main or linked) that has this branch checked out; None when there is none."""
+        return checked_out_at(self.repository, ref)
+
+    def last_good(self, ref: str) -> Oid | None:
+        """Where `ref` stood after the last write from here, by our note or the reflog; None when neither knows."""
+        return self._refs.last_known(ref)
+
+    def _check_borrowed(self, draft: Draft, new: Oid) -> None:
+        """What the draft only points to must exist before a ref leads to it."""
+        if new not in draft.objects:
+            self._objects.read(new, COMMIT)
+        for oid in draft.borrowed - draft.objects.keys():
+            self._objects.read(oid, BLOB)
+
+    def _log_line(self, ref: str, who: str, time: int, timezone: int, message: str) -> bytes | None:
+        bare = self.repository.work_tree is None
+        if not reflog.is_kept(self._refs.log_file(ref), ref, self._log_setting, bare=bare):
+            return None
+        text = " ".join(message.split())
+        return signature(who, time, timezone) + b"\t" + text.encode("utf-8", "replace")
+
+    @cached_property
+    def _log_setting(self) -> str | None:
+        return self.repository.config().get("core.logAllRefUpdates")
+
+    def _stored(self, draft: Draft) -> KeptPack | None:
+        if not draft.objects:
+            return None
+        body, entries = encoded_pack(draft.objects, self._objects.form)
+        return write_kept(self.housekeeping.packs, [body], entries, self._objects.form)
+
+    def _stands_at(self, ref: str, new: Oid) -> bool:
+        """Whether the ref leads to `new`, or that cannot be told: then its objects must stay."""
+        try:
+            return self._refs.tip(ref) == new
+        except StoreError:
+            return True
+
+    def _settle(self, pack: KeptPack | None, draft: Draft, *, moved: bool) -> None:
+        """After the swap: gives the pack to git, or takes it back when the ref did not move."""
+        if pack is None:
+            return
+        if not moved:
+            pack.discard()
+            return
+        if not pack.is_there():  # removed against its .keep, before the ref could protect it
+            pack = self._stored(draft) or pack
+        self.housekeeping.settle(pack)
+        for oid, raw in draft.objects.items():
+            self._objects.add(oid, raw)
+
+    def _tidy(self) -> None:
+        """Merges packs when it is time. The write succeeded already, so nothing that goes wrong here may undo that."""
+        if self.housekeeping.is_due():
+            with suppress(StoreError, OSError):
+                self.housekeeping.pack(everything=False)

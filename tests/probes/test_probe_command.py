@@ -1,0 +1,109 @@
+"""Commands: real programs, approved or not."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from baton_git.probes import PROBES, CheckSpec, Failed, Passed, Unknown, World
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(folder=tmp_path, approved=lambda argv: True, environment={"PATH": os.environ["PATH"]})
+
+
+def run(world, *argv, seconds=5.0):
+    return PROBES["command"](CheckSpec("command", argv=argv, timeout_seconds=seconds), world)
+
+
+def shell(world, text, **options):
+    return run(world, "sh", "-c", text, **options)
+
+
+def test_exit_status_0_passes(world):
+    assert run(world, "true") == Passed()
+
+
+def test_another_exit_status_fails_with_the_last_line(world):
+    assert shell(world, "echo one; echo two >&2; echo; exit 3") == Failed("exit 3: two")
+    assert run(world, "false") == Failed("exit 1")
+
+
+def test_the_last_line_is_short_and_printable(world):
+    outcome = shell(world, r"printf '\033[31m%0300d\033[0m\377\n' 7; exit 1")
+    assert outcome.why.removeprefix("exit 1: ").isprintable()
+    assert len(outcome.why.removeprefix("exit 1: ")) == 200
+
+
+def test_a_signal_is_named(world):
+    assert shell(world, "kill -9 $$") == Failed("ended by SIGKILL")
+
+
+def test_nothing_runs_unapproved(world, tmp_path):
+    approved = ("touch", "good")
+    careful = World(folder=tmp_path, approved=lambda argv: argv == approved, environment=world.environment)
+    assert run(careful, "touch", "a b") == Unknown("not approved on this machine; run: baton trust -- touch 'a b'")
+    assert isinstance(run(World(folder=tmp_path), "touch", "bad"), Unknown)
+    assert run(careful, *approved) == Passed()
+    assert [path.name for path in tmp_path.iterdir()] == ["good"]
+
+
+def test_there_is_no_shell(world, tmp_path):
+    run(world, "echo", "x; touch bad", "$(touch bad)")
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_runs_in_the_work_tree_without_input(world, tmp_path):
+    assert shell(world, f'test "$(pwd -P)" = "{tmp_path.resolve()}" && ! read line') == Passed()
+
+
+def test_the_environment_is_the_given_one_without_git_variables(tmp_path):
+    given = {"PATH": os.environ["PATH"], "GIT_DIR": "/x", "GIT_INDEX_FILE": "y", "MINE": "z"}
+    world = World(folder=tmp_path, approved=lambda argv: True, environment=given)
+    assert shell(world, 'env > seen; test -z "$GIT_DIR$GIT_INDEX_FILE" && test "$MINE" = z') == Passed()
+    assert "HOME=" not in (tmp_path / "seen").read_text()
+
+
+@pytest.mark.parametrize("argv", [(), ("baton-no-such-program",), ("a\0b",), ("/",), ("./plain.txt",)])
+def test_what_cannot_be_run_is_unknown(world, argv):
+    Path(world.folder, "plain.txt").write_text("x")
+    assert isinstance(run(world, *argv), Unknown)
+
+
+@pytest.mark.parametrize("folder", [None, Path("/nowhere/at/all")])
+def test_without_a_work_tree_nothing_is_run(folder):
+    assert isinstance(run(World(folder=folder, approved=lambda argv: True), "true"), Unknown)
+
+
+def test_a_slow_command_is_killed_with_its_children(world, tmp_path):
+    started = time.monotonic()
+    outcome = shell(world, "sleep 60 & echo $! > child; sleep 60", seconds=0.3)
+    assert outcome == Unknown("no answer within 0.3 s")
+    assert time.monotonic() - started < 2
+    child = int((tmp_path / "child").read_text())
+    deadline = time.monotonic() + 2
+    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_child_that_keeps_the_output_open_does_not_hold_up_the_answer(world):
+    started = time.monotonic()
+    assert shell(world, "sleep 1.5 & exit 0", seconds=5) == Passed()
+    assert time.monotonic() - started < 1
+
+
+def test_a_flood_of_output_is_not_kept(world):
+    flood = f"{sys.executable} -c 'import sys; sys.stdout.write(\"x\" * 30_000_000)'; echo end; exit 1"
+    before = psutil.Process().memory_info().rss
+    assert shell(world, flood) == Failed("exit 1: " + "x" * 200)
+    assert psutil.Process().memory_info().rss - before < 20_000_000
+
+
+def test_a_command_that_closes_its_output_is_still_waited_for(world):
+    assert shell(world, "exec >&- 2>&-; sleep 0.2; exit 4") == Failed("exit 4")
+    assert shell(world, "exec >&- 2>&-; sleep 60", seconds=0.2) == Unknown("no answer within 0.2 s")

@@ -1,0 +1,113 @@
+"""Real git repositories, sealed off from the machine's own git configuration."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from baton_git.names import Oid
+from baton_git.store import Edit, Repository, Store
+
+REF = "refs/heads/baton/x"
+WHO = "Agent <agent@machine>"
+
+Git = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def _sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_TERMINAL_PROMPT", "0")
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Person")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "person@home")
+
+
+@pytest.fixture
+def git() -> Git:
+    def run(where: Path, *args: str, code: int = 0, text: str | None = None) -> str:
+        done = subprocess.run(["git", "-C", str(where), *args], capture_output=True, text=True, input=text, timeout=60)
+        assert done.returncode == code, f"git {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout.strip()
+
+    return run
+
+
+@pytest.fixture
+def top(tmp_path: Path, git: Git) -> Path:
+    """A work tree with one commit on main."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init", "-b", "main")
+    (folder / "readme").write_text("hello\n")
+    git(folder, "add", "readme")
+    git(folder, "commit", "-m", "first")
+    return folder
+
+
+class Writer:
+    """Puts commits on one ref, each at a later second than the one before."""
+
+    def __init__(self, store: Store, ref: str = REF) -> None:
+        self.store = store
+        self.ref = ref
+        self.time = 1_700_000_000
+
+    def commit(self, edits: Mapping[str, Edit], *, expected: Oid | None = None, message: str = "change") -> Oid:
+        """The id of the new commit on the tip, or on `expected`."""
+        tip = expected or self.store.tip(self.ref)
+        draft = self.store.draft()
+        tree = draft.tree(None if tip is None else self.store.commit(tip).tree, edits)
+        self.time += 1
+        new = draft.commit(tree, [tip] if tip else [], author=WHO, time=self.time, timezone=3600, message=message)
+        moved = self.store.publish(
+            draft, self.ref, tip, new, who=WHO, time=self.time, timezone=3600, message=message
+        )  # fmt: skip
+        assert moved
+        return new
+
+
+@pytest.fixture
+def store(top: Path) -> Iterator[Store]:
+    with Store(Repository.open(top)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def writer(store: Store) -> Writer:
+    return Writer(store)
+
+
+@pytest.fixture
+def new_writer() -> Iterator[Callable[..., Writer]]:
+    """Makes writers on other repositories; their stores are closed at the end."""
+    stores = []
+
+    def make(path: Path, ref: str = REF) -> Writer:
+        opened = Store(Repository.open(path))
+        stores.append(opened)
+        return Writer(opened, ref)
+
+    yield make
+    for opened in stores:
+        opened.close()
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """Every file below `folder` with its content."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def snapshot() -> Callable[[Path], dict[str, bytes]]:
+    return files_below
