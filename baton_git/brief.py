@@ -131,7 +131,7 @@ def _context(text: str) -> tuple[str, ...]:
 
 
 def _loops(state: State) -> list[OpenLoop]:
-    order = ("failed", "escalated", "open")
+    order = ("failed", "escalated", "open", "verified")
     loops = [one for one in state.records(OpenLoop) if one.status in order]
     return sorted(loops, key=lambda one: order.index(one.status))
 

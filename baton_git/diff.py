@@ -189,7 +189,7 @@ def _verb(change: RecordChange) -> str:
         verbs.append(str(change.after("status")).replace("_", " "))
     elif "last_check.result" in names or "last_check" in names:
         verbs.append("checked")
-    if "priority" in names:
+    if change.after("priority") in ("elevated", "escalated"):
         verbs.append(f"now {change.after('priority')}")
     return ", ".join(verbs) or _changed(sorted({name.partition(".")[0] for name in names}))
 

@@ -113,14 +113,24 @@ def _ordered(records: Sequence[Record], order: Sequence[str]) -> list[Record]:
 def held_back(base: State, document: Document) -> tuple[Document, list[Held]]:
     """The document without the claims that only a person may make (graduation, trust)."""
     tiers = {one.id: one.source_tier for one in base.records(ActiveDecision)}
-    tiers |= {one.id: one.source_tier for one in document.records if isinstance(one, ActiveDecision)}
+    tiers |= {one.id: _held_tier(base, one) for one in document.records if isinstance(one, ActiveDecision)}
     records, holds = [], []
     for record in document.records:
-        before = base.entry(Key(record.kind, record.id))
-        kept, held = hold(before if isinstance(before, Record) else None, record, tiers.get)
+        kept, held = hold(_before(base, record), record, tiers.get)
         records.append(kept)
         holds += held
     return Document(document.head, tuple(records), document.shape), holds
+
+
+def _held_tier(base: State, claim: ActiveDecision) -> str:
+    """The tier that a decision has once its claim was held back: what it may supersede hangs on that, not on the claim."""
+    kept, _ = hold(_before(base, claim), claim, lambda _: None)
+    return str(getattr(kept, "source_tier"))  # noqa: B009
+
+
+def _before(base: State, record: Record) -> Record | None:
+    entry = base.entry(Key(record.kind, record.id))
+    return entry if isinstance(entry, Record) else None
 
 
 def written(base: State, document: Document, *, at: str) -> State:

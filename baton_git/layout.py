@@ -164,8 +164,10 @@ def decode(key: Key, path: str, text: bytes) -> Entry:
             parse(row.model, closed.record, at="record")
             return closed
         record = parse(row.model, row.decode(key.id, text))
-    except (InvalidDocument, UnicodeDecodeError) as error:
+    except InvalidDocument as error:
         return Unreadable(path, str(error))
+    except UnicodeDecodeError as error:
+        return Unreadable(path, f"not UTF-8 text: {error.reason} at byte {error.start}")
     if isinstance(record, Record) and record.id != key.id:
         return Unreadable(path, f"id: is {record.id!r}, but the file is that of {key.id!r}")
     return record

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
+from baton_git.names import RecordId
 from baton_git.records.base import TIERS, Record
 from baton_git.records.baton import (
     OCCURRENCES,
@@ -158,9 +159,8 @@ def graduate(
             f"pattern {pattern.id} graduates only when a person confirms it",
             hint="run it in a terminal and type the id when asked",
         )
-    grown = pattern.replace(
-        status="graduated", source_tier="human_confirmed", proposed_rule=text, graduated_to=f"rules/{pattern.id}.md"
-    )
+    path = f"rules/{RecordId(pattern.id).component}.md"
+    grown = pattern.replace(status="graduated", source_tier="human_confirmed", proposed_rule=text, graduated_to=path)
     return state.put(grown).put(Rule(id=pattern.id, text=_rule_text(grown, text, confirmed, now)))
 
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal
 
 from baton_git.diff import TITLES
+from baton_git.layout import FOLDERS
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, alike, merge_rule
 from baton_git.records.conflict import Conflict
 from baton_git.records.rules import Append, Counter, Earliest, Ladder, Latest, MergeRule, Newest, Recent, Union
-from baton_git.state import Entry, Key, State, Unreadable
-
+from baton_git.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 
 Prefer = Literal["ours", "theirs"]
 """Which side of a contested value stands for now."""
@@ -89,7 +89,7 @@ def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool 
 
 
 def _slot(key: Key, state: State) -> Slot:
-    if key.kind in ("head", "shape"):
+    if key in (HEAD, SHAPE):
         return Slot(state.entry(key))
     return Slot(state.entry(key), state.entry(Key(key.kind, key.id, archived=True)))
 
@@ -98,7 +98,8 @@ def _placed(state: State, decision: Decision) -> State:
     """The state with a decision's result in its place."""
     key = decision.to or decision.key
     if decision.action == "take" and decision.slot is not None:
-        return _set(_set(state, key, decision.slot.live), Key(key.kind, key.id, archived=True), decision.slot.closed)
+        state = _set(state, key, decision.slot.live)
+        return state if key in (HEAD, SHAPE) else _set(state, replace(key, archived=True), decision.slot.closed)
     if decision.result is None:
         return state
     if not isinstance(decision.result, Archived):
@@ -179,9 +180,12 @@ def _rekeyed(key: Key, moved: Part) -> Decision:
 def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer) -> Decision:
     """Field by field; archived on one side and edited on the other is archived with the edit."""
     model = type(mine) if not isinstance(mine, Archived) else type(other)
+    if model is Archived:
+        model = FOLDERS[key.kind].model
     base = _record_data(was) if isinstance(was, Part) else {}
     data, contested = merge_fields(model, base, _record_data(mine), _record_data(other), prefer)
-    frame = mine if isinstance(mine, Archived) else other if isinstance(other, Archived) else None
+    frames = [one for one in (mine, other) if isinstance(one, Archived)]
+    frame = min(frames, key=lambda one: (one.at, _canonical(one.given())), default=None)
     result: Part = frame.replace(record=data) if frame is not None else type(mine).model_validate(data)
     return Decision(key, "merge", result, contested=tuple(contested))
 

@@ -13,9 +13,10 @@ Not looked for: random-looking text and public addresses. Commit ids, uuids, has
 of this package are made of, and a detector by entropy would take them out. So a secret without a known shape and
 without a name before it, or one that is split over several strings, is not found.
 
-Loading detect-secrets costs 150 ms, so `_signs` looks first: one expression that matches wherever a detector could
-(a property test generates matches of every detector and holds it to that). What it does not match, like ids, time
-stamps, words and most sentences, is harmless without loading anything, and costs some microseconds.
+Loading detect-secrets costs 150 ms and running all of it half a millisecond, so each detector has signs, plain strings
+of which its matches hold at least one, and where these are common words, an expression that all its matches match (a
+property test generates matches of every detector and holds the signs to that). Ids, time stamps, words and most
+sentences show no sign: they pass within some microseconds, and nothing is loaded.
 """
 
 from __future__ import annotations
@@ -153,48 +154,87 @@ _GAP = r"(?:\\[nr]|\s)"  # between lines, also when a JSON text is held in a str
 
 _OWN = (
     # RFC 7468: a whole block, or what of it was cut off at either end. The plugin takes the words BEGIN … only.
-    ("private key", rf"-----BEGIN {_PEM}(?s:.)*?(?:-----END {_PEM}|\Z)"),
-    ("private key", rf"(?:[A-Za-z0-9+/=]{{16,}}{_GAP}+)+(?:[A-Za-z0-9+/=]+{_GAP}+)?-----END {_PEM}"),
+    ("private key", "-----begin ", rf"-----BEGIN {_PEM}(?s:.)*?(?:-----END {_PEM}|\Z)"),
+    ("private key", "-----end ", rf"(?:[A-Za-z0-9+/=]{{16,}}{_GAP}+)+(?:[A-Za-z0-9+/=]+{_GAP}+)?-----END {_PEM}"),
     # PuTTY's format, version 2 and 3 (doc/ppk.but of its source); the plugin knows the name of version 2.
-    ("private key", r"PuTTY-User-Key-File-[23](?s:.)*?(?:Private-MAC: *[0-9a-f]+|\Z)"),
+    ("private key", "putty-user-key-file", r"PuTTY-User-Key-File-[23](?s:.)*?(?:Private-MAC: *[0-9a-f]+|\Z)"),
     # RFC 7519, RFC 7516: the signature, which the plugin's lazy last part leaves standing, and the five parts of a JWE.
-    ("json web token", r"eyJ[A-Za-z0-9_=-]{8,}\.(?:eyJ[A-Za-z0-9_=-]{8,}|[A-Za-z0-9_-]*)(?:\.[A-Za-z0-9_+/=-]+){1,3}"),
+    ("json web token", "eyj", r"eyJ[\w=-]{8,}\.(?:eyJ[\w=-]{8,}|[\w-]*)(?:\.[\w+/=-]+){1,3}"),
     # docs.github.com, "GitHub's token formats": fine-grained tokens; classic ones longer than 36.
-    ("github token", r"github_pat_[A-Za-z0-9_]{22,}|gh[pousr]_[A-Za-z0-9_]{36,}"),
+    ("github token", "github_pat_|ghp_|gho_|ghu_|ghs_|ghr_", r"github_pat_\w{22,}|gh[pousr]_\w{36,}"),
     # docs.gitlab.com/security/tokens, "Token prefixes": some have dots, and may be longer than the plugin's 50.
-    ("gitlab token", r"gl(?:pat|oas|dt|rtr?|cbt|ptt|ft|imt|agent|wt|soat|ffct)-[\w-]{20,}(?:\.[\w-]+)*"),
+    ("gitlab token", "gl", r"gl(?:pat|oas|dt|rtr?|cbt|ptt|ft|imt|agent|wt|soat|ffct)-[\w-]{20,}(?:\.[\w-]+)*"),
     # gitleaks, rules anthropic-api-key and openai-api-key; OpenRouter, DeepSeek and others begin with "sk-" too.
-    ("api key", r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))sk-(?=[A-Za-z_-]*[0-9])(?:[a-z0-9]+-)*[A-Za-z0-9_-]{20,}"),
+    ("api key", "sk-", r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))sk-(?=[A-Za-z_-]*[0-9])(?:[a-z0-9]+-)*[A-Za-z0-9_-]{20,}"),
     # gitleaks, rules gcp-api-key; developers.google.com/identity: client secrets and access tokens.
-    ("google key", r"AIza[A-Za-z0-9_-]{35}|GOCSPX-[A-Za-z0-9_-]{28}|ya29\.[A-Za-z0-9_-]{20,}"),
+    ("google key", "aiza|gocspx-|ya29.", r"AIza[A-Za-z0-9_-]{35}|GOCSPX-[A-Za-z0-9_-]{28}|ya29\.[A-Za-z0-9_-]{20,}"),
     # api.slack.com/authentication/token-types: also rotated (xoxe), app-level (xapp), workflow tokens, cookies (xoxd).
-    ("slack token", r"(?i:xox[a-z](?:\.xox[bp])?|xapp)-[A-Za-z0-9%+/=-]{10,}"),
-    ("slack token", r"https://hooks\.slack\.com/(?:workflows|triggers)/[A-Za-z0-9/_+-]{20,}"),
+    ("slack token", "xox|xapp-", r"(?i:xox[a-z](?:\.xox[bp])?|xapp)-[A-Za-z0-9%+/=-]{10,}"),
+    ("slack token", "hooks.slack.com", r"https://hooks\.slack\.com/(?:workflows|triggers)/[A-Za-z0-9/_+-]{20,}"),
     # docs.npmjs.com: access tokens without the .npmrc line around them.
-    ("npm token", r"npm_[A-Za-z0-9]{36}"),
+    ("npm token", "npm_", r"npm_[A-Za-z0-9]{36}"),
     # docs.stripe.com/keys and /webhooks: test keys and signing secrets too.
-    ("stripe key", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{32,}"),
+    ("stripe key", "k_live_|k_test_|whsec_", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{32,}"),
     # gitleaks, rules huggingface-*, digitalocean-*, hashicorp-vault-*, shopify-*, groq, xai, linear, age, databricks.
-    ("access token", r"(?:hf_|gsk_|xai-|lin_api_)[A-Za-z0-9]{30,}|do[opr]_v1_[a-f0-9]{64}|hv[sbr]\.[A-Za-z0-9_-]{24,}"),
-    ("access token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|dapi[a-f0-9]{32}|AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    ("access token", "hf_|gsk_|xai-|lin_api_", r"(?:hf_|gsk_|xai-|lin_api_)[A-Za-z0-9]{30,}"),
+    ("access token", "_v1_|hvs.|hvb.|hvr.", r"do[opr]_v1_[a-f0-9]{64}|hv[sbr]\.[\w-]{24,}"),
+    ("access token", "shp|dapi", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|dapi[a-f0-9]{32}"),
+    ("access token", "age-secret-key-", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     # discord.com/developers, "Webhook": whoever has the url may post.
-    ("discord webhook", r"discord(?:app)?\.com/api/webhooks/\d+/(?P<secret>[A-Za-z0-9_-]{30,})"),
+    ("discord webhook", "discord", r"discord(?:app)?\.com/api/webhooks/\d+/(?P<secret>[A-Za-z0-9_-]{30,})"),
     # AWS: the secret key has no shape but its length, so its name must stand before it; the plugin wants quotes.
-    ("aws secret key", r"(?i:aws|secret|session)[\w.-]{0,30}[\"']?[ :=>\"']{1,6}(?P<secret>[A-Za-z0-9/+=]{40,})"),
+    (
+        "aws secret key",
+        "aws|secret|session",
+        (r"(?i:aws[\w.-]{0,30}|secret_?(?:access_?)?key|session_?token)[\\\"']*\s*[:=>]+\s*[\\\"']*"
+         r"(?P<secret>(?![0-9a-f]{40}\b)[A-Za-z0-9/+=]{40,})"),
+    ),
     # RFC 9110, section 11.6.2; without the name of the header, "bearer" needs a digit behind it to be no prose.
     (
         "authorization header",
+        "authorization",
         r"(?i:authorization)[\\\"']*\s*[:=]\s*[\\\"']*(?i:bearer|basic|token|digest|apikey)\s+(?P<secret>[^\s\\\"',;]{6,})",
     ),
-    ("authorization header", r"(?i:bearer)\s+(?P<secret>(?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{16,})"),
+    ("authorization header", "bearer", r"(?i:bearer)\s+(?P<secret>(?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{16,})"),
     # RFC 3986, section 3.2.1: passwords with the signs that the plugin leaves out, and without a user (redis).
-    ("url password", r"://[^\s/:@?#\"'<>`]*:(?P<secret>[^\s/?\"'<>`{}\[\]]{2,})@"),
+    ("url password", "://", r"://[^\s/:@?#\"'<>`]*:(?P<secret>[^\s/?\"'<>`{}\[\]]{2,})@"),
     # Signed urls (AWS Signature V4, Azure SAS, Google): the signature opens the door by itself.
-    ("url signature", r"[?&](?i:sig|signature|x-amz-signature|x-goog-signature)=(?P<secret>[A-Za-z0-9%+/=_-]{20,})"),
+    ("url signature", "sig=|signature=", r"[?&][\w-]{0,12}(?i:sig|signature)=(?P<secret>[A-Za-z0-9%+/=_-]{20,})"),
     # curl(1), option --user.
-    ("url password", r"\bcurl\b[^\n|;&]*?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']+:(?P<secret>[^\s\"']{2,})"),
+    ("url password", "curl", r"\bcurl\b[^\n|;&]*?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']+:(?P<secret>[^\s\"']{2,})"),
 )  # fmt: skip
-"""Kind and pattern; the secret is the group of that name, else all of it."""
+"""Kind, signs in small letters, and pattern; the secret is the group of that name, else all of it."""
+
+_USER_INFO = r"://[^\s/:@]*:[^\s/]+@"
+_AFTER_NAME = r"(?i:key|pwd?|password|pass|token)[\"']?\]?[ =:>]+[\"']?[\w-]{24}"
+_WORDS = "key|pw|pass|token"
+
+_PLUGINS = (
+    ("ArtifactoryDetector", "akc|ap", r"AKC[a-zA-Z0-9]{10}|AP[\dA-F][a-zA-Z0-9]{8}"),
+    ("AWSKeyDetector", "a3t|abia|acca|akia|asia", r"(?:A3T|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}"),
+    ("AWSKeyDetector", "aws", r"(?i:aws).{2,48}[\"'][^\s\"']{40}[\"']"),
+    ("AzureStorageKeyDetector", "accountkey=", ""),
+    ("BasicAuthDetector", "://", _USER_INFO),
+    ("CloudantDetector|IbmCloudIamDetector|IbmCosHmacDetector|SoftlayerDetector", _WORDS, _AFTER_NAME),
+    ("CloudantDetector", "cloudant.com", _USER_INFO),
+    ("DiscordBotTokenDetector", ".", r"[MNO][a-zA-Z\d_-]{23,25}\.[a-zA-Z\d_-]{6}\."),
+    ("GitHubTokenDetector", "ghp_|gho_|ghu_|ghs_|ghr_", ""),
+    ("GitLabTokenDetector", "gl|gr1348941", r"gl[a-z]{2,5}-[\w-]{20}|GR1348941"),
+    ("JwtTokenDetector", "eyj", "eyJ"),
+    ("MailchimpDetector", "-us", r"-us[0-9]"),
+    ("NpmDetector", ":_authtoken=", ""),
+    ("OpenAIDetector", "t3blbkfj", ""),
+    ("PrivateKeyDetector", "private key|putty-user-key-file", "PRIVATE KEY|PuTTY"),
+    ("PypiTokenDetector", "pypi-ag", ""),
+    ("SendGridDetector", "sg.", r"SG\.[\w-]{22}\."),
+    ("SlackDetector", "xox|hooks.slack.com", ""),
+    ("SoftlayerDetector", "softlayer", ""),
+    ("SquareOAuthDetector", "sq0csp-", ""),
+    ("StripeDetector", "k_live_", ""),
+    ("TelegramBotTokenDetector", ":", r"\d{8}:[0-9A-Za-z_-]{35}"),
+    ("TwilioKeyDetector", "ac|sk", r"(?:AC|SK)[a-z0-9]{32}"),
+)
+"""Classes in detect-secrets, signs in small letters, and what is worth loading it for."""
 
 # The words of the keyword plugin, and passphrases, credentials, more kinds of keys, and `…_pass`.
 _NAMES = (
@@ -203,6 +243,8 @@ _NAMES = (
     r"|(?:db|database|key)_?pass|_pass(?![a-z])"
 )
 _NAME = rf"(?i:(?P<token>token(?![a-z]))|{_NAMES})(?P<suffix>[\w-]{{0,20}})"
+_STEM = "(?:pass|pwd|secret|contrase|credential|key|token)"
+_STEM_SIGNS = (("", rf"{_STEM}[^\s:=!\"'`]*\s*[:=!\"'`]"), ("--", rf"--[\w-]*{_STEM}"), ("=", rf"[!=]=\s*\w*?{_STEM}"))
 _NAMED = rf"{_NAME}(?:\\*[\"'`]?\]?[ \t]*(?P<sign>:=|=>|={{1,3}}|!==?|:)(?P<gap>[ \t]*)|(?P<space>[ \t]+))"
 """A name and the sign after it; without a sign it must be an option, `--password …`."""
 
@@ -220,11 +262,11 @@ _OTHER_THING = (
 """What may follow a name so that it no longer names the secret itself: `password_policy`, `secretary`."""
 
 _NO_VALUE = r"""(?ix)
-    (?: none | null | nil | true | false | undefined | yes | no | ok | n/a | empty | missing | unknown | unset | required
-      | optional | expired | rotated | revoked | invalid | wrong | unchanged | changed | inherit | hidden | removed
-      | todo | tbd | string | str | bytes | text | int | any | example | placeholder | redacted | your[\w-]* | x+ | …
-      | \*+ | \.+ ) \Z
-    | \$ (?: [{(] | [a-z_]\w*\Z ) | % (?: \( | [a-z_]+%? \Z ) | <[\w\s.-]*>? \Z | [{\[()\],;]   # $TOKEN, %s, {name}, <token>
+    (?: none | null | nil | true | false | undefined | yes | no | ok | n/a | empty | missing | unknown | unset | any
+      | required | optional | expired | rotated | revoked | invalid | wrong | unchanged | changed | inherit | hidden
+      | removed | redacted | todo | tbd | string | str | bytes | text | int | example | placeholder | your[\w-]* | x+
+      | … | \*+ | \.+ ) \Z
+    | \$ (?: [{(] | [a-z_]\w*\Z ) | % (?: \( | [a-z_]+%? \Z ) | <[\w\s.-]*>? \Z | [{\[()\],;]    # $TOKEN, %s, {name}
     | (?: self | os | process | config | settings | env | ctx | this | args | options | params | request | vars )[.\[]
     | [a-z_][\w.]* [(\[{]                                                            # a call, a type: Optional[str]
     | (?: [a-z]+[_.-] )* (?: password | passwd | pwd | secret | token | key )s? \Z   # another name: client_secret
@@ -244,12 +286,26 @@ class _Rule(NamedTuple):
 
 def _find(text: str) -> list[_Span]:
     """What has to go, in order and without overlaps."""
-    if not _signs().search(text):
-        return []
-    spans = [span for rule in _rules() for span in _matches(rule, text)]
-    spans += _assigned(text)
-    spans += _keyword_plugin(text)
-    return _merged(spans)
+    folded = text.casefold()  # and not lower(): IGNORECASE takes `ſ` for an s
+    spans = [span for rule in _rules(text, folded) for span in _matches(rule, text)]
+    if any(sign in folded and _compiled(pattern).search(folded) for sign, pattern in _STEM_SIGNS):
+        spans += [*_assigned(text), *_keyword_plugin(text)]
+    return _merged([span for span in spans if not _inside_mark(text, span)]) if spans else []
+
+
+def _rules(text: str, folded: str) -> Iterator[_Rule]:
+    """Those whose signs the text shows. The own ones first: they know the whole extent of a secret."""
+    for row in dict.fromkeys(row for sign, row in _signs() if sign in folded):
+        name, _, pattern = row
+        if row in _OWN:
+            yield _own_rule(name, pattern)
+        elif not pattern or _compiled(pattern).search(text):
+            yield from (rule for plugin in name.split("|") for rule in _plugin_rules(plugin))
+
+
+def _inside_mark(text: str, span: _Span) -> bool:
+    marks = _compiled(r"\[redacted: [a-z0-9 ]+\]").finditer(text)
+    return any(mark.start() <= span.start and span.end <= mark.end() for mark in marks)
 
 
 def _matches(rule: _Rule, text: str) -> Iterator[_Span]:
@@ -333,6 +389,8 @@ def _trailing(value: re.Match[str]) -> int:
 
 def _keyword_plugin(text: str) -> Iterator[_Span]:
     """What the keyword detector finds in each line, as it does in a file of a language it does not know."""
+    if not _compiled(f"(?i:{_NAMES})").search(text):
+        return
     for line in re.finditer(r"[^\n]+", text):
         for pattern, group in _keyword_patterns().items():
             for match in pattern.finditer(text, line.start(), line.end()):
@@ -356,59 +414,28 @@ def _is_secret_under(key: str, text: str) -> bool:
 
 _compiled = cache(re.compile)
 
-_PLUGIN_SIGNS = (
-    r"AKC[a-zA-Z0-9]{10}|AP[\dA-F][a-zA-Z0-9]{8}",  # artifactory
-    r"(?:A3T|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}|[\"'](?i:[0-9a-z/+]{40})[\"']",  # aws
-    r"AccountKey=",  # azure_storage_key
-    r"://[^\s/:@]*:[^\s/]+@",  # basic_auth, and the urls of cloudant
-    r"(?i:key|pwd?|password|pass|token)[\"']?\]?[ =:>]+[\"']?[\w-]{24}",  # cloudant, ibm_*, softlayer
-    r"(?i:api.softlayer.com/soap)",
-    r"[MNO][a-zA-Z\d_-]{23,25}\.[a-zA-Z\d_-]{6}\.",  # discord
-    r"gh[pousr]_|gl[a-z]{2,5}-[\w-]{20}|GR1348941",  # github_token, gitlab_token
-    r"eyJ[\w=-]|(?<=[0-9a-z]{32})-us[0-9]|:_authToken=|T3BlbkFJ",  # jwt, mailchimp, npm, openai
-    r"PRIVATE KEY|PuTTY-User-Key-File",  # private_key
-    r"pypi-Ag|SG\.[\w-]{22}\.|(?i:xox[a-z])|(?i:hooks\.slack\.com)",  # pypi_token, sendgrid, slack
-    r"sq0csp-|[rs]k_live_|\d{8}:[0-9A-Za-z_-]{35}|(?:AC|SK)[a-z0-9]{32}",  # square_oauth, stripe, telegram, twilio
-    rf"(?i:{_NAMES})[^\s:=!\"'`]*\s*[:=!\"'`]|[!=]=\s*\w*?(?i:{_NAMES})",  # keyword
-)
 
-_OWN_SIGNS = (
-    rf"(?i:token(?![a-z]))[\w-]{{0,20}}\\*[\"'`]?\]?[ \t]*[:=!]|--[\w-]*(?i:token|{_NAMES})[\w-]*[ \t]",
-    *(pattern.replace("(?P<secret>", "(?:") for kind, pattern in _OWN if kind != "private key"),
-)
+@cache
+def _signs() -> tuple[tuple[str, tuple[str, str, str]], ...]:
+    return tuple((sign, row) for row in (*_OWN, *_PLUGINS) for sign in row[1].split("|"))
 
 
 @cache
-def _signs() -> re.Pattern[str]:
-    """Matches in every text in which a rule could match; in few others."""
-    return re.compile("|".join(_PLUGIN_SIGNS + _OWN_SIGNS))
-
-
-@cache
-def _rules() -> tuple[_Rule, ...]:
-    """The own ones stand first: they know the whole extent, and their names are the plainer ones."""
-    from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
-    from detect_secrets.plugins.base import RegexBasedDetector
-
-    plugins = [
-        plugin for plugin in get_mapping_from_secret_type_to_class().values() if issubclass(plugin, RegexBasedDetector)
-    ]
-    plugin_rules = [
-        rule for plugin in plugins if plugin.__name__ != "IPPublicDetector" for rule in _plugin_rules(plugin())
-    ]
-    return (*(_own_rule(kind, pattern) for kind, pattern in _OWN), *plugin_rules)
-
-
 def _own_rule(kind: str, source: str) -> _Rule:
     pattern = re.compile(source)
     return _Rule(kind, pattern, "secret" if "secret" in pattern.groupindex else 0, bool)
 
 
-def _plugin_rules(plugin: Any) -> Iterator[_Rule]:
+@cache
+def _plugin_rules(name: str) -> tuple[_Rule, ...]:
+    from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
+
+    classes: Mapping[str, Any] = get_mapping_from_secret_type_to_class()
+    plugin = next(found for found in classes.values() if found.__name__ == name)()
     kind = plugin.secret_type.lower().removesuffix(" secret")  # no mark may read `secret]: …` like a new assignment
-    for pattern in plugin.denylist:
-        group = 1 if pattern.groups and type(plugin).__name__ not in _PREFIX_GROUPS else 0
-        yield _Rule(kind, pattern, group, getattr(plugin, "is_formally_valid", bool))
+    accepts = getattr(plugin, "is_formally_valid", bool)
+    groups = (1 if pattern.groups and name not in _PREFIX_GROUPS else 0 for pattern in plugin.denylist)
+    return tuple(_Rule(kind, *rule, accepts) for rule in zip(plugin.denylist, groups, strict=True))
 
 
 @cache

@@ -37,7 +37,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound("file", shown(path), hint="check the path") from error
+        raise NotFound("file", shown(path), hint=f"nothing is at {shown(path)}") from error
     except IsADirectoryError as error:
         raise InvalidArgument(f"{shown(path)} is a folder, not a file", path=shown(path)) from error
     except OSError as error:
@@ -82,9 +82,13 @@ def landing(path: Path) -> Path:
         InvalidArgument: a folder, a device or a pipe is there, which must not be replaced.
     """
     target = Path(os.path.realpath(path))
-    with suppress(FileNotFoundError), writing(path):
-        if not stat.S_ISREG(target.lstat().st_mode):
-            raise InvalidArgument(f"{shown(path)} is there already and is not a file", path=shown(path))
+    with writing(path):
+        try:
+            mode = target.lstat().st_mode
+        except FileNotFoundError:
+            return target
+    if not stat.S_ISREG(mode):
+        raise InvalidArgument(f"{shown(path)} is there already and is not a file", path=shown(path))
     return target
 
 
@@ -103,13 +107,15 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
     """Writes every file, or none when the disk refuses: all are written beside their targets and synced, then renamed.
 
     Raises:
-        InvalidArgument: a folder, a device or a pipe stands where a file should go.
+        InvalidArgument: a folder, a device or a pipe stands where a file should go, or links make two files one.
         WriteFailed: the disk said no.
     """
     staged: dict[Path, Path] = {}
     try:
         for path, content in contents.items():
             target = landing(path)
+            if target in staged:
+                raise InvalidArgument(f"{shown(path)} is a link to another file of this export", path=shown(path))
             make_folder(target.parent)
             staged[target] = spare_name(target.parent)
             with writing(path):
@@ -126,7 +132,7 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
 
 def _write_new(path: Path, content: bytes, *, like: Path) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    with open(fd, "wb") as file:
+    with os.fdopen(fd, "wb") as file:
         if like.exists():
             os.fchmod(fd, stat.S_IMODE(like.stat().st_mode))
         file.write(content)

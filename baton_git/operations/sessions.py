@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from baton_git.brief import BUDGET, Brief, Section, age, compose, sections
 from baton_git.branch import Version, Written
+from baton_git.brief import BUDGET, Brief, Section, age, compose, sections
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, InvalidName
 from baton_git.layout import KINDS

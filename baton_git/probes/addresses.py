@@ -50,7 +50,7 @@ _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
-class Unreachable(Exception):  # noqa: N818  a finding that each caller turns into an outcome, not an error of ours
+class Unreachable(Exception):
     """The check cannot be made: the name is not known, or leads where a check may not go."""
 
 

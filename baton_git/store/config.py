@@ -20,6 +20,7 @@ from baton_git.store.locks import until
 
 _HEADER = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:(=)\s*(.*))?\Z", re.DOTALL)
+_CONTINUED = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")  # an odd number of backslashes
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 _LOCK_WAIT = 2.0
 
@@ -143,7 +144,7 @@ def _settings(path: Path, lines: list[str]) -> Iterator[tuple[str, str, tuple[in
             section, line = _section(header), line[header.end() :]
         if line.lstrip()[:1] in ("", "#", ";"):
             continue
-        while line.endswith("\\\n") and number < len(lines):
+        while _CONTINUED.search(line) and number < len(lines):
             line, number = line + lines[number], number + 1
         key = _KEY.match(line)
         if key is None or not section:

@@ -214,6 +214,7 @@ def _mtime(path: Path) -> float:
 
 
 def _take_without_links(lock_file: Path, value: bytes) -> bool:
+    disk.make_folder(lock_file.parent)
     try:
         disk.write_new(lock_file, value, mode=0o644, sync=True)
     except FileExistsError:

@@ -96,6 +96,23 @@ class Refs:
             raise WriteFailed(why, hint="check the disk, then read the ref again") from error
         return True
 
+    def mend(self, ref: str, to: Oid, log_line: bytes | None) -> None:
+        """Gives a broken ref the value `to`.
+
+        Raises:
+            StoreError: the ref is not broken.
+            Busy: its lock was held for too long.
+            OSError: the disk said no.
+        """
+        path = self._file(ref)
+        with self.locks.held(path, f"{to}\n".encode()) as lock:
+            with suppress(Corrupt):
+                value = self._direct(ref)
+                raise StoreError(f"{ref} is not broken; it stands at {value}", hint="move it like any other ref")
+            self._log(ref, None, to, log_line)
+            lock.commit()
+        disk.sync_folder(path.parent)
+
     def log_file(self, ref: str) -> Path:
         return self.common_dir / "logs" / ref
 
@@ -143,8 +160,12 @@ class Refs:
         """The command that puts a broken ref back to where it last was good."""
         known = self.last_known(ref)
         if known is not None:
-            return f"its last known good commit is {known}; put it back with: git update-ref {ref} {known}"
-        return f"no record of its last good commit here; fetch it from a remote, then: git update-ref {ref} <commit>"
+            return f"its last known good commit is {known}; put it back with: {self._remedy(ref, known)}"
+        return f"no record of its last good commit here; find it on a remote, then: {self._remedy(ref, '<commit>')}"
+
+    def _remedy(self, ref: str, value: str) -> str:
+        """git refuses to touch a ref whose file it cannot read, so the file has to go first."""
+        return f"rm '{self.common_dir / ref}' && git update-ref {ref} {value}"
 
     def _loose(self, prefix: str) -> Iterator[str]:
         folder = self.common_dir / prefix.rpartition("/")[0]

@@ -177,6 +177,19 @@ class Store:
         """Where `ref` stood after the last write from here, by our note or the reflog; None when neither knows."""
         return self._refs.last_known(ref)
 
+    def mend(self, ref: str, to: Oid, *, who: str, time: int, timezone: int) -> None:
+        """Gives a ref that `tip` calls Corrupt the commit `to` (see `last_good`); git itself refuses to.
+
+        Raises:
+            StoreError: the ref is not broken.
+            Corrupt: `to` is no commit that reads back.
+            Busy, WriteFailed: as in `publish`.
+        """
+        self._objects.read(to, COMMIT)
+        line = self._log_line(ref, who, time, timezone, "mend: put back to the last good commit")
+        with disk.writing(ref):
+            self._refs.mend(ref, to, line)
+
     def _check_borrowed(self, draft: Draft, new: Oid) -> None:
         """What the draft only points to must exist before a ref leads to it."""
         if new not in draft.objects:

@@ -12,7 +12,6 @@ from baton_git.errors import NotARepository
 from baton_git.probes import PROBES, CheckSpec, Failed, Passed, Unknown, World
 from baton_git.probes.process_running import names_of
 
-
 NOWHERE = World()
 
 

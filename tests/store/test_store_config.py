@@ -93,7 +93,7 @@ def test_any_value_reads_back_and_git_reads_the_same(path, git, value):
     path.write_text(TEXT)
     Config((path,)).set("baton.any", value)
     assert Config((path,)).get("baton.any") == value
-    assert git(path.parent, "config", "--file", str(path), "--null", "baton.any").rstrip("\0") == value.strip()
+    assert git(path.parent, "config", "--file", str(path), "--null", "baton.any").rstrip("\0") == value.lstrip()
 
 
 def test_what_is_no_configuration_is_an_error_with_its_line(path):

@@ -56,7 +56,7 @@ def read_cache(folder: Path, *, names: Mapping[str, str] | None = None) -> list[
         with reading(folder):
             paths = sorted(folder.iterdir())
     except NotFound:
-        raise NotFound("folder", shown(folder), hint="check the path") from None
+        raise NotFound("folder", shown(folder), hint=f"nothing is at {shown(folder)}") from None
     files = [path for path in paths if path.name.endswith(_SUFFIX) and not path.is_dir()]
     return apart([_read_one(path, names or {}) for path in files])
 

@@ -1,0 +1,90 @@
+"""The command `baton`: one module for each group of commands, loaded when one of them is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from baton_git import __version__
+from baton_git.faces.cli.failing import run
+
+COMMANDS = {
+    "init": ("lifespan", "Make a namespace in this repository."),
+    "boot": ("lifespan", "Begin a session: check, settle, and print the brief."),
+    "wrap": ("lifespan", "End a session: say where the work stands."),
+    "status": ("lifespan", "How many of what there are, and what is wrong."),
+    "read": ("document", "Print the whole state as JSON."),
+    "write": ("document", "Write a whole session-baton document."),
+    "loop": ("loop", "Open loops: things done whose outcome must be checked."),
+    "followup": ("followup", "Follow-ups: things put off."),
+    "pattern": ("pattern", "Patterns: what keeps going wrong, on its way to a rule."),
+    "decision": ("decision", "Decisions and their reasons."),
+    "verify": ("checks", "Run the checks of open loops."),
+    "trust": ("checks", "Approve a command that a check may run on this machine."),
+    "log": ("history", "What was changed, by whom, newest first."),
+    "show": ("history", "One revision and what it changed."),
+    "diff": ("history", "What changed between two revisions."),
+    "rollback": ("going_back", "Go back to a revision, for one record, or without one session."),
+    "undo": ("going_back", "Take one revision back and keep what came after it."),
+    "import": ("exchange", "Take over the state of another system."),
+    "export": ("exchange", "Give the state to another system."),
+    "validate": ("formats", "Check files, or a whole branch."),
+    "schema": ("formats", "Print the JSON Schema of a kind of record."),
+    "gc": ("upkeep", "Pack what baton has stored."),
+    "completion": ("upkeep", "Print the shell code that completes commands."),
+    "demo": ("demo", "See three sessions hand over, in a temporary repository."),
+}
+"""By name, the module and the line of help, so that `--help` loads no command."""
+
+
+class Lazy(click.Group):
+    """A group whose commands are loaded when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"{__name__}.{COMMANDS[cmd_name][0]}")
+        command = module.COMMANDS[cmd_name]
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = [name for name in COMMANDS if name.startswith(args[0][:3])]
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"there is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="baton")
+def baton() -> None:
+    """The memory between sessions of AI coding agents, kept in git.
+
+    \b
+    baton init                      once, in your repository
+    baton boot                      what the next session must know
+    baton loop add "Deployed X" --expect "health is 200" --verify-http URL
+    baton wrap --context "Where the work stands"
+
+    Every command has --json, and --help with an example.
+    Exit status: 0 ok, 1 failed, 2 usage, 3 conflict or stale, 4 busy, 5 unknown, 70 a bug.
+    """
+
+
+def main() -> Any:
+    """The entry point of the command."""
+
+    sys.exit(run(baton))

@@ -1,0 +1,123 @@
+"""What every command shares: its options, the workspace it works in, and how it answers."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import click
+
+from baton_git.approvals import Approvals
+from baton_git.branch import Branch, Written
+from baton_git.faces.cli.settings import Asked, Settings, data_home
+from baton_git.local import CurrentSession
+from baton_git.operations.workspace import Actor, Made, Workspace
+from baton_git.store import Store
+
+
+@dataclass(frozen=True)
+class App:
+    """One call of the command."""
+
+    settings: Settings
+    json: bool
+
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        settings = self.settings
+        repository = settings.repository
+        session = settings.session or self.current.get()
+        with Store(repository) as store:
+            yield Workspace(
+                Branch(store, settings.namespace, settings.prefix),
+                Actor(settings.author, session, settings.agent, settings.machine),
+                settings.policy,
+                settings.folder,
+                Approvals(data_home() / "baton" / "approved.json", repository.common_dir),
+                settings.private_hosts,
+                settings.environment,
+            )
+
+    @property
+    def now(self) -> datetime:
+        return self.settings.now()
+
+    @property
+    def current(self) -> CurrentSession:
+        return CurrentSession(self.settings.repository.git_dir, self.settings.namespace)
+
+    def answer(self, data: Any, text: str) -> None:
+        """Data to stdout: JSON when it was asked for, else the text (nothing when it is empty)."""
+        if self.json:
+            click.echo(json.dumps(data, ensure_ascii=False, indent=2, default=str))
+        elif text:
+            click.echo(text)
+
+    def say(self, *lines: str) -> None:
+        """Words to stderr."""
+        for line in lines:
+            click.echo(line, err=True)
+
+    def made(self, made: Made) -> None:
+        """A record's id, and in words what became of it."""
+        version = made.written.version
+        self.answer({"id": made.id, "commit": version.commit, "revision": version.revision}, made.id)
+        self.told(made.written)
+
+    def told(self, written: Written) -> None:
+        """In words what a change did, and what its reader should know."""
+        from baton_git.diff import subject  # noqa: PLC0415
+
+        what = subject(list(written.changes)) if written.changes else "nothing changed"
+        self.say(f"{what} (revision {written.version.revision})")
+        for key, redaction in written.redactions:
+            self.say(f"redacted: {redaction.kind} in {key}, {redaction.path}")
+
+
+def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with the options that all have; its function gets the `App` first."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @click.command(name, **settings)
+        @click.option(
+            "--repo", metavar="PATH", help="The repository; else BATON_REPO, the one around, or your own store."
+        )
+        @click.option(
+            "--namespace",
+            "-n",
+            metavar="NS",
+            help="The namespace; else git config baton.namespace, or the folder's name.",
+        )
+        @click.option(
+            "--session", metavar="ID", help="The session that acts; else BATON_SESSION, or the one that booted here."
+        )
+        @click.option("--agent", metavar="NAME", help="The agent that acts; else BATON_AGENT.")
+        @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+        @functools.wraps(function)
+        def wrapped(
+            repo: str | None, namespace: str | None, session: str | None, agent: str | None, as_json: bool, **rest: Any
+        ) -> Any:
+            return function(App(Settings(Asked(repo, namespace, session, agent)), as_json), **rest)
+
+        return wrapped
+
+    return decorate
+
+
+def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:
+    return click.Group(name, commands=list(commands), help=help_text, no_args_is_help=True)
+
+
+def read_text(file: str) -> str:
+    """The text of a file, or of standard input for `-`."""
+    with click.open_file(file, "rb") as stream:
+        raw = stream.read()
+    try:
+        return str(raw.decode())
+    except UnicodeDecodeError as error:
+        raise click.FileError(file, f"not UTF-8 text: {error.reason} at byte {error.start}") from None

@@ -1,0 +1,66 @@
+"""`baton decision`: add, monitor, supersede."""
+
+from __future__ import annotations
+
+import click
+
+from baton_git.faces.cli.app import App, command, group
+from baton_git.operations.decisions import add_decision, monitor_decision, supersede_decision
+
+TIERS = click.Choice(["raw_source", "llm_derived", "human_confirmed"])
+
+
+@command("add", short_help="Note a decision and its reasons.")
+@click.argument("what")
+@click.option("--why", required=True, metavar="TEXT", help="The reason.")
+@click.option("--evidence", multiple=True, metavar="TEXT", help="What speaks for it; repeatable.")
+@click.option("--rejected", multiple=True, metavar="TEXT", help="What was turned down; repeatable.")
+@click.option("--tier", type=TIERS, help="Who vouches for it.  [llm_derived]")
+@click.option("--id", "id_", metavar="ID", help="An id of your own, for example DEC-042, to go on with your numbering.")
+def add(
+    app: App,
+    what: str,
+    why: str,
+    evidence: tuple[str, ...],
+    rejected: tuple[str, ...],
+    tier: str | None,
+    id_: str | None,
+) -> None:
+    """Note a decision and its reasons.
+
+    \b
+    baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others" \\
+        --evidence "incident of 2026-06-12" --rejected "a wrapper script"
+    """
+    with app.workspace() as ws:
+        app.made(
+            add_decision(ws, app.now, what=what, why=why, evidence=evidence, rejected=rejected, tier=tier, id_=id_)
+        )
+
+
+@command("monitor", short_help="It holds, but is being watched.")
+@click.argument("id_", metavar="ID")
+def monitor(app: App, id_: str) -> None:
+    """It holds, but is being watched.
+
+    \b
+    baton decision monitor DEC-042
+    """
+    with app.workspace() as ws:
+        app.made(monitor_decision(ws, app.now, id_))
+
+
+@command("supersede", short_help="Another decision takes its place.")
+@click.argument("id_", metavar="ID")
+@click.option("--by", required=True, metavar="ID", help="The decision that takes its place.")
+def supersede(app: App, id_: str, by: str) -> None:
+    """Another decision takes its place. One that a model derived cannot supersede another of that kind.
+
+    \b
+    baton decision supersede DEC-042 --by DEC-051
+    """
+    with app.workspace() as ws:
+        app.made(supersede_decision(ws, app.now, id_, by))
+
+
+COMMANDS = {"decision": group("decision", "Decisions and their reasons.", [add, monitor, supersede])}

@@ -1,0 +1,65 @@
+"""What the command says when something goes wrong, and its exit status. The one place that catches everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import click
+
+from baton_git import __version__
+from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Stale
+
+OK, FAILED, USAGE, CONFLICT, BUSY, UNKNOWN, BUG = 0, 1, 2, 3, 4, 5, 70
+
+_STATUS: dict[type[BatonError], int] = {Stale: CONFLICT, Busy: BUSY, InvalidName: USAGE, InvalidArgument: USAGE}
+
+
+def run(command: click.Command) -> int:
+    """Runs the command of this process and gives its exit status."""
+    try:
+        result = command.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("baton: interrupted; nothing was left half done", err=True)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone; say nothing at exit
+        return OK
+    except BatonError as error:
+        return failed(error)
+    except Exception as error:  # noqa: BLE001  the boundary of the program: what comes here is a bug, and is reported as one
+        return _bug(error)
+    return result if isinstance(result, int) else OK
+
+
+def failed(error: BatonError) -> int:
+    """Says what is wrong, and on one more line what to do; as JSON too where the command was asked for it."""
+    if "--json" in sys.argv:
+        click.echo(
+            json.dumps({"error": error.code, "message": str(error), "hint": error.hint, **error.data}, default=str)
+        )
+    click.echo(f"baton: {error}", err=True)
+    if error.hint:
+        click.echo(f"       {error.hint}", err=True)
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), FAILED)
+
+
+def _bug(error: Exception) -> int:
+    """A report that can be pasted, in a file: nobody wants it on the screen."""
+    report = Path(tempfile.gettempdir()) / f"baton-error-{os.getpid()}.txt"
+    said = f"baton {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n\n{traceback.format_exc()}"
+    try:
+        report.write_text(said)
+        where = f"the details are in {report}"
+    except OSError:
+        where = "the details could not be written anywhere"
+    click.echo(f"baton: a bug in baton itself: {type(error).__name__}: {error}; {where}", err=True)
+    return BUG

@@ -1,0 +1,212 @@
+"""`baton log`, `show`, `diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from baton_git.diff import FieldChange, RecordChange, one_line
+from baton_git.errors import InvalidArgument
+from baton_git.faces.cli.app import App, command
+from baton_git.lifecycle import iso
+from baton_git.operations.history import Filter, Shown, compare, lineage, log, show
+from baton_git.records.lineage import Session
+
+COLOURS = {"added": "green", "restored": "green", "changed": "yellow", "archived": "blue", "removed": "red"}
+
+
+@command("log")
+@click.option("--record", metavar="ID", help="Only what changed this record.")
+@click.option("--by-session", metavar="ID", help="Only what this session did.")
+@click.option("--by-agent", metavar="NAME", help="Only what this agent did.")
+@click.option("--since", metavar="TIME", help="Not older than this ISO date or time.")
+@click.option("--until", metavar="TIME", help="Not newer.")
+@click.option("--limit", "-l", type=click.IntRange(1), help="At most this many.  [30 on a terminal]")
+@click.option("--oneline", is_flag=True, help="Only one line each, without the fields.")
+@click.option("--graph", is_flag=True, help="Draw who worked after whom instead.")
+def log_command(
+    app: App,
+    record: str | None,
+    by_session: str | None,
+    by_agent: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    oneline: bool,
+    graph: bool,
+) -> None:
+    """What was changed, by whom, newest first, record by record.
+
+    \b
+    baton log --limit 5
+    baton log --record OL-7k3f9q
+    baton log --by-session 2026-06-17-003 --oneline
+    baton log --graph
+    """
+    with app.workspace() as ws:
+        if graph:
+            sessions = lineage(ws)
+            app.answer([one.given() for one in sessions], _graph(sessions) if not app.json else "")
+            return
+        wanted = Filter(record, by_session, by_agent, _moment(since), _moment(until, end=True))
+        commits = log(ws, wanted, limit or (30 if click.get_text_stream("stdout").isatty() else None))
+        if app.json:
+            app.answer([shown_data(one) for one in commits], "")
+            return
+        for one in commits:
+            click.echo(heading(one) if oneline else "\n".join([heading(one), *change_lines(one.changes), ""]))
+
+
+def _moment(text: str | None, *, end: bool = False) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgument(
+            f"{text!r} is no ISO date or time", hint="for example 2026-06-17 or 2026-06-17T12:30"
+        ) from None
+    if end and len(text) <= len("2026-11-21"):
+        moment = moment.replace(hour=23, minute=59, second=59)
+    return moment if moment.tzinfo else moment.astimezone()
+
+
+def heading(shown: Shown) -> str:
+    entry = shown.entry
+    revision = click.style(f"{'?' if entry.revision is None else entry.revision:>4}", fg="yellow")
+    who = " ".join(one for one in (entry.session, f"({entry.agent})" if entry.agent else "") if one)
+    when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    return f"{revision}  {entry.commit[:10]}  {when}  {click.style(who, fg='cyan')}{'  ' if who else ''}{entry.subject}"
+
+
+def change_lines(changes: Sequence[RecordChange]) -> Iterator[str]:
+    """A line for each record, and one for each of its fields that changed."""
+    for change in changes:
+        name = change.id or change.kind.replace("_", " ")
+        about = f"  {one_line(change.title, 70)}" if change.title else ""
+        reason = f" ({one_line(change.reason, 60)})" if change.reason else ""
+        label = click.style(f"{change.action}{reason}", fg=COLOURS[change.action])
+        yield f"      {click.style(name, bold=True)}  {label}{about}"
+        if change.action == "changed" or (change.action == "archived" and change.fields):
+            for field in change.fields:
+                yield f"        {field_line(field)}"
+
+
+def field_line(change: FieldChange) -> str:
+    """`status: open → verified`."""
+    before = click.style(_value(change.before), fg="red")
+    after = click.style(_value(change.after), fg="green")
+    return f"{change.field}: {before} → {after}"
+
+
+def _value(side: tuple[Any, ...]) -> str:
+    if not side:
+        return "(not set)"
+    return one_line(side[0] if isinstance(side[0], str) else repr(side[0]), 120) or "''"
+
+
+def shown_data(shown: Shown) -> dict[str, Any]:
+    entry = shown.entry
+    return {
+        "revision": entry.revision,
+        "commit": entry.commit,
+        "parents": list(entry.parents),
+        "time": iso(entry.time),
+        "author": entry.author,
+        "op": entry.op,
+        "session": entry.session,
+        "agent": entry.agent,
+        "machine": entry.machine,
+        "subject": entry.subject,
+        "changes": [one.as_data() for one in shown.changes],
+    }
+
+
+def _graph(sessions: Sequence[Session]) -> str:
+    """The sessions as a tree: each below the one it followed."""
+    known = {one.id for one in sessions}
+    children: dict[str | None, list[Session]] = {}
+    for one in sessions:
+        children.setdefault(one.parent if one.parent in known and one.parent != one.id else None, []).append(one)
+    lines: list[str] = []
+    drawn: set[str] = set()
+    _draw(None, children, "", lines, drawn)
+    for one in sessions:  # parents in a circle, from a document that says so, have no root
+        if one.id not in drawn:
+            lines.append(_session_line(one))
+    return "\n".join(lines)
+
+
+def _draw(
+    parent: str | None, children: dict[str | None, list[Session]], indent: str, lines: list[str], drawn: set[str]
+) -> None:
+    """A single successor goes on in the same column, as commits do; several branch off."""
+    waiting = [(one, indent) for one in reversed(children.get(parent, ()))]
+    while waiting:
+        one, column = waiting.pop()
+        drawn.add(one.id)
+        lines.append(f"{column}● {_session_line(one)}")
+        after = [child for child in children.get(one.id, ()) if child.id not in drawn]
+        if len(after) > 1:
+            lines.append(f"{column}├─╮")
+        waiting += [(child, column if number == 0 else f"{column}│ ") for number, child in enumerate(after)]
+
+
+def _session_line(one: Session) -> str:
+    who = f"  {one.agent}" if one.agent else ""
+    where = f"@{one.machine}" if one.machine else ""
+    until = f" to {one.ended}" if one.ended else f", {one.status}"
+    return one_line(f"{one.id}{who}{where}  {one.started}{until}  {one.summary or ''}", 160)
+
+
+@command("show")
+@click.argument("revision", default="~0", metavar="[REV]")
+def show_command(app: App, revision: str) -> None:
+    """One revision and what it changed; the newest when none is named.
+
+    \b
+    baton show
+    baton show 12
+    baton show ~3 --json
+    """
+    with app.workspace() as ws:
+        shown = show(ws, revision)
+    entry = shown.entry
+    facts = [
+        f"commit   {entry.commit}",
+        *(f"parent   {one}" for one in entry.parents),
+        f"author   {entry.author}",
+        f"time     {entry.time.astimezone().isoformat()}",
+        *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
+    ]
+    app.answer(shown_data(shown), "\n".join([heading(shown), *facts, "", *change_lines(shown.changes)]))
+
+
+@command("diff")
+@click.argument("a", metavar="A")
+@click.argument("b", required=False, metavar="[B]")
+def diff_command(app: App, a: str, b: str | None) -> None:
+    """What changed from revision A to revision B, the newest when B is not named.
+
+    Revisions are numbers, ~N back from the newest, commit ids, or ISO dates and times.
+
+    \b
+    baton diff 12 15
+    baton diff 2026-06-17
+    """
+    with app.workspace() as ws:
+        found = compare(ws, a, b)
+    data = {
+        "before": {"revision": found.before.revision, "commit": found.before.commit},
+        "after": {"revision": found.after.revision, "commit": found.after.commit},
+        "changes": [one.as_data() for one in found.changes],
+    }
+    app.answer(data, "\n".join(change_lines(found.changes)))
+    if not found.changes:
+        app.say(f"nothing differs between revisions {found.before.revision} and {found.after.revision}")
+
+
+COMMANDS = {"log": log_command, "show": show_command, "diff": diff_command}

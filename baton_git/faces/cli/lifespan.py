@@ -1,0 +1,168 @@
+"""`baton init`, `boot`, `wrap`, `status`: a session from end to end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from baton_git.brief import BUDGET, MIN_BUDGET, age
+from baton_git.faces.cli.app import App, command, read_text
+from baton_git.lifecycle import iso
+from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, init, status, wrap
+
+
+@command("init")
+def init_command(app: App) -> None:
+    """Make a namespace in this repository; with --namespace its name is kept in the repository's git config.
+
+    It is a branch of its own, baton/NAME. Your files, index and other branches are not touched.
+
+    \b
+    baton init
+    baton init --namespace project:memory-hall
+    """
+    named = app.settings.asked.namespace
+    with app.workspace() as ws:
+        version, fresh = init(ws, app.now)
+        if named:
+            app.settings.repository.config().set("baton.namespace", named)
+    repository = app.settings.repository
+    data = {
+        "namespace": str(version.namespace),
+        "created": fresh,
+        "ref": ws.branch.ref,
+        "repository": str(repository.common_dir),
+        "commit": version.commit,
+        "revision": version.revision,
+    }
+    app.answer(data, f"{version.namespace}")
+    app.say(f"{'made' if fresh else 'there is already'} {ws.branch.ref} in {repository.common_dir}")
+    if fresh:
+        app.say("next: baton boot at the start of a session, baton wrap --context TEXT at its end")
+
+
+@command("boot")
+@click.option(
+    "--budget", type=click.IntRange(MIN_BUDGET), default=BUDGET, show_default=True, help="Bytes of the brief."
+)
+@click.option("--no-verify", is_flag=True, help="Run no checks.")
+@click.option("--check-budget", type=click.FloatRange(0.1), default=CHECK_BUDGET, show_default=True,
+              help="Seconds that all checks together may take.")  # fmt: skip
+def boot_command(app: App, budget: int, no_verify: bool, check_budget: float) -> None:
+    """Begin a session: settle what is due, run the checks, archive what was verified, and print the brief.
+
+    Nothing stops it: what is missing or broken is named in the brief. The session's name is remembered for
+    this work tree until baton wrap; agents that run side by side set BATON_SESSION.
+
+    \b
+    baton boot
+    baton boot --session 2026-06-17-003 --agent claude --budget 4000
+    """
+    asked = app.settings.session
+    with app.workspace() as ws:
+        if asked is None:
+            ws = replace(ws, actor=replace(ws.actor, session=None))  # not one that was left here without an end
+        begun = boot(ws, app.now, budget=budget, check_seconds=0 if no_verify else check_budget)
+    app.current.set(begun.session)
+    app.answer(_boot_data(begun), begun.brief.text)
+
+
+def _boot_data(begun: Boot) -> dict[str, Any]:
+    version = begun.version
+    return {
+        "session": begun.session,
+        "parent": begun.parent,
+        "namespace": str(version.namespace),
+        "revision": version.revision,
+        "commit": version.commit,
+        "checks": {id_: found.given() for id_, found in begun.checks.items()},
+        "archived": list(begun.closed),
+        "problems": list(begun.problems),
+        "left_out": begun.brief.left_out,
+        "brief": begun.brief.text,
+    }
+
+
+@command("wrap")
+@click.option("--context", metavar="TEXT", help="Where the work stands, for the next session.")
+@click.option("--file", "-f", "file", metavar="FILE", help="The same from a file; - reads standard input.")
+@click.option("--summary", metavar="TEXT", help="What this session did, in a sentence.")
+@click.option("--expected-revision", type=click.IntRange(0), help="Refuse unless this is still the newest revision.")
+def wrap_command(
+    app: App, context: str | None, file: str | None, summary: str | None, expected_revision: int | None
+) -> None:
+    """End a session: say where the work stands.
+
+    The text takes the place of the one the session began with. If another session wrote one meanwhile, both are kept.
+
+    \b
+    baton wrap --context "Deployed X; waiting for the cache to expire" --summary "fixed the deploy script"
+    """
+    if context is not None and file is not None:
+        raise click.UsageError("give --context or --file, not both")
+    text = read_text(file) if file is not None else context
+    with app.workspace() as ws:
+        session = ws.actor.session
+        done = wrap(ws, app.now, context=text, summary=summary, expected_revision=expected_revision)
+    if app.current.get() == session:
+        app.current.set(None)
+    app.answer({"session": session, "commit": done.version.commit, "revision": done.version.revision}, "")
+    app.told(done)
+    if session is None:
+        app.say("no session was begun here (baton boot, --session or BATON_SESSION), so none was ended")
+
+
+@command("status")
+def status_command(app: App) -> None:
+    """How many of what there are, who is at work, and what is wrong.
+
+    \b
+    baton status
+    baton status --json
+    """
+    with app.workspace() as ws:
+        found = status(ws)
+        app.answer(_status_data(app, found), _status_text(app, found, ws.branch.ref))
+
+
+def _status_data(app: App, found: Status) -> dict[str, Any]:
+    version = found.version
+    return {
+        "namespace": str(version.namespace),
+        "exists": version.commit is not None,
+        "repository": str(app.settings.repository.common_dir),
+        "revision": version.revision,
+        "commit": version.commit,
+        "updated_at": iso(version.time) if version.time else None,
+        **found.counts,
+        "active_sessions": [one.given() for one in found.sessions],
+        "damaged": [{"path": one.path, "why": one.why} for one in found.damaged],
+        "checked_out_at": found.checked_out_at,
+    }
+
+
+def _status_text(app: App, found: Status, ref: str) -> str:
+    version = found.version
+    if version.commit is None:
+        return (
+            f"{version.namespace}: nothing recorded yet in {app.settings.repository.common_dir}\nbegin with: baton init"
+        )
+    when = age(iso(version.time), app.now) if version.time else "?"
+    lines = [f"{version.namespace}  revision {version.revision}, {when}  ({ref})"]
+    for name, counts in found.counts.items():
+        said = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
+        lines.append(f"  {name.replace('_', ' '):<18}{said or 'none'}")
+    working = ", ".join(f"{one.id}{f' ({one.agent})' if one.agent else ''}" for one in found.sessions[-5:])
+    lines.append(f"  {'at work':<18}{working or 'nobody'}")
+    lines += [f"  cannot be read: {one.path}: {one.why}" for one in found.damaged]
+    if found.checked_out_at:
+        lines.append(
+            f"  {found.checked_out_at} has this branch checked out; new commits show there as a revert. "
+            "Switch it away, and look with: baton show, baton diff"
+        )
+    return "\n".join(lines)
+
+
+COMMANDS = {"init": init_command, "boot": boot_command, "wrap": wrap_command, "status": status_command}

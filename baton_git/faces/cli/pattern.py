@@ -1,0 +1,85 @@
+"""`baton pattern`: record, propose, graduate, dismiss."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from baton_git.faces.cli.app import App, command, group
+from baton_git.lifecycle import Confirmed
+from baton_git.operations.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
+from baton_git.operations.workspace import Workspace
+from baton_git.records.baton import Pattern
+
+
+@command("record", short_help="Something went wrong again.")
+@click.argument("what")
+@click.option("--context", default="", metavar="TEXT", help="What was going on.")
+@click.option("--rule", metavar="TEXT", help="The rule that would prevent it.")
+@click.option("--id", "id_", metavar="ID", help="An id of your own; a known one counts that pattern.")
+def record(app: App, what: str, context: str, rule: str | None, id_: str | None) -> None:
+    """Something went wrong: count it, or note it for the first time. WHAT is words, or the id of a pattern.
+
+    \b
+    baton pattern record "Assumed Docker without reading compose" --context "deploying X"
+    """
+    with app.workspace() as ws:
+        app.made(record_pattern(ws, app.now, what=what, context=context, rule=rule, id_=id_))
+
+
+@command("propose", short_help="Propose the rule that a pattern would become.")
+@click.argument("id_", metavar="ID")
+@click.option("--rule", required=True, metavar="TEXT", help="The rule.")
+def propose(app: App, id_: str, rule: str) -> None:
+    """Propose the rule that a pattern would become, whatever its count.
+
+    \b
+    baton pattern propose PAT-9d2k1m --rule "Read compose.yaml before touching a container"
+    """
+    with app.workspace() as ws:
+        app.made(propose_rule(ws, app.now, id_, rule))
+
+
+@command("graduate", short_help="Make a rule of a pattern; a person must confirm it.")
+@click.argument("id_", metavar="ID")
+@click.option("--rule", metavar="TEXT", help="The rule, in place of the proposed one.")
+def graduate(app: App, id_: str, rule: str | None) -> None:
+    """Make a rule of a pattern. Only a person can: the id must be typed at a terminal.
+
+    \b
+    baton pattern graduate PAT-9d2k1m
+    """
+    with app.workspace() as ws:
+        confirmed = _confirmed(app, ws, id_, rule)
+        app.made(graduate_pattern(ws, app.now, id_, confirmed, rule=rule))
+
+
+def _confirmed(app: App, ws: Workspace, id_: str, rule: str | None) -> Confirmed | None:
+    """A person's word, typed at a terminal; None where there is no terminal, or the word is another one."""
+    pattern = ws.branch.read().state.find(Pattern, id_)
+    if pattern.status != "rule_candidate" or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    app.say(f"{pattern.id}: {pattern.what}", f"seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}")
+    app.say("", f"It would become the rule: {rule or pattern.proposed_rule}", "")
+    typed = click.prompt(f"Type {pattern.id} to confirm", default="", show_default=False, err=True)
+    return Confirmed(by=app.settings.author.partition(" <")[0], how="terminal") if typed.strip() == pattern.id else None
+
+
+@command("dismiss", short_help="It is no pattern after all.")
+@click.argument("id_", metavar="ID")
+def dismiss(app: App, id_: str) -> None:
+    """It is no pattern after all: it stays, counts, and never becomes a rule.
+
+    \b
+    baton pattern dismiss PAT-9d2k1m
+    """
+    with app.workspace() as ws:
+        app.made(dismiss_pattern(ws, app.now, id_))
+
+
+COMMANDS = {
+    "pattern": group(
+        "pattern", "Patterns: what keeps going wrong, on its way to a rule.", [record, propose, graduate, dismiss]
+    )
+}

@@ -1,0 +1,1 @@
+"""The importers and exporters, on real SQLite files and real folders."""

@@ -1,0 +1,277 @@
+"""The golden files of `formats/`: what must be read, with its meaning, and what must be refused, with its faults."""
+
+from __future__ import annotations
+
+import json as plain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from json_schema import faults as schema_faults
+from regenerate import FORMATS
+
+from baton_git import layout, names
+from baton_git.codecs import json
+from baton_git.document import parse_document, to_document, written
+from baton_git.errors import BatonError, Fault, InvalidDocument, InvalidName
+from baton_git.names import AgentId, Namespace, RecordId, SessionId
+from baton_git.records.archive import Archived
+from baton_git.records.base import Part, alike, parse
+from baton_git.schemas import KINDS, schema
+from baton_git.state import Key, State, Unreadable
+
+STORED = tuple(kind for kind in KINDS if kind != "baton")
+LEAST = {
+    "open_loop": (20, 30), "follow_up": (5, 6), "pattern": (5, 6), "active_decision": (4, 5), "session": (3, 4),
+    "conflict": (3, 3), "head": (4, 5), "shape": (4, 3), "archived": (4, 4), "rule": (4, 2), "baton": (8, 30),
+}  # fmt: skip
+"""By kind, how many valid and invalid ones there are at least: a corpus that is not found passes no test."""
+
+
+def stored(kind: str, group: str) -> list[Path]:
+    """The stored files of a kind, without the expectations beside them."""
+    return sorted(path for path in (FORMATS / kind / group).rglob("*") if path.suffix in (".toml", ".md"))
+
+
+def cases(group: str) -> list[Any]:
+    return [
+        pytest.param(kind, path, id=f"{kind}-{path.stem}") for kind in STORED for path in stored(kind, group)
+    ]  # fmt: skip
+
+
+def key_of(kind: str, group: str, path: Path) -> Key:
+    """The key that the place of a golden file stands for."""
+    inside = path.relative_to(FORMATS / kind / group).as_posix()
+    if kind in layout.SINGLES:
+        return Key(kind)
+    key = layout.key_at(f"{layout.ARCHIVE}/{inside}" if kind == "archived" else f"{layout.FOLDERS[kind].place}/{inside}")
+    assert key is not None, f"{path} is in no place of a record"
+    return key
+
+
+def expected(path: Path, suffix: str) -> Any:
+    return plain.loads(path.with_suffix(suffix).read_bytes())
+
+
+def found_faults(key: Key, text: bytes) -> list[Fault]:
+    """What is wrong with a stored file, each fault by itself."""
+    row = {**layout.SINGLES, **layout.FOLDERS}[key.kind]
+    try:
+        if key.archived:
+            parse(row.model, parse(Archived, layout.toml.loads(text)).record, at="record")
+            return []
+        record = parse(row.model, row.decode(key.id, text))
+    except InvalidDocument as error:
+        return list(error.faults)
+    except UnicodeDecodeError as error:
+        return [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")]
+    named = getattr(record, "id", key.id)
+    return [Fault("id", f"is {named!r}, but the file is that of {key.id!r}")] if named != key.id else []
+
+
+def assert_faults(found: list[Fault], wanted: list[dict[str, str]]) -> None:
+    assert sorted(one.path for one in found) == sorted(one["path"] for one in wanted), found
+    for one in wanted:
+        assert any(fault.path == one["path"] and fault.message.startswith(one["message"]) for fault in found), found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_there_are_golden_files_of_every_kind(kind: str) -> None:
+    least_valid, least_invalid = LEAST.get(kind, (2, 2))
+    if kind == "baton":
+        valid, invalid = list((FORMATS / kind / "valid").iterdir()), baton_texts()
+    else:
+        valid, invalid = stored(kind, "valid"), stored(kind, "invalid")
+    assert len(valid) >= least_valid
+    assert len(invalid) >= least_invalid
+    assert (FORMATS / kind / "README.md").stat().st_size > 200
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_every_expectation_has_its_file(kind: str) -> None:
+    for path in (FORMATS / kind).rglob("*.json"):
+        if path.name != "schema.json":
+            stem = path.name.removesuffix(".json").removesuffix(".error")
+            assert any((path.parent / f"{stem}{suffix}").exists() for suffix in (".toml", ".md")), path
+
+
+@pytest.mark.parametrize(("kind", "path"), cases("valid"))
+def test_a_valid_file_means_what_stands_beside_it(kind: str, path: Path) -> None:
+    key = key_of(kind, "valid", path)
+    record = layout.decode(key, layout.path_of(key), path.read_bytes())
+    assert isinstance(record, Part), record
+    assert alike(record.given(), expected(path, ".json"))
+
+
+@pytest.mark.parametrize(("kind", "path"), cases("valid"))
+def test_a_valid_file_that_is_written_again_still_means_the_same(kind: str, path: Path) -> None:
+    key = key_of(kind, "valid", path)
+    record = layout.decode(key, "", path.read_bytes())
+    assert isinstance(record, Part)
+    [(name, text)] = layout.encode({key: record}).items()
+    assert text is not None
+    assert layout.key_at(name) == key
+    again = layout.decode(key, "", text)
+    assert isinstance(again, Part)
+    assert alike(again.given(), expected(path, ".json"))
+
+
+@pytest.mark.parametrize(("kind", "path"), cases("valid"))
+def test_what_a_valid_file_means_fits_its_schema(kind: str, path: Path) -> None:
+    assert not list(schema_faults(expected(path, ".json"), schema(kind), schema(kind)))
+
+
+@pytest.mark.parametrize(("kind", "path"), cases("invalid"))
+def test_an_invalid_file_has_exactly_the_expected_faults(kind: str, path: Path) -> None:
+    found = found_faults(key_of(kind, "invalid", path), path.read_bytes())
+    assert_faults(found, expected(path, ".error.json")["faults"])
+
+
+@pytest.mark.parametrize(("kind", "path"), cases("invalid"))
+def test_an_invalid_file_is_reported_with_its_path_and_never_taken_for_absent(kind: str, path: Path) -> None:
+    key = key_of(kind, "invalid", path)
+    entry = layout.decode(key, layout.path_of(key), path.read_bytes())
+    assert isinstance(entry, Unreadable)
+    assert entry.path == layout.path_of(key)
+    for fault in expected(path, ".error.json")["faults"][:5]:
+        assert fault["message"] in entry.why
+
+
+@pytest.mark.parametrize(("kind", "path"), cases("invalid"))
+def test_the_schema_refuses_what_it_can_express(kind: str, path: Path) -> None:
+    key = key_of(kind, "invalid", path)
+    row = {**layout.SINGLES, **layout.FOLDERS}[key.kind]
+    try:
+        data = layout.toml.loads(path.read_bytes()) if key.archived else row.decode(key.id, path.read_bytes())
+    except (InvalidDocument, UnicodeDecodeError):
+        return  # no data at all: nothing that a schema could judge
+    wrong = list(schema_faults(data, schema(kind), schema(kind)))
+    if key.archived and isinstance(data.get("record"), dict):
+        wrong += schema_faults(data["record"], schema(key.kind), schema(key.kind))
+    named_otherwise = any("but the file is that of" in one["message"] for one in expected(path, ".error.json")["faults"])
+    assert bool(wrong) != named_otherwise
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_each_field_is_shown_by_a_valid_file_and_each_choice_as_well(kind: str) -> None:
+    shown = [expected(path, ".json") for path in stored(kind, "valid")]
+    for name, field in schema(kind)["properties"].items():
+        values = [one[name] for one in shown if name in one]
+        assert values, f"no valid {kind} has {name}"
+        missing = [choice for choice in field.get("enum", ()) if choice not in values and kind != "conflict"]
+        assert not missing, f"no valid {kind} has {name} = {missing}"
+
+
+# --- whole documents
+
+
+def baton_texts() -> list[Path]:
+    found = (FORMATS / "baton" / "invalid").glob("*.json")
+    return sorted(path for path in found if not path.name.endswith(".error.json"))
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_bytes())
+
+
+def document_cases() -> list[Any]:
+    folders = sorted((FORMATS / "baton" / "valid").iterdir())
+    return [pytest.param(path, id=path.name) for path in folders]
+
+
+@pytest.mark.parametrize("folder", document_cases())
+def test_a_document_written_to_a_new_namespace_makes_these_files(folder: Path) -> None:
+    state = written(State(), parse_document(read(folder / "document.json")), at="2026-06-17T12:00:00Z")
+    made = layout.encode(state.edits)
+    files = {path for path in (folder / "files").rglob("*") if path.is_file()}
+    assert {path.relative_to(folder / "files").as_posix() for path in files} == set(made)
+    for path in files:
+        name = path.relative_to(folder / "files").as_posix()
+        assert path.read_bytes() == made[name], name
+
+
+@pytest.mark.parametrize("folder", document_cases())
+def test_the_files_of_a_document_give_it_back(folder: Path) -> None:
+    state = State()
+    for path in (folder / "files").rglob("*.toml"):
+        key = layout.key_at(path.relative_to(folder / "files").as_posix())
+        assert key is not None
+        entry = layout.decode(key, path.name, path.read_bytes())
+        assert isinstance(entry, Part), entry
+        state = state.put(entry, key)
+    assert alike(to_document(state), read(folder / "document.json"))
+
+
+@pytest.mark.parametrize("folder", document_cases())
+def test_a_valid_document_fits_its_schema(folder: Path) -> None:
+    assert not list(schema_faults(read(folder / "document.json"), schema("baton"), schema("baton")))
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in baton_texts()])
+def test_an_invalid_document_is_refused_with_the_expected_faults(path: Path) -> None:
+    wanted = expected(path, ".error.json")
+    with pytest.raises(BatonError) as caught:
+        parse_document(read(path))
+    assert caught.value.code == wanted["code"]
+    if isinstance(caught.value, InvalidDocument):
+        assert_faults(list(caught.value.faults), wanted["faults"])
+    else:
+        assert str(caught.value).startswith(wanted["faults"][0]["message"])
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in baton_texts()])
+def test_the_schema_of_a_document_refuses_what_it_can_express(path: Path) -> None:
+    try:
+        data = read(path)
+    except BatonError:
+        return  # no JSON: nothing that a schema could judge
+    beyond = {"id-twice", "id-too-long", "session-of-two-lines"}
+    wrong = list(schema_faults(data, schema("baton"), schema("baton")))
+    assert bool(wrong) or path.stem in beyond
+
+
+# --- names
+
+
+def golden_names(file: str, group: str) -> list[Any]:
+    found = plain.loads((FORMATS / "names" / file).read_bytes())[group]
+    assert len(found) >= 3
+    return [pytest.param(one, id=f"{group}-{number}") for number, one in enumerate(found)]
+
+
+@pytest.mark.parametrize("case", golden_names("valid.json", "namespaces"))
+def test_a_namespace_has_this_ref_component(case: dict[str, str]) -> None:
+    namespace = Namespace(case["text"])
+    assert namespace.component == case["component"]
+    assert case["ref"] == f"refs/heads/baton/{case['component']}"
+    assert Namespace.from_component(case["component"]) == namespace
+
+
+@pytest.mark.parametrize("case", golden_names("valid.json", "ids"))
+def test_an_id_has_this_file_name(case: dict[str, str]) -> None:
+    assert layout.FOLDERS["open_loop"].name(case["text"]) == case["file"] == f"{case['component']}.toml"
+    assert layout.FOLDERS["open_loop"].id_of(case["file"]) == case["text"]
+
+
+MAKERS = {"namespaces": Namespace, "ids": RecordId, "sessions": SessionId, "agents": AgentId}
+
+
+@pytest.mark.parametrize(
+    ("group", "case"), [pytest.param(group, *one.values, id=one.id) for group in MAKERS for one in golden_names("invalid.json", group)]
+)
+def test_a_name_that_cannot_be_one_is_refused_with_its_reason(group: str, case: dict[str, str]) -> None:
+    with pytest.raises(InvalidName) as caught:
+        MAKERS[group](case["text"])
+    assert str(caught.value.data["why"]).startswith(case["why"])
+
+
+@pytest.mark.parametrize("component", golden_names("invalid.json", "namespace_components"))
+def test_a_component_that_no_namespace_has_is_refused(component: str) -> None:
+    with pytest.raises(InvalidName):
+        names.decode(component)
+
+
+@pytest.mark.parametrize("component", golden_names("invalid.json", "id_components"))
+def test_a_component_that_no_id_has_is_refused(component: str) -> None:
+    with pytest.raises(InvalidName):
+        RecordId.from_component(component)

@@ -1,0 +1,130 @@
+"""The schemas: generated from the models, the same each time, and those in `formats/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from json_schema import KNOWN, faults
+from regenerate import FORMATS, schema_text
+
+from baton_git import layout
+from baton_git.errors import NotFound
+from baton_git.records.base import merge_rule
+from baton_git.records.baton import Baton, FollowUp, Pattern
+from baton_git.schemas import KINDS, schema
+
+
+def tables(data: Any) -> Iterator[dict[str, Any]]:
+    """All tables with properties inside a schema."""
+    if isinstance(data, dict):
+        if isinstance(data.get("properties"), dict) and data.get("type") == "object":
+            yield data
+        for value in data.values():
+            yield from tables(value)
+
+
+def fields(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for table in tables(schema(kind)):
+        yield from table["properties"].items()
+
+
+def test_the_kinds_are_those_of_the_layout_and_what_stands_around_them() -> None:
+    assert {*layout.FOLDERS, *layout.SINGLES, "archived", "baton"} == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schema_in_formats_is_the_one_of_the_models(kind: str) -> None:
+    stored = (FORMATS / kind / "schema.json").read_text(encoding="utf-8")
+    assert stored == schema_text(kind), "run: python tests/formats/regenerate.py"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_schema_says_what_it_is(kind: str) -> None:
+    found = schema(kind)
+    assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert found["$id"] == f"urn:baton-git:format:1:{kind}"
+    assert found["title"] == kind
+    assert found["description"]
+    assert found["type"] == "object"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_property_is_described_and_every_table_takes_unknown_fields(kind: str) -> None:
+    undescribed = [name for name, field in fields(kind) if not field.get("description")]
+    closed = [table for table in tables(schema(kind)) if table["additionalProperties"] is not True]
+    assert (undescribed, closed) == ([], [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_schemas_use_only_words_that_the_checker_of_these_tests_knows(kind: str) -> None:
+    def words(data: Any) -> Iterator[str]:
+        if not isinstance(data, dict):
+            return
+        yield from data
+        for name in ("properties", "$defs"):
+            for one in data.get(name, {}).values():
+                yield from words(one)
+        for one in (data.get("items"), data.get("additionalProperties"), *data.get("anyOf", ())):
+            yield from words(one)
+
+    assert set(words(schema(kind))) <= KNOWN
+
+
+@pytest.mark.parametrize("kind", [*layout.FOLDERS, *layout.SINGLES])
+def test_each_declared_merge_rule_stands_in_the_schema_and_no_other(kind: str) -> None:
+    model = {**layout.FOLDERS, **layout.SINGLES}[kind].model
+    properties = schema(kind)["properties"]
+    assert set(properties) == set(model.model_fields)
+    for name, field in properties.items():
+        rule = merge_rule(model, name)
+        declared = rule.described() if type(rule).__name__ != "MergeRule" else None
+        assert field.get("x-merge") == declared, name
+
+
+def test_merge_rules_read_as_the_contract_says() -> None:
+    assert schema("follow_up")["properties"]["defer_count"]["x-merge"] == "counter"
+    assert schema("pattern")["properties"]["recent_occurrences"]["x-merge"] == {"recent": 5}
+    assert schema("pattern")["properties"]["recent_occurrences"]["maxItems"] == 5
+    assert schema("active_decision")["properties"]["evidence"]["x-merge"] == "set"
+    assert schema("open_loop")["properties"]["last_check"]["x-merge"] == {"newest": "at"}
+
+
+def test_required_fields_are_those_of_session_baton() -> None:
+    required = {kind: set(schema(kind)["required"]) for kind in ("open_loop", "follow_up", "pattern", "baton")}
+    assert required == {
+        "open_loop": {"id", "action", "expected_outcome", "created_at"},
+        "follow_up": {"id", "item", "first_seen"},
+        "pattern": {"id", "what", "first_seen", "last_seen"},
+        "baton": {"session_id"},
+    }
+
+
+def test_defaults_in_the_schema_are_those_that_records_have() -> None:
+    for model in (FollowUp, Pattern, Baton):
+        kind = getattr(model, "kind", "baton")
+        for name, field in schema(kind)["properties"].items():
+            default = model.model_fields[name].get_default(call_default_factory=True, validated_data={})
+            if "default" in field:
+                assert field["default"] == (list(default) if isinstance(default, tuple) else default), name
+
+
+def test_a_schema_can_be_changed_by_its_reader_without_harm() -> None:
+    schema("head")["properties"].clear()
+    assert schema("head")["properties"]
+
+
+def test_an_unknown_kind_is_not_found_and_the_hint_lists_the_kinds() -> None:
+    with pytest.raises(NotFound) as caught:
+        schema("checkpointz")
+    assert "there is no kind 'checkpointz'" in str(caught.value)
+    assert all(kind in caught.value.hint for kind in KINDS)
+
+
+@pytest.mark.parametrize("session", ["", " ", "x" * 129])
+def test_the_schema_of_the_document_refuses_the_sessions_that_the_code_refuses(session: str) -> None:
+    document = schema("baton")
+    assert list(faults({"session_id": session}, document, document))
+    assert list(faults({"session_id": "s", "parent_session": session}, document, document))
+    assert not list(faults({"session_id": "s", "parent_session": None}, document, document))

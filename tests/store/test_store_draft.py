@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import pytest
+from conftest import REF, WHO
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from baton_git.errors import Corrupt, InvalidArgument
+from baton_git.store.objects import TREE, decoded_tree
+
+_NAMES = st.sampled_from(["a", "b", "a.b", "a-b", "é", "ab"])
+_PATHS = st.lists(_NAMES, min_size=1, max_size=3).map("/".join)
+_CONTENTS = st.sampled_from([b"", b"1", b"2"])
+
+
+def _listed(store, git, top):
+    tree = store.commit(store.tip(REF)).tree
+    lines = git(top, "-c", "core.quotePath=false", "ls-tree", "-r", tree).splitlines()
+    return {line.partition("\t")[2]: line.split()[0] for line in lines}
+
+
+def test_only_the_folders_on_the_way_are_rewritten(store, writer):
+    first = writer.commit({"a/x": b"1", "b/y": b"2", "c": b"3"})
+    second = writer.commit({"a/x": b"changed"})
+    old, new = (store.folder(store.commit(oid).tree).entries() for oid in (first, second))
+    assert old["b"] == new["b"]
+    assert old["c"] == new["c"]
+    assert old["a"] != new["a"]
+    assert len(store.housekeeping._noted()) == 2
+    assert min(store.housekeeping._noted()).objects == 4
+
+
+def test_a_draft_without_a_change_is_the_same_tree(store, writer):
+    tree = store.commit(writer.commit({"a/x": b"1", "b": b"2"})).tree
+    draft = store.draft()
+    assert draft.tree(tree, {}) == tree
+    assert draft.tree(tree, {"a/x": b"1", "c/d": None}) == tree
+    assert draft.objects == {}
+
+
+def test_a_folder_that_became_empty_vanishes_up_to_the_root(store, writer):
+    writer.commit({"a/b/c": b"1", "d": b"2"})
+    left = writer.commit({"a/b/c": None})
+    assert set(store.folder(store.commit(left).tree).entries()) == {"d"}
+    empty = writer.commit({"d": None})
+    assert store.folder(store.commit(empty).tree).entries() == {}
+    assert store.commit(empty).tree == "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+def test_modes_are_kept_and_new_files_are_plain(store, git, top, writer):
+    (top / "tool").write_text("#!/bin/sh\n")
+    (top / "tool").chmod(0o755)
+    (top / "link").symlink_to("tool")
+    git(top, "add", "tool", "link")
+    git(top, "commit", "-m", "tool")
+    git(top, "update-ref", REF, "HEAD")
+    writer.commit({"tool": b"#!/bin/bash\n", "new": b"x", "link": b"text now"})
+    assert _listed(store, git, top) == {"readme": "100644", "tool": "100755", "new": "100644", "link": "100644"}
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"a": b"file"}, {"a": None}, {"d/e": b"below a file"},
+        {"n": b"1", "n/m": b"2"}, {"n/m": b"1", "n": b"2"}, {"a": None, "a/new": b"1"},
+    ],
+)  # fmt: skip
+def test_a_file_and_a_folder_of_one_name_are_refused(store, writer, edits):
+    tip = writer.commit({"a/b": b"1", "a/c": b"1", "d": b"2"})
+    with pytest.raises(InvalidArgument):
+        store.draft().tree(store.commit(tip).tree, edits)
+
+
+def test_a_file_can_become_a_folder_when_it_is_removed_and_the_other_way(store, writer, git, top):
+    writer.commit({"a/b": b"1", "d": b"2"})
+    writer.commit({"a": b"file", "a/b": None, "d/e": b"3", "d": None})
+    assert set(_listed(store, git, top)) == {"a", "d/e"}
+
+
+@pytest.mark.parametrize("path", ["", "/a", "a/", "a//b", "../a", "a/./b", ".git/x", "a/.GIT", "a\0b"])
+def test_what_is_no_path_is_refused(store, path):
+    with pytest.raises(InvalidArgument):
+        store.draft().tree(None, {path: b""})
+
+
+def test_a_graft_keeps_the_bytes_of_an_old_version(store, writer, git, top):
+    old = writer.commit({"a/x": b"old", "b": b"1"})
+    writer.commit({"a/x": b"new"})
+    blob = store.folder(store.commit(old).tree).folder("a").entries()["x"].oid
+    draft = store.draft()
+    tip = store.tip(REF)
+    tree = draft.graft(store.commit(tip).tree, {"a/x": blob, "b": None})
+    assert set(draft.objects) == {tree, store.folder(store.commit(old).tree).entries()["a"].oid}
+    new = draft.commit(tree, [tip], author=WHO, time=5, timezone=0, message="back")
+    assert store.publish(draft, REF, tip, new, who=WHO, time=5, timezone=0, message="back")
+    assert git(top, "show", f"{REF}:a/x") == "old"
+    git(top, "fsck", "--strict")
+
+
+def test_a_graft_of_a_blob_that_does_not_exist_is_not_published(store, writer):
+    tip = writer.commit({"a": b"1"})
+    draft = store.draft()
+    tree = draft.graft(None, {"a": "1" * 40})
+    new = draft.commit(tree, [tip], author=WHO, time=5, timezone=0, message="m")
+    with pytest.raises(Corrupt, match="missing"):
+        store.publish(draft, REF, tip, new, who=WHO, time=5, timezone=0, message="m")
+    assert store.tip(REF) == tip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"author": "no mail"}, {"author": "a\nb <c@d>"}, {"author": "a <b> <c>"}, {"time": -1}, {"timezone": 90000}, {"message": "a\0b"}],
+)  # fmt: skip
+def test_what_cannot_be_in_a_commit_is_refused(store, change):
+    values = {"author": WHO, "time": 1, "timezone": 0, "message": "m"} | change
+    draft = store.draft()
+    with pytest.raises(InvalidArgument):
+        draft.commit(draft.tree(None, {}), [], **values)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(versions=st.lists(st.dictionaries(_PATHS, _CONTENTS, max_size=6), min_size=1, max_size=4))
+def test_any_sequence_of_edits_gives_the_tree_that_git_makes_of_the_files(store, git, top, versions):
+    draft = store.draft()
+    tree, files = None, {}
+    for wanted in versions:
+        wanted = {path: data for path, data in wanted.items() if not _is_above(path, wanted)}
+        edits = dict.fromkeys(files, None) | wanted
+        tree = draft.tree(tree, edits)
+        files = wanted
+        entries = "".join(f"100644 {draft.blob(data)}\t{path}\n" for path, data in files.items())
+        git(top, "--git-dir", str(top / ".git"), "read-tree", "--empty")
+        git(top, "update-index", "--add", "--index-info", text=entries)
+        assert git(top, "write-tree", "--missing-ok") == tree
+
+
+def _is_above(path, paths):
+    return any(other.startswith(path + "/") for other in paths)
+
+
+def test_the_order_of_names_is_that_of_git(store):
+    draft = store.draft()
+    tree = draft.tree(None, {"a/x": b"", "a.b": b"", "a-b": b"", "ab": b""})
+    names = list(decoded_tree(draft.objects[tree][1], store._objects.form, "t"))
+    assert names == ["a-b", "a.b", "a", "ab"]
+    assert draft.objects[tree][0] == TREE

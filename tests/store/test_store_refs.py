@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import subprocess
+import time
+
+import pytest
+from conftest import REF, WHO
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from baton_git.errors import Corrupt, StoreError
+from baton_git.store.packed_refs import packed_below, packed_value
+
+ONE, TWO = "1" * 40, "2" * 40
+NAMES = st.text("ab-./0é", min_size=1, max_size=6).map(lambda name: f"refs/{name}")
+
+
+def _ref_file(top, ref=REF):
+    return top / ".git" / ref
+
+
+def test_a_ref_that_was_never_made_has_no_tip(store):
+    assert store.tip(REF) is None
+
+
+def test_a_packed_ref_is_found_and_can_be_moved(store, writer, git, top):
+    first = writer.commit({"a": b"1"})
+    git(top, "pack-refs", "--all", "--prune")
+    assert not _ref_file(top).exists()
+    assert store.tip(REF) == first
+    second = writer.commit({"a": b"2"})
+    assert store.tip(REF) == second
+    assert git(top, "rev-parse", REF) == second
+
+
+def test_refs_are_listed_loose_over_packed(store, writer, new_writer, git, top):
+    writer.commit({"a": b"1"})
+    other = new_writer(top, "refs/heads/baton/y")
+    kept = other.commit({"a": b"1"})
+    git(top, "pack-refs", "--all", "--prune")
+    moved = writer.commit({"a": b"2"})
+    (top / ".git/refs/heads/baton/z.lock").touch()
+    assert store.refs("refs/heads/baton/") == {REF: moved, "refs/heads/baton/y": kept}
+    assert set(store.refs("refs/heads/")) == {"refs/heads/main", REF, "refs/heads/baton/y"}
+    assert store.refs("refs/heads/ba") == store.refs("refs/heads/baton/")
+    assert store.refs("refs/nothing/") == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [("", "empty"), ("\0" * 41, "empty"), (ONE[:39], "no object id"), ("garbage\n", "no object id"), ("G" * 40, "no object id")],
+)
+def test_a_broken_ref_is_an_error_with_the_way_back(store, writer, git, top, content, why):
+    good = writer.commit({"a": b"1"})
+    _ref_file(top).write_text(content)
+    with pytest.raises(Corrupt, match=why) as caught:
+        store.tip(REF)
+    assert f"git update-ref {REF} {good}" in caught.value.hint
+    assert store.last_good(REF) == good
+    with pytest.raises(Corrupt):
+        store.refs("refs/heads/baton/")
+    for expected in (None, good):
+        draft = store.draft()
+        new = draft.commit(draft.tree(None, {"a": b"2"}), [], author=WHO, time=1, timezone=0, message="m")
+        with pytest.raises(Corrupt):
+            store.publish(draft, REF, expected, new, who=WHO, time=1, timezone=0, message="m")
+    git(top, "update-ref", REF, good, code=128)  # why the command begins with rm
+    subprocess.run(caught.value.hint.partition("put it back with: ")[2], shell=True, check=True, cwd=top)
+    assert store.tip(REF) == good
+
+
+def test_a_broken_ref_can_be_mended_and_a_whole_one_not(store, writer, git, top):
+    good = writer.commit({"a": b"1"})
+    when = {"who": WHO, "time": 1, "timezone": 0}
+    with pytest.raises(StoreError, match="not broken"):
+        store.mend(REF, good, **when)
+    _ref_file(top).write_text("")
+    with pytest.raises(Corrupt, match="missing"):
+        store.mend(REF, ONE, **when)
+    store.mend(REF, good, **when)
+    assert git(top, "rev-parse", REF) == good
+    writer.commit({"a": b"2"})
+
+
+def test_the_reflog_knows_the_last_good_commit_when_our_note_is_lost(store, writer, top):
+    good = writer.commit({"a": b"1"})
+    for note in (top / ".git/baton/last").iterdir():
+        note.unlink()
+    _ref_file(top).write_text("")
+    with pytest.raises(Corrupt) as caught:
+        store.tip(REF)
+    assert good in caught.value.hint
+
+
+def test_an_unreadable_loose_file_is_never_answered_with_the_packed_value(store, writer, git, top, monkeypatch):
+    writer.commit({"a": b"1"})
+    git(top, "pack-refs", "--all", "--prune")
+    writer.commit({"a": b"2"})
+    path = type(_ref_file(top))
+    real = path.read_bytes
+
+    def refused(self):
+        if self.name == "x":
+            raise PermissionError(13, "Permission denied", str(self))
+        return real(self)
+
+    monkeypatch.setattr(path, "read_bytes", refused)
+    with pytest.raises(StoreError, match="Permission denied"):
+        store.tip(REF)
+
+
+def test_a_symbolic_ref_is_followed_when_read_and_refused_when_written(store, writer, git, top):
+    good = writer.commit({"a": b"1"})
+    git(top, "symbolic-ref", "refs/heads/alias", REF)
+    assert store.tip("refs/heads/alias") == good
+    draft = store.draft()
+    new = draft.commit(draft.tree(None, {"a": b"2"}), [good], author=WHO, time=1, timezone=0, message="m")
+    with pytest.raises(StoreError, match="symbolic"):
+        store.publish(draft, "refs/heads/alias", good, new, who=WHO, time=1, timezone=0, message="m")
+    git(top, "symbolic-ref", "refs/heads/alias", "refs/heads/alias")
+    with pytest.raises(Corrupt, match="never ends"):
+        store.tip("refs/heads/alias")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("other", ["refs/heads/baton", "refs/heads/baton/x/below"])
+def test_a_ref_in_the_way_is_named(store, new_writer, git, top, other, packed):
+    new_writer(top, other).commit({"a": b"1"})
+    if packed:
+        git(top, "pack-refs", "--all", "--prune")
+    with pytest.raises(StoreError, match="in the way") as caught:
+        new_writer(top).commit({"a": b"1"})
+    assert caught.value.data["other"] == other
+    assert not list((top / ".git/objects/pack").glob("*.keep"))
+
+
+def test_empty_folders_where_the_ref_should_be_are_no_obstacle(writer, top, git):
+    (top / ".git/refs/heads/baton/x/y/z").mkdir(parents=True)
+    new = writer.commit({"a": b"1"})
+    assert git(top, "rev-parse", REF) == new
+
+
+@pytest.mark.parametrize("name", ["x", "refs/heads/../x", "refs//x", "refs/heads/x.lock", "refs/heads/.x", "refs/a b"])
+def test_what_is_no_ref_name_is_refused(store, name):
+    with pytest.raises(StoreError):
+        store.tip(name)
+
+
+def test_one_of_a_hundred_thousand_packed_refs_is_read_at_once(store, writer, top, git):
+    first = writer.commit({"a": b"1"})
+    refs = {f"refs/heads/n{number:06d}": first for number in range(100_000)} | {REF: first}
+    lines = ["# pack-refs with: peeled fully-peeled sorted ", *(f"{oid} {ref}" for ref, oid in sorted(refs.items()))]
+    (top / ".git/packed-refs").write_text("\n".join(lines) + "\n")
+    _ref_file(top).unlink()
+    assert git(top, "rev-parse", REF) == first
+    started = time.monotonic()
+    for number in range(0, 100_000, 1000):
+        assert store.tip(f"refs/heads/n{number:06d}") == first
+    assert store.tip("refs/heads/n1000000") is None
+    assert len(store.refs("refs/heads/n00000")) == 10
+    assert (time.monotonic() - started) / 100 < 0.003
+    second = writer.commit({"a": b"2"})
+    assert git(top, "rev-parse", REF) == second
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    names=st.sets(NAMES, max_size=12), asked=NAMES, is_sorted=st.booleans(), peeled=st.sets(st.integers(0, 11)),
+)  # fmt: skip
+def test_packed_refs_are_found_like_in_a_dictionary(tmp_path, names, asked, is_sorted, peeled):
+    path = tmp_path / "packed-refs"
+    values = {name: f"{number:040x}" for number, name in enumerate(sorted(names, key=str.encode))}
+    lines = ["# pack-refs with: peeled fully-peeled" + (" sorted " if is_sorted else " ")]
+    for number, (name, value) in enumerate(values.items() if is_sorted else reversed(values.items())):
+        lines.append(f"{value} {name}")
+        if number in peeled:
+            lines.append("^" + "f" * 40)
+    path.write_text("\n".join(lines) + "\n")
+    for name in {*names, asked}:
+        assert packed_value(path, name) == (values[name].encode() if name in values else None)
+    below = {name: value.encode() for name, value in values.items() if name.startswith(asked)}
+    assert dict(packed_below(path, asked)) == below
+
+
+def test_an_empty_packed_refs_file_holds_nothing_and_a_torn_one_is_an_error(store, top):
+    (top / ".git/packed-refs").write_bytes(b"")
+    assert store.tip(REF) is None
+    (top / ".git/packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{ONE} refs/heads/baton/x")
+    with pytest.raises(Corrupt, match="middle of a line"):
+        store.tip(REF)
+
+
+def test_a_packed_value_that_is_no_id_is_an_error(store, top):
+    (top / ".git/packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{ONE[:30]} {REF}\n")
+    with pytest.raises(Corrupt, match="no object id"):
+        store.tip(REF)
