@@ -9,7 +9,7 @@ from typing import Any
 from baton_git.errors import Fault, InvalidDocument, InvalidName
 from baton_git.lifecycle import Held, hold
 from baton_git.names import RecordId, SessionId
-from baton_git.records.base import Record, parse
+from baton_git.records.base import Record, SourceTier, parse
 from baton_git.records.baton import SECTIONS, ActiveDecision, Baton, Head, Shape
 from baton_git.records.lineage import Session
 from baton_git.state import HEAD, SHAPE, Key, State
@@ -113,7 +113,7 @@ def _ordered(records: Sequence[Record], order: Sequence[str]) -> list[Record]:
 def held_back(base: State, document: Document) -> tuple[Document, list[Held]]:
     """The document without the claims that only a person may make (graduation, trust)."""
     tiers = {one.id: one.source_tier for one in base.records(ActiveDecision)}
-    tiers |= {one.id: _held_tier(base, one) for one in document.records if isinstance(one, ActiveDecision)}
+    tiers |= {one.id: _tier_held(base, one) for one in document.records if isinstance(one, ActiveDecision)}
     records, holds = [], []
     for record in document.records:
         kept, held = hold(_before(base, record), record, tiers.get)
@@ -122,10 +122,10 @@ def held_back(base: State, document: Document) -> tuple[Document, list[Held]]:
     return Document(document.head, tuple(records), document.shape), holds
 
 
-def _held_tier(base: State, claim: ActiveDecision) -> str:
-    """The tier that a decision has once its claim was held back: what it may supersede hangs on that, not on the claim."""
+def _tier_held(base: State, claim: ActiveDecision) -> SourceTier:
+    """The tier without what a claim may not raise: what a decision may supersede hangs on this one."""
     kept, _ = hold(_before(base, claim), claim, lambda _: None)
-    return str(getattr(kept, "source_tier"))  # noqa: B009
+    return kept.source_tier if isinstance(kept, ActiveDecision) else claim.source_tier
 
 
 def _before(base: State, record: Record) -> Record | None:

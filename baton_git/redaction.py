@@ -244,7 +244,7 @@ _NAMES = (
 )
 _NAME = rf"(?i:(?P<token>token(?![a-z]))|{_NAMES})(?P<suffix>[\w-]{{0,20}})"
 _STEM = "(?:pass|pwd|secret|contrase|credential|key|token)"
-_STEM_SIGNS = (("", rf"{_STEM}[^\s:=!\"'`]*\s*[:=!\"'`]"), ("--", rf"--[\w-]*{_STEM}"), ("=", rf"[!=]=\s*\w*?{_STEM}"))
+_STEM_SIGNS = (("", rf"{_STEM}[^\s:=!\"'`]*\s*[:=!\"'`]"), ("--", rf"--[\w-]*{_STEM}"), ("", rf"[!=]{{2}}\s*\w*?{_STEM}"))
 _NAMED = rf"{_NAME}(?:\\*[\"'`]?\]?[ \t]*(?P<sign>:=|=>|={{1,3}}|!==?|:)(?P<gap>[ \t]*)|(?P<space>[ \t]+))"
 """A name and the sign after it; without a sign it must be an option, `--password …`."""
 

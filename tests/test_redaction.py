@@ -83,7 +83,7 @@ SECRETS = {
     ),
     "redis": placed("redis://:*@cache:6379/0", some(ALNUM, 4, 30)),
     "cloudant": placed("cloudant_password = *", some(HEX, 64)),
-    "cloudant key": placed("cl_api_key: *", some(string.ascii_lowercase, 24)),
+    "cloudant key": placed("cl_apikey: *", some(string.ascii_lowercase, 24)),
     "cloudant url": placed("https://acc:*@acc.cloudant.com", some(HEX, 64)),
     "discord": shaped("M", some(ALNUM, 23), ".", some(URLSAFE, 6), ".", some(URLSAFE, 27)),
     "discord webhook": placed("https://discord.com/api/webhooks/123456/*", some(URLSAFE, 68)),
@@ -153,7 +153,7 @@ def dumped(value):
 
 @pytest.mark.parametrize("kind", SECRETS)
 def test_a_secret_in_prose_goes_and_the_prose_stays(kind):
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=6, deadline=None)
     @given(SECRETS[kind], PROSE, PROSE)
     def check(pair, before, after):
         secret, text = pair
@@ -168,22 +168,17 @@ def test_a_secret_in_prose_goes_and_the_prose_stays(kind):
     check()
 
 
-@pytest.mark.parametrize("kind", SECRETS)
-def test_a_secret_goes_from_any_place_of_a_document(kind):
-    @settings(max_examples=6, deadline=None)
-    @given(SECRETS[kind], PROSE)
-    def check(pair, prose):
-        secret, text = pair
-        document = {"a": [{"b": (prose, text)}, text], text: {"c": f"{prose} {text}"}, "n": [1, None, True, 2.5]}
-        clean, found = redact(document)
-        assert secret not in dumped(clean)
-        assert len(found) >= 4
-        assert not any(secret in redacted.path for redacted in found)
-        assert clean["n"] is document["n"]
-        assert redact(clean) == (clean, ())
-        assert redact(clean)[0] is clean
-
-    check()
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(list(SECRETS)).flatmap(SECRETS.get), PROSE)
+def test_a_secret_goes_from_any_place_of_a_document(pair, prose):
+    secret, text = pair
+    document = {"a": [{"b": (prose, text)}, text], text: {"c": f"{prose} {text}"}, "n": [1, None, True, 2.5]}
+    clean, found = redact(document)
+    assert secret not in dumped(clean)
+    assert len(found) >= 4
+    assert not any(secret in redacted.path for redacted in found)
+    assert clean["n"] is document["n"]
+    assert redact(clean)[0] is clean
 
 
 def test_all_secrets_of_a_text_go_also_several_in_a_line():
@@ -196,7 +191,7 @@ def test_all_secrets_of_a_text_go_also_several_in_a_line():
 
 
 @given(st.lists(st.sampled_from(list(SECRETS)).flatmap(SECRETS.get), min_size=2, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_secrets_of_different_kinds_side_by_side_all_go(pairs):
     clean, _ = redact_text("\n".join(text for _, text in pairs))
     assert not [secret for secret, _ in pairs if secret in clean]
@@ -357,7 +352,7 @@ def test_what_is_stored_already_is_not_searched():
         st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
     )
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_redacting_twice_is_redacting_once(document):
     clean, _ = redact(document)
     again, found = redact(clean)
@@ -381,7 +376,7 @@ def patterns():
 
 @pytest.mark.parametrize(("name", "pattern"), list(patterns()))
 def test_the_signs_never_hide_what_a_plugin_would_find(name, pattern):
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=12, deadline=None)
     @given(st.from_regex(pattern), PROSE)
     def check(text, prose):
         for whole in (text, f"{prose} {text}"):
@@ -397,7 +392,7 @@ def test_the_signs_never_hide_what_an_own_pattern_would_find(number):
     kind, _, source = redaction._OWN[number]
     rule = redaction._own_rule(kind, source)
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(st.from_regex(rule.pattern, alphabet=st.characters(max_codepoint=126)))
     def check(text):
         assert rule in list(redaction._rules(text, text.casefold()))
@@ -407,7 +402,7 @@ def test_the_signs_never_hide_what_an_own_pattern_would_find(number):
 
 @pytest.mark.parametrize("pattern", QUOTES_REQUIRED_DENYLIST_REGEX_TO_GROUP, ids=range(5))
 def test_the_signs_never_hide_what_the_keyword_plugin_would_find(pattern):
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=12, deadline=None)
     @given(st.from_regex(pattern))
     def check(text):
         folded = text.casefold()
@@ -437,7 +432,7 @@ SHORT = st.text(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(HARMLESS | SHORT)
 def test_ids_dates_and_short_words_hold_nothing_for_any_plugin_unless_a_sign_says_so(text):
     found = [plugin.__name__ for plugin in PLUGINS if any(plugin().analyze_string(text))]

@@ -67,6 +67,11 @@ class Config:
             _locked_rewrite(path, key, value)
 
 
+def is_true(value: str | None) -> bool:
+    """Whether git takes this value for true."""
+    return value is not None and value.lower() in {"true", "yes", "on", "1"}
+
+
 def _locked_rewrite(path: Path, key: str, value: str) -> None:
     lock = path.with_name(path.name + ".lock")
     if not until(lambda: _made(lock), _LOCK_WAIT):

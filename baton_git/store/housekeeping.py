@@ -49,12 +49,14 @@ class NotedPack(NamedTuple):
 class Housekeeping:
     """The packs of ours under one common directory.
 
-    `enough`: how many packs are merged; `growth`: a pack stays out of it when it has that many times the objects of all
-    smaller ones; `keep_stale_after`: seconds until the `.keep` of a dead process is removed.
+    `enough`: how many packs are merged. `growth`: a pack stays out of it when it has that many times the objects of all
+    smaller ones. `keep_stale_after`: seconds until the `.keep` of a dead process is removed. `may_remove`: False keeps
+    every pack (`extensions.preciousObjects`).
     """
 
-    def __init__(self, common_dir: Path, form: ObjectFormat) -> None:
+    def __init__(self, common_dir: Path, form: ObjectFormat, *, may_remove: bool) -> None:
         self.form = form
+        self.may_remove = may_remove
         self.packs = common_dir / "objects" / "pack"
         self.notes = common_dir / "baton" / "packs"
         self.lock = common_dir / "baton" / "pack.lock"
@@ -70,7 +72,7 @@ class Housekeeping:
 
     def is_due(self) -> bool:
         """Whether there are enough packs to merge."""
-        return len(self._to_merge(self._noted())) >= self.enough
+        return self.may_remove and len(self._to_merge(self._noted())) >= self.enough
 
     def pack(self, *, everything: bool) -> PackReport | None:
         """Merges what is due, or all packs of ours with new deltas; None when somebody else is at it.
@@ -86,7 +88,7 @@ class Housekeeping:
             before = self._present()
             bytes_before = self._bytes(before)
             chosen = before if everything else self._to_merge(before)
-            if len(chosen) >= (1 if everything else self.enough):
+            if self.may_remove and len(chosen) >= (1 if everything else self.enough):
                 self._merge(chosen, anew=everything)
             after = self._present()
             return PackReport(
@@ -115,12 +117,24 @@ class Housekeeping:
                 result = merged(packs, self.form, anew=anew)
             except _DAMAGE as error:
                 raise Corrupt("a pack", f"is damaged ({error})", hint="run `git fsck`") from error
+            except Corrupt:
+                self._set_aside(packs)
+                raise
             new = write_kept(self.packs, result.body(), result.index(), self.form)
         for noted in chosen:
             for suffix in (".idx", ".pack"):
                 disk.remove(self._path(noted, suffix))
             disk.remove(self._note_path(noted))
         self.settle(new)
+
+    def _set_aside(self, packs: Iterable[OpenPack]) -> None:
+        """Forgets that damaged packs are ours, so that the others can be merged; their files stay for a repair."""
+        for pack in packs:
+            try:
+                pack.check()
+            except Corrupt:
+                name = pack.path.stem.removeprefix("pack-")
+                disk.remove(self._note_path(NotedPack(pack.index.count, name)))
 
     def _noted(self) -> list[NotedPack]:
         try:
@@ -168,7 +182,7 @@ class Housekeeping:
             except OSError:
                 continue
             if text.startswith(KEEP_MARK):
-                now = now or disk.now_of(self.notes)
+                now = now or disk.now_of(self.packs)
                 age = now - written
                 dead = age > self.keep_stale_after and not _is_running(text[len(KEEP_MARK) :].strip())
                 if dead or age > self.keep_never_after:

@@ -53,12 +53,12 @@ class ObjectFolder:
         self._stamp = stamp
         return bool(new)
 
-    def sources(self, name: bytes) -> Iterator[tuple[OpenPack, int]]:
-        """The packs that hold the object with this binary id, and where."""
+    def sources(self, name: bytes, damage: list[Corrupt]) -> Iterator[tuple[OpenPack, int]]:
+        """The packs that hold the object with this binary id, and where; adds unreadable indexes to `damage`."""
         if self._stamp is None:
             self.rescan()
         for file in list(self._order):
-            pack = self._opened(file)
+            pack = self._opened(file, damage)
             offset = None if pack is None else pack.index.offset(name)
             if pack is None or offset is None:
                 continue
@@ -77,7 +77,7 @@ class ObjectFolder:
         except OSError as error:
             raise StoreError(f"cannot read object {oid}: {error.strerror}", hint=f"check {path}") from error
 
-    def _opened(self, file: str) -> OpenPack | None:
+    def _opened(self, file: str, damage: list[Corrupt]) -> OpenPack | None:
         pack = self._packs.get(file)
         if pack is None:
             try:
@@ -85,6 +85,11 @@ class ObjectFolder:
             except FileNotFoundError:
                 self.forget(file)
                 return None
+            except Corrupt as error:  # what is wanted may be elsewhere
+                damage.append(error)
+                return None
+            except OSError as error:
+                raise StoreError(f"cannot read {file}: {error.strerror}", hint=f"check {self.path}") from error
             self._packs[file] = pack
         return pack
 
@@ -172,7 +177,7 @@ class Objects:
         return None
 
     def _in_packs(self, folder: ObjectFolder, oid: Oid, damage: list[Corrupt]) -> Raw | None:
-        for pack, offset in folder.sources(bytes.fromhex(oid)):
+        for pack, offset in folder.sources(bytes.fromhex(oid), damage):
             try:
                 return self._verified(oid, *pack.read(offset, self._base))
             except FileNotFoundError:  # packed away since its index was read

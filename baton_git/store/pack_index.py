@@ -33,7 +33,7 @@ class Indexed(NamedTuple):
 
 
 class PackIndex:
-    """A read index over `table`, the bytes of the file at `path`.
+    """A read index over `table`, the bytes of the file at `path`. Version 1, which git wrote before 2008, is read too.
 
     Raises:
         Corrupt: the table is cut off, or of another version.
@@ -41,15 +41,22 @@ class PackIndex:
 
     def __init__(self, path: Path, table: bytes | mmap.mmap, form: ObjectFormat) -> None:
         self._table = table
-        self._width = form.oid_length
-        if table[:8] != _MAGIC or len(table) < _NAMES + 2 * self._width:
-            raise Corrupt(f"pack index {path.name}", "is cut off, or of a version other than 2", hint="run `git fsck`")
-        self._fanout = _FANOUT.unpack_from(table, 8)
+        self._width = width = form.oid_length
+        self._is_old = table[:4] != _MAGIC[:4]
+        fanout_at = 0 if self._is_old else 8
+        if len(table) < fanout_at + 1024 or not (self._is_old or table[:8] == _MAGIC):
+            raise Corrupt(f"pack index {path.name}", "is cut off or of an unknown version", hint="run `git fsck`")
+        self._fanout = _FANOUT.unpack_from(table, fanout_at)
         self.count = self._fanout[-1]
-        self._crcs = _NAMES + self.count * self._width
-        self._offsets = self._crcs + 4 * self.count
-        self._longs = self._offsets + 4 * self.count
-        if len(table) < self._longs + 2 * self._width:
+        if self._is_old:
+            self._names, self._name_step = 1024 + 4, width + 4
+            self._offsets, self._offset_step = 1024, width + 4
+            self._longs = 1024 + (width + 4) * self.count
+        else:
+            self._names, self._name_step = _NAMES, width
+            self._offsets, self._offset_step = _NAMES + (width + 4) * self.count, 4
+            self._longs = self._offsets + 4 * self.count
+        if len(table) < self._longs + 2 * width:
             raise Corrupt(f"pack index {path.name}", "is cut off", hint="run `git fsck`")
 
     def offset(self, name: bytes) -> int | None:
@@ -68,17 +75,17 @@ class PackIndex:
         return None
 
     def entries(self) -> list[Indexed]:
-        """All objects, by name."""
-        crcs = struct.unpack_from(f">{self.count}L", self._table, self._crcs)
+        """All objects, by name; only of an index that was written by `encoded_index`."""
+        crcs = struct.unpack_from(f">{self.count}L", self._table, self._offsets - 4 * self.count)
         return [Indexed(self._name(number), self._offset(number), crc) for number, crc in enumerate(crcs)]
 
     def _name(self, number: int) -> bytes:
-        start = _NAMES + number * self._width
+        start = self._names + number * self._name_step
         return self._table[start : start + self._width]
 
     def _offset(self, number: int) -> int:
-        short: int = struct.unpack_from(">L", self._table, self._offsets + 4 * number)[0]
-        if not short & _LONG:
+        short: int = struct.unpack_from(">L", self._table, self._offsets + self._offset_step * number)[0]
+        if self._is_old or not short & _LONG:
             return short
         long: int = struct.unpack_from(">Q", self._table, self._longs + 8 * (short & ~_LONG))[0]
         return long

@@ -102,6 +102,18 @@ class OpenPack:
             del self._bases[next(iter(self._bases))]
         self._bases[offset] = raw
 
+    def check(self) -> None:
+        """Compares the checksum of the whole pack with its bytes.
+
+        Raises:
+            Corrupt: they differ.
+        """
+        width = self.form.oid_length
+        digest = self.form.hash_func()
+        digest.update(memoryview(self.body)[:-width])
+        if digest.digest() != self.body[-width:]:
+            raise Corrupt(f"pack {self.path.name}", "is not what was written", hint="run `git fsck`")
+
     def close(self) -> None:
         """Lets go of the maps."""
         for held in (self._table, self._body):

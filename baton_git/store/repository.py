@@ -14,7 +14,7 @@ from dulwich.object_format import OBJECT_FORMATS, ObjectFormat
 
 from baton_git.errors import NotARepository
 from baton_git.store import disk
-from baton_git.store.config import Config
+from baton_git.store.config import Config, is_true
 
 _HARMLESS: Final = {
     "noop", "objectformat", "partialclone", "preciousobjects", "refstorage",
@@ -87,7 +87,7 @@ class Repository:
     def config(self) -> Config:
         """Its own configuration file (and that of the work tree, where git would read one)."""
         common = Config((self.common_dir / "config",))
-        if (common.get("extensions.worktreeConfig") or "").lower() == "true":
+        if is_true(common.get("extensions.worktreeConfig")):
             return Config((*common.paths, self.git_dir / "config.worktree"))
         return common
 
@@ -95,6 +95,11 @@ class Repository:
     def object_format(self) -> ObjectFormat:
         """How its objects are named: sha1 or sha256."""
         return OBJECT_FORMATS[(self.config().get("extensions.objectFormat") or "sha1").lower()]
+
+    @cached_property
+    def keeps_all_objects(self) -> bool:
+        """Whether nothing may be removed, however redundant (`extensions.preciousObjects`)."""
+        return is_true(self.config().get("extensions.preciousObjects"))
 
     @property
     def foreign_owner(self) -> int | None:
@@ -152,7 +157,7 @@ def _repository(git_dir: Path, top: Path | None) -> Repository:
     if git_dir != common_dir:  # a linked work tree says itself where it is
         return Repository(common_dir, git_dir, top or linked_top(git_dir))
     config = found.config()
-    if (config.get("core.bare") or "").lower() in {"true", "yes", "on", "1"}:
+    if is_true(config.get("core.bare")):
         return found
     named = config.get("core.worktree")
     if named:

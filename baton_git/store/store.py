@@ -34,7 +34,7 @@ class Store:
     def __init__(self, repository: Repository) -> None:
         form = repository.object_format
         self.repository = repository
-        self.housekeeping = Housekeeping(repository.common_dir, form)
+        self.housekeeping = Housekeeping(repository.common_dir, form, may_remove=not repository.keeps_all_objects)
         self._objects = Objects(repository.common_dir / "objects", form)
         self._refs = Refs(repository.common_dir, form.hex_length)
         self.locks = self._refs.locks

@@ -52,7 +52,7 @@ def _is_name(text: str) -> bool:
 
 namespaces = (texts | st.sampled_from(["project:x", "a/b", "a_b", "..", "x.lock", "名前", " "])).filter(_is_name)
 founds = st.builds(Found, namespaces, documents, texts.filter(bool), st.booleans())
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def content(entries: Sequence[Found | Unusable], *, cached: bool = False) -> list[tuple[Any, ...]]:

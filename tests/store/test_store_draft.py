@@ -109,7 +109,10 @@ def test_a_graft_of_a_blob_that_does_not_exist_is_not_published(store, writer):
 
 @pytest.mark.parametrize(
     "change",
-    [{"author": "no mail"}, {"author": "a\nb <c@d>"}, {"author": "a <b> <c>"}, {"time": -1}, {"timezone": 90000}, {"message": "a\0b"}],
+    [
+        {"author": "no mail"}, {"author": "a\nb <c@d>"}, {"author": "a <b> <c>"},
+        {"time": -1}, {"timezone": 90000}, {"message": "a\0b"},
+    ],
 )  # fmt: skip
 def test_what_cannot_be_in_a_commit_is_refused(store, change):
     values = {"author": WHO, "time": 1, "timezone": 0, "message": "m"} | change

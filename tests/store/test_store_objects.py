@@ -1,15 +1,16 @@
 from __future__ import annotations
 
-import os
 import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 import pytest
+from conftest import REF
 
 from baton_git.errors import Corrupt, StoreError
 from baton_git.store import Repository, Store
 from baton_git.store.objects import BLOB, object_id
-from conftest import REF
 
 
 def _loose(top, oid):
@@ -87,10 +88,13 @@ def test_a_damaged_copy_is_passed_over_when_there_is_a_whole_one(store, writer, 
     assert store.read(readme) == b"hello\n"
 
 
-def test_a_cut_index_is_passed_over_or_reported(store, top, git, readme):
+def test_a_cut_index_is_passed_over_or_reported(store, writer, top, git, readme):
     git(top, "repack", "-a", "-d")
     (index,) = (top / ".git/objects/pack").glob("*.idx")
     _rewrite(index, index.read_bytes()[:500])
+    tip = writer.commit({"a": b"1"})
+    with Store(store.repository) as fresh:
+        assert fresh.commit(tip).message == "change"
     with pytest.raises(Corrupt, match="index"):
         store.read(readme)
 
@@ -151,10 +155,11 @@ def test_a_hundred_packs_need_no_descriptors(store, writer, top):
     store.housekeeping.enough = 1000
     for number in range(100):
         writer.commit({"a": b"%d" % number})
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir())) if descriptors.is_dir() else 0
     with Store(store.repository) as reader:
         assert len(list(reader.log(reader.tip(REF)))) == 100
-        after = len(os.listdir("/proc/self/fd")) if before else 0
+        after = len(list(descriptors.iterdir())) if before else 0
     assert after <= before + 2
 
 
@@ -166,15 +171,14 @@ def test_reading_and_writing_warn_of_nothing(top):
     )
     subprocess.run(["git", "-C", str(top), "gc", "-q"], check=True)
     done = subprocess.run(
-        ["python3", "-X", "dev", "-W", "error", "-c", code, str(top)], capture_output=True, text=True, check=False,
-        executable=__import__("sys").executable,
-    )  # fmt: skip
+        [sys.executable, "-X", "dev", "-W", "error", "-c", code, str(top)], capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.stderr) == ("first\n", "")
 
 
 def test_the_library_imports_no_heavy_part_of_dulwich():
     code = "import sys, baton_git.store; print([m for m in sys.modules if m.startswith('dulwich.')])"
-    done = subprocess.run([__import__("sys").executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"dulwich.repo", "dulwich.porcelain", "dulwich.object_store", "dulwich.config"} & set(eval(done.stdout))
 
 

@@ -5,10 +5,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from conftest import REF, WHO, Writer
 
 from baton_git.errors import Corrupt, WriteFailed
 from baton_git.store import Repository, Store, disk
-from conftest import REF, WHO, Writer
 
 WHEN = {"who": WHO, "time": 7, "timezone": -5400, "message": "subject\n\nBody: x"}
 
@@ -190,7 +190,8 @@ def test_a_failure_after_the_objects_were_stored_leaves_nothing(store, writer, t
     def refused(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", lambda self, to: refused() if self.suffix == ".lock" else os.replace(self, to))
+    real = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda self, to: refused() if self.suffix == ".lock" else real(self, to))
     with pytest.raises(WriteFailed, match="No space left") as caught:
         store.publish(draft, REF, tip, new, **WHEN)
     assert "free some space" in caught.value.hint
@@ -222,7 +223,7 @@ def test_when_only_the_confirmation_fails_the_objects_stay(store, writer, git, t
         real(folder)
 
     monkeypatch.setattr(disk, "sync_folder", sync)
-    with pytest.raises(WriteFailed, match="moved to .* did not confirm"):
+    with pytest.raises(WriteFailed, match=r"moved to .* did not confirm"):
         store.publish(draft, REF, tip, new, **WHEN)
     assert git(top, "rev-parse", REF) == new
     git(top, "fsck", "--strict")

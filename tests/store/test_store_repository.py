@@ -131,7 +131,7 @@ def test_create_bare_fills_an_empty_folder_and_refuses_a_full_one(tmp_path):
 
 
 def test_processes_that_create_the_same_repository_at_once_all_get_it(tmp_path):
-    code = "import sys, pathlib; from baton_git.store import Repository; Repository.create_bare(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib, baton_git.store as s; s.Repository.create_bare(pathlib.Path(sys.argv[1]))"
     path = tmp_path / "one.git"
     started = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
     assert [process.wait(30) for process in started] == [0, 0, 0, 0]

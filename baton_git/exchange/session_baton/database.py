@@ -241,4 +241,4 @@ def _meaning(error: sqlite3.Error, path: str, refused: type[StoreError], verb: s
         case sqlite3.SQLITE_ERROR | sqlite3.SQLITE_CONSTRAINT:
             return InvalidDocument([Fault("batons", f"is not session-baton's table: {error}")], where=path)
         case _:
-            return refused(f"cannot {verb} {path}: {error}", path=path)
+            return refused(f"cannot {verb} {path}: {error}", hint="check the disk and the permissions", path=path)

@@ -1,0 +1,56 @@
+"""A tree that is a dict of paths: what `layout` reads, without git."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha1
+
+from baton_git.errors import Corrupt
+from baton_git.names import Oid
+
+
+@dataclass(frozen=True)
+class MemoryItem:
+    oid: Oid
+    is_folder: bool
+
+
+class MemoryFolder:
+    """The folder of all `files` (path → content); one that is not there reads as empty, as the store's does.
+
+    `torn`: paths whose content cannot be read. `reads` collects the paths that were read.
+    """
+
+    def __init__(
+        self, files: Mapping[str, bytes], *, torn: frozenset[str] = frozenset(), reads: list[str] | None = None, path: str = ""
+    ) -> None:
+        self.files, self.torn, self.path = files, torn, path
+        self.reads: list[str] = [] if reads is None else reads
+
+    @property
+    def oid(self) -> Oid | None:
+        below = self._below()
+        return Oid(sha1(repr(sorted(below.items())).encode()).hexdigest()) if below else None
+
+    def _below(self) -> dict[str, bytes]:
+        return {name.removeprefix(self.path): text for name, text in self.files.items() if name.startswith(self.path)}
+
+    def entries(self) -> dict[str, MemoryItem]:
+        found: dict[str, MemoryItem] = {}
+        for name, text in self._below().items():
+            first, _, rest = name.partition("/")
+            oid = self.folder(first).oid if rest else Oid(sha1(text).hexdigest())
+            assert oid is not None
+            found[first] = MemoryItem(oid, bool(rest))
+        return found
+
+    def folder(self, name: str) -> MemoryFolder:
+        return MemoryFolder(self.files, torn=self.torn, reads=self.reads, path=f"{self.path}{name}/")
+
+    def read(self, name: str) -> bytes | None:
+        path = self.path + name
+        self.reads.append(path)
+        if path in self.torn:
+            raise Corrupt(path, "its object is damaged")
+        return self.files.get(path)

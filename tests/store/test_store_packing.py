@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from baton_git.errors import Busy, Corrupt
+from baton_git.store import Store
+from baton_git.store.housekeeping import NotedPack
+from baton_git.store.locks import flocked
+
+
+def _record(number: int, version: int) -> bytes:
+    words = random.Random(number)
+    text = " ".join(words.choice(["loop", "verify", "deploy", "cache", "retry", "merge"]) for _ in range(30))
+    return f'id = "OL-{number}"\ntitle = "{text}"\nupdated_at = "{version:08d}"\nattempts = {version}\n'.encode()
+
+
+def _write(writer, count):
+    changes = ({f"open_loops/OL-{number % 20}.toml": _record(number % 20, number)} for number in range(count))
+    return [writer.commit(change) for change in changes]
+
+
+def _packs(top):
+    return sorted(path.name for path in (top / ".git/objects/pack").glob("*.pack"))
+
+
+def _sizes(top):
+    return sum(path.stat().st_size for path in (top / ".git/objects/pack").iterdir())
+
+
+def test_packs_stay_few_and_small_and_everything_reads_back(store, writer, top, git):
+    tips = _write(writer, 300)
+    assert len(_packs(top)) <= 24
+    assert len(list((top / ".git/baton/packs").iterdir())) == len(_packs(top))
+    assert _sizes(top) / 300 < 1000
+    git(top, "fsck", "--strict")
+    with Store(store.repository) as fresh:
+        for number, tip in enumerate(tips):
+            root = fresh.folder(fresh.commit(tip).tree)
+            assert root.folder("open_loops").read(f"OL-{number % 20}.toml") == _record(number % 20, number)
+
+
+def test_packing_everything_gives_one_good_pack(store, writer, top, git):
+    _write(writer, 200)
+    before = _sizes(top)
+    report = store.pack(everything=True)
+    assert (report.packs_after, len(_packs(top))) == (1, 1)
+    assert report.packs_before > 1
+    assert report.bytes_after == _sizes(top) < before == report.bytes_before
+    assert report.bytes_after / 200 < 700
+    git(top, "fsck", "--strict")
+    for index in (top / ".git/objects/pack").glob("*.idx"):
+        git(top, "verify-pack", str(index))
+        git(top, "index-pack", "--strict", "-o", str(top / "again.idx"), str(index.with_suffix(".pack")))
+    again = store.pack(everything=True)
+    assert (again.objects, again.packs_after) == (report.objects, 1)
+    _write(writer, 20)
+    git(top, "fsck", "--strict")
+
+
+def test_objects_that_are_in_several_packs_are_kept_once(store, writer, top, git):
+    for number in range(120):
+        writer.commit({"a/same": b"%d" % (number % 3), f"b/{number}": b"%d" % number})
+    report = store.pack(everything=True)
+    (index,) = (top / ".git/objects/pack").glob("*.idx")
+    git(top, "index-pack", "--strict", "-o", str(top / "again.idx"), str(index.with_suffix(".pack")))
+    listed = [line.split() for line in git(top, "verify-pack", "-v", str(index)).splitlines()]
+    names = [fields[0] for fields in listed if fields[1] in {"blob", "tree", "commit"}]
+    assert report.objects == len(names) == len(set(names))
+    git(top, "fsck", "--strict")
+
+
+def test_merged_packs_that_share_objects_are_merged_entry_by_entry(store, writer, top, git):
+    housekeeping = store.housekeeping
+    _write(writer, 60)
+    store.pack(everything=True)
+    other = type(writer)(store, "refs/heads/baton/y")
+    other.time = writer.time
+    _write(other, 60)  # the same records once more, in other commits
+    store.pack()
+    housekeeping.enough, housekeeping.growth = 2, 10**6
+    before = {noted.objects for noted in housekeeping._noted()}
+    assert max(before) > 64
+    report = store.pack()
+    assert report.packs_after == 1
+    git(top, "fsck", "--strict")
+    (index,) = (top / ".git/objects/pack").glob("*.idx")
+    git(top, "index-pack", "--strict", "-o", str(top / "again.idx"), str(index.with_suffix(".pack")))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "merged"),
+    [
+        ([], 0), ([4], 0), ([5, 5], 2), ([4] * 16, 16),
+        ([128, *[4] * 16], 16), ([100, *[4] * 16], 17), ([900, 100, 4, 4], 2),
+    ],
+)
+def test_which_packs_are_merged(store, sizes, merged):
+    packs = [NotedPack(size, f"{number:040x}") for number, size in enumerate(sizes)]
+    assert len(store.housekeeping._to_merge(packs)) == merged
+
+
+def test_nothing_that_baton_did_not_write_is_packed_or_removed(store, writer, top, git, snapshot):
+    git(top, "repack", "-a", "-d")
+    (top / "other").write_text("loose\n")
+    git(top, "hash-object", "-w", "other")
+    before = snapshot(top / ".git/objects")
+    _write(writer, 40)
+    store.pack(everything=True)
+    after = snapshot(top / ".git/objects")
+    assert before.items() <= after.items()
+    assert len(after) == len(before) + 2
+
+
+def test_losing_the_notes_loses_nothing(store, writer, top, git):
+    tips = _write(writer, 20)
+    for note in (top / ".git/baton/packs").iterdir():
+        note.unlink()
+    left = _packs(top)
+    assert store.pack(everything=True).packs_before == 0
+    assert _packs(top) == left
+    with Store(store.repository) as fresh:
+        assert len(list(fresh.log(tips[-1]))) == 20
+
+
+def test_a_repack_by_git_in_between_is_noticed(store, writer, top, git):
+    _write(writer, 15)
+    git(top, "gc", "--prune=now")
+    assert len(_packs(top)) == 1
+    tips = _write(writer, 20)
+    git(top, "fsck", "--strict")
+    assert store.pack(everything=True).packs_after == 1
+    assert len(list(store.log(tips[-1]))) == 35
+
+
+def test_packs_in_a_multi_pack_index_are_left_to_git(store, writer, top, git):
+    _write(writer, 10)
+    git(top, "multi-pack-index", "write")
+    listed = _packs(top)
+    _write(writer, 10)
+    store.pack(everything=True)
+    assert set(listed) < set(_packs(top))
+    git(top, "multi-pack-index", "verify")
+    git(top, "fsck", "--strict")
+
+
+def test_in_a_repository_with_precious_objects_nothing_is_removed(top, git, new_writer):
+    git(top, "config", "core.repositoryformatversion", "1")
+    git(top, "config", "extensions.preciousObjects", "true")
+    writer = new_writer(top)
+    _write(writer, 40)
+    assert len(_packs(top)) == 40
+    assert writer.store.pack(everything=True).packs_after == 40
+
+
+def test_the_pack_of_a_killed_writer_is_released_and_counted(store, writer, top, git):
+    code = (
+        "import sys, os, pathlib; from baton_git.store import Repository, Store\n"
+        "store = Store(Repository.open(pathlib.Path(sys.argv[1]))); draft = store.draft(); draft.blob(b'orphan')\n"
+        "print(store._stored(draft).name, flush=True); os._exit(9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(top)], capture_output=True, text=True, check=False)
+    keep = top / f".git/objects/pack/pack-{done.stdout.strip()}.keep"
+    assert keep.read_bytes().startswith(b"baton ")
+    foreign = keep.with_name("pack-1234.keep")
+    foreign.write_text("mine\n")
+    store.pack()
+    assert keep.exists()  # too young to be sure
+    os.utime(keep, (keep.stat().st_mtime - 120,) * 2)
+    report = store.pack(everything=True)
+    assert not keep.exists()
+    assert report.objects == 1
+    assert foreign.exists()
+    assert store.read(git(top, "hash-object", "--stdin", text="orphan")) == b"orphan"
+
+
+def test_the_keep_of_a_living_writer_stays(store, top):
+    draft = store.draft()
+    draft.blob(b"being written")
+    pack = store._stored(draft)
+    os.utime(pack.keep_path, (pack.keep_path.stat().st_mtime - 120,) * 2)
+    store.pack(everything=True)
+    assert pack.keep_path.exists()
+    assert pack.is_there()
+
+
+def test_only_one_process_packs(store, writer, top):
+    _write(writer, 3)
+    with flocked(top / ".git/baton/pack.lock", 0) as alone:
+        assert alone
+        with pytest.raises(Busy):
+            store.pack(everything=True)
+        _write(writer, 20)  # a write does not wait for it
+    assert len(_packs(top)) == 23
+
+
+def test_a_damaged_pack_is_never_merged_away(store, writer, top):
+    tips = _write(writer, 10)
+    victim = (top / ".git/objects/pack") / _packs(top)[0]
+    data = bytearray(victim.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    victim.chmod(0o644)
+    victim.write_bytes(data)
+    before = _packs(top)
+    with pytest.raises(Corrupt):
+        store.pack(everything=True)
+    assert _packs(top) == before
+    new = _write(writer, 30)[-1]  # an automatic merge that cannot be done does not fail a write
+    assert store.commit(new).parents
+    assert store.commit(tips[-1])
+    assert victim.read_bytes() == data
+    assert len(_packs(top)) < 25  # and it does not keep the others from being merged
+
+
