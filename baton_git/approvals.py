@@ -11,6 +11,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from baton_git.errors import Corrupt, WriteFailed
 
@@ -60,7 +61,7 @@ class Approvals:
         self._save(kept)
         return True
 
-    def _load(self) -> dict[str, list[dict[str, object]]]:
+    def _load(self) -> dict[str, list[dict[str, Any]]]:
         try:
             data = json.loads(self.path.read_bytes())
         except FileNotFoundError:

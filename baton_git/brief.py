@@ -69,6 +69,8 @@ def compose(heading: str, sections: Sequence[Section], budget: int = BUDGET) -> 
         lines += ["", f"## {section.title}", *section.lines[:count]]
         if missing:
             lines.append(_missing(section, missing))
+    if len(lines) == len(top):
+        lines += ["", "Nothing is handed over yet."]
     return Brief("\n".join([*lines, "", bottom]), left_out)
 
 

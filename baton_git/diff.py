@@ -132,8 +132,10 @@ def _walk(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterat
         before, after = ((side[name],) if name in side else () for side in (old, new))
         if alike(before, after):
             continue
-        if before and after and isinstance(before[0], Mapping) and isinstance(after[0], Mapping):
-            yield from _walk(before[0], after[0], f"{prefix}{name}.")
+        sides = [one[0] for one in (before, after) if one]
+        if all(isinstance(one, Mapping) and one for one in sides):
+            old_table, new_table = (one[0] if one else {} for one in (before, after))
+            yield from _walk(old_table, new_table, f"{prefix}{name}.")
         else:
             yield FieldChange(f"{prefix}{name}", before, after)
 
@@ -166,6 +168,8 @@ def in_words(change: RecordChange) -> str:
     about = f": {one_line(change.title, 50)}" if change.title and change.kind != "session" else ""
     name = one_line(change.id, 60)
     if change.kind == "session":
+        if {one.field for one in change.fields} == {"wrote_document"}:
+            return ""
         return f"session {name} {'started' if change.action == 'added' else _verb(change)}"
     if change.kind == "rule":
         return f"rule {name} {'written' if change.action == 'added' else change.action}"
@@ -187,7 +191,7 @@ def _verb(change: RecordChange) -> str:
         verbs.append(f"seen again ({change.after('count')}×)")
     if "status" in names:
         verbs.append(str(change.after("status")).replace("_", " "))
-    elif "last_check.result" in names or "last_check" in names:
+    elif any(name.startswith("last_check") for name in names):
         verbs.append("checked")
     if change.after("priority") in ("elevated", "escalated"):
         verbs.append(f"now {change.after('priority')}")

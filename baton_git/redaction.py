@@ -139,9 +139,11 @@ def _mark(kind: str) -> str:
 
 
 def _replaced(text: str, spans: list[_Span]) -> str:
-    for span in reversed(spans):
-        text = text[: span.start] + _mark(span.kind) + text[span.end :]
-    return text
+    pieces, at = [], 0
+    for span in spans:
+        pieces += [text[at : span.start], _mark(span.kind)]
+        at = span.end
+    return "".join([*pieces, text[at:]])
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------
@@ -244,7 +246,11 @@ _NAMES = (
 )
 _NAME = rf"(?i:(?P<token>token(?![a-z]))|{_NAMES})(?P<suffix>[\w-]{{0,20}})"
 _STEM = "(?:pass|pwd|secret|contrase|credential|key|token)"
-_STEM_SIGNS = (("", rf"{_STEM}[^\s:=!\"'`]*\s*[:=!\"'`]"), ("--", rf"--[\w-]*{_STEM}"), ("", rf"[!=]{{2}}\s*\w*?{_STEM}"))
+_STEM_SIGNS = (
+    ("", rf"{_STEM}[^\s:=!\"'`]*\s*[:=!\"'`]"),
+    ("--", rf"--[\w-]*{_STEM}"),
+    ("", rf"[!=]{{2}}\s*\w*?{_STEM}"),
+)
 _NAMED = rf"{_NAME}(?:\\*[\"'`]?\]?[ \t]*(?P<sign>:=|=>|={{1,3}}|!==?|:)(?P<gap>[ \t]*)|(?P<space>[ \t]+))"
 """A name and the sign after it; without a sign it must be an option, `--password …`."""
 
@@ -290,7 +296,7 @@ def _find(text: str) -> list[_Span]:
     spans = [span for rule in _rules(text, folded) for span in _matches(rule, text)]
     if any(sign in folded and _compiled(pattern).search(folded) for sign, pattern in _STEM_SIGNS):
         spans += [*_assigned(text), *_keyword_plugin(text)]
-    return _merged([span for span in spans if not _inside_mark(text, span)]) if spans else []
+    return _merged(_outside_marks(text, spans)) if spans else []
 
 
 def _rules(text: str, folded: str) -> Iterator[_Rule]:
@@ -303,9 +309,10 @@ def _rules(text: str, folded: str) -> Iterator[_Rule]:
             yield from (rule for plugin in name.split("|") for rule in _plugin_rules(plugin))
 
 
-def _inside_mark(text: str, span: _Span) -> bool:
-    marks = _compiled(r"\[redacted: [a-z0-9 ]+\]").finditer(text)
-    return any(mark.start() <= span.start and span.end <= mark.end() for mark in marks)
+def _outside_marks(text: str, spans: list[_Span]) -> list[_Span]:
+    """Without the marks of earlier redactions, which stand where a secret is expected."""
+    inside = {at for mark in _compiled(r"\[redacted: [a-z0-9 ]+\]").finditer(text) for at in range(*mark.span())}
+    return [span for span in spans if span.start not in inside or span.end - 1 not in inside]
 
 
 def _matches(rule: _Rule, text: str) -> Iterator[_Span]:
@@ -354,7 +361,7 @@ def _stands_for_secret(name: re.Match[str], value: re.Match[str]) -> bool:
     if quoted:
         return name["space"] is None and _is_value(quoted, is_token=bool(name["token"]))
     bare = value["bare"][: len(value["bare"]) - _trailing(value)]
-    if name["space"] and not re.search(r"(?<![\w-])--[\w-]*\Z", name.string[: name.start()]):
+    if name["space"] and not re.search(r"(?<![\w-])--[\w-]*\Z", _before(name)):
         return False
     if not _is_value(bare, is_token=bool(name["token"])):
         return False
@@ -376,9 +383,14 @@ def _is_tight(name: re.Match[str]) -> bool:
 
 def _fills_line(name: re.Match[str], value: re.Match[str]) -> bool:
     """`  password: …` and nothing else, as in yaml; prose goes on."""
-    before = name.string[: name.start()].rpartition("\n")[2]
-    after = name.string[value.end() :].partition("\n")[0]
-    return bool(name["sign"] and re.fullmatch(r"[\s>-]*(?:export\s+)?[\w.-]*", before) and not after.strip())
+    begins = re.fullmatch(r"(?:.*\n)?[ \t>-]*(?:export\s+)?[\w.-]*", _before(name), re.DOTALL)
+    return bool(name["sign"] and begins and _compiled(r"[ \t\r]*(?:\n|\Z)").match(name.string, value.end()))
+
+
+def _before(name: re.Match[str]) -> str:
+    """A little of the text before a name: all of it, for each name, would be too much in a long text."""
+    start = name.start()
+    return name.string[start - 80 : start] if start > 80 else "\n" + name.string[:start]
 
 
 def _trailing(value: re.Match[str]) -> int:
@@ -391,12 +403,16 @@ def _keyword_plugin(text: str) -> Iterator[_Span]:
     """What the keyword detector finds in each line, as it does in a file of a language it does not know."""
     if not _compiled(f"(?i:{_NAMES})").search(text):
         return
-    for line in re.finditer(r"[^\n]+", text):
-        for pattern, group in _keyword_patterns().items():
-            for match in pattern.finditer(text, line.start(), line.end()):
-                about_other = match.start(1) == match.start() and _compiled(_OTHER_THING).match(text, match.end(1))
-                if not about_other and _is_value(match[group]):
-                    yield _Span(*match.span(group), _KEYWORD)
+    matches = (
+        (match, group)
+        for line in re.finditer(r"[^\n]+", text)
+        for pattern, group in _keyword_patterns().items()
+        for match in pattern.finditer(text, *line.span())
+    )
+    for match, group in matches:
+        about_other = match.start(1) == match.start() and _compiled(_OTHER_THING).match(text, match.end(1))
+        if not about_other and _is_value(match[group]):
+            yield _Span(*match.span(group), _KEYWORD)
 
 
 @lru_cache(maxsize=1024)

@@ -44,7 +44,7 @@ json_values = st.recursive(
 )
 json_tables = st.dictionaries(keys, json_values, max_size=6)
 
-names = st.sampled_from(NASTY_IDS) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=16)
+names = st.sampled_from(NASTY_IDS) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
 ids = names
 sessions = st.sampled_from(("s1", "2026-06-17-003", "会话-1", "a session with spaces", "S/1", "..")) | st.from_regex(
     r"[a-z0-9-]{1,20}", fullmatch=True

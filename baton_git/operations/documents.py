@@ -19,6 +19,9 @@ from baton_git.records.baton import Head
 from baton_git.records.lineage import Session
 from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
 
+IMPORT = "import"
+"""The verb that takes over a foreign document: it starts from the last one taken over, or from nothing."""
+
 MAX_RECORDS = 5_000
 """Records that one document may have."""
 
@@ -69,7 +72,7 @@ def write(
 ) -> DocumentWritten:
     """Writes a document, merged with what others wrote since its session last read.
 
-    It starts from `expected_revision`; without one from the last document of its session, else from what its
+    It starts from `expected_revision`, an import from the last import; without one from the last document of its session, else from what its
     parent session left, else from the newest version, which it then replaces. What a document leaves out, of the
     records that it started from, goes to the archive.
 
@@ -87,7 +90,7 @@ def write(
 
     def change(tip: Version) -> State | Proposal:
         base = tip if expected_revision is not None else _start_of(ws, tip, document, op)
-        proposal, held, decisions = _proposal(ws, now, tip, base, document)
+        proposal, held, decisions = _proposal(ws, now, tip, base, document, op)
         outcome.append(DocumentWritten(Written(tip, tip), tuple(held), tuple(decisions)))
         return proposal
 
@@ -96,19 +99,20 @@ def write(
 
 
 def _proposal(
-    ws: Workspace, now: datetime, tip: Version, base: Version, document: Document
+    ws: Workspace, now: datetime, tip: Version, base: Version, document: Document, op: str
 ) -> tuple[Proposal, list[Held], list[Decision]]:
     at = iso(now)
     known, held = held_back(_seen(base, tip, document), document)
     if base.commit == tip.commit:
         state = written(tip.state, known, at=at)
-        return Proposal(_noted(ws, now, state, document, tip.revision + 1)), held, []
+        return Proposal(_noted(ws, now, state, document, op, tip.revision + 1)), held, []
     start = _seen(base, tip, known)
     mine = written(start, known, at=at)
     decisions = [one for one in decide(start, tip.state, mine) if one.key != SHAPE]
     state = _as_writer(apply(tip.state, decisions), known)
     side = written(base.state, known, at=at)
-    return Proposal(_noted(ws, now, state, document, base.revision + 1), side=(base, side)), held, decisions
+    noted = _noted(ws, now, state, document, op, base.revision + 1)
+    return Proposal(noted, side=(base, side)), held, decisions
 
 
 def _seen(base: Version, tip: Version, document: Document) -> State:
@@ -137,24 +141,25 @@ def _as_writer(state: State, document: Document) -> State:
 _WRITER_FIELDS = ("schema_version", "session_id", "parent_session", "updated_at")
 
 
-def _noted(ws: Workspace, now: datetime, state: State, document: Document, revision: int) -> State:
+def _noted(ws: Workspace, now: datetime, state: State, document: Document, op: str, revision: int) -> State:
     """The state in which the session of the document is known, and where its document stands."""
-    known = state.entry(Key(Session.kind, document.session)) or state.entry(
-        Key(Session.kind, document.session, archived=True)
-    )
+    at = {} if op == IMPORT else {"wrote_document": revision}
+    known = state.entry(Key(Session.kind, document.session))
     if isinstance(known, Session):
-        session = known.replace(wrote_document=revision)
-    else:
-        optional = {"parent": document.parent, "agent": ws.actor.agent, "machine": ws.actor.machine}
-        session = Session.model_validate(
-            {"id": document.session, "started": iso(now), "status": "active", "wrote_document": revision}
-            | {name: value for name, value in optional.items() if value}
-        )
+        return state.put(known.replace(**at))
+    if op == IMPORT and state.entry(Key(Session.kind, document.session, archived=True)) is not None:
+        return state
+    optional = {"parent": document.parent, "agent": ws.actor.agent, "machine": ws.actor.machine}
+    data = {"id": document.session, "started": iso(now), "status": "active", **at}
+    session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
     return seen_session(state, session, now, ws.policy)
 
 
 def _start_of(ws: Workspace, tip: Version, document: Document, op: str) -> Version:
     """The version that the writer of a document without an expected revision started from."""
+    if op == IMPORT:
+        last = _first(ws.branch.history(tip.commit), lambda one: one.op in (IMPORT, "root"))
+        return ws.branch.version(last.commit) if last is not None else tip
     own = tip.state.entry(Key(Session.kind, document.session))
     if isinstance(own, Session) and own.wrote_document is not None:
         found = _first(

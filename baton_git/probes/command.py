@@ -73,19 +73,20 @@ def _judge(process: subprocess.Popen[bytes], seconds: float) -> Outcome:
 
 def _output_until_end(process: subprocess.Popen[bytes], deadline: float) -> bytes:
     """The last bytes it wrote. Its end counts even while a child that it left behind holds the pipe open."""
-    pipe = cast(IO[bytes], process.stdout)
     tail = b""
+    while (left := deadline - time.monotonic()) > 0:
+        chunk = _read(cast(IO[bytes], process.stdout), min(left, _POLL_SECONDS))
+        if chunk == b"" or (chunk is None and process.poll() is not None):
+            return tail
+        tail = (tail + (chunk or b""))[-_TAIL_BYTES:]
+    raise subprocess.TimeoutExpired(process.args, 0)
+
+
+def _read(pipe: IO[bytes], seconds: float) -> bytes | None:
+    """What has been written; nothing at the end of the pipe; None when nobody wrote for so long."""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
-        while (left := deadline - time.monotonic()) > 0:
-            if selector.select(min(left, _POLL_SECONDS)):
-                chunk = os.read(pipe.fileno(), 65536)
-                if not chunk:
-                    return tail
-                tail = (tail + chunk)[-_TAIL_BYTES:]
-            elif process.poll() is not None:
-                return tail
-    raise subprocess.TimeoutExpired(process.args, 0)
+        return os.read(pipe.fileno(), 65536) if selector.select(seconds) else None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

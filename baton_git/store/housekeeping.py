@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -106,20 +106,14 @@ class Housekeeping:
             total += pack.objects
         return smallest_first[:count]
 
-    def _merge(self, chosen: Iterable[NotedPack], *, anew: bool) -> None:
+    def _merge(self, chosen: Collection[NotedPack], *, anew: bool) -> None:
         with ExitStack() as opened:
-            packs = []
-            for noted in chosen:
-                pack = OpenPack(self._path(noted, ".idx"), self.form)
-                opened.callback(pack.close)
-                packs.append(pack)
             try:
+                packs = [opened.enter_context(self._opened(noted)) for noted in chosen]
                 result = merged(packs, self.form, anew=anew)
-            except _DAMAGE as error:
-                raise Corrupt("a pack", f"is damaged ({error})", hint="run `git fsck`") from error
-            except Corrupt:
-                self._set_aside(packs)
-                raise
+            except (Corrupt, *_DAMAGE) as error:
+                self._set_aside(chosen)
+                raise Corrupt("a pack", f"cannot be merged: {error}", hint="run `git fsck`") from error
             new = write_kept(self.packs, result.body(), result.index(), self.form)
         for noted in chosen:
             for suffix in (".idx", ".pack"):
@@ -127,14 +121,17 @@ class Housekeeping:
             disk.remove(self._note_path(noted))
         self.settle(new)
 
-    def _set_aside(self, packs: Iterable[OpenPack]) -> None:
+    def _set_aside(self, chosen: Iterable[NotedPack]) -> None:
         """Forgets that damaged packs are ours, so that the others can be merged; their files stay for a repair."""
-        for pack in packs:
+        for noted in chosen:
             try:
-                pack.check()
+                with self._opened(noted) as pack:
+                    pack.check()
             except Corrupt:
-                name = pack.path.stem.removeprefix("pack-")
-                disk.remove(self._note_path(NotedPack(pack.index.count, name)))
+                disk.remove(self._note_path(noted))
+
+    def _opened(self, noted: NotedPack) -> closing[OpenPack]:
+        return closing(OpenPack(self._path(noted, ".idx"), self.form))
 
     def _noted(self) -> list[NotedPack]:
         try:
@@ -149,7 +146,7 @@ class Housekeeping:
         there = []
         listed = self._listed_by_git()
         for noted in self._noted():
-            if not self._path(noted, ".idx").exists() or noted.name.encode() in listed:
+            if not self._is_there(noted) or noted.name.encode() in listed:
                 disk.remove(self._note_path(noted))
             elif not self._path(noted, ".keep").exists():
                 there.append(noted)
@@ -169,9 +166,7 @@ class Housekeeping:
         for keep in list(self._dead_keeps()):
             index = keep.with_suffix(".idx")
             disk.remove(keep)
-            with suppress(FileNotFoundError, Corrupt), ExitStack() as opened:
-                pack = OpenPack(index, self.form)
-                opened.callback(pack.close)
+            with suppress(FileNotFoundError, Corrupt), closing(OpenPack(index, self.form)) as pack:
                 self._note(NotedPack(pack.index.count, index.stem.removeprefix("pack-")))
 
     def _dead_keeps(self) -> Iterator[Path]:
@@ -195,6 +190,9 @@ class Housekeeping:
 
     def _note_path(self, pack: NotedPack) -> Path:
         return self.notes / f"{pack.name}.{pack.objects}"
+
+    def _is_there(self, pack: NotedPack) -> bool:
+        return self._path(pack, ".idx").exists() and self._path(pack, ".pack").exists()
 
     def _path(self, pack: NotedPack, suffix: str) -> Path:
         return self.packs / f"pack-{pack.name}{suffix}"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from store_world import REF, Writer, files_below
 
-from baton_git.names import Oid
-from baton_git.store import Edit, Repository, Store
-
-REF = "refs/heads/baton/x"
-WHO = "Agent <agent@machine>"
+from baton_git.store import Repository, Store
 
 Git = Callable[..., str]
 
@@ -55,28 +52,6 @@ def top(tmp_path: Path, git: Git) -> Path:
     return folder
 
 
-class Writer:
-    """Puts commits on one ref, each at a later second than the one before."""
-
-    def __init__(self, store: Store, ref: str = REF) -> None:
-        self.store = store
-        self.ref = ref
-        self.time = 1_700_000_000
-
-    def commit(self, edits: Mapping[str, Edit], *, expected: Oid | None = None, message: str = "change") -> Oid:
-        """The id of the new commit on the tip, or on `expected`."""
-        tip = expected or self.store.tip(self.ref)
-        draft = self.store.draft()
-        tree = draft.tree(None if tip is None else self.store.commit(tip).tree, edits)
-        self.time += 1
-        new = draft.commit(tree, [tip] if tip else [], author=WHO, time=self.time, timezone=3600, message=message)
-        moved = self.store.publish(
-            draft, self.ref, tip, new, who=WHO, time=self.time, timezone=3600, message=message
-        )  # fmt: skip
-        assert moved
-        return new
-
-
 @pytest.fixture
 def store(top: Path) -> Iterator[Store]:
     with Store(Repository.open(top)) as opened:
@@ -101,11 +76,6 @@ def new_writer() -> Iterator[Callable[..., Writer]]:
     yield make
     for opened in stores:
         opened.close()
-
-
-def files_below(folder: Path) -> dict[str, bytes]:
-    """Every file below `folder` with its content."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest import REF, WHO
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from store_world import REF, WHO
 
 from baton_git.errors import Corrupt, InvalidArgument
 from baton_git.store.objects import TREE, decoded_tree

@@ -3,9 +3,9 @@ from __future__ import annotations
 import random
 from itertools import islice
 
-from conftest import REF, WHO
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from store_world import REF, WHO
 
 from baton_git.store.history import all_commits
 from baton_git.store.objects import CommitInfo

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from conftest import REF
+from store_world import REF
 
 from baton_git.errors import Busy
 from baton_git.store.locks import RefLocks

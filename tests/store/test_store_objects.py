@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from conftest import REF
+from store_world import REF
 
 from baton_git.errors import Corrupt, StoreError
 from baton_git.store import Repository, Store

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import REF, WHO, Writer
+from store_world import REF, WHO, Writer
 
 from baton_git.errors import Corrupt, WriteFailed
 from baton_git.store import Repository, Store, disk

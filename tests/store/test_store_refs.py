@@ -4,9 +4,9 @@ import subprocess
 import time
 
 import pytest
-from conftest import REF, WHO
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from store_world import REF, WHO
 
 from baton_git.errors import Corrupt, StoreError
 from baton_git.store.packed_refs import packed_below, packed_value
@@ -48,7 +48,7 @@ def test_refs_are_listed_loose_over_packed(store, writer, new_writer, git, top):
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [("", "empty"), ("\0" * 41, "empty"), (ONE[:39], "no object id"), ("garbage\n", "no object"), ("G" * 40, "no object")],
+    [("", "empty"), ("\0" * 41, "empty"), (ONE[:39], "no obj"), ("garbage\n", "no obj"), ("G" * 40, "no obj")],
 )
 def test_a_broken_ref_is_an_error_with_the_way_back(store, writer, git, top, content, why):
     good = writer.commit({"a": b"1"})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -104,7 +104,7 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.
         ) -> Any:
             return function(App(Settings(Asked(repo, namespace, session, agent)), as_json), **rest)
 
-        return wrapped
+        return cast("click.Command", wrapped)
 
     return decorate
 

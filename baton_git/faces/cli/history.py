@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +16,7 @@ from baton_git.faces.cli.app import App, command
 from baton_git.lifecycle import iso
 from baton_git.operations.history import Filter, Shown, compare, lineage, log, show
 from baton_git.records.lineage import Session
+from baton_git.state import SHAPE
 
 COLOURS = {"added": "green", "restored": "green", "changed": "yellow", "archived": "blue", "removed": "red"}
 
@@ -52,7 +55,7 @@ def log_command(
             app.answer([one.given() for one in sessions], _graph(sessions) if not app.json else "")
             return
         wanted = Filter(record, by_session, by_agent, _moment(since), _moment(until, end=True))
-        commits = log(ws, wanted, limit or (30 if click.get_text_stream("stdout").isatty() else None))
+        commits = log(ws, wanted, limit or (30 if sys.stdout.isatty() else None))
         if app.json:
             app.answer([shown_data(one) for one in commits], "")
             return
@@ -85,7 +88,9 @@ def heading(shown: Shown) -> str:
 def change_lines(changes: Sequence[RecordChange]) -> Iterator[str]:
     """A line for each record, and one for each of its fields that changed."""
     for change in changes:
-        name = change.id or change.kind.replace("_", " ")
+        if change.kind == SHAPE.kind:
+            continue
+        name = change.id or "baton"
         about = f"  {one_line(change.title, 70)}" if change.title else ""
         reason = f" ({one_line(change.reason, 60)})" if change.reason else ""
         label = click.style(f"{change.action}{reason}", fg=COLOURS[change.action])
@@ -105,7 +110,7 @@ def field_line(change: FieldChange) -> str:
 def _value(side: tuple[Any, ...]) -> str:
     if not side:
         return "(not set)"
-    return one_line(side[0] if isinstance(side[0], str) else repr(side[0]), 120) or "''"
+    return one_line(side[0] if isinstance(side[0], str) else json.dumps(side[0], ensure_ascii=False), 120) or "''"
 
 
 def shown_data(shown: Shown) -> dict[str, Any]:
@@ -126,40 +131,45 @@ def shown_data(shown: Shown) -> dict[str, Any]:
 
 
 def _graph(sessions: Sequence[Session]) -> str:
-    """The sessions as a tree: each below the one it followed."""
-    known = {one.id for one in sessions}
-    children: dict[str | None, list[Session]] = {}
+    """The sessions as a tree, each below the one it followed; an only successor goes on in the same column."""
+    parents = {one.id: one.parent for one in sessions}
+    children: dict[str, list[Session]] = {one.id: [] for one in sessions}
+    roots = []
     for one in sessions:
-        children.setdefault(one.parent if one.parent in known and one.parent != one.id else None, []).append(one)
+        followed = one.parent if one.parent in parents and not _circular(one.id, parents) else None
+        (children[followed] if followed is not None else roots).append(one)
     lines: list[str] = []
-    drawn: set[str] = set()
-    _draw(None, children, "", lines, drawn)
-    for one in sessions:  # parents in a circle, from a document that says so, have no root
-        if one.id not in drawn:
-            lines.append(_session_line(one))
+    waiting = [(one, "", "") for one in reversed(roots)]
+    while waiting:
+        one, first, rest = waiting.pop()
+        lines.append(f"{first}● {_session_line(one)}")
+        after = children[one.id]
+        for number, child in reversed(list(enumerate(after))):
+            last = number == len(after) - 1
+            fork = ("╰─", "  ") if last else ("├─", "│ ")
+            waiting.append((child, rest + fork[0], rest + fork[1]) if len(after) > 1 else (child, rest, rest))
     return "\n".join(lines)
 
 
-def _draw(
-    parent: str | None, children: dict[str | None, list[Session]], indent: str, lines: list[str], drawn: set[str]
-) -> None:
-    """A single successor goes on in the same column, as commits do; several branch off."""
-    waiting = [(one, indent) for one in reversed(children.get(parent, ()))]
-    while waiting:
-        one, column = waiting.pop()
-        drawn.add(one.id)
-        lines.append(f"{column}● {_session_line(one)}")
-        after = [child for child in children.get(one.id, ()) if child.id not in drawn]
-        if len(after) > 1:
-            lines.append(f"{column}├─╮")
-        waiting += [(child, column if number == 0 else f"{column}│ ") for number, child in enumerate(after)]
+def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
+    """Whether a session follows itself in the end, as a document may claim."""
+    seen = {id_}
+    parent = parents[id_]
+    while parent is not None and parent in parents:
+        if parent in seen:
+            return True
+        seen.add(parent)
+        parent = parents[parent]
+    return False
 
 
 def _session_line(one: Session) -> str:
     who = f"  {one.agent}" if one.agent else ""
     where = f"@{one.machine}" if one.machine else ""
     until = f" to {one.ended}" if one.ended else f", {one.status}"
-    return one_line(f"{one.id}{who}{where}  {one.started}{until}  {one.summary or ''}", 160)
+    return one_line(
+        f"{one.id}{who}{where} · {one.started}{until}{' · ' if one.summary else ''}{one.summary or ''}", 160
+    )
 
 
 @command("show")

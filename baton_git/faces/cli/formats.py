@@ -1,0 +1,77 @@
+"""`baton validate` and `baton schema`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from baton_git.errors import StoreError
+from baton_git.faces.cli.app import App, command
+from baton_git.faces.cli.failing import FAILED
+from baton_git.layout import FOLDERS, SINGLES
+from baton_git.operations.validation import Checked, validate_branch, validate_text
+from baton_git.schemas import KINDS, schema
+
+
+@command("validate")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]…")
+@click.option(
+    "--kind", type=click.Choice(["baton", *FOLDERS, *SINGLES]), help="What the files are; else by their names."
+)
+@click.option("--at", metavar="REV|TIME", help="The branch as it was, when no file is named.")
+def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: str | None) -> int | None:
+    """Check files (documents, or the stored files of records), or the whole branch when none is named.
+
+    Exit status 1 when something is wrong.
+
+    \b
+    baton validate baton.json
+    baton validate open_loops/OL-7k3f9q.toml
+    baton validate
+    """
+    if files:
+        checked = [validate_text(str(file), _bytes(file), kind) for file in files]
+    else:
+        with app.workspace() as ws:
+            checked = list(validate_branch(ws, at))
+    faulty = [one for one in checked if one.faults]
+    app.answer([_data(one) for one in checked], "\n".join(_lines(faulty)))
+    app.say(f"{len(checked)} files checked, {len(faulty)} with faults")
+    return FAILED if faulty else None
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{file}: {error.strerror or error}") from error
+
+
+def _data(one: Checked) -> dict[str, object]:
+    return {
+        "path": one.path,
+        "kind": one.kind,
+        "ok": not one.faults,
+        "faults": [fault._asdict() for fault in one.faults],
+    }
+
+
+def _lines(faulty: list[Checked]) -> list[str]:
+    return [f"{one.path}: {fault}" for one in faulty for fault in one.faults]
+
+
+@click.command("schema")
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+def schema_command(kind: str | None) -> None:
+    """Print the JSON Schema of a kind of record, or the kinds that there are.
+
+    \b
+    baton schema
+    baton schema open_loop > open_loop.schema.json
+    """
+    click.echo("\n".join(KINDS) if kind is None else json.dumps(schema(kind), ensure_ascii=False, indent=2))
+
+
+COMMANDS = {"validate": validate_command, "schema": schema_command}

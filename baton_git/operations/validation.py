@@ -1,0 +1,84 @@
+"""Is it what it should be? Files that stand somewhere, and whole branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from baton_git import layout
+from baton_git.codecs import json as strict_json
+from baton_git.document import parse_document
+from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.operations.workspace import Workspace
+from baton_git.state import Key, Unreadable
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One file, and what is wrong with it: nothing, when there are no faults."""
+
+    path: str
+    kind: str
+    faults: tuple[Fault, ...] = ()
+
+
+def validate_text(path: str, text: bytes, kind: str | None = None) -> Checked:
+    """Checks the text of a file: a session-baton document (`.json`), or the stored file of a record.
+
+    Args:
+        path: its name; its last two parts say what record it is, as on a branch, unless `kind` does.
+    """
+    try:
+        if PurePath(path).suffix == ".json" and kind in (None, "baton"):
+            parse_document(strict_json.loads(text))
+            return Checked(path, "baton")
+        key = _key(path, kind)
+        found = layout.decode(key, path, text)
+    except InvalidDocument as error:
+        return Checked(path, kind or "baton", error.faults)
+    except BatonError as error:
+        return Checked(path, kind or "?", (Fault("", str(error)),))
+    name = f"archived {key.kind}" if key.archived else key.kind
+    return Checked(path, name, (Fault("", found.why),) if isinstance(found, Unreadable) else ())
+
+
+def _key(path: str, kind: str | None) -> Key:
+    """Which record a file should be, by as much of its path as a branch would have."""
+    parts = PurePath(path).parts
+    for length in (4, 2, 1):
+        key = layout.key_at("/".join(parts[-length:]))
+        if key is not None and kind in (None, key.kind):
+            return key
+    if kind in layout.SINGLES:
+        return Key(str(kind))
+    if kind in layout.FOLDERS:
+        id_ = layout.FOLDERS[str(kind)].id_of(parts[-1])
+        if id_ is not None:
+            return Key(str(kind), id_)
+    known = ", ".join([*layout.FOLDERS, *layout.SINGLES])
+    raise NotFound("kind of file", path, hint=f"name it as on a branch, or say --kind: {known}")
+
+
+def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[Checked]:
+    """Checks every file of a namespace, the archive too; files that are nobody's here are only named."""
+    version = ws.branch.read(at)
+    if version.tree is None:
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+    root = ws.branch.store.folder(version.tree)
+    for path in sorted(layout.paths_below(root)):
+        key = layout.key_at(path)
+        if key is None:
+            yield _other(path)
+            continue
+        entry = version.state.entry(key)
+        name = f"archived {key.kind}" if key.archived else key.kind
+        yield Checked(path, name, (Fault("", entry.why),) if isinstance(entry, Unreadable) else ())
+
+
+def _other(path: str) -> Checked:
+    """A file without a record: misplaced when it stands in the folder of a kind, else somebody else's."""
+    places = {row.place for row in layout.FOLDERS.values()} | {layout.ARCHIVE}
+    if path.split("/")[0] in places:
+        return Checked(path, "unknown", (Fault("", "is not the file of a record"),))
+    return Checked(path, "other")

@@ -1,0 +1,95 @@
+"""JSON: what would not come back equal is refused, with its place."""
+
+from __future__ import annotations
+
+import json as plain
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import json_values, laws
+
+from baton_git.codecs import json
+from baton_git.errors import BatonError, InvalidDocument, LimitExceeded
+from baton_git.records.base import alike
+
+
+@laws
+@given(json_values)
+def test_what_is_written_is_read_back_alike(value: Any) -> None:
+    assert alike(json.loads(json.dumps(value)), value)
+    assert alike(json.loads(json.dumps(value, indent=None).encode()), value)
+    assert alike(plain.loads(json.dumps(value)), value)
+
+
+@laws
+@given(st.binary(max_size=40) | st.text(st.sampled_from('ab":,[]{}\\u01dENaN-.e \n'), max_size=30))
+def test_any_bytes_are_either_data_or_refused(text: str | bytes) -> None:
+    try:
+        value = json.loads(text)
+    except BatonError:
+        return
+    assert alike(json.loads(json.dumps(value)), value)
+
+
+def test_real_characters_stand_in_the_text_and_keys_keep_their_order() -> None:
+    assert json.dumps({"b": "é🚀", "a": None}, indent=None) == '{"b": "é🚀", "a": null}'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("NaN", "not JSON: NaN is not JSON"),
+        ('{"a": [-Infinity]}', "not JSON: -Infinity is not JSON"),
+        ("1e400", "not JSON: the number 1e400 is too large"),
+        ("-1e400", "not JSON: the number -1e400 is too large"),
+        ('{"a": 1, "b": 2, "a": 1}', "not JSON: the key 'a' is given twice"),
+        ('[{"x": {"a": 1, "a": 1}}]', "not JSON: the key 'a' is given twice"),
+        ('"\\ud800"', "holds half of a surrogate pair"),
+        ('{"a": ["x", "\\udc00"]}', "a[1]: holds half of a surrogate pair"),
+        ('{"a": {"\\ud800b": 1}}', "a: holds half of a surrogate pair"),
+        ("", "not JSON: expecting value at line 1, column 1"),
+        ("[1,\n 2", "not JSON: expecting ',' delimiter at line 2, column 3"),
+        ("[1,]", "not JSON: "),
+        ("'a'", "not JSON: "),
+        ('"a\nb"', "not JSON: invalid control character at"),
+        ("1" * 4301, "not JSON: "),
+        (b'"\xff"', "not UTF-8 text: invalid start byte at byte 1"),
+    ],
+)
+def test_what_would_not_come_back_equal_is_refused_with_its_place(text: str | bytes, message: str) -> None:
+    with pytest.raises(InvalidDocument) as caught:
+        json.loads(text, where="b.json")
+    assert str(caught.value).startswith(f"b.json: {message}")
+
+
+def test_all_faults_are_named_at_once() -> None:
+    with pytest.raises(InvalidDocument) as caught:
+        json.loads('{"a": "\\ud800", "b": ["\\ud801"]}')
+    assert [fault.path for fault in caught.value.faults] == ["a", "b[0]"]
+
+
+@pytest.mark.parametrize("levels", [65, 1000, 100_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_more_than_64_levels_are_refused(levels: int, opening: str, closing: str) -> None:
+    with pytest.raises(LimitExceeded) as caught:
+        json.loads(opening * levels + "1" + closing * levels)
+    assert (caught.value.data["actual"], caught.value.data["limit"]) == (65, 64)
+
+
+def test_64_levels_are_read() -> None:
+    value = json.loads("[" * 64 + "1" + "]" * 64)
+    for _ in range(64):
+        [value] = value
+    assert value == 1
+
+
+@pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": {"b": "\ud800"}}])
+def test_data_that_did_not_come_from_json_is_checked_alike(value: Any) -> None:
+    with pytest.raises(InvalidDocument):
+        json.check(value)
+
+
+def test_a_pair_of_surrogates_is_one_character() -> None:
+    assert json.loads('"\\ud83d\\ude80"') == "🚀"

@@ -1,0 +1,177 @@
+"""The layout: where each record is stored, and what foreign and damaged files are."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_folder import MemoryFolder
+from strategies import LOOP, ids, item, laws, loop
+
+from baton_git import layout
+from baton_git.errors import Corrupt, LimitExceeded
+from baton_git.records.base import Part
+from baton_git.records.baton import Head, OpenLoop, Shape
+from baton_git.records.rule import Rule
+from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
+
+KINDS = st.sampled_from(layout.KINDS)
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        (Key("open_loop", "OL-1"), "open_loops/OL-1.toml"), (Key("follow_up", "a/b"), "follow_ups/a%2fb.toml"),
+        (Key("pattern", "PAT-1"), "patterns/PAT-1.toml"), (Key("active_decision", "D"), "active_decisions/%44.toml"),
+        (Key("rule", "PAT-1"), "rules/PAT-1.md"), (Key("session", "2026-06-17-003"), "sessions/2026-06-17-003.toml"),
+        (Key("conflict", "C-1"), "conflicts/C-1.toml"), (HEAD, "baton.toml"), (SHAPE, "document.toml"),
+        (Key("open_loop", "OL-001", archived=True), "archive/open_loops/76/OL-001.toml"),
+        (Key("open_loop", "..", archived=True), "archive/open_loops/3f/%2e%2e.toml"),
+    ],
+)  # fmt: skip
+def test_where_a_record_is_stored(key: Key, path: str) -> None:
+    if path.startswith("archive"):
+        xx = hashlib.sha256(key.id.encode()).hexdigest()[:2]
+        path = "/".join([*path.split("/")[:2], xx, path.split("/")[3]])
+    assert layout.path_of(key) == path
+    assert layout.key_at(path) == key
+
+
+@laws
+@given(KINDS, ids, st.booleans())
+def test_every_key_has_a_place_and_every_place_its_key(kind: str, id_: str, archived: bool) -> None:
+    key = Key(kind, id_, archived)
+    path = layout.path_of(key)
+    assert layout.key_at(path) == key
+    assert all(part not in ("", ".", "..", ".git") for part in path.split("/"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md", "open_loops/README.md", "open_loops/A.toml", "open_loops/OL-1.TOML", "open_loops/x/OL-1.toml", "open_loops",
+        "archive/OL-1.toml", "archive/open_loops/OL-1.toml", "archive/open_loops/00/OL-1.toml", "format.toml", ".gitattributes",
+        "rules/PAT-1.toml", "notes/x.toml", "archive/notes/00/x.toml", "open_loops/.toml", "",
+    ],
+)  # fmt: skip
+def test_other_files_are_nobodys_here(path: str) -> None:
+    assert layout.key_at(path) is None
+
+
+def test_foreign_files_are_not_read_and_not_changed() -> None:
+    folder = MemoryFolder({"notes/x.toml": b"\xff", "README.md": b"hello", "open_loops/OL-1.toml": b"bad"})
+    state = layout.state_of(folder).put(item())
+    assert set(layout.encode(state.edits)) == {"follow_ups/FU-1.toml"}
+    assert "notes/x.toml" not in folder.reads
+
+
+def test_a_record_is_read_when_somebody_asks_for_it_and_the_archive_is_not() -> None:
+    text = layout.encode({Key("open_loop", "OL-1"): loop()})["open_loops/OL-1.toml"]
+    assert text is not None
+    closed = State().put(loop(id="old")).archive(loop(id="old"), at="", reason="", session=None)
+    files = {path: made for path, made in layout.encode(closed.edits).items() if made is not None}
+    folder = MemoryFolder({"open_loops/OL-1.toml": text, "follow_ups/FU-1.toml": b"", **files})
+    state = layout.state_of(folder)
+    folder.reads.clear()
+    assert state.records(OpenLoop) == [loop()]
+    assert folder.reads == ["open_loops/OL-1.toml"]
+    assert state.ids("open_loop", archived=True) == {"old"}
+    assert folder.reads == ["open_loops/OL-1.toml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"", "id: is missing; action: is missing"), (b"\xff", "not UTF-8 text: invalid start byte at byte 0"),
+        (b"a = ", "not TOML: "), (b'"$x" = 1', "$x: '$x' means nothing here"),
+        (b'id = "OL-2"\naction = ""\nexpected_outcome = ""\ncreated_at = ""', "id: is 'OL-2', but the file is that of 'OL-1'"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_record_says_why(text: bytes, why: str) -> None:
+    entry = layout.state_of(MemoryFolder({"open_loops/OL-1.toml": text})).entry(Key("open_loop", "OL-1"))
+    assert isinstance(entry, Unreadable)
+    assert entry.path == "open_loops/OL-1.toml"
+    assert entry.why.startswith(why)
+
+
+def test_a_torn_object_is_reported_with_its_path() -> None:
+    folder = MemoryFolder({"open_loops/OL-1.toml": b""}, torn=frozenset({"open_loops/OL-1.toml"}))
+    entry = layout.state_of(folder).entry(Key("open_loop", "OL-1"))
+    assert isinstance(entry, Unreadable)
+    assert "its object is damaged" in entry.why
+
+
+def test_files_in_the_places_of_records_that_are_none_are_reported() -> None:
+    names = ["open_loops/README.md", "open_loops/A.toml", "patterns/deep/x.toml", "rules/x.toml"]
+    state = layout.state_of(MemoryFolder(dict.fromkeys(names, b"")))
+    found = {one.path for one in state.damaged(layout.KINDS)}
+    assert found == {"open_loops/README.md", "open_loops/A.toml", "patterns/deep", "rules/x.toml"}
+
+
+def test_an_archived_record_is_checked_like_a_live_one() -> None:
+    path = layout.path_of(Key("open_loop", "OL-1", archived=True))
+    bad = layout.toml.dumps({"at": "", "reason": "", "record": {**LOOP, "status": "done"}})
+    entry = layout.state_of(MemoryFolder({path: bad})).entry(Key("open_loop", "OL-1", archived=True))
+    assert isinstance(entry, Unreadable)
+    assert entry.why.startswith("record.status: input should be")
+
+
+@laws
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+def test_a_rule_is_its_text_byte_for_byte(text: str) -> None:
+    rule = Rule(id="PAT-1", text=text)
+    assert layout.encode({Key("rule", "PAT-1"): rule}) == {"rules/PAT-1.md": text.encode()}
+    assert layout.decode(Key("rule", "PAT-1"), "", text.encode()) == rule
+
+
+def test_a_record_that_is_too_large_is_refused_with_the_limit() -> None:
+    with pytest.raises(LimitExceeded, match=r"the limit is 262,144 bytes") as caught:
+        layout.encode({Key("open_loop", "OL-1"): loop(action="x" * layout.MAX_RECORD_BYTES)})
+    assert caught.value.data["limit"] == 256 * 1024
+    layout.encode({Key("open_loop", "OL-1"): loop(action="x" * (layout.MAX_RECORD_BYTES - 200))})
+
+
+def test_a_removed_record_is_a_file_that_goes() -> None:
+    assert layout.encode({Key("open_loop", "OL-1"): None}) == {"open_loops/OL-1.toml": None}
+
+
+def test_the_first_commit_holds_the_same_bytes_everywhere() -> None:
+    digests = {name: hashlib.sha256(text).hexdigest()[:16] for name, text in layout.ROOT_FILES.items()}
+    assert digests == {"format.toml": "823dd1af8cd6f921", ".gitattributes": "83ab2c3f122044d9"}
+
+
+@pytest.mark.parametrize("text", [b"version = 2\n", b"version = '1'\n", b"# nothing\n", b"version = \n", b"\xff"])
+def test_a_tree_of_a_later_layout_or_with_a_broken_format_file_is_refused(text: bytes) -> None:
+    with pytest.raises(Corrupt, match=r"format\.toml"):
+        layout.state_of(MemoryFolder({"format.toml": text}))
+
+
+@pytest.mark.parametrize("text", [b"version = 1", b"version = 1 # by hand\r\nmore = 2\r\n", layout.ROOT_FILES["format.toml"]])
+def test_a_tree_of_this_layout_is_read_whoever_wrote_its_format_file(text: bytes) -> None:
+    assert layout.state_of(MemoryFolder({"format.toml": text})).records(OpenLoop) == []
+
+
+def test_paths_that_differ_are_found_without_opening_folders_that_are_the_same() -> None:
+    same = {f"patterns/p{number}.toml": b"" for number in range(3)}
+    ours = MemoryFolder({**same, "a": b"1", "b/c": b"1", "b/d": b"1", "x": b""})
+    theirs = MemoryFolder({**same, "a": b"2", "b/c": b"1", "b/e": b"1", "x/y": b""})
+    assert sorted(layout.differing_paths(ours, theirs)) == ["a", "b/d", "b/e", "x", "x/y"]
+    assert sorted(layout.paths_below(ours)) == sorted(ours.files)
+    assert sorted(layout.differing_paths(ours, None)) == sorted(ours.files)
+    assert list(layout.differing_paths(ours, MemoryFolder(dict(ours.files)))) == []
+
+
+def test_singletons_are_stored_under_their_own_names() -> None:
+    files = layout.encode({HEAD: Head(session_id="s"), SHAPE: Shape(sections=("patterns",))})
+    assert set(files) == {"baton.toml", "document.toml"}
+    state = layout.state_of(MemoryFolder({path: text for path, text in files.items() if text is not None}))
+    assert (state.head, state.shape) == (Head(session_id="s"), Shape(sections=("patterns",)))
+    assert state.ids("head") == {""}
+
+
+def test_every_row_names_a_model_with_its_own_kind() -> None:
+    for kind, row in layout.FOLDERS.items():
+        assert getattr(row.model, "kind", None) == kind == row.kind
+        assert issubclass(row.model, Part)

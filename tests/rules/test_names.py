@@ -1,0 +1,203 @@
+"""Names: one path component for any text, and back, and never two names in one place."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+import pytest
+from dulwich.refs import check_ref_format
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import NASTY_IDS, laws, names
+
+from baton_git.errors import InvalidName
+from baton_git.names import MAX_COMPONENT, AgentId, Namespace, RecordId, SessionId, decode, encode, minted, oid
+
+ENCODERS: dict[str, Callable[[str], str]] = {
+    "namespace": encode,
+    "id": lambda text: RecordId(text).component,
+}
+TWISTS: tuple[Callable[[str], str], ...] = (
+    str.lower,
+    str.upper,
+    str.swapcase,
+    str.casefold,
+    lambda text: unicodedata.normalize("NFC", text),
+    lambda text: unicodedata.normalize("NFD", text),
+    lambda text: unicodedata.normalize("NFKC", text),
+    lambda text: text.replace("/", "_"),
+    lambda text: text.replace(":", "/"),
+    lambda text: text.strip(),
+    lambda text: text.rstrip("."),
+    lambda text: text + ".lock",
+    lambda text: text + ".toml",
+    encode,
+    lambda text: RecordId(text).component,
+    lambda text: re.sub("%..", lambda match: match[0].upper(), encode(text)),
+)
+"""Ways in which two names come close to each other."""
+
+near = st.tuples(names, st.sampled_from(TWISTS)).map(lambda pair: (pair[0], pair[1](pair[0])))
+
+
+def on_any_disk(component: str) -> set[str]:
+    """What file systems make of a file name: case ignored, Unicode forms changed, dots and spaces at its end cut."""
+    forms = (unicodedata.normalize(form, component) for form in ("NFC", "NFD", "NFKC"))
+    return {made for form in forms for made in (form.lower(), form.casefold(), form.lower().rstrip(". "))}
+
+
+@laws
+@given(names)
+def test_a_namespace_comes_back_from_its_component(text: str) -> None:
+    assert decode(encode(text)) == text
+    assert Namespace.from_component(Namespace(text).component) == Namespace(text)
+
+
+@laws
+@given(names)
+def test_an_id_comes_back_from_its_component(text: str) -> None:
+    assert RecordId.from_component(RecordId(text).component) == RecordId(text)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@laws
+@given(pair=near | st.tuples(names, names))
+def test_two_names_never_meet_on_any_file_system(encoder: str, pair: tuple[str, str]) -> None:
+    one, other = pair
+    assume(one != other)
+    assume(other)
+    assert not on_any_disk(ENCODERS[encoder](one)) & on_any_disk(ENCODERS[encoder](other))
+
+
+def test_the_names_that_are_known_to_collide_elsewhere_do_not() -> None:
+    for encoder in ENCODERS.values():
+        places = [place for name in NASTY_IDS for place in on_any_disk(encoder(name))]
+        assert len(places) == len(set(places)) == len(NASTY_IDS)
+
+
+@laws
+@given(names)
+def test_a_component_is_made_of_harmless_characters_and_git_takes_it(text: str) -> None:
+    component = encode(text)
+    assert re.fullmatch(r"(?:[a-z0-9._-]|%[0-9a-f]{2})+", component)
+    assert component[0] not in "-."
+    assert ".." not in component
+    assert not component.endswith((".", ".lock"))
+    assert check_ref_format(f"refs/heads/baton/{component}".encode())
+
+
+@laws
+@given(names)
+def test_the_file_name_of_an_id_is_harmless_too(text: str) -> None:
+    component = RecordId(text).component
+    assert re.fullmatch(r"(?:[A-Z]{1,8}(?=-))?(?:[a-z0-9._-]|%[0-9a-f]{2})*", component)
+    assert component not in ("", ".", "..")
+    assert not component.startswith(("-", "."))
+    assert not re.match(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)", f"{component}.toml")
+
+
+@laws
+@given(st.text(st.sampled_from("abAB%-._0123456789cdefx/"), max_size=12))
+def test_a_component_that_reads_is_the_one_that_is_written(component: str) -> None:
+    try:
+        text = decode(component)
+    except InvalidName:
+        return
+    assert encode(text) == component
+
+
+@pytest.mark.parametrize(
+    ("text", "component"),
+    [
+        ("project:x", "project%3ax"), ("a/b", "a%2fb"), ("a_b", "a_b"), ("A", "%41"), ("..", "%2e%2e"),
+        ("x.lock", "x%2elock"), ("-x", "%2dx"), ("a..b", "a.%2eb"), ("con", "%63on"), ("con.txt", "%63on.txt"),
+        ("名", "%e5%90%8d"), ("100%", "100%25"),
+    ],
+)  # fmt: skip
+def test_what_a_namespace_looks_like_as_a_ref(text: str, component: str) -> None:
+    assert Namespace(text).component == component
+
+
+@pytest.mark.parametrize(
+    ("text", "component"),
+    [("OL-001", "OL-001"), ("ol-001", "%6fl-001"), ("OL-A", "OL-%41"), ("OL", "%4f%4c"), ("ABCDEFGHI-1", None)],
+)
+def test_the_capitals_of_a_minted_prefix_stay_in_the_file_name(text: str, component: str | None) -> None:
+    assert RecordId(text).component == component or (component is None and RecordId(text).component.startswith("%41"))
+
+
+@pytest.mark.parametrize("text", ["", "\ud800", "a\udfff", "x" * (MAX_COMPONENT + 1), "名" * 23])
+def test_a_name_that_cannot_be_a_file_name_cannot_be_built(text: str) -> None:
+    for make in (Namespace, RecordId, SessionId):
+        with pytest.raises(InvalidName):
+            make(text)
+
+
+def test_the_longest_name_still_fits() -> None:
+    assert len(Namespace("x" * MAX_COMPONENT).component) == MAX_COMPONENT
+    assert len(Namespace("名" * 22).component) == 198
+
+
+def test_an_invalid_name_says_what_and_why_and_shows_no_raw_control_characters() -> None:
+    with pytest.raises(InvalidName) as caught:
+        Namespace("\ud800\x1b[31m")
+    assert str(caught.value) == "namespace '\\ud800\\x1b[31m': holds half of a surrogate pair, which is not text"
+    assert caught.value.data["why"].startswith("holds half")
+
+
+@pytest.mark.parametrize("component", ["A", "%61", "%2E", "%", "%4", "%zz", "a/b", "..", "x.lock", "con", "%c3", "é", ""])
+def test_what_encode_never_makes_is_no_component(component: str) -> None:
+    with pytest.raises(InvalidName):
+        decode(component)
+
+
+@pytest.mark.parametrize("component", ["ol-1", "%4f%4c-1", "OL", "OL-A", "OL-1.lock", "%c3", ""])
+def test_what_no_id_is_written_as_is_no_component(component: str) -> None:
+    with pytest.raises(InvalidName):
+        RecordId.from_component(component)
+
+
+@pytest.mark.parametrize("text", ["2026-06-17-003", "a b", "会话", "x" * 128, "..", "/"])
+def test_a_session_is_one_printable_line(text: str) -> None:
+    assert str(SessionId(text)) == text
+
+
+@pytest.mark.parametrize("text", [" ", "\t", "a\nb", "a\x00", "\x1b[31m", "\u2028", "x" * 129])
+def test_a_session_of_other_things_is_refused(text: str) -> None:
+    with pytest.raises(InvalidName):
+        SessionId(text)
+
+
+@pytest.mark.parametrize("text", ["claude-code", "codex@laptop", "a.b:c+d_e", "9", "x" * 128])
+def test_an_agent_is_a_word(text: str) -> None:
+    assert str(AgentId(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "-a", ".a", "a b", "a/b", "é", "a\n", "x" * 129])
+def test_an_agent_of_other_things_is_refused(text: str) -> None:
+    with pytest.raises(InvalidName):
+        AgentId(text)
+
+
+@pytest.mark.parametrize(("text", "good"), [("0" * 40, True), ("a" * 64, True), ("A" * 40, False), ("0" * 41, False)])
+def test_an_object_id_is_40_or_64_small_hex_digits(text: str, good: bool) -> None:
+    if good:
+        assert oid(text) == text
+    else:
+        with pytest.raises(InvalidName):
+            oid(text)
+
+
+def test_a_line_break_at_the_end_makes_no_object_id() -> None:
+    with pytest.raises(InvalidName):
+        oid("0" * 40 + "\n")
+
+
+@laws
+@given(st.binary(min_size=4, max_size=8))
+def test_a_minted_id_is_short_and_written_as_it_is(random: bytes) -> None:
+    made = minted("OL", random)
+    assert re.fullmatch(r"OL-[0-9a-hjkmnp-tv-z]{6}", made)
+    assert RecordId(made).component == made

@@ -1,0 +1,134 @@
+"""TOML: whatever JSON can say comes back; whatever cannot be said is refused with its place."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import json_tables, laws
+
+from baton_git.codecs import json, toml
+from baton_git.errors import InvalidDocument
+from baton_git.records.base import alike
+
+
+def refused(text: str | bytes) -> str:
+    with pytest.raises(InvalidDocument) as caught:
+        toml.loads(text if isinstance(text, bytes) else text.encode(), where="a.toml")
+    assert str(caught.value).startswith("a.toml: ")
+    return str(caught.value).removeprefix("a.toml: ")
+
+
+@laws
+@given(json_tables)
+def test_json_through_toml_is_the_same_json(table: dict[str, Any]) -> None:
+    assert alike(toml.loads(toml.dumps(table)), table)
+    assert alike(json.loads(json.dumps(toml.loads(toml.dumps(table)))), table)
+
+
+@laws
+@given(json_tables)
+def test_text_that_was_read_is_written_alike(table: dict[str, Any]) -> None:
+    text = toml.dumps(table)
+    assert toml.dumps(toml.loads(text)) == text
+
+
+@laws
+@given(json_tables)
+def test_what_is_written_is_plain_toml_for_everybody_else(table: dict[str, Any]) -> None:
+    text = toml.dumps(table)
+    assert b"\r" not in text
+    assert isinstance(tomllib.loads(text.decode()), dict)
+
+
+@laws
+@given(json_tables)
+def test_a_checkout_with_crlf_says_the_same(table: dict[str, Any]) -> None:
+    assert alike(toml.loads(toml.dumps(table).replace(b"\n", b"\r\n")), table)
+
+
+@laws
+@given(st.binary(max_size=60) | st.text(st.sampled_from('ab="[]{}$.\n\\\'#1,-'), max_size=40).map(str.encode))
+def test_any_bytes_are_either_a_table_or_refused(text: bytes) -> None:
+    try:
+        table = toml.loads(text)
+    except InvalidDocument:
+        return
+    assert alike(toml.loads(toml.dumps(table)), table)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"a": None}, '[a]\n"$null" = true\n'),
+        ({"a": 2**70}, '[a]\n"$int" = "1180591620717411303424"\n'),
+        ({"a": 2**63 - 1}, "a = 9223372036854775807\n"),
+        ({"$a": 1}, '"$$a" = 1\n'),
+        ({"$$a": 1}, '"$$$a" = 1\n'),
+        ({"a": {"$null": True}}, '[a]\n"$$null" = true\n'),
+        ({"a": "one\ntwo\n"}, 'a = """\none\ntwo\n"""\n'),
+        ({"a": "one\r\ntwo"}, 'a = "one\\r\\ntwo"\n'),
+        ({"名": "é"}, '"名" = "é"\n'),
+    ],
+)
+def test_what_toml_cannot_hold_is_written_so(data: dict[str, Any], text: str) -> None:
+    assert toml.dumps(data).decode() == text
+    assert alike(toml.loads(text.encode()), data)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"$null" = true}', None), ('{"$int" = "7"}', 7), ('{"$int" = "-0"}', 0), ("2026-11-21", "2026-11-21"),
+        ("2026-11-21T08:14:19Z", "2026-11-21T08:14:19+00:00"), ("2026-11-21 08:14:19", "2026-11-21T08:14:19"),
+        ("08:14:19", "08:14:19"), ("0x10", 16), ("1_000", 1000), ("[2026-11-21, {}]", ["2026-11-21", {}]),
+        ('"""\r\na\r\nb"""', "a\nb"), ("18446744073709551616", 2**64), ("-0.0", -0.0), ("1e3", 1000.0),
+    ],
+)  # fmt: skip
+def test_what_a_person_may_write_is_read_so(text: str, value: Any) -> None:
+    assert alike(toml.loads(f"a = {text}\n".encode()), {"a": value})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('a = {"$float" = 1}', "a: '$float' means nothing here; a key of that name is written $$float"),
+        ('"$ref" = 1', "$ref: '$ref' means nothing here"),
+        ('a = {"$null" = false}', "a: '$null' means nothing here"),
+        ('a = {"$null" = 1}', "a: '$null' means nothing here"),
+        ('a = {"$null" = true, b = 1}', "a: '$null' means nothing here"),
+        ('a = [{b = {"$int" = 1}}]', "a[0].b: '$int' means nothing here"),
+        ('a = {"$int" = "ten"}', "a: 'ten' is not an integer"),
+        ('a = {"$int" = "1_0"}', "a: '1_0' is not an integer"),
+        ('a = {"$int" = " 1"}', "a: ' 1' is not an integer"),
+        ('a = {"$int" = "٣"}', "a: '٣' is not an integer"),
+        ('a = {"$int" = ""}', "a: '' is not an integer"),
+        ("a = nan", "not TOML: nan is not a number that JSON can hold"),
+        ("a = -inf", "not TOML: -inf is not a number that JSON can hold"),
+        ("a = 1e999", "not TOML: 1e999 is not a number that JSON can hold"),
+        ("a = ", "not TOML: Invalid value (at "),
+        ("a = 1\na = 2\n", "not TOML: Cannot overwrite a value (at line 2, column 6)"),
+        (b"a = '\xff'", "not UTF-8 text: invalid start byte at byte 5"),
+        ("a = " + "1" * 5000, "not TOML: "),
+        ("a = '\\ud800'\nb = \"\\ud800\"", "not TOML: "),
+    ],
+)
+def test_what_means_nothing_is_refused_with_its_place(text: str | bytes, message: str) -> None:
+    assert refused(text).startswith(message)
+
+
+@pytest.mark.parametrize("text", [".".join("a" * 200) + " = 1", f"a = {'[' * 200}{']' * 200}", f"a = {'[' * 20000}"])
+def test_nesting_that_no_reader_survives_is_refused(text: str) -> None:
+    assert "nested deeper than 128 levels" in refused(text) or "not TOML: " in refused(text)
+
+
+def test_128_levels_are_read() -> None:
+    deep: Any = 1
+    for _ in range(toml.MAX_DEPTH - 1):
+        deep = [deep]
+    assert toml.loads(toml.dumps({"a": deep})) == {"a": deep}
+    with pytest.raises(InvalidDocument):
+        toml.loads(toml.dumps({"a": [deep]}))

@@ -1,0 +1,39 @@
+"""What the tests of the store share: a writer of commits, and the bytes of everything below a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from baton_git.names import Oid
+from baton_git.store import Edit, Store
+
+REF = "refs/heads/baton/x"
+WHO = "Agent <agent@machine>"
+
+
+class Writer:
+    """Puts commits on one ref, each at a later second than the one before."""
+
+    def __init__(self, store: Store, ref: str = REF) -> None:
+        self.store = store
+        self.ref = ref
+        self.time = 1_700_000_000
+
+    def commit(self, edits: Mapping[str, Edit], *, expected: Oid | None = None, message: str = "change") -> Oid:
+        """The id of the new commit on the tip, or on `expected`."""
+        tip = expected or self.store.tip(self.ref)
+        draft = self.store.draft()
+        tree = draft.tree(None if tip is None else self.store.commit(tip).tree, edits)
+        self.time += 1
+        new = draft.commit(tree, [tip] if tip else [], author=WHO, time=self.time, timezone=3600, message=message)
+        moved = self.store.publish(
+            draft, self.ref, tip, new, who=WHO, time=self.time, timezone=3600, message=message
+        )  # fmt: skip
+        assert moved
+        return new
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """Every file below `folder` with its content."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
