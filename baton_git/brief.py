@@ -99,29 +99,24 @@ def _size(lines: Iterable[str]) -> int:
 
 # --- the sections of a state
 
+CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
+
 
 def sections(state: State, now: datetime, policy: Policy, rules: Sequence[Rule]) -> list[Section]:
     """What a state has to say, the most urgent first."""
+    candidates = [one for one in _patterns(state) if one.status == "rule_candidate"]
+    observed = [one for one in _patterns(state) if one.status == "observing"]
+    conflicts = tuple(conflict_line(one) for one in state.records(Conflict))
     return [
         Section("Where the work stands", _context(state.head.context), "lines of context"),
         _limited("Open loops", _loops(state), "open loops", policy.max_open_loops, lambda one: loop_line(one, now)),
         _limited("Follow-ups", _follow_ups(state), "follow-ups", policy.max_follow_ups, follow_up_line),
-        _limited(
-            "Rule candidates (a person decides: baton pattern graduate ID)",
-            [one for one in _patterns(state) if one.status == "rule_candidate"],
-            "rule candidates", policy.max_patterns, pattern_line,
-        ),
+        _limited(CANDIDATES, candidates, "rule candidates", policy.max_patterns, pattern_line),
         _limited("Decisions in force", _decisions(state), "decisions", policy.max_active_decisions, decision_line),
         Section("Rules that people confirmed", tuple(rule_line(one) for one in rules), "rules"),
-        _limited(
-            "Patterns seen so far",
-            [one for one in _patterns(state) if one.status == "observing"], "patterns", policy.max_patterns, pattern_line,
-        ),
-        Section(
-            "Contested values (one side stands for now)",
-            tuple(conflict_line(one) for one in state.records(Conflict)), "conflicts",
-        ),
-    ]  # fmt: skip
+        _limited("Patterns seen so far", observed, "patterns", policy.max_patterns, pattern_line),
+        Section("Contested values (one side stands for now)", conflicts, "conflicts"),
+    ]
 
 
 def _limited(title: str, records: Sequence[Model], what: str, limit: int, line: Callable[[Model], str]) -> Section:
@@ -149,7 +144,8 @@ def _patterns(state: State) -> list[Pattern]:
 def _decisions(state: State) -> list[ActiveDecision]:
     order = ("active", "monitoring")
     found = [one for one in state.records(ActiveDecision) if one.status in order]
-    return sorted(reversed(found), key=lambda one: order.index(one.status))
+    newest_first = found[::-1]
+    return sorted(newest_first, key=lambda one: order.index(one.status))
 
 
 def loop_line(loop: OpenLoop, now: datetime) -> str:

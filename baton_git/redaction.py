@@ -161,7 +161,7 @@ _OWN = (
     # PuTTY's format, version 2 and 3 (doc/ppk.but of its source); the plugin knows the name of version 2.
     ("private key", "putty-user-key-file", r"PuTTY-User-Key-File-[23](?s:.)*?(?:Private-MAC: *[0-9a-f]+|\Z)"),
     # RFC 7519, RFC 7516: the signature, which the plugin's lazy last part leaves standing, and the five parts of a JWE.
-    ("json web token", "eyj", r"eyJ[\w=-]{8,}\.(?:eyJ[\w=-]{8,}|[\w-]*)(?:\.[\w+/=-]+){1,3}"),
+    ("json web token", "eyj", r"(?<!eyJ)eyJ[\w=-]{8,}\.(?:eyJ[\w=-]{8,}|[\w-]*)(?:\.[\w+/=-]+){1,3}"),
     # docs.github.com, "GitHub's token formats": fine-grained tokens; classic ones longer than 36.
     ("github token", "github_pat_|ghp_|gho_|ghu_|ghs_|ghr_", r"github_pat_\w{22,}|gh[pousr]_\w{36,}"),
     # docs.gitlab.com/security/tokens, "Token prefixes": some have dots, and may be longer than the plugin's 50.
@@ -203,7 +203,7 @@ _OWN = (
     # Signed urls (AWS Signature V4, Azure SAS, Google): the signature opens the door by itself.
     ("url signature", "sig=|signature=", r"[?&][\w-]{0,12}(?i:sig|signature)=(?P<secret>[A-Za-z0-9%+/=_-]{20,})"),
     # curl(1), option --user.
-    ("url password", "curl", r"\bcurl\b[^\n|;&]*?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']+:(?P<secret>[^\s\"']{2,})"),
+    ("url password", "curl", r"\bcurl\b[^\n|;&]{0,500}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']+:(?P<secret>[^\s\"']{2,})"),
 )  # fmt: skip
 """Kind, signs in small letters, and pattern; the secret is the group of that name, else all of it."""
 
@@ -254,10 +254,11 @@ _STEM_SIGNS = (
 _NAMED = rf"{_NAME}(?:\\*[\"'`]?\]?[ \t]*(?P<sign>:=|=>|={{1,3}}|!==?|:)(?P<gap>[ \t]*)|(?P<space>[ \t]+))"
 """A name and the sign after it; without a sign it must be an option, `--password …`."""
 
+_BARE = r"(?:(?!\[redacted: )[^\s\"'`])"
 _VALUE = (
     r"(?P<q>[\"'`])(?P<quoted>(?:\\.|(?!(?P=q))[^\n])+)(?P=q)"
     r"|\\+(?P<e>[\"'])(?P<escaped>(?:(?!\\+(?P=e))[^\n])+)\\+(?P=e)"
-    r"|\\*[\"'`]?(?P<bare>(?:(?!\[redacted: )[^\s\"'`])+)"
+    rf"|\\*[\"'`]?(?P<bare>{_BARE}{{1,500}})"
 )
 
 _OTHER_THING = (
@@ -348,19 +349,23 @@ def _merged(spans: list[_Span]) -> list[_Span]:
 
 
 def _assigned(text: str) -> Iterator[_Span]:
+    done = 0
     for match in _compiled(_NAMED).finditer(text):
-        value = _compiled(_VALUE).match(text, match.end())
+        value = _compiled(_VALUE).match(text, match.end()) if match.start() >= done else None
         if value is None or _compiled(_OTHER_THING).match(match["suffix"]) or not _stands_for_secret(match, value):
             continue
-        start, end = value.span(value.lastgroup or 0)
-        yield _Span(start, end - _trailing(value), _KEYWORD)
+        start, done = value.span(value.lastgroup or 0)
+        if value["bare"]:
+            run = _compiled(_BARE + "+").match(text, start)  # beyond what was looked at, too
+            done = start + len(_stripped(run[0] if run else ""))
+        yield _Span(start, done, _KEYWORD)
 
 
 def _stands_for_secret(name: re.Match[str], value: re.Match[str]) -> bool:
     quoted = value["quoted"] or value["escaped"]
     if quoted:
         return name["space"] is None and _is_value(quoted, is_token=bool(name["token"]))
-    bare = value["bare"][: len(value["bare"]) - _trailing(value)]
+    bare = _stripped(value["bare"])
     if name["space"] and not re.search(r"(?<![\w-])--[\w-]*\Z", _before(name)):
         return False
     if not _is_value(bare, is_token=bool(name["token"])):
@@ -393,10 +398,9 @@ def _before(name: re.Match[str]) -> str:
     return name.string[start - 80 : start] if start > 80 else "\n" + name.string[:start]
 
 
-def _trailing(value: re.Match[str]) -> int:
-    """How many characters at the end of a bare value belong to the sentence or call around it."""
-    bare = value["bare"] or ""
-    return len(bare) - len(bare.rstrip(".,;:!?)]}>"))
+def _stripped(bare: str) -> str:
+    """Without what belongs to the sentence or the call around it."""
+    return bare.rstrip(".,;:!?)]}>")
 
 
 def _keyword_plugin(text: str) -> Iterator[_Span]:

@@ -77,11 +77,9 @@ SECRETS = {
     "aws quoted": placed("aws_secret_key = '*'", mixed(ALNUM + "/+", 40)),
     "aws unquoted": placed("aws_secret_access_key = *", mixed(UPPER + "/+", 40)),
     "azure": placed("AccountKey=*;EndpointSuffix=x", some(ALNUM + "+/", 86).map(lambda key: key + "==")),
-    "basic auth": placed("postgres://user:*@db.example.com/x", some(ALNUM, 3, 30)),
-    "basic auth with signs": placed(
-        "https://user:*@example.com", some(ALNUM + "!$&'*+,;=:", 4, 30).filter(str.isalnum)
-    ),
-    "redis": placed("redis://:*@cache:6379/0", some(ALNUM, 4, 30)),
+    "basic auth": placed("postgres://user:*@db.example.com/x", mixed(ALNUM, 4, 30)),
+    "basic auth with signs": placed("https://user:*@example.com", mixed(ALNUM + "!$&'+,;=:", 4, 30)),
+    "redis": placed("redis://:*@cache:6379/0", mixed(ALNUM, 4, 30)),
     "cloudant": placed("cloudant_password = *", some(HEX, 64)),
     "cloudant key": placed("cl_apikey: *", some(string.ascii_lowercase, 24)),
     "cloudant url": placed("https://acc:*@acc.cloudant.com", some(HEX, 64)),
@@ -122,10 +120,10 @@ SECRETS = {
     "telegram": shaped(some(string.digits, 8, 10), ":", some(URLSAFE, 35)),
     "twilio": shaped(st.sampled_from(["AC", "SK"]), some(HEX, 32)),
     "bearer": placed("Authorization: Bearer *", some(URLSAFE, 8, 80)),
-    "basic header": placed("-H 'authorization: Basic *'", some(ALNUM, 8, 80)),
+    "basic header": placed("-H 'authorization: Basic *'", mixed(ALNUM, 8, 80)),
     "bearer alone": placed("sent bearer * to it", mixed(URLSAFE, 20, 60)),
     "signed url": placed("https://x.blob.core.windows.net/c/b?sv=1&sig=*&se=2", some(ALNUM + "%", 30, 60)),
-    "curl": placed("curl -s -u admin:* https://example.com", some(ALNUM, 4, 20)),
+    "curl": placed("curl -s -u admin:* https://example.com", mixed(ALNUM, 4, 20)),
     "quoted password": placed('password = "*"', mixed(SYMBOLS, 6, 30)),
     "quoted key": placed("'api_key': '*',", mixed(SYMBOLS, 6, 30)),
     "escaped quotes": placed(r"{\"db_password\": \"*\"}", mixed(SYMBOLS, 6, 30)),
@@ -153,7 +151,7 @@ def dumped(value):
 
 @pytest.mark.parametrize("kind", SECRETS)
 def test_a_secret_in_prose_goes_and_the_prose_stays(kind):
-    @settings(max_examples=6, deadline=None)
+    @settings(max_examples=4, deadline=None)
     @given(SECRETS[kind], PROSE, PROSE)
     def check(pair, before, after):
         secret, text = pair
@@ -376,7 +374,7 @@ def patterns():
 
 @pytest.mark.parametrize(("name", "pattern"), list(patterns()))
 def test_the_signs_never_hide_what_a_plugin_would_find(name, pattern):
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(st.from_regex(pattern), PROSE)
     def check(text, prose):
         for whole in (text, f"{prose} {text}"):
@@ -402,7 +400,7 @@ def test_the_signs_never_hide_what_an_own_pattern_would_find(number):
 
 @pytest.mark.parametrize("pattern", QUOTES_REQUIRED_DENYLIST_REGEX_TO_GROUP, ids=range(5))
 def test_the_signs_never_hide_what_the_keyword_plugin_would_find(pattern):
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(st.from_regex(pattern))
     def check(text):
         folded = text.casefold()
@@ -456,11 +454,21 @@ def test_harmless_text_does_not_load_the_detectors():
     subprocess.run([sys.executable, "-c", code], input=json.dumps(texts), text=True, check=True)
 
 
-def test_a_long_text_takes_a_bounded_time():
+def test_a_long_text_takes_time_in_proportion():
     record = "The deploy failed because the token budget ran out; see 3f2a9c1b7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a. "
+    units = [record * 10, "a" * 1000, "password: ab " * 80, "password: a1b2c3 " * 60, "x='" * 300, "--token a "]
+    units += ["ghp_" + "a1" * 18 + " ", "token=" * 200, "key: 'x' " * 100, "-----END PRIVATE KEY----- ", "curl "]
     started = time.monotonic()
-    redact_text(record * 3000)
-    redact_text("a" * 200_000)
-    redact_text("password " * 20_000)
-    redact_text("x='" * 50_000)
-    assert time.monotonic() - started < 3
+    for unit in units:
+        redact_text(unit * (30_000 // len(unit)))
+    assert time.monotonic() - started < 5
+
+
+def test_a_secret_of_any_length_goes_whole():
+    for text in (
+        "password=" + "a1" * 5000,
+        "Bearer " + "a1" * 5000,
+        "ghp_" + "a1" * 5000,
+        "token: '" + "a1" * 5000 + "'",
+    ):
+        assert "a1" not in redact_text(text)[0]

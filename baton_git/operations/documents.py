@@ -72,9 +72,9 @@ def write(
 ) -> DocumentWritten:
     """Writes a document, merged with what others wrote since its session last read.
 
-    It starts from `expected_revision`, an import from the last import; without one from the last document of its session, else from what its
-    parent session left, else from the newest version, which it then replaces. What a document leaves out, of the
-    records that it started from, goes to the archive.
+    It starts from `expected_revision`; an import from the last import. Without these it starts from the last
+    document of its session, else from what its parent session left, else from the newest version, which it then
+    replaces. What a document leaves out, of the records that it started from, goes to the archive.
 
     Raises:
         InvalidDocument: with the path of each fault; nothing is written.

@@ -38,7 +38,7 @@ class Filter:
     until: datetime | None = None
 
 
-def log(ws: Workspace, wanted: Filter = Filter(), limit: int | None = None) -> Iterator[Shown]:  # noqa: B008
+def log(ws: Workspace, wanted: Filter = Filter(), limit: int | None = None) -> Iterator[Shown]:
     """The commits that pass the filter, newest first, with what each changed."""
     if ws.branch.read().commit is None:
         return

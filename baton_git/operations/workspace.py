@@ -43,7 +43,7 @@ class Workspace:
 
     branch: Branch
     actor: Actor
-    policy: Policy = Policy()
+    policy: Policy = field(default_factory=Policy)
     folder: Path | None = None
     approvals: Approvals | None = None
     private_hosts: bool = False

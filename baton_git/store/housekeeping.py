@@ -165,6 +165,8 @@ class Housekeeping:
         """Takes the `.keep` from packs whose writer died, and counts them as ours."""
         for keep in list(self._dead_keeps()):
             index = keep.with_suffix(".idx")
+            if not index.exists():  # killed before it was whole
+                disk.remove(keep.with_suffix(".pack"))
             disk.remove(keep)
             with suppress(FileNotFoundError, Corrupt), closing(OpenPack(index, self.form)) as pack:
                 self._note(NotedPack(pack.index.count, index.stem.removeprefix("pack-")))

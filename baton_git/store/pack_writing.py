@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,8 @@ KEEP_MARK: Final = b"baton "
 """How the content of a `.keep` file of ours begins; the process id follows."""
 
 HEADER_SIZE: Final = 12
+
+_ATTEMPTS: Final = 5
 
 
 def entry_bytes(kind: int, data: bytes, base: int | bytes | None, form: ObjectFormat) -> bytes:
@@ -97,17 +100,25 @@ def write_kept(folder: Path, body: Sequence[bytes], entries: Sequence[Indexed], 
         digest.update(part)
     checksum = digest.digest()
     table = encoded_index(entries, checksum, form)
-    size = sum(map(len, body)) + len(checksum) + len(table)
-    pack = KeptPack(folder, disk.random_name(form.hex_length), len(entries), size)
+    data = b"".join((*body, checksum))
     disk.make_folder(folder)
+    for _ in range(_ATTEMPTS):
+        pack = KeptPack(folder, disk.random_name(form.hex_length), len(entries), len(data) + len(table))
+        with suppress(FileNotFoundError):  # `git gc --prune=now` removes the temporary files of the living, too
+            _write(pack, data, table)
+            return pack
+    _write(pack, data, table)
+    return pack
+
+
+def _write(pack: KeptPack, data: bytes, table: bytes) -> None:
     try:
         disk.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
-        _place(folder, ((b"".join(body) + checksum, "tmp_pack_", pack.path), (table, "tmp_idx_", pack.index_path)))
-        disk.sync_folder(folder)
+        _place(pack.folder, ((data, "tmp_pack_", pack.path), (table, "tmp_idx_", pack.index_path)))
+        disk.sync_folder(pack.folder)
     except BaseException:
         pack.discard()
         raise
-    return pack
 
 
 def _place(folder: Path, files: Iterable[tuple[bytes, str, Path]]) -> None:

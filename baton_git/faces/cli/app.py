@@ -14,6 +14,7 @@ import click
 
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch, Written
+from baton_git.diff import subject
 from baton_git.faces.cli.settings import Asked, Settings, data_home
 from baton_git.local import CurrentSession
 from baton_git.operations.workspace import Actor, Made, Workspace
@@ -71,8 +72,6 @@ class App:
 
     def told(self, written: Written) -> None:
         """In words what a change did, and what its reader should know."""
-        from baton_git.diff import subject  # noqa: PLC0415
-
         what = subject(list(written.changes)) if written.changes else "nothing changed"
         self.say(f"{what} (revision {written.version.revision})")
         for key, redaction in written.redactions:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from baton_git.faces.cli.app import App, command, group
+from baton_git.faces.cli.checks import tell_checks
 from baton_git.operations.checks import verify
 from baton_git.operations.loops import add_loop, close_loop, settle_loop
 
@@ -113,8 +114,6 @@ def verify_one(app: App, id_: str, result: Any, note: str | None) -> int | None:
     baton loop verify OL-7k3f9q --passed --note "page loads"
     """
     if result is None:
-        from baton_git.faces.cli.checks import tell_checks  # noqa: PLC0415
-
         with app.workspace() as ws:
             return tell_checks(app, verify(ws, app.now, [id_]))
     with app.workspace() as ws:

@@ -171,7 +171,7 @@ def _file_config(folder: Path | None) -> dict[str, str]:
     if folder is None:
         return {}
     config = Repository.open(folder).config()
-    keys = [f"baton.{name}" for name in config.keys("baton")] + ["user.name", "user.email"]  # noqa: SIM118  no mapping
+    keys = [f"baton.{name}" for name in config.keys("baton")] + ["user.name", "user.email"]
     return {key: value for key in keys if (value := config.get(key)) is not None}
 
 

@@ -1,0 +1,395 @@
+"""How records live: the rules of session-baton's specification and of ACA, each as a table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import any_small_record, decision, item, laws, loop, pattern
+
+from baton_git import layout
+from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
+from baton_git.lifecycle import (
+    DECISION_STATUSES, Confirmed, Policy, archive_closed, candidate, checked, deadline, deferred, dismissed, graduate, hold,
+    is_due, iso, may_supersede, monitored, proposed, recurred, seen_session, settle, superseded,
+)  # fmt: skip
+from baton_git.records.archive import Archived
+from baton_git.records.base import TIERS, Record
+from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
+from baton_git.records.lineage import Session
+from baton_git.records.rule import Rule
+from baton_git.state import Key, State
+
+NOW = datetime(2026, 11, 21, 8, 14, 19, tzinfo=UTC)
+POLICY = Policy()
+PAIRS = [*product(TIERS, TIERS)]
+ADA = Confirmed("Ada", "terminal")
+
+
+# --- open loops
+
+
+@pytest.mark.parametrize(
+    ("created_at", "ttl_days", "last", "first"),
+    [
+        ("2026-11-01", 7, "2026-11-08T23:59:59+00:00", "2026-11-09T00:00:00+00:00"),
+        ("2026-11-01", 0, "2026-11-01T23:59:59+00:00", "2026-11-02T00:00:00+00:00"),
+        ("2026-11-01T12:00:00Z", 1, "2026-11-02T11:59:59+00:00", "2026-11-02T12:00:00+00:00"),
+        ("2026-11-01T12:00:00+02:00", 1, "2026-11-02T09:59:59+00:00", "2026-11-02T10:00:00+00:00"),
+        ("2026-11-01 12:00:00", 1, "2026-11-02T11:59:59+00:00", "2026-11-02T12:00:00+00:00"),
+        ("2024-02-28", 1, "2024-02-29T23:59:59+00:00", "2024-03-01T00:00:00+00:00"),
+    ],
+)
+def test_a_loop_is_due_when_its_days_are_over(created_at: str, ttl_days: int, last: str, first: str) -> None:
+    one = loop(created_at=created_at, ttl_days=ttl_days)
+    assert not is_due(one, datetime.fromisoformat(last))
+    assert is_due(one, datetime.fromisoformat(first))
+
+
+@pytest.mark.parametrize("created_at", ["", "yesterday", "2026-13-01", "9999-12-31"])
+def test_a_loop_without_a_date_never_expires(created_at: str) -> None:
+    assert deadline(loop(created_at=created_at)) is None
+    assert not is_due(loop(created_at=created_at), NOW)
+
+
+@pytest.mark.parametrize("ttl_days", [10**9, 2**70])
+def test_a_life_longer_than_the_calendar_never_ends(ttl_days: int) -> None:
+    assert deadline(loop(ttl_days=ttl_days)) is None
+
+
+@pytest.mark.parametrize(("status", "after"), [("open", "escalated"), ("verified", "verified"), ("failed", "failed"), ("escalated", "escalated")])
+def test_only_an_open_loop_is_escalated_when_it_expires(status: str, after: str) -> None:
+    settled = settle(State().put(loop(status=status)), NOW, POLICY)
+    assert settled.get(OpenLoop, "OL-1").status == after
+
+
+@pytest.mark.parametrize("before", ["open", "verified", "failed", "escalated"])
+@pytest.mark.parametrize(("result", "after"), [("passed", "verified"), ("failed", "failed"), ("unknown", None)])
+def test_a_check_decides_the_status_and_an_unknown_result_changes_none(before: str, result: str, after: str | None) -> None:
+    found = LastCheck.model_validate({"result": result, "at": iso(NOW)})
+    one = checked(loop(status=before), found)
+    assert one.status == (after or before)
+    assert one.last_check == found
+
+
+# --- follow-ups
+
+
+def test_the_priority_rises_at_three_and_five_deferrals() -> None:
+    one, seen = item(), []
+    for _ in range(6):
+        one = deferred(one, NOW, POLICY)
+        seen.append((one.defer_count, one.priority))
+    levels = ["normal", "normal", "elevated", "elevated", "escalated", "escalated"]
+    assert seen == list(zip(range(1, 7), levels, strict=True))
+    assert one.last_deferred == "2026-11-21T08:14:19Z"
+
+
+@pytest.mark.parametrize("priority", ["normal", "elevated", "escalated"])
+def test_a_priority_never_falls(priority: str) -> None:
+    order = ("normal", "elevated", "escalated")
+    for count in range(8):
+        one = deferred(item(defer_count=count, priority=priority), NOW, POLICY)
+        assert order.index(one.priority) >= order.index(priority)
+
+
+def test_the_reason_of_the_newest_deferral_stands_and_none_leaves_the_old_one() -> None:
+    assert deferred(item(reason="old"), NOW, POLICY, "new").reason == "new"
+    assert deferred(item(reason="old"), NOW, POLICY).reason == "old"
+    assert deferred(item(reason="old"), NOW, POLICY, "").reason == ""
+
+
+def test_the_machine_may_have_other_numbers() -> None:
+    policy = Policy(elevate_at=1, escalate_at=2)
+    one = deferred(item(), NOW, policy)
+    assert one.priority == "elevated"
+    assert deferred(one, NOW, policy).priority == "escalated"
+
+
+@pytest.mark.parametrize(("count", "priority"), [(2, "normal"), (3, "elevated"), (4, "elevated"), (5, "escalated"), (99, "escalated")])
+def test_a_count_that_came_with_a_document_is_settled_too(count: int, priority: str) -> None:
+    settled = settle(State().put(item(defer_count=count)), NOW, POLICY)
+    assert settled.get(FollowUp, "FU-1").priority == priority
+
+
+# --- patterns
+
+
+def test_the_count_goes_on_and_the_newest_five_occurrences_are_kept_oldest_first() -> None:
+    one = pattern(count=1, threshold=99)
+    for number in range(8):
+        one = recurred(one, f"s{number}", f"c{number}", NOW)
+    assert one.count == 9
+    assert [(seen.session, seen.context) for seen in one.recent_occurrences] == [(f"s{n}", f"c{n}") for n in range(3, 8)]
+    assert one.last_seen == "2026-11-21T08:14:19Z"
+    assert one.first_seen == "2026-11-01"
+
+
+def test_unknown_fields_of_an_occurrence_survive_the_next_one() -> None:
+    one = pattern(recent_occurrences=[{"session": "s", "context": "c", "cost": None}])
+    assert recurred(one, "t", "d", NOW).given()["recent_occurrences"][0] == {"session": "s", "context": "c", "cost": None}
+
+
+@pytest.mark.parametrize(("threshold", "count", "status"), [(3, 2, "observing"), (3, 3, "rule_candidate"), (3, 9, "rule_candidate"), (1, 1, "rule_candidate"), (9, 8, "observing")])
+def test_a_rule_is_proposed_at_the_threshold(threshold: int, count: int, status: str) -> None:
+    one = candidate(pattern(threshold=threshold, count=count))
+    assert one.status == status
+    assert bool(one.proposed_rule) == (status == "rule_candidate")
+    assert settle(State().put(pattern(threshold=threshold, count=count)), NOW, POLICY).get(Pattern, "PAT-1") == one
+
+
+@pytest.mark.parametrize("status", ["rule_candidate", "graduated", "dismissed"])
+def test_a_pattern_that_is_past_observing_is_proposed_no_more(status: str) -> None:
+    one = pattern(status=status, count=99)
+    assert candidate(one) is one
+    assert recurred(one, "s", "c", NOW).status == status
+
+
+def test_a_rule_that_was_proposed_already_stays() -> None:
+    assert candidate(pattern(count=3, proposed_rule="mine")).proposed_rule == "mine"
+    assert proposed(pattern(), "now").proposed_rule == "now"
+    assert proposed(pattern(), "now").status == "rule_candidate"
+
+
+@pytest.mark.parametrize("status", ["graduated", "dismissed"])
+def test_nothing_is_proposed_for_a_pattern_that_is_settled(status: str) -> None:
+    with pytest.raises(NotAllowed, match=status):
+        proposed(pattern(status=status), "x")
+
+
+@pytest.mark.parametrize("status", ["observing", "rule_candidate", "dismissed"])
+def test_a_pattern_can_be_dismissed_unless_it_is_a_rule(status: str) -> None:
+    assert dismissed(pattern(status=status)).status == "dismissed"
+    with pytest.raises(NotAllowed, match="graduated"):
+        dismissed(pattern(status="graduated"))
+
+
+def test_nothing_but_a_person_makes_a_rule() -> None:
+    one = pattern(status="rule_candidate", proposed_rule="Read first", source_tier="human_confirmed")
+    with pytest.raises(NeedsHuman):
+        graduate(State().put(one), one, None, NOW)
+
+
+@pytest.mark.parametrize("status", ["observing", "graduated", "dismissed"])
+def test_only_a_candidate_graduates_even_with_a_persons_word(status: str) -> None:
+    one = pattern(status=status, proposed_rule="x")
+    with pytest.raises(NotAllowed, match=status):
+        graduate(State().put(one), one, ADA, NOW)
+
+
+@pytest.mark.parametrize("rule", [None, ""])
+def test_a_candidate_without_a_rule_has_nothing_to_become(rule: str | None) -> None:
+    one = pattern(status="rule_candidate", proposed_rule=rule)
+    with pytest.raises(NotAllowed, match="no proposed rule"):
+        graduate(State().put(one), one, ADA, NOW)
+    assert graduate(State().put(one), one, ADA, NOW, "given now").get(Pattern, "PAT-1").proposed_rule == "given now"
+
+
+@pytest.mark.parametrize("id_", ["PAT-1", "a/b", "..", "名"])
+def test_a_graduated_pattern_is_human_confirmed_and_names_the_file_of_its_rule(id_: str) -> None:
+    one = pattern(id=id_, status="rule_candidate", proposed_rule="Read first", count=4)
+    state = graduate(State().put(one), one, ADA, NOW)
+    grown = state.get(Pattern, id_)
+    assert (grown.status, grown.source_tier) == ("graduated", "human_confirmed")
+    rule = state.get(Rule, id_)
+    assert grown.graduated_to in layout.encode({Key("rule", id_): rule})
+    assert "Read first" in rule.text
+    assert "Seen 4 times, 2026-11-01 to 2026-11-01. Confirmed by Ada (terminal) on 2026-11-21." in rule.text
+
+
+@laws
+@given(st.lists(any_small_record, max_size=4), st.integers(-40_000, 40_000))
+def test_time_and_counts_never_graduate_and_never_change_trust(records: list[Record], days: int) -> None:
+    state = State()
+    for record in records:
+        state = state.put(record)
+    settled = settle(state, NOW + timedelta(days=days), POLICY)
+    for before in state.records(Pattern):
+        after = settled.get(Pattern, before.id)
+        assert after.status != "graduated" or before.status == "graduated"
+        assert after.source_tier == before.source_tier
+    assert settle(settled, NOW + timedelta(days=days), POLICY) is settled
+
+
+# --- decisions
+
+
+@pytest.mark.parametrize(("target", "by"), PAIRS)
+def test_every_pair_of_tiers_may_supersede_but_model_over_model(target: str, by: str) -> None:
+    old, new = decision(source_tier=target), decision(id="DEC-2", source_tier=by)
+    forbidden = (target, by) == ("llm_derived", "llm_derived")
+    assert may_supersede(target, by) != forbidden
+    if forbidden:
+        with pytest.raises(NotAllowed, match="derived by a model"):
+            superseded(old, new)
+    else:
+        done = superseded(old, new)
+        assert (done.status, done.superseded_by) == ("superseded", "DEC-2")
+
+
+@pytest.mark.parametrize("status", ["active", "monitoring"])
+def test_decisions_only_move_forward(status: str) -> None:
+    assert monitored(decision(status=status)).status == "monitoring"
+    assert superseded(decision(status=status), decision(id="DEC-2")).status == "superseded"
+    gone = decision(status="superseded", superseded_by="DEC-2")
+    with pytest.raises(NotAllowed, match="superseded"):
+        monitored(gone)
+    with pytest.raises(NotAllowed, match="superseded already, by DEC-2"):
+        superseded(gone, decision(id="DEC-3"))
+
+
+def test_a_decision_is_not_superseded_by_itself_nor_by_one_that_is_gone() -> None:
+    with pytest.raises(InvalidArgument, match="itself"):
+        superseded(decision(), decision(what="else"))
+    with pytest.raises(NotAllowed, match="superseded itself, by DEC-3"):
+        superseded(decision(), decision(id="DEC-2", status="superseded", superseded_by="DEC-3"))
+
+
+# --- what goes to the archive
+
+
+def test_verified_loops_and_superseded_decisions_go_to_the_archive_and_nothing_else() -> None:
+    state = State()
+    for status in ("open", "verified", "failed", "escalated"):
+        state = state.put(loop(id=status, status=status))
+    for status in DECISION_STATUSES:
+        state = state.put(decision(id=status, status=status, superseded_by="D2" if status == "superseded" else None))
+    for status in ("graduated", "dismissed"):
+        state = state.put(pattern(id=status, status=status))
+    done = archive_closed(state.put(item(priority="escalated")), NOW, "s2")
+    assert done.ids("open_loop") == {"open", "failed", "escalated"}
+    assert done.ids("active_decision") == {"active", "monitoring"}
+    assert done.ids("pattern") == {"graduated", "dismissed"}
+    assert done.ids("follow_up") == {"FU-1"}
+    closed = [done.entry(Key(kind, id_, archived=True)) for kind, id_ in (("open_loop", "verified"), ("active_decision", "superseded"))]
+    found = [(one.reason, one.session, one.at) for one in closed if isinstance(one, Archived)]
+    assert found == [("verified", "s2", iso(NOW)), ("superseded by D2", "s2", iso(NOW))]
+    assert archive_closed(done, NOW, "s2") is done
+
+
+def test_ids_used_again_after_archiving_do_not_overwrite_the_older_entry() -> None:
+    state = State()
+    for number in range(3):
+        state = archive_closed(state.put(loop(action=str(number), status="verified")), NOW, None)
+    entries = [state.entry(Key("open_loop", id_, archived=True)) for id_ in sorted(state.ids("open_loop", archived=True))]
+    assert [one.record["action"] for one in entries if isinstance(one, Archived)] == ["0", "1", "2"]
+
+
+def test_sessions_beyond_the_newest_go_to_the_archive_but_never_the_one_that_is_seen() -> None:
+    policy = Policy(sessions_kept=3)
+    state = State()
+    for day in range(1, 7):
+        state = seen_session(state, Session(id=f"s{day}", started=f"2026-11-0{day}"), NOW, policy)
+    assert [one.id for one in state.records(Session)] == ["s4", "s5", "s6"]
+    assert state.ids("session", archived=True) == {"s1", "s2", "s3"}
+    late = seen_session(state, Session(id="s0", started="2026-01-01"), NOW, policy)
+    assert "s0" in late.ids("session")
+
+
+# --- claims that nobody here confirmed
+
+
+def told(base: Record | None, claim: Record, tiers: dict[str, str] | None = None) -> tuple[Any, dict[str, tuple[Any, Any]]]:
+    kept, held = hold(base, claim, (tiers or {}).get)
+    return kept, {one.field: (one.claimed, one.kept) for one in held}
+
+
+@pytest.mark.parametrize(("before", "after"), [*product((None, *TIERS), TIERS)])
+def test_tiers_never_go_down_and_are_not_raised_to_human_by_a_document(before: str | None, after: str) -> None:
+    base = item(source_tier=before) if before else None
+    kept, held = told(base, item(source_tier=after))
+    allowed = before is None or before == after or (before, after) == ("raw_source", "llm_derived")
+    assert kept.source_tier == (after if allowed else before)
+    assert ("source_tier" in held) != allowed
+
+
+def test_a_tier_that_is_left_out_counts_as_its_default() -> None:
+    kept, held = told(item(source_tier="human_confirmed"), item())
+    assert (kept.source_tier, held) == ("human_confirmed", {"source_tier": ("llm_derived", "human_confirmed")})
+    assert told(decision(), decision(source_tier="llm_derived"))[0].source_tier == "human_confirmed"
+
+
+@pytest.mark.parametrize("base_status", [None, "observing", "rule_candidate", "dismissed"])
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_document_cannot_graduate_a_pattern(base_status: str | None, tier: str) -> None:
+    base = pattern(status=base_status) if base_status else None
+    claim = pattern(status="graduated", source_tier=tier, graduated_to="rules/PAT-1.md")
+    kept, held = told(base, claim)
+    assert (kept.status, kept.graduated_to) == ("rule_candidate", None)
+    assert kept.source_tier != "human_confirmed"
+    assert held["status"] == ("graduated", "rule_candidate")
+    assert held["graduated_to"] == ("rules/PAT-1.md", None)
+
+
+def test_a_document_that_repeats_a_graduation_holds_nothing() -> None:
+    done = pattern(status="graduated", source_tier="human_confirmed", graduated_to="rules/PAT-1.md", count=3)
+    kept, held = told(done, done.replace(count=4))
+    assert (kept.count, kept.status, held) == (4, "graduated", {})
+
+
+@pytest.mark.parametrize("status", ["observing", "rule_candidate", "dismissed"])
+def test_a_document_cannot_end_a_rule(status: str) -> None:
+    done = pattern(status="graduated", source_tier="human_confirmed", graduated_to="rules/PAT-1.md")
+    kept, held = told(done, pattern(status=status))
+    assert (kept.status, kept.graduated_to, kept.source_tier) == ("graduated", "rules/PAT-1.md", "human_confirmed")
+    assert set(held) == {"status", "graduated_to", "source_tier"}
+
+
+@pytest.mark.parametrize("status", ["observing", "rule_candidate", "dismissed"])
+def test_other_changes_of_a_pattern_are_the_documents_to_make(status: str) -> None:
+    claim = pattern(status=status, count=9, proposed_rule="x", extra=None)
+    assert told(pattern(), claim) == (claim, {})
+    assert told(None, claim) == (claim, {})
+
+
+@pytest.mark.parametrize(("before", "after"), [*product(DECISION_STATUSES, DECISION_STATUSES)])
+def test_a_document_moves_decisions_forward_only(before: str, after: str) -> None:
+    kept, held = told(decision(status=before), decision(status=after))
+    back = DECISION_STATUSES.index(after) < DECISION_STATUSES.index(before)
+    assert kept.status == (before if back else after)
+    assert bool(held) == back
+
+
+@pytest.mark.parametrize(("target", "by"), PAIRS)
+@pytest.mark.parametrize("known", [True, False])
+def test_a_document_supersedes_by_the_same_table(target: str, by: str, known: bool) -> None:
+    base = decision(source_tier=target) if known else None
+    claim = decision(source_tier=target, status="superseded", superseded_by="DEC-2")
+    kept, held = told(base, claim, {"DEC-2": by})
+    forbidden = (target, by) == ("llm_derived", "llm_derived")
+    assert kept.status == ("active" if forbidden else "superseded")
+    assert kept.superseded_by == (None if forbidden else "DEC-2")
+    assert bool(held) == forbidden
+
+
+def test_what_is_not_held_back_comes_through_untouched() -> None:
+    claim = decision(status="monitoring", evidence=["new"], extra={"a": None})
+    kept, held = told(decision(), claim)
+    assert kept is claim
+    assert held == {}
+
+
+@laws
+@given(any_small_record, any_small_record)
+def test_a_held_claim_holds_nothing_more_and_never_says_more_than_the_base(base: Record, claim: Record) -> None:
+    if base.kind != claim.kind:
+        return
+    base = base.replace(id=claim.id)
+    kept, _ = hold(base, claim, {}.get)
+    again, held = hold(base, kept, {}.get)
+    assert (again.given(), held) == (kept.given(), [])
+    assert getattr(kept, "status", "") != "graduated" or getattr(base, "status", "") == "graduated"
+    if isinstance(kept, ActiveDecision) and isinstance(base, ActiveDecision):
+        assert DECISION_STATUSES.index(kept.status) >= DECISION_STATUSES.index(base.status)
+    tiers = [TIERS.index(getattr(one, "source_tier")) for one in (base, kept)]  # noqa: B009
+    assert tiers[1] >= tiers[0]
+    assert tiers[1] == tiers[0] or tiers[1] != TIERS.index("human_confirmed")
+
+
+def test_points_in_time_are_written_in_utc_to_the_second() -> None:
+    east = timezone(timedelta(hours=9))
+    assert iso(datetime(2026, 11, 21, 17, 14, 19, 999, tzinfo=east)) == "2026-11-21T08:14:19Z"
