@@ -11,13 +11,12 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton_git.errors import Corrupt, WriteFailed
 
 
-@dataclass(frozen=True)
-class Approval:
+class Approval(NamedTuple):
     argv: tuple[str, ...]
     at: str
 

@@ -10,9 +10,11 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
+from types import MappingProxyType
+from typing import NamedTuple
 
 from baton_git import diff, layout
 from baton_git.errors import Busy, Fault, InvalidArgument, InvalidDocument, InvalidName, NotFound, Stale
@@ -29,8 +31,7 @@ PATIENCE = 10.0
 """Seconds that a write waits for other writers before it gives up with `Busy`."""
 
 
-@dataclass(frozen=True)
-class Stamp:
+class Stamp(NamedTuple):
     """Who changes something, when, and by which verb. `now` is aware; `author` is `Name <mail>`."""
 
     op: str
@@ -51,8 +52,7 @@ class Stamp:
         return int(offset.total_seconds()) if offset else 0
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(NamedTuple):
     """A namespace at one commit; without one, a namespace that does not exist."""
 
     namespace: Namespace
@@ -65,8 +65,7 @@ class Version:
     """The verb that made it; empty when a person committed by hand."""
 
 
-@dataclass(frozen=True)
-class LogEntry:
+class LogEntry(NamedTuple):
     """One commit of the diary."""
 
     commit: Oid
@@ -82,8 +81,7 @@ class LogEntry:
     revision: int | None
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(NamedTuple):
     """The next version: the state, and how it came about.
 
     Attributes:
@@ -97,12 +95,11 @@ class Proposal:
 
     state: State
     side: tuple[Version, State] | None = None
-    files: Mapping[str, Oid | None] = field(default_factory=dict)
+    files: Mapping[str, Oid | None] = MappingProxyType({})
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """What `update` did. `changes` is empty, and `version` the one that was there, when nothing differed."""
 
     version: Version
@@ -191,7 +188,7 @@ class Branch:
             return lambda number, _: number == back
         if match := _REVISION.fullmatch(text):
             wanted = int(match[1])
-            return lambda _, entry: entry.revision == wanted
+            return lambda _, entry: self._revision(entry) == wanted
         if _COMMIT.fullmatch(text):
             return lambda _, entry: entry.commit.startswith(text)
         moment = _moment(text)
@@ -316,8 +313,7 @@ class Branch:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(NamedTuple):
     """A change as far as it goes without writing; no draft when there is nothing to write."""
 
     outcome: Written

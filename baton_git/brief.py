@@ -7,9 +7,8 @@ what did not fit is counted. Texts from records stand on one line each, so that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from baton_git.diff import one_line
 from baton_git.lifecycle import PRIORITIES, Policy, deadline
@@ -34,8 +33,7 @@ FRAME = (
 )
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """Some lines under a title. `more` is how many records were left out before any budget was looked at."""
 
     title: str
@@ -44,8 +42,7 @@ class Section:
     more: int = 0
 
 
-@dataclass(frozen=True)
-class Brief:
+class Brief(NamedTuple):
     """The text, and by section how many lines did not fit."""
 
     text: str

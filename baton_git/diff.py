@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, alike
@@ -18,8 +17,7 @@ TITLES = {
 """By kind, the field that says in a few words what a record is about."""
 
 
-@dataclass(frozen=True)
-class FieldChange:
+class FieldChange(NamedTuple):
     """One field, dotted where it is nested (`last_check.result`); a side without the field has no value."""
 
     field: str
@@ -35,8 +33,7 @@ class FieldChange:
         return data
 
 
-@dataclass(frozen=True)
-class RecordChange:
+class RecordChange(NamedTuple):
     """One record: what happened to it, and to which of its fields."""
 
     kind: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton_git.errors import Fault, InvalidDocument, InvalidName
 from baton_git.lifecycle import Held, hold
@@ -15,8 +14,7 @@ from baton_git.records.lineage import Session
 from baton_git.state import HEAD, SHAPE, Key, State
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """A document that was found valid, in its parts."""
 
     head: Head

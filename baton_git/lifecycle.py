@@ -48,8 +48,7 @@ class Policy:
     sessions_kept: int = 50
 
 
-@dataclass(frozen=True)
-class Confirmed:
+class Confirmed(NamedTuple):
     """A person said yes, on this machine, just now. Only a face that saw it happen makes one."""
 
     by: str

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from baton_git.diff import TITLES
 from baton_git.layout import FOLDERS
@@ -25,8 +24,7 @@ Prefer = Literal["ours", "theirs"]
 """Which side of a contested value stands for now."""
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(NamedTuple):
     """All that stands under one id: the live record and the closed one (an id may have been used again)."""
 
     live: Entry | None = None
@@ -38,8 +36,7 @@ class Slot:
         return self.closed if self.live is None else self.live
 
 
-@dataclass(frozen=True)
-class Contested:
+class Contested(NamedTuple):
     """A field that both sides changed; a side without the field has no value."""
 
     field: str
@@ -49,8 +46,7 @@ class Contested:
     winner: Literal["ours", "theirs"]
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What is to become of one record.
 
     `take`: theirs as it is; `merge`: `result`; `rekey`: theirs is another record, stored as `to`;
@@ -99,7 +95,7 @@ def _placed(state: State, decision: Decision) -> State:
     key = decision.to or decision.key
     if decision.action == "take" and decision.slot is not None:
         state = _set(state, key, decision.slot.live)
-        return state if key in (HEAD, SHAPE) else _set(state, replace(key, archived=True), decision.slot.closed)
+        return state if key in (HEAD, SHAPE) else _set(state, key._replace(archived=True), decision.slot.closed)
     if decision.result is None:
         return state
     if not isinstance(decision.result, Archived):

@@ -25,7 +25,6 @@ import json
 import re
 import string
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -33,8 +32,7 @@ _ROUNDS = 6
 _KEYWORD = "keyword secret"
 
 
-@dataclass(frozen=True)
-class Redaction:
+class Redaction(NamedTuple):
     """One secret that was taken out: where (`recent_occurrences[2].context`), and of which kind (`github token`)."""
 
     path: str
@@ -199,7 +197,7 @@ _OWN = (
     ),
     ("authorization header", "bearer", r"(?i:bearer)\s+(?P<secret>(?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{16,})"),
     # RFC 3986, section 3.2.1: passwords with the signs that the plugin leaves out, and without a user (redis).
-    ("url password", "://", r"://[^\s/:@?#\"'<>`]*:(?P<secret>[^\s/?\"'<>`{}\[\]]{2,})@"),
+    ("url password", "://", r"://[^\s/:@?#\"'<>`]*:(?P<secret>[^\s/?\"<>`{}\[\]]{2,})@"),
     # Signed urls (AWS Signature V4, Azure SAS, Google): the signature opens the door by itself.
     ("url signature", "sig=|signature=", r"[?&][\w-]{0,12}(?i:sig|signature)=(?P<secret>[A-Za-z0-9%+/=_-]{20,})"),
     # curl(1), option --user.
@@ -249,7 +247,7 @@ _STEM = "(?:pass|pwd|secret|contrase|credential|key|token)"
 _STEM_SIGNS = (
     ("", rf"{_STEM}[^\s:=!\"'`]*\s*[:=!\"'`]"),
     ("--", rf"--[\w-]*{_STEM}"),
-    ("", rf"[!=]{{2}}\s*\w*?{_STEM}"),
+    ("", rf"[!=]{{2}}\s*[\w\u0300-\u036f]*?{_STEM}"),
 )
 _NAMED = rf"{_NAME}(?:\\*[\"'`]?\]?[ \t]*(?P<sign>:=|=>|={{1,3}}|!==?|:)(?P<gap>[ \t]*)|(?P<space>[ \t]+))"
 """A name and the sign after it; without a sign it must be an option, `--password …`."""

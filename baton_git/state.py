@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from baton_git.errors import Ambiguous, Corrupt, NotAllowed, NotFound
 from baton_git.records.archive import Archived
@@ -18,8 +18,7 @@ from baton_git.records.baton import Head, Shape
 Model = TypeVar("Model", bound=Record)
 
 
-@dataclass(frozen=True, order=True)
-class Key:
+class Key(NamedTuple):
     """Where a record stands: its kind and id, live or archived. Singletons have the empty id."""
 
     kind: str
@@ -34,8 +33,7 @@ HEAD = Key("head")
 SHAPE = Key("shape")
 
 
-@dataclass(frozen=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """A stored file that is no record: kept byte for byte, reported, never taken for absent."""
 
     path: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from baton_git.branch import Written
 from baton_git.code import find_commit, head_commit
@@ -19,8 +19,7 @@ BUDGET = 10.0
 """Seconds that all checks together may take."""
 
 
-@dataclass(frozen=True)
-class Verified:
+class Verified(NamedTuple):
     """What the checks found, by loop id, and the version that holds it."""
 
     found: dict[str, LastCheck]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton_git.branch import LogEntry, Proposal, Version, Written
 from baton_git.document import Document, held_back, parse_document, to_document, written
 from baton_git.errors import LimitExceeded
-from baton_git.layout import KINDS
 from baton_git.lifecycle import Held, iso, seen_session
 from baton_git.merge import Decision, apply, are_two, decide
 from baton_git.operations.workspace import Workspace
 from baton_git.records.base import Record
-from baton_git.records.baton import Head
+from baton_git.records.baton import SECTIONS, Head
 from baton_git.records.lineage import Session
 from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
 
@@ -26,8 +25,7 @@ MAX_RECORDS = 5_000
 """Records that one document may have."""
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """A namespace as session-baton's clients read it; `baton` is None when it does not exist."""
 
     version: Version
@@ -39,17 +37,16 @@ def read(ws: Workspace, at: str | None = None) -> Read:
     version = ws.branch.read(at)
     if version.commit is None:
         return Read(version, None)
-    damaged = tuple(version.state.damaged(KINDS))
+    damaged = tuple(version.state.damaged([model.kind for model in SECTIONS.values()]))
     return Read(version, to_document(version.state), damaged)
 
 
-@dataclass(frozen=True)
-class DocumentWritten:
+class DocumentWritten(NamedTuple):
     """What became of a document: the version, what was held back, and what was merged with others' work."""
 
     written: Written
     held: tuple[Held, ...] = ()
-    decisions: tuple[Decision, ...] = field(default=())
+    decisions: tuple[Decision, ...] = ()
 
     @property
     def conflicts(self) -> list[str]:
@@ -95,7 +92,7 @@ def write(
         return proposal
 
     result = ws.update(op, now, change, expected_revision=expected_revision)
-    return replace(outcome[-1], written=result)
+    return outcome[-1]._replace(written=result)
 
 
 def _proposal(

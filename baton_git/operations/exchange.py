@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from baton_git.branch import namespaces
 from baton_git.errors import BatonError, NotFound
@@ -26,8 +26,7 @@ from baton_git.operations.workspace import Workspace
 Storage = Literal["sqlite", "cache", "json"]
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(NamedTuple):
     """What came of one foreign baton: the write, or why it could not be taken over."""
 
     namespace: str

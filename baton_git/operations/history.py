@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from baton_git import diff, layout
 from baton_git.branch import LogEntry, Proposal, Version, Written
@@ -19,16 +19,14 @@ from baton_git.records.lineage import Session
 from baton_git.state import Key, State, Unreadable
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """One commit and what it changed."""
 
     entry: LogEntry
     changes: tuple[diff.RecordChange, ...]
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(NamedTuple):
     """Which commits a log shows; what is None does not matter."""
 
     record: str | None = None
@@ -38,8 +36,9 @@ class Filter:
     until: datetime | None = None
 
 
-def log(ws: Workspace, wanted: Filter = Filter(), limit: int | None = None) -> Iterator[Shown]:
+def log(ws: Workspace, wanted: Filter | None = None, limit: int | None = None) -> Iterator[Shown]:
     """The commits that pass the filter, newest first, with what each changed."""
+    wanted = wanted or Filter()
     if ws.branch.read().commit is None:
         return
     found = 0
@@ -100,8 +99,7 @@ def _entry(ws: Workspace, commit: Oid) -> LogEntry:
     return next(ws.branch.history(commit))
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(NamedTuple):
     before: Version
     after: Version
     changes: tuple[diff.RecordChange, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from baton_git.branch import Version, Written
 from baton_git.brief import BUDGET, Brief, Section, age, compose, sections
@@ -41,15 +42,14 @@ def fresh_session(now: datetime) -> SessionId:
 # --- boot
 
 
-@dataclass(frozen=True)
-class Boot:
+class Boot(NamedTuple):
     """What a session starts with. `problems` names what is missing or broken; nothing of it stops the session."""
 
     session: str
     parent: str | None
     version: Version
     brief: Brief
-    checks: dict[str, LastCheck] = field(default_factory=dict)
+    checks: Mapping[str, LastCheck] = MappingProxyType({})
     closed: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -238,8 +238,7 @@ def _ended(ws: Workspace, now: datetime, state: State, summary: str | None) -> S
 # --- status
 
 
-@dataclass(frozen=True)
-class Status:
+class Status(NamedTuple):
     """How many of what there are, and what is wrong."""
 
     version: Version

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePath
+from typing import NamedTuple
 
 from baton_git import layout
 from baton_git.codecs import json as strict_json
@@ -14,8 +14,7 @@ from baton_git.operations.workspace import Workspace
 from baton_git.state import Key, Unreadable
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(NamedTuple):
     """One file, and what is wrong with it: nothing, when there are no faults."""
 
     path: str

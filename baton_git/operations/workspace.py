@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch, Proposal, Stamp, Version, Written
@@ -80,8 +80,7 @@ class Workspace:
         return Made(record.id, self.update(op, now, on))
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A record that was created or changed, and the version that says so."""
 
     id: str

@@ -17,7 +17,7 @@ Flag = StrictBool
 Id = Annotated[StrictStr, Field(min_length=1)]
 SourceTier = Annotated[
     Literal["raw_source", "llm_derived", "human_confirmed"],
-    Ladder(("human_confirmed", "llm_derived", "raw_source")),
+    Ladder("human_confirmed", "llm_derived", "raw_source"),
 ]
 TIERS = ("raw_source", "llm_derived", "human_confirmed")
 

@@ -72,7 +72,7 @@ class OpenLoop(Record):
     created_at: Annotated[Text, Earliest()] = Field(description="When, an ISO date or date and time.")
     ttl_days: Whole = Field(7, description="Whole days after which an unverified loop is escalated.")
     decision_ref: Text | None = Field(None, description="Id of the decision this follows from.")
-    status: Annotated[LoopStatus, Ladder(("open", "verified", "escalated", "failed"))] = Field(
+    status: Annotated[LoopStatus, Ladder("open", "verified", "escalated", "failed")] = Field(
         "open", description="open → verified | failed | escalated."
     )
     source_tier: SourceTier = Field("llm_derived", description="Who vouches for it.")
@@ -90,7 +90,7 @@ class FollowUp(Record):
     reason: Text | None = Field(None, description="Why it was put off.")
     defer_count: Annotated[Whole, Counter()] = Field(0, description="How often it was put off.")
     last_deferred: Annotated[Text | None, Latest()] = Field(None, description="When it was put off last.")
-    priority: Annotated[Priority, Ladder(("normal", "elevated", "escalated"))] = Field(
+    priority: Annotated[Priority, Ladder("normal", "elevated", "escalated")] = Field(
         "normal", description="Elevated at 3 deferrals, escalated at 5."
     )
     linked_pattern: Text | None = Field(None, description="Id of the pattern this belongs to.")
@@ -118,7 +118,7 @@ class Pattern(Record):
         (), description="The newest five, oldest first."
     )
     threshold: Annotated[int, Field(strict=True, ge=1)] = Field(3, description="The count at which a rule is proposed.")
-    status: Annotated[PatternStatus, Ladder(("observing", "rule_candidate", "graduated", "dismissed"))] = Field(
+    status: Annotated[PatternStatus, Ladder("observing", "rule_candidate", "graduated", "dismissed")] = Field(
         "observing", description="observing → rule_candidate → graduated, the last only by a person; or dismissed."
     )
     proposed_rule: Annotated[Text | None, Append()] = Field(None, description="The rule it would become.")
@@ -137,7 +137,7 @@ class ActiveDecision(Record):
     created_at: Annotated[Text, Earliest()] = Field(description="When, an ISO date.")
     evidence: Annotated[tuple[Text, ...], Union()] = Field((), description="What speaks for it.")
     rejected: Annotated[tuple[Text, ...], Union()] = Field((), description="What was considered and turned down.")
-    status: Annotated[DecisionStatus, Ladder(("active", "monitoring", "superseded"))] = Field(
+    status: Annotated[DecisionStatus, Ladder("active", "monitoring", "superseded")] = Field(
         "active", description="active → monitoring → superseded; never back."
     )
     superseded_by: Text | None = Field(None, description="Id of the decision that took its place.")

@@ -21,7 +21,7 @@ class Session(Record):
     parent: Text | None = Field(None, description="The session it followed.")
     started: Annotated[Text, Earliest()] = Field(description="When it was seen first, ISO 8601 in UTC.")
     ended: Annotated[Text | None, Latest()] = Field(None, description="When it said it was done.")
-    status: Annotated[Literal["active", "ended"], Ladder(("active", "ended"))] = Field(
+    status: Annotated[Literal["active", "ended"], Ladder("active", "ended")] = Field(
         "active", description="active → ended."
     )
     summary: Text | None = Field(None, description="What it said it did.")

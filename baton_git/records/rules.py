@@ -7,7 +7,6 @@ conflict when both do. In JSON Schema a rule stands as `x-merge`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,12 +27,10 @@ class MergeRule:
         return {**handler(core_schema), "x-merge": self.described()}
 
 
-@dataclass(frozen=True)
 class Counter(MergeRule):
     """base + what each side added."""
 
 
-@dataclass(frozen=True)
 class Union(MergeRule):
     """A list taken as a set: everything either side added, less what either side removed."""
 
@@ -41,46 +38,49 @@ class Union(MergeRule):
         return "set"
 
 
-@dataclass(frozen=True)
 class Recent(MergeRule):
     """The newest `limit` entries of both sides, oldest first."""
 
-    limit: int
+    __match_args__ = ("limit",)
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
 
     def described(self) -> Any:
         return {"recent": self.limit}
 
 
-@dataclass(frozen=True)
 class Append(MergeRule):
     """Text that grew on both sides keeps both growths."""
 
 
-@dataclass(frozen=True)
 class Latest(MergeRule):
     """The later of two points in time."""
 
 
-@dataclass(frozen=True)
 class Earliest(MergeRule):
     """The earlier of two points in time."""
 
 
-@dataclass(frozen=True)
 class Ladder(MergeRule):
     """The value that stands later in `steps`, where both sides changed it: doubt stands last."""
 
-    steps: tuple[str, ...]
+    __match_args__ = ("steps",)
+
+    def __init__(self, *steps: str) -> None:
+        self.steps = steps
 
     def described(self) -> Any:
         return {"ladder": list(self.steps)}
 
 
-@dataclass(frozen=True)
 class Newest(MergeRule):
     """Of two tables the whole one whose field `by` is later: parts of two measurements make no third."""
 
-    by: str
+    __match_args__ = ("by",)
+
+    def __init__(self, by: str) -> None:
+        self.by = by
 
     def described(self) -> Any:
         return {"newest": self.by}

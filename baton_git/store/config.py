@@ -10,8 +10,9 @@ Sections and names ignore case, subsections do not. Files named by `include.path
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from baton_git.errors import Busy, Corrupt, InvalidArgument, StoreError
@@ -41,14 +42,13 @@ class Config:
         wanted = _folded(key)
         found = None
         for path in self.paths:
-            for name, value, _ in _settings(path, _lines(path)):
-                found = value if name == wanted else found
+            found = _parsed(path, _version(path)).get(wanted, found)
         return found
 
     def keys(self, section: str) -> tuple[str, ...]:
         """The names set in `section`, in lower case."""
         start = section.lower() + "."
-        names = (name for path in self.paths for name, _, _ in _settings(path, _lines(path)))
+        names = (name for path in self.paths for name in _parsed(path, _version(path)))
         return tuple(name[len(start) :] for name in names if name.startswith(start))
 
     def set(self, key: str, value: str) -> None:
@@ -70,6 +70,20 @@ class Config:
 def is_true(value: str | None) -> bool:
     """Whether git takes this value for true."""
     return value is not None and value.lower() in {"true", "yes", "on", "1"}
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """Changes when the file does."""
+    try:
+        found = path.stat()
+    except OSError:  # reading it will tell
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=8)
+def _parsed(path: Path, version: tuple[int, ...]) -> Mapping[str, str]:
+    return {name: value for name, value, _ in _settings(path, _lines(path))}
 
 
 def _locked_rewrite(path: Path, key: str, value: str) -> None:

@@ -23,7 +23,7 @@ from baton_git.store.pack_index import Indexed
 from baton_git.store.pack_reading import OpenPack, Raw
 from baton_git.store.pack_writing import HEADER_SIZE, pack_header
 
-FRESH: Final = 64
+FRESH: Final = 40
 """A pack with fewer objects holds them whole; merging it looks for deltas."""
 
 _KEPT_BYTES: Final = 64 << 20

@@ -20,6 +20,7 @@ from baton_git.store.pack_reading import OpenPack, Raw
 _DAMAGE: Final = (AssertionError, IndexError, ValueError, ApplyDeltaError, struct.error, zlib.error)
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_SIZE: Final = 1 << 18
+_OVERHEAD: Final = 200
 _ALTERNATES_DEEP: Final = 5
 _ATTEMPTS: Final = 5
 _REPAIR: Final = "run `git fsck`; a whole copy can come from a remote or another clone"
@@ -143,6 +144,12 @@ class Objects:
             raise Corrupt(f"object {oid}", f"is a {_type(actual)} where a {_type(kind)} should be")
         return data
 
+    def read_again(self, oid: Oid, kind: int) -> bytes:
+        """`read` from the disk, whatever is in memory: what nothing refers to may have been pruned meanwhile."""
+        raw = self._cache.pop(oid, None)
+        self._cached -= len(raw[1]) + _OVERHEAD if raw is not None else 0
+        return self.read(oid, kind)
+
     def has(self, oid: Oid) -> bool:
         """Whether the object reads back (checked like `get`)."""
         return oid in self._cache or self._find(oid) is not None
@@ -153,10 +160,10 @@ class Objects:
         if oid in self._cache or size > _CACHED_SIZE:
             return
         self._cache[oid] = raw
-        self._cached += size + 200
+        self._cached += size + _OVERHEAD
         while self._cached > _CACHED_BYTES:
             _, (_, dropped) = self._cache.popitem(last=False)
-            self._cached -= len(dropped) + 200
+            self._cached -= len(dropped) + _OVERHEAD
 
     def close(self) -> None:
         """Lets go of all files."""

@@ -91,6 +91,8 @@ class Refs:
             raise self._in_the_way(ref, self._file_above(ref)) from error
         try:
             disk.sync_folder(path.parent)
+        except FileNotFoundError:
+            pass  # git packed the ref already and removed the empty folder
         except OSError as error:
             why = f"{ref} moved to {new}, but the disk did not confirm it: {error.strerror}"
             raise WriteFailed(why, hint="check the disk, then read the ref again") from error

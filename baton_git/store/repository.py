@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Final
 
 from dulwich.object_format import OBJECT_FORMATS, ObjectFormat
@@ -61,7 +63,7 @@ class Repository:
         Raises:
             NotARepository: there is none, or it is of a kind that cannot be used.
         """
-        if not path.is_dir():
+        if not _is(S_ISDIR, path):
             raise NotARepository(f"{path} is not a folder", hint="give the path of a git repository")
         found = cls.discover(path)
         if found is None:
@@ -140,7 +142,7 @@ def _unusable(repository: Repository, why: str, *, hint: str = "") -> NotAReposi
 def _at(folder: Path) -> Repository | None:
     """The repository whose top, or git directory, is exactly this folder."""
     dot = folder / ".git"
-    if dot.is_file():
+    if _is(S_ISREG, dot):
         return _repository(_pointed_to(dot), folder)
     if _is_git_dir(dot):
         return _repository(dot, folder)
@@ -167,7 +169,10 @@ def _repository(git_dir: Path, top: Path | None) -> Repository:
 
 def _pointed_to(dot: Path) -> Path:
     """The git directory that a `.git` file names."""
-    text = dot.read_text(encoding="utf-8", errors="surrogateescape")
+    try:
+        text = dot.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise NotARepository(f"cannot read {dot}: {error.strerror}", hint="check its permissions") from error
     target = dot.parent / text.removeprefix("gitdir:").strip()
     if not text.startswith("gitdir:") or not _is_git_dir(target):
         raise NotARepository(
@@ -201,7 +206,15 @@ def _is_git_dir(folder: Path) -> bool:
         common = _common(folder)
     except OSError:
         return False
-    return bool(_HEAD.match(head)) and (common / "objects").is_dir() and (common / "refs").is_dir()
+    return bool(_HEAD.match(head)) and _is(S_ISDIR, common / "objects") and _is(S_ISDIR, common / "refs")
+
+
+def _is(kind: Callable[[int], bool], path: Path) -> bool:
+    """Whether there is such a thing; what cannot be looked at is not there, as it is for git."""
+    try:
+        return kind(path.stat().st_mode)
+    except OSError:
+        return False
 
 
 def _make_bare(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -69,12 +70,13 @@ class Store:
         return self._refs.below(prefix)
 
     def commit(self, oid: Oid) -> CommitInfo:
-        """The commit with this id.
+        """The commit with this id. Where a shallow clone ends it has no parents, as for git.
 
         Raises:
             Corrupt: it is missing, damaged, or no commit.
         """
-        return decoded_commit(oid, self._objects.read(oid, COMMIT))
+        found = decoded_commit(oid, self._objects.read(oid, COMMIT))
+        return replace(found, parents=()) if oid in self._shallow else found
 
     def folder(self, tree: Oid | None) -> Folder:
         """A tree, read when it is looked into; None gives an empty one."""
@@ -164,7 +166,7 @@ class Store:
         """
         with disk.writing(f"a pack in {self.repository.common_dir}"):
             report = self.housekeeping.pack(everything=everything)
-            self._refs.locks.sweep()
+            self.locks.sweep()
         if report is None:
             raise Busy("another process is packing", hint="try again when it is done")
         return report
@@ -185,7 +187,7 @@ class Store:
             Corrupt: `to` is no commit that reads back.
             Busy, WriteFailed: as in `publish`.
         """
-        self._objects.read(to, COMMIT)
+        self._objects.read_again(to, COMMIT)
         line = self._log_line(ref, who, time, timezone, "mend: put back to the last good commit")
         with disk.writing(ref):
             self._refs.mend(ref, to, line)
@@ -193,9 +195,9 @@ class Store:
     def _check_borrowed(self, draft: Draft, new: Oid) -> None:
         """What the draft only points to must exist before a ref leads to it."""
         if new not in draft.objects:
-            self._objects.read(new, COMMIT)
+            self._objects.read_again(new, COMMIT)
         for oid in draft.borrowed - draft.objects.keys():
-            self._objects.read(oid, BLOB)
+            self._objects.read_again(oid, BLOB)
 
     def _log_line(self, ref: str, who: str, time: int, timezone: int, message: str) -> bytes | None:
         bare = self.repository.work_tree is None
@@ -203,6 +205,14 @@ class Store:
             return None
         text = " ".join(message.split())
         return signature(who, time, timezone) + b"\t" + text.encode("utf-8", "replace")
+
+    @cached_property
+    def _shallow(self) -> frozenset[str]:
+        """The commits whose parents a shallow clone did not fetch; looked up once."""
+        try:
+            return frozenset((self.repository.common_dir / "shallow").read_text(encoding="ascii").split())
+        except FileNotFoundError:
+            return frozenset()
 
     @cached_property
     def _log_setting(self) -> str | None:
@@ -239,3 +249,4 @@ class Store:
         if self.housekeeping.is_due():
             with suppress(StoreError, OSError):
                 self.housekeeping.pack(everything=False)
+                self.locks.sweep()

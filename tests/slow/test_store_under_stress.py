@@ -138,8 +138,8 @@ def test_git_update_ref_and_pack_refs_beside_writers_lose_nothing(top, tmp_path)
         if tip := _git(top, "for-each-ref", "--format=%(objectname)", REF).strip():
             who = ["-c", "user.name=g", "-c", "user.email=g@g"]
             new = _git(top, *who, "commit-tree", f"{tip}^{{tree}}", "-p", tip, "-m", "git").strip()
-            moved = subprocess.run(["git", "-C", str(top), "update-ref", REF, new, tip], capture_output=True, check=False)
-            if moved.returncode == 0:
+            command = ["git", "-C", str(top), "update-ref", REF, new, tip]
+            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
                 theirs += 1
                 with journal.open("a") as file:
                     file.write(new + "\n")

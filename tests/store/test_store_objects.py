@@ -186,3 +186,23 @@ def test_repository_open_is_all_a_reader_needs(top, readme):
     with Store(Repository.open(top)) as store:
         assert store.has(readme)
         assert not store.has("1" * 40)
+
+
+def test_a_shallow_clone_ends_where_it_ends(store, writer, git, top, tmp_path, new_writer):
+    for number in range(5):
+        writer.commit({"a": b"%d" % number})
+    git(tmp_path, "clone", "-q", "--bare", "--depth=2", "--branch=baton/x", f"file://{top}", "shallow.git")
+    shallow = new_writer(tmp_path / "shallow.git")
+    shallow.commit({"a": b"more"})
+    assert len(list(shallow.store.log(shallow.store.tip(REF)))) == 3
+    assert len(list(shallow.store.log(shallow.store.tip(REF), first_parent=True))) == 3
+    git(tmp_path / "shallow.git", "fsck", "--strict")
+
+
+def test_what_was_pruned_after_it_was_read_is_not_borrowed(store, writer, git, top):
+    writer.commit({"a": b"1"})
+    blob = git(top, "hash-object", "-w", "--stdin", text="unreachable")
+    assert store.read(blob) == b"unreachable"
+    git(top, "prune", "--expire=now")
+    with pytest.raises(Corrupt, match="missing"):
+        writer.commit({"a": blob})

@@ -165,3 +165,14 @@ def test_two_stores_on_one_repository_see_each_other(top, new_writer):
 
 def test_the_store_of_a_repository_is_quick_to_open(top):
     Store(Repository.open(top)).close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_folders_that_may_not_be_looked_into_are_no_repositories(top, tmp_path):
+    inner = tmp_path / "closed" / "inner"
+    inner.mkdir(parents=True)
+    code = "import os, pathlib, baton_git.store as s; os.setuid(65534); print(s.Repository.discover(pathlib.Path('{}')))"
+    tmp_path.chmod(0o755)
+    (tmp_path / "closed").chmod(0o700)
+    done = subprocess.run([sys.executable, "-c", code.format(inner)], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "None", done.stderr

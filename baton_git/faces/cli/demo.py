@@ -64,8 +64,8 @@ def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.rstrip().splitlines())
 
 
-def _show(text: str, **style: str | bool) -> None:
-    click.echo(click.style(text, **style))  # type: ignore[arg-type]  style takes what click.style takes
+def _show(text: str, *, fg: str | None = None, bold: bool | None = None) -> None:
+    click.echo(click.style(text, fg=fg, bold=bold))
 
 
 def _story(text: str) -> None:

@@ -134,7 +134,7 @@ def _graph(sessions: Sequence[Session]) -> str:
     """The sessions as a tree, each below the one it followed; an only successor goes on in the same column."""
     parents = {one.id: one.parent for one in sessions}
     children: dict[str, list[Session]] = {one.id: [] for one in sessions}
-    roots = []
+    roots: list[Session] = []
     for one in sessions:
         followed = one.parent if one.parent in parents and not _circular(one.id, parents) else None
         (children[followed] if followed is not None else roots).append(one)

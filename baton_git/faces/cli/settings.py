@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from baton_git.errors import InvalidArgument, NotARepository
 from baton_git.lifecycle import Policy
@@ -20,8 +21,7 @@ _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VA
 """Variables that bind git to the repository of the hook or command around us, not to the one we are asked for."""
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """What the options of a command say; None where they say nothing."""
 
     repo: str | None = None

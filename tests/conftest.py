@@ -1,0 +1,131 @@
+"""Every test is sealed off from the machine; real git repositories; the command `baton`, here and as a process."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baton_git.faces.cli import baton as command
+from baton_git.faces.cli.failing import run
+
+AUTHOR = {
+    f"GIT_{role}_{what}": text
+    for role in ("AUTHOR", "COMMITTER")
+    for what, text in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
+}
+
+
+@pytest.fixture(autouse=True)
+def _sealed(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No home, no configuration, no variables of the machine: the same surroundings everywhere."""
+    for name in [name for name in os.environ if name.startswith(("GIT_", "BATON_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    fixed = {
+        "HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "XDG_CONFIG_HOME": str(home / "config"),
+        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "TZ": "UTC", **AUTHOR,
+    }  # fmt: skip
+    for name, value in fixed.items():
+        monkeypatch.setenv(name, value)
+    time.tzset()
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a call of the command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def id(self) -> str:
+        return self.out.strip()
+
+
+Git = Callable[..., str]
+Baton = Callable[..., Done]
+
+
+@pytest.fixture
+def git() -> Git:
+    """Runs git in a folder and gives what it printed."""
+
+    def run_git(where: Path, *args: str, code: int = 0, text: str | None = None) -> str:
+        done = subprocess.run(["git", "-C", str(where), *args], capture_output=True, text=True, input=text, timeout=60)
+        assert done.returncode == code, f"git {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout.strip()
+
+    return run_git
+
+
+@pytest.fixture
+def top(tmp_path: Path, git: Git) -> Path:
+    """A work tree called `work` with one commit on main."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "readme").write_text("hello\n")
+    git(folder, "add", "readme")
+    git(folder, "commit", "-q", "-m", "first")
+    return folder
+
+
+@pytest.fixture
+def baton(top: Path, monkeypatch: pytest.MonkeyPatch) -> Baton:
+    """Runs the command in this process, in the repository `top` unless `cwd` says otherwise.
+
+    `given` is its standard input; `env` is added to the surroundings; `code` None lets any exit status pass.
+    """
+
+    def call(
+        *words: str, code: int | None = 0, given: str | bytes = "", cwd: Path = top, env: dict[str, str] | None = None
+    ) -> Done:
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        raw = given if isinstance(given, bytes) else given.encode()
+        with monkeypatch.context() as here, redirect_stdout(out), redirect_stderr(err):
+            for name, value in (env or {}).items():
+                here.setenv(name, value)
+            here.setattr(sys, "argv", ["baton", *words])
+            here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw), "utf-8"))
+            here.chdir(cwd)
+            exit_code = run(command)
+        said = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+        done = Done(exit_code, *said)
+        assert code in (None, done.code), f"baton {words}: {done}"
+        return done
+
+    return call
+
+
+@pytest.fixture
+def baton_process(top: Path) -> Baton:
+    """Runs the command as a process of its own."""
+
+    def call(
+        *words: str, code: int | None = 0, given: str = "", cwd: Path = top, env: dict[str, str] | None = None
+    ) -> Done:
+        argv = [sys.executable, "-m", "baton_git", *words]
+        found = subprocess.run(
+            argv, cwd=cwd, env={**os.environ, **(env or {})}, input=given, capture_output=True, text=True, timeout=60
+        )
+        done = Done(found.returncode, found.stdout, found.stderr)
+        assert code in (None, done.code), f"baton {words}: {done}"
+        return done
+
+    return call

@@ -1,0 +1,343 @@
+"""The versions of a namespace: the one place where state is written, and the names of revisions."""
+
+from __future__ import annotations
+
+import pytest
+from strategies import item, loop
+from world import NOW, WHO, acting, all_bytes, by_hand, later, objects, workspace
+
+from baton_git.branch import Branch, Proposal, Stamp, namespaces
+from baton_git.errors import Busy, InvalidArgument, InvalidDocument, NotFound, Stale
+from baton_git.names import Namespace
+from baton_git.operations.followups import add_follow_up
+from baton_git.operations.loops import add_loop
+from baton_git.operations.sessions import init
+from baton_git.records.baton import OpenLoop
+from baton_git.state import HEAD, Key
+from baton_git.store import Repository, Store
+
+STAMP = Stamp("test", NOW, WHO, "s1", "claude", "laptop")
+TOKEN = "ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"
+
+
+def put(*records):
+    """A change that puts `records`."""
+
+    def change(tip):
+        state = tip.state
+        for one in records:
+            state = state.put(one)
+        return state
+
+    return change
+
+
+def line(ws, count):
+    """`count` changes, a minute apart; the commits in order."""
+    return [
+        ws.branch.update(put(item(id=f"FU-{n}")), Stamp("test", later(minutes=n), WHO)).version.commit
+        for n in range(count)
+    ]
+
+
+def test_the_first_commit_of_a_namespace_is_the_same_in_every_repository(open_workspace):
+    one, other = open_workspace(), open_workspace("s2", name="other.git")
+    init(one, NOW)
+    init(other, later(days=9))
+    assert one.branch.read().commit == other.branch.read().commit
+
+
+def test_a_write_before_init_begins_with_that_same_root(open_workspace):
+    one, other = open_workspace(), open_workspace(name="other.git")
+    init(one, NOW)
+    other.branch.update(put(loop()), STAMP)
+    assert [e.commit for e in other.branch.history()][-1] == one.branch.read().commit
+
+
+def test_what_was_written_is_read_back_with_its_revision(ws):
+    written = ws.branch.update(put(loop()), STAMP)
+    version = ws.branch.read()
+    assert version.state.get(OpenLoop, "OL-1") == loop()
+    assert (version.commit, version.revision, version.by) == (written.version.commit, 1, "test")
+
+
+def test_a_commit_says_in_words_and_trailers_who_did_what(ws):
+    ws.branch.update(put(loop()), STAMP)
+    entry = next(ws.branch.history())
+    assert entry.subject == "OL-1 added: Deployed X"
+    assert (entry.op, entry.session, entry.agent, entry.machine) == ("test", "s1", "claude", "laptop")
+    assert entry.revision == 1
+    assert (entry.author, entry.time) == (WHO, NOW)
+
+
+def test_a_session_name_with_a_line_break_cannot_forge_a_trailer(ws):
+    ws.branch.update(put(loop()), Stamp("test", NOW, WHO, session="a\nBaton-Revision: 99"))
+    entry = next(ws.branch.history())
+    assert entry.revision == 1
+    assert "\n" not in (entry.session or "")
+
+
+def test_nothing_is_written_when_nothing_differs(ws):
+    ws.branch.update(put(loop()), STAMP)
+    before, count = ws.branch.read().commit, objects(ws)
+    written = ws.branch.update(put(loop()), STAMP)
+    assert (written.version.commit, written.changes, objects(ws)) == (before, (), count)
+
+
+def test_nothing_is_written_when_the_change_fails(ws):
+    ws.branch.update(put(loop()), STAMP)
+    count = objects(ws)
+
+    def change(tip):
+        tip.state.put(item())
+        raise NotFound("thing", "x")
+
+    with pytest.raises(NotFound):
+        ws.branch.update(change, STAMP)
+    assert objects(ws) == count
+
+
+def test_a_change_is_computed_again_on_what_another_writer_put_first(open_workspace):
+    ws, other = open_workspace(), open_workspace("s2")
+    seen = []
+
+    def change(tip):
+        if not seen:
+            other.branch.update(put(item()), STAMP)
+        seen.append(tip.revision)
+        return tip.state.put(loop())
+
+    written = ws.branch.update(change, STAMP)
+    assert seen == [0, 1]
+    assert written.version.revision == 2
+    assert ws.branch.read().state.ids("follow_up") == {"FU-1"}
+    assert objects(ws) == len({*_reachable(ws)})
+
+
+def _reachable(ws):
+    found = set()
+    for entry in ws.branch.history():
+        found |= {entry.commit, entry.tree}
+        trees = [entry.tree]
+        while trees:
+            for one in ws.branch.store.folder(trees.pop()).entries().values():
+                found.add(one.oid)
+                trees += [one.oid] if one.is_folder else []
+    return found
+
+
+def test_a_race_lost_to_an_equal_change_writes_nothing(open_workspace):
+    ws, other = open_workspace(), open_workspace("s2")
+
+    def change(tip):
+        if tip.commit is None:
+            other.branch.update(put(loop()), STAMP)
+        return tip.state.put(loop())
+
+    written = ws.branch.update(change, STAMP)
+    assert (written.changes, written.version.revision) == ((), 1)
+
+
+def test_a_writer_that_always_loses_says_busy_and_writes_nothing(open_workspace):
+    ws, other = open_workspace(), open_workspace("s2")
+    count = iter(range(1000))
+
+    def change(tip):
+        other.branch.update(put(item(id=f"FU-{next(count)}")), STAMP)
+        return tip.state.put(loop())
+
+    with pytest.raises(Busy, match="others kept writing"):
+        ws.branch.update(change, STAMP, patience=0.2)
+    assert ws.branch.read().state.ids("open_loop") == set()
+
+
+def test_an_expected_revision_that_is_not_the_newest_is_stale(ws):
+    ws.branch.update(put(loop()), STAMP)
+    with pytest.raises(Stale) as caught:
+        ws.branch.update(put(item()), STAMP, expected_revision=0)
+    assert (caught.value.expected, caught.value.actual) == (0, 1)
+    assert ws.branch.update(put(item()), STAMP, expected_revision=1).version.revision == 2
+
+
+def test_a_revision_expected_before_a_lost_race_is_stale_after_it(open_workspace):
+    ws, other = open_workspace(), open_workspace("s2")
+
+    def change(tip):
+        other.branch.update(put(item()), STAMP)
+        return tip.state.put(loop())
+
+    with pytest.raises(Stale):
+        ws.branch.update(change, STAMP, expected_revision=0)
+
+
+@pytest.mark.parametrize(("text", "index"), [("1", 0), ("r2", 1), ("3", 2), ("~", 1), ("~0", 2), ("~1", 1), ("~2", 0)])
+def test_a_revision_is_named_by_number_or_steps_back(ws, text, index):
+    commits = line(ws, 3)
+    assert ws.branch.resolve(text) == commits[index]
+
+
+def test_a_revision_is_named_by_its_commit_id(ws):
+    commits = line(ws, 3)
+    assert [ws.branch.resolve(one) for one in commits] == commits
+    letters = next((one for one in commits if not one[:12].isdigit()), commits[0])
+    assert ws.branch.resolve(letters[:12]) == letters
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [
+        ("2026-11-21T08:01:30Z", 1), ("2026-11-21T08:01:00+00:00", 1), ("2026-11-21T10:00:59+02:00", 0),
+        ("2026-11-21T08:01", 1), ("2026-11-21", 2), ("2030-01-01", 2),
+    ],
+)  # fmt: skip
+def test_a_time_means_the_newest_version_that_is_not_later(ws, text, index):
+    commits = line(ws, 3)
+    assert ws.branch.resolve(text) == commits[index]
+
+
+@pytest.mark.parametrize("text", ["99", "~9", "deadbeef00", "r0099"])
+def test_a_revision_that_is_not_there_is_not_found(ws, text):
+    line(ws, 2)
+    with pytest.raises(NotFound, match="revision"):
+        ws.branch.resolve(text)
+
+
+@pytest.mark.parametrize("text", ["", "HEAD", "~x", "-1", "yesterday", "abc", "2026-13-01", "1\n2", "\x00"])
+def test_a_text_that_names_no_revision_says_what_would(ws, text):
+    line(ws, 1)
+    with pytest.raises(InvalidArgument) as caught:
+        ws.branch.resolve(text)
+    assert "commit id" in caught.value.hint
+
+
+def test_a_revision_of_a_namespace_that_does_not_exist_is_not_found(ws):
+    for text in ("1", "~0", "2026-11-21"):
+        with pytest.raises(NotFound, match="namespace"):
+            ws.branch.read(text)
+
+
+def test_a_namespace_that_does_not_exist_reads_as_empty(ws):
+    version = ws.branch.read()
+    assert (version.commit, version.revision, version.state.ids("open_loop")) == (None, 0, set())
+
+
+def test_commits_made_by_hand_count_as_revisions(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    by_hand(ws, {"notes.txt": b"one"})
+    by_hand(ws, {"notes.txt": b"two"})
+    assert ws.branch.read().revision == 3
+    add_loop(ws, NOW, action="c", expect="d")
+    assert ws.branch.read().revision == 4
+
+
+def test_a_commit_made_by_hand_is_found_by_the_number_that_it_has(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    hand = by_hand(ws, {"notes.txt": b"one"})
+    add_loop(ws, later(minutes=1), action="c", expect="d")
+    assert ws.branch.read("2").commit == hand
+
+
+def test_files_that_nobody_knows_stay_byte_for_byte(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    by_hand(ws, {"docs/notes.txt": b"\xff\x00", "open_loops/README": b"hello"})
+    add_loop(ws, NOW, action="c", expect="d")
+    root = ws.branch.store.folder(ws.branch.read().tree)
+    assert root.folder("docs").read("notes.txt") == b"\xff\x00"
+    assert root.folder("open_loops").read("README") == b"hello"
+
+
+def test_a_secret_is_redacted_and_reported(ws):
+    written = ws.branch.update(put(loop(action=f"used {TOKEN} here")), STAMP)
+    assert [(str(key), one.path) for key, one in written.redactions] == [("open loop OL-1", "action")]
+    assert TOKEN not in ws.branch.read().state.get(OpenLoop, "OL-1").action
+    assert TOKEN not in next(ws.branch.history()).subject
+
+
+def test_a_secret_never_reaches_any_object(ws):
+    add_loop(ws, NOW, action=f"used {TOKEN}", expect=f"no {TOKEN}")
+    add_follow_up(ws, NOW, item="x", reason=TOKEN)
+    assert TOKEN.encode() not in all_bytes(ws)
+
+
+@pytest.mark.parametrize("field", ["session", "agent", "machine"])
+def test_a_stamp_that_holds_a_secret_is_refused(ws, field):
+    with pytest.raises(InvalidDocument, match="holds a secret"):
+        ws.branch.update(put(loop()), Stamp("test", NOW, WHO, **{field: TOKEN}))
+    assert ws.branch.read().commit is None
+
+
+def test_an_id_that_is_a_secret_is_refused(ws):
+    with pytest.raises(InvalidDocument, match="id of open loop holds a secret"):
+        ws.branch.update(put(loop(id=TOKEN)), STAMP)
+    assert ws.branch.read().commit is None
+
+
+def test_work_from_the_side_becomes_a_second_parent(ws):
+    base = ws.branch.update(put(loop()), STAMP).version
+    ws.branch.update(put(item()), STAMP)
+
+    def change(tip):
+        side = base.state.put(item(id="FU-2"))
+        return Proposal(tip.state.put(item(id="FU-2")), side=(base, side))
+
+    version = ws.branch.update(change, STAMP).version
+    entry = next(ws.branch.history())
+    assert len(entry.parents) == 2
+    assert ws.branch.version(entry.parents[1]).state.ids("follow_up") == {"FU-2"}
+    assert (entry.op, version.revision) == ("test-merge", 3)
+
+
+def test_namespaces_lists_those_that_are_and_no_other_refs(ws):
+    for name in ("project:x", "a/b", "A", "名前"):
+        Branch(ws.branch.store, Namespace(name)).update(put(loop()), STAMP)
+    store = ws.branch.store
+    commit = store.tip("refs/heads/baton/a%2fb")
+    foreign = "refs/heads/baton/UPPER"
+    assert store.publish(store.draft(), foreign, None, commit, who=WHO, time=0, timezone=0, message="m")
+    assert [str(one) for one in namespaces(store)] == sorted(["project:x", "a/b", "A", "名前"])
+
+
+def test_another_prefix_is_another_place(ws):
+    hidden = Branch(ws.branch.store, Namespace("x"), "refs/baton/")
+    hidden.update(put(loop()), STAMP)
+    assert ws.branch.read().commit is None
+    assert hidden.read().revision == 1
+
+
+def test_creating_a_namespace_twice_changes_nothing(ws):
+    first, made = init(ws, NOW)
+    second, again = init(ws, later(days=1))
+    assert (made, again, first.commit) == (True, False, second.commit)
+
+
+def test_a_repository_with_sha256_works_the_same(tmp_path, git):
+    git(tmp_path, "init", "-q", "--bare", "--object-format=sha256", "s.git")
+    with Store(Repository.open(tmp_path / "s.git")) as store:
+        ws = workspace(store)
+        add_loop(ws, NOW, action="a", expect="b")
+        commit = ws.branch.read().commit
+        assert len(commit) == 64
+        assert ws.branch.read(commit).commit == commit
+    git(tmp_path / "s.git", "fsck", "--strict")
+
+
+def test_what_another_session_writes_meanwhile_is_not_lost(open_workspace):
+    ws, other = open_workspace("s1"), open_workspace("s2")
+    for number in range(5):
+        add_loop(acting(ws, "s1"), NOW, action=f"a{number}", expect="x")
+        add_follow_up(other, NOW, item=f"b{number}")
+    state = ws.branch.read().state
+    assert (len(state.ids("open_loop")), len(state.ids("follow_up"))) == (5, 5)
+
+
+def test_a_corrupt_head_file_is_never_written_over(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    by_hand(ws, {"baton.toml": b"not = [toml"})
+    add_loop(ws, NOW, action="c", expect="d")
+    assert ws.branch.read().state.entry(HEAD).why
+    assert ws.branch.store.folder(ws.branch.read().tree).read("baton.toml") == b"not = [toml"
+
+
+def test_keys_of_the_state_are_those_of_the_files(ws):
+    ws.branch.update(put(loop(id="a/b")), STAMP)
+    assert ws.branch.read().state.entry(Key("open_loop", "a/b")) == loop(id="a/b")

@@ -1,0 +1,98 @@
+"""What the tests of the verbs share: workspaces, a clock, documents, commits made by hand."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from baton_git.branch import Branch
+from baton_git.names import Namespace, Oid
+from baton_git.operations.documents import read
+from baton_git.operations.workspace import Actor, Workspace
+from baton_git.state import Key
+from baton_git.store import Store
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+WHO = "Ada <ada@example.org>"
+
+
+def later(*, days: float = 0, minutes: float = 0) -> datetime:
+    return NOW + timedelta(days=days, minutes=minutes)
+
+
+def workspace(store: Store, session: str | None = "s1", *, namespace: str = "x", **more: Any) -> Workspace:
+    return Workspace(Branch(store, Namespace(namespace)), Actor(WHO, session, "claude", "laptop"), **more)
+
+
+def acting(ws: Workspace, session: str | None) -> Workspace:
+    """The same workspace with another session at work."""
+    return replace(ws, actor=replace(ws.actor, session=session))
+
+
+def stored(ws: Workspace, kind: str, id_: str, *, archived: bool = False) -> Any:
+    """What the newest version has at a key."""
+    return ws.branch.read().state.entry(Key(kind, id_, archived))
+
+
+def by_hand(
+    ws: Workspace, files: Mapping[str, bytes | None], *, message: str = "by hand", minutes: float = 0
+) -> Oid:
+    """A commit on the tip as a person would make it: without trailers."""
+    store, ref = ws.branch.store, ws.branch.ref
+    tip = store.tip(ref)
+    draft = store.draft()
+    tree = draft.tree(store.commit(tip).tree if tip else None, files)
+    seconds = int(later(minutes=minutes).timestamp())
+    new = draft.commit(tree, [tip] if tip else [], author=WHO, time=seconds, timezone=0, message=message)
+    assert store.publish(draft, ref, tip, new, who=WHO, time=seconds, timezone=0, message=message)
+    return new
+
+
+def document(session: str = "s1", parent: str | None = None, **sections: Any) -> dict[str, Any]:
+    return {"session_id": session, **({"parent_session": parent} if parent else {}), **sections}
+
+
+def current(ws: Workspace) -> dict[str, Any]:
+    """The document of the newest version."""
+    baton = read(ws).baton
+    assert baton is not None
+    return baton
+
+
+def ids(ws: Workspace, section: str) -> list[str]:
+    return [one["id"] for one in current(ws).get(section, [])]
+
+
+def files(ws: Workspace) -> dict[str, bytes]:
+    """Every file of the newest version, by path."""
+    tree = ws.branch.read().tree
+    return _below(ws, tree, "") if tree else {}
+
+
+def _below(ws: Workspace, tree: Oid, prefix: str) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for name, item in ws.branch.store.folder(tree).entries().items():
+        if item.is_folder:
+            found |= _below(ws, item.oid, f"{prefix}{name}/")
+        else:
+            found[prefix + name] = ws.branch.store.read(item.oid)
+    return found
+
+
+def objects(ws: Workspace) -> int:
+    """How many objects the repository has."""
+    return len(_cat(ws, "--batch-check").splitlines())
+
+
+def all_bytes(ws: Workspace) -> bytes:
+    """The content of every object in the repository, reachable or not."""
+    return _cat(ws, "--batch")
+
+
+def _cat(ws: Workspace, option: str) -> bytes:
+    common = str(ws.branch.store.repository.common_dir)
+    argv = ["git", "-C", common, "cat-file", "--batch-all-objects", option]
+    return subprocess.run(argv, capture_output=True, check=True).stdout
