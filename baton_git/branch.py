@@ -17,10 +17,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git import diff, layout
-from baton_git.errors import Busy, Fault, InvalidArgument, InvalidDocument, InvalidName, NotFound, Stale
+from baton_git.errors import Busy, InvalidArgument, InvalidName, NotFound, Stale
 from baton_git.names import Namespace, Oid
-from baton_git.records.base import Part
-from baton_git.redaction import Redaction, holds_secret, redact
+from baton_git.redaction import Redaction
+from baton_git.scrubbing import refuse_secret, scrubbed
 from baton_git.state import Key, State
 from baton_git.store import CommitInfo, Draft, Store
 
@@ -267,7 +267,7 @@ class Branch:
             raise Stale(str(self.namespace), expected, tip.revision)
         found = change(tip)
         proposal = found if isinstance(found, Proposal) else Proposal(found)
-        edits, redactions = _redacted(tip.state, proposal.state)
+        edits, redactions = scrubbed(tip.state, proposal.state)
         after = State(proposal.state.source, edits)
         changes = diff.diff(tip.state, after)
         files = {**layout.encode(edits), **proposal.files}
@@ -290,7 +290,7 @@ class Branch:
         if proposal.side is None:
             return (first,), tip.revision
         base, state = proposal.side
-        edits, _ = _redacted(base.state, state)
+        edits, _ = scrubbed(base.state, state)
         tree = draft.tree(base.tree, layout.encode(edits))
         subject = diff.subject(diff.diff(base.state, State(state.source, edits)))
         own = self._commit(draft, tree, (base.commit or first,), base.revision + 1, subject, stamp)
@@ -346,7 +346,7 @@ def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
             found.append(Namespace.from_component(ref.removeprefix(prefix)))
         except InvalidName:
             continue
-    return sorted(found)
+    return sorted(found, key=str)
 
 
 def _moment(text: str) -> datetime:
@@ -362,53 +362,7 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.astimezone()
 
 
-def _redacted(before: State, after: State) -> tuple[dict[Key, Part | None], list[tuple[Key, Redaction]]]:
-    """The edits without secrets, and what was taken out. Only what is new is looked at."""
-    edits: dict[Key, Part | None] = {}
-    redactions = []
-    for key, record in after.edits.items():
-        edits[key] = record
-        if record is None:
-            continue
-        _refuse_secret(f"id of {key.kind.replace('_', ' ')}", key.id)
-        data, found = redact(record.given(), known=_strings(before, key))
-        if found:
-            edits[key] = type(record).model_validate(data)
-            redactions += [(key, one) for one in found]
-    return edits, redactions
-
-
-def _strings(state: State, key: Key) -> frozenset[str]:
-    """What the branch says already at a key, or (for a record that is being archived) said when it was live."""
-    known: set[str] = set()
-    for one in {key, Key(key.kind, key.id)}:
-        entry = state.source.load(one)
-        if isinstance(entry, Part):
-            _collect(entry.given(), known)
-    return frozenset(known)
-
-
-def _collect(value: object, into: set[str]) -> None:
-    if isinstance(value, str):
-        into.add(value)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            into.add(str(key))
-            _collect(item, into)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _collect(item, into)
-
-
 def _check_stamp(stamp: Stamp) -> None:
     for what, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
         if text:
-            _refuse_secret(what, text)
-
-
-def _refuse_secret(what: str, text: str) -> None:
-    kind = holds_secret(text)
-    if kind:
-        raise InvalidDocument(
-            [Fault("", f"the {what} holds a secret ({kind})")], hint="use another name; nothing was written"
-        )
+            refuse_secret(what, text)

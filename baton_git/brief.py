@@ -12,10 +12,10 @@ from typing import NamedTuple, TypeVar
 
 from baton_git.diff import one_line
 from baton_git.lifecycle import PRIORITIES, Policy, deadline
-from baton_git.records.baton import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.records.baton import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.records.conflict import Conflict
 from baton_git.records.rule import Rule
-from baton_git.state import State
+from baton_git.state import HEAD, State
 
 Model = TypeVar("Model")
 
@@ -105,7 +105,7 @@ def sections(state: State, now: datetime, policy: Policy, rules: Sequence[Rule])
     observed = [one for one in _patterns(state) if one.status == "observing"]
     conflicts = tuple(conflict_line(one) for one in state.records(Conflict))
     return [
-        Section("Where the work stands", _context(state.head.context), "lines of context"),
+        Section("Where the work stands", _context(state), "lines of context"),
         _limited("Open loops", _loops(state), "open loops", policy.max_open_loops, lambda one: loop_line(one, now)),
         _limited("Follow-ups", _follow_ups(state), "follow-ups", policy.max_follow_ups, follow_up_line),
         _limited(CANDIDATES, candidates, "rule candidates", policy.max_patterns, pattern_line),
@@ -120,7 +120,10 @@ def _limited(title: str, records: Sequence[Model], what: str, limit: int, line: 
     return Section(title, tuple(line(one) for one in records[:limit]), what, max(0, len(records) - limit))
 
 
-def _context(text: str) -> tuple[str, ...]:
+def _context(state: State) -> tuple[str, ...]:
+    """Its lines; none when the file cannot be read, which is said among the problems."""
+    head = state.entry(HEAD)
+    text = head.context if isinstance(head, Head) else ""
     return tuple(f"| {one_line(line, 1000)}" for line in text.splitlines() if line.strip())
 
 

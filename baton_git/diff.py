@@ -196,7 +196,8 @@ def _verb(change: RecordChange) -> str:
 
 
 def _changed(names: list[str]) -> str:
-    return f"{', '.join(names[:3])}{'…' if len(names) > 3 else ''} changed"
+    shown = ", ".join(one_line(name, 40) or repr(name) for name in names[:3])
+    return f"{shown}{'…' if len(names) > 3 else ''} changed"
 
 
 def _head_words(change: RecordChange) -> str:

@@ -10,7 +10,7 @@ Files that no row claims belong to somebody else: they are never read and never 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -175,29 +175,41 @@ def decode(key: Key, path: str, text: bytes) -> Entry:
 
 @dataclass(frozen=True)
 class TreeSource:
-    """The records below one folder (the tree of a commit)."""
+    """The records below one folder (the tree of a commit). What was read is kept: a commit never changes."""
 
     root: Folder
+    _loaded: dict[Key, Entry | None] = field(default_factory=dict, compare=False, repr=False)
+    _folders: dict[str, Folder] = field(default_factory=dict, compare=False, repr=False)
 
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
         if kind in SINGLES:
             return ("",) if SINGLES[kind].place in self.root.entries() else ()
         row = FOLDERS[kind]
-        folders = self._shards(row) if archived else (self.root.folder(row.place),)
+        folders = self._shards(row) if archived else (self._folder(row.place),)
         found = (row.id_of(name) for folder in folders for name, item in folder.entries().items() if not item.is_folder)
         return [id_ for id_ in found if id_ is not None]
 
     def load(self, key: Key) -> Entry | None:
+        if key not in self._loaded:
+            self._loaded[key] = self._read(key)
+        return self._loaded[key]
+
+    def _read(self, key: Key) -> Entry | None:
         path = path_of(key)
-        *folders, name = path.split("/")
-        folder = self.root
-        for one in folders:
-            folder = folder.folder(one)
+        place, _, name = path.rpartition("/")
         try:
-            text = folder.read(name)
+            text = self._folder(place).read(name)
         except Corrupt as error:
             return Unreadable(path, str(error))
         return None if text is None else decode(key, path, text)
+
+    def _folder(self, place: str) -> Folder:
+        if not place:
+            return self.root
+        if place not in self._folders:
+            above, _, name = place.rpartition("/")
+            self._folders[place] = self._folder(above).folder(name)
+        return self._folders[place]
 
     def differing(self, other: Source) -> Iterator[Key]:
         theirs = other.root if isinstance(other, TreeSource) else None
@@ -208,7 +220,7 @@ class TreeSource:
 
     def damaged(self) -> Iterator[Unreadable]:
         for row in FOLDERS.values():
-            for name, item in self.root.folder(row.place).entries().items():
+            for name, item in self._folder(row.place).entries().items():
                 if item.is_folder or row.id_of(name) is None:
                     yield Unreadable(f"{row.place}/{name}", "is not the file of a record")
 

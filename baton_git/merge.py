@@ -197,10 +197,15 @@ def merge_fields(
     merged: dict[str, Any] = {}
     contested: list[Contested] = []
     for name in {**ours, **theirs}:
+        rule = merge_rule(model, name)
         b, o, t = ((side[name],) if name in side else () for side in (base, ours, theirs))
-        value = _three_way(b, o, t)
+        if isinstance(rule, Counter) and base:
+            b, o, t = (side or (model.model_fields[name].get_default(),) for side in (b, o, t))
+            value = _counted(b, o, t)
+        else:
+            value = _three_way(b, o, t)
         if value is None:
-            value = _by_rule(merge_rule(model, name), b, o, t)
+            value = _by_rule(rule, b, o, t)
         if value is None:
             winner: Prefer = prefer if (o if prefer == "ours" else t) else ("ours" if o else "theirs")
             contested.append(Contested(name, b, o, t, winner))
@@ -215,6 +220,13 @@ def _three_way(base: tuple[Any, ...], ours: tuple[Any, ...], theirs: tuple[Any, 
     if alike(theirs, base) or alike(theirs, ours):
         return ours
     return theirs if alike(ours, base) else None
+
+
+def _counted(base: tuple[Any, ...], ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """As `_three_way`, but two sides that counted on to the same number have each counted."""
+    if theirs == base:
+        return ours
+    return theirs if ours == base else None
 
 
 def _by_rule(

@@ -21,6 +21,8 @@ MAX_COMPONENT = 200
 
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
+_SIMPLE = re.compile(r"[a-z0-9_][a-z0-9_-]{0,199}")
+_SIMPLE_ID = re.compile(r"[A-Z]{1,8}-[a-z0-9_-]{1,190}")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\.|$)")
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}\Z")
@@ -35,6 +37,8 @@ def encode(text: str, *, keep: int = 0) -> str:
     Raises:
         InvalidName: text is empty, holds a lone surrogate, or is longer than `MAX_COMPONENT` when encoded.
     """
+    if not keep and _SIMPLE.fullmatch(text) and not _DEVICES.match(text):
+        return text
     if not text:
         raise InvalidName("name", text, "is empty")
     try:
@@ -81,7 +85,7 @@ def _guarded(encoded: str) -> str:
     return encoded
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Namespace:
     """The name of one state: a project, an agent, anything (`project:x`, `a/b`, `名前`)."""
 
@@ -106,7 +110,7 @@ class Namespace:
         return self.text
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class RecordId:
     """The id of a record: minted (`OL-7k3f9q`) or given by a client (`OL-001`, any text)."""
 
@@ -124,6 +128,8 @@ class RecordId:
 
         `ol-1` is then written `%6fl-1`, so that it cannot meet `OL-1` where case is ignored.
         """
+        if _SIMPLE_ID.fullmatch(self.text):
+            return self.text
         minted = _MINTED.match(self.text)
         if minted:
             return encode(self.text, keep=minted.end())
@@ -144,7 +150,7 @@ class RecordId:
         return self.text
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class SessionId:
     """What one run of an agent calls itself: one line of printable text, at most 128 characters."""
 
@@ -162,7 +168,7 @@ class SessionId:
         return self.text
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class AgentId:
     """Which agent: letters, digits and `._:@+-`, at most 128, beginning with a letter or digit."""
 

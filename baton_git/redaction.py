@@ -247,6 +247,7 @@ _STEM = "(?:pass|pwd|secret|contrase|credential|key|token)"
 _STEM_SIGNS = (
     ("", rf"{_STEM}[^\s:=!\"'`]*\s*[:=!\"'`]"),
     ("--", rf"--[\w-]*{_STEM}"),
+    # Folding parts accents from some letters, which then are no \w any more.
     ("", rf"[!=]{{2}}\s*[\w\u0300-\u036f]*?{_STEM}"),
 )
 _NAMED = rf"{_NAME}(?:\\*[\"'`]?\]?[ \t]*(?P<sign>:=|=>|={{1,3}}|!==?|:)(?P<gap>[ \t]*)|(?P<space>[ \t]+))"

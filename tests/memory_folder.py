@@ -23,7 +23,12 @@ class MemoryFolder:
     """
 
     def __init__(
-        self, files: Mapping[str, bytes], *, torn: frozenset[str] = frozenset(), reads: list[str] | None = None, path: str = ""
+        self,
+        files: Mapping[str, bytes],
+        *,
+        torn: frozenset[str] = frozenset(),
+        reads: list[str] | None = None,
+        path: str = "",
     ) -> None:
         self.files, self.torn, self.path = files, torn, path
         self.reads: list[str] = [] if reads is None else reads

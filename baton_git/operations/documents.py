@@ -14,7 +14,7 @@ from baton_git.lifecycle import Held, iso, seen_session
 from baton_git.merge import Decision, apply, are_two, decide
 from baton_git.operations.workspace import Workspace
 from baton_git.records.base import Record
-from baton_git.records.baton import SECTIONS, Head
+from baton_git.records.baton import SECTIONS, Head, Pattern
 from baton_git.records.lineage import Session
 from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
 
@@ -113,15 +113,22 @@ def _proposal(
 
 
 def _seen(base: Version, tip: Version, document: Document) -> State:
-    """What the document's writer started from: `base`, and those newer records that the document has, so that its
-    writer must have seen them."""
+    """What the document's writer started from: `base`, and those newer records that its writer must have seen,
+    because the document has them, or has their graduation."""
     state = base.state
     for record in document.records:
         key = Key(record.kind, record.id)
         newer = tip.state.entry(key)
-        if isinstance(newer, Record) and _absent(base.state, key) and not are_two(key.kind, newer, record):
+        if not isinstance(newer, Record):
+            continue
+        is_known = _absent(base.state, key) and not are_two(key.kind, newer, record)
+        if is_known or (_is_graduated(newer) and _is_graduated(record)):
             state = state.put(newer)
     return state
+
+
+def _is_graduated(record: Record) -> bool:
+    return isinstance(record, Pattern) and record.status == "graduated"
 
 
 def _absent(state: State, key: Key) -> bool:

@@ -13,7 +13,7 @@ from baton_git.branch import Version, Written
 from baton_git.brief import BUDGET, Brief, Section, age, compose, sections
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, InvalidName
-from baton_git.layout import KINDS
+from baton_git.layout import FOLDERS, SINGLES
 from baton_git.lifecycle import archive_closed, iso, seen_session, settle
 from baton_git.names import SessionId, minted
 from baton_git.operations.checks import due_checks, run_checks, with_results
@@ -147,7 +147,7 @@ def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
 
 def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
     try:
-        return list(state.damaged(KINDS))
+        return list(state.damaged((*SINGLES, *FOLDERS)))
     except BatonError as error:
         problems.append(_said(error))
         return []
@@ -260,7 +260,7 @@ def status(ws: Workspace) -> Status:
     }
     active = tuple(one for one in state.records(Session) if one.status == "active")
     place = ws.branch.store.checked_out_at(ws.branch.ref)
-    return Status(version, counts, active, tuple(state.damaged(KINDS)), str(place) if place else None)
+    return Status(version, counts, active, tuple(state.damaged((*SINGLES, *FOLDERS))), str(place) if place else None)
 
 
 def _by(records: Any, name: str) -> dict[str, int]:

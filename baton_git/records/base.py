@@ -1,6 +1,5 @@
 """What all records share: frozen, unknown fields kept, only what was set is given back."""
 
-from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache

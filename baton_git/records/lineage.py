@@ -1,6 +1,5 @@
 """Who worked when, and after whom: one record per session."""
 
-from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 

@@ -1,6 +1,5 @@
 """What a graduated pattern became: a text that the next sessions follow."""
 
-from __future__ import annotations
 
 from typing import Annotated, ClassVar
 

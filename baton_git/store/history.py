@@ -32,18 +32,16 @@ def all_commits(load: Load, tip: Oid) -> Iterator[CommitInfo]:
     """Every commit reachable from the tip, once, children before parents, else the later one first."""
     seen = {tip}
     waiting = [_ranked(load(tip))]
+    stretch: list[CommitInfo] = []
     while waiting:
-        stretch = []
-        while waiting:
-            _, _, commit = heapq.heappop(waiting)
-            stretch.append(commit)
-            for parent in commit.parents:
-                if parent not in seen:
-                    seen.add(parent)
-                    heapq.heappush(waiting, _ranked(load(parent)))
-            if (len(waiting) <= 1 and _meets(stretch, waiting)) or len(stretch) >= _LONGEST_STRETCH:
-                break
-        yield from _in_order(stretch)
+        _, _, commit = heapq.heappop(waiting)
+        stretch.append(commit)
+        for parent in set(commit.parents) - seen:
+            seen.add(parent)
+            heapq.heappush(waiting, _ranked(load(parent)))
+        if _meets(stretch, waiting) or len(stretch) >= _LONGEST_STRETCH:
+            yield from _in_order(stretch)
+            stretch = []
 
 
 def _ranked(commit: CommitInfo) -> tuple[int, Oid, CommitInfo]:
@@ -51,7 +49,9 @@ def _ranked(commit: CommitInfo) -> tuple[int, Oid, CommitInfo]:
 
 
 def _meets(stretch: list[CommitInfo], waiting: list[tuple[int, Oid, CommitInfo]]) -> bool:
-    """Whether the one commit left is behind all of the stretch: it is no later than any of them."""
+    """Whether at most one commit is left, and it is behind all of the stretch: no later than any of them."""
+    if len(waiting) > 1:
+        return False
     return not waiting or len(stretch) == 1 or waiting[0][2].time <= min(commit.time for commit in stretch)
 
 

@@ -7,25 +7,22 @@ nothing: the packs are then ordinary packs of the repository, and git's. Packs n
 from __future__ import annotations
 
 import os
-import struct
-import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from dulwich.errors import ApplyDeltaError
 from dulwich.object_format import ObjectFormat
 
 from baton_git.errors import Corrupt
 from baton_git.store import disk
 from baton_git.store.locks import flocked
 from baton_git.store.merging import merged
-from baton_git.store.pack_reading import OpenPack
-from baton_git.store.pack_writing import KEEP_MARK, KeptPack, write_kept
+from baton_git.store.pack_reading import DAMAGE, OpenPack
+from baton_git.store.pack_writing import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack, write_kept
 
-_DAMAGE: Final = (AssertionError, IndexError, KeyError, ValueError, ApplyDeltaError, struct.error, zlib.error)
+_ATTEMPTS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -85,15 +82,23 @@ class Housekeeping:
             if not alone:
                 return None
             self._adopt_orphans()
+            self._clear_halves()
             before = self._present()
             bytes_before = self._bytes(before)
-            chosen = before if everything else self._to_merge(before)
-            if self.may_remove and len(chosen) >= (1 if everything else self.enough):
-                self._merge(chosen, anew=everything)
+            for _ in range(_ATTEMPTS):
+                with suppress(FileNotFoundError):  # git packed one of them away just now
+                    self._merge_due(everything=everything)
+                    break
             after = self._present()
             return PackReport(
                 len(before), len(after), sum(pack.objects for pack in after), bytes_before, self._bytes(after)
             )
+
+    def _merge_due(self, *, everything: bool) -> None:
+        present = self._present()
+        chosen = present if everything else self._to_merge(present)
+        if self.may_remove and len(chosen) >= (1 if everything else self.enough):
+            self._merge(chosen, anew=everything)
 
     def _to_merge(self, packs: Iterable[NotedPack]) -> list[NotedPack]:
         """All but the large ones that have `growth` times the objects of all smaller ones together."""
@@ -111,7 +116,7 @@ class Housekeeping:
             try:
                 packs = [opened.enter_context(self._opened(noted)) for noted in chosen]
                 result = merged(packs, self.form, anew=anew)
-            except (Corrupt, *_DAMAGE) as error:
+            except (Corrupt, *DAMAGE) as error:
                 self._set_aside(chosen)
                 raise Corrupt("a pack", f"cannot be merged: {error}", hint="run `git fsck`") from error
             new = write_kept(self.packs, result.body(), result.index(), self.form)
@@ -170,6 +175,13 @@ class Housekeeping:
             disk.remove(keep)
             with suppress(FileNotFoundError, Corrupt), closing(OpenPack(index, self.form)) as pack:
                 self._note(NotedPack(pack.index.count, index.stem.removeprefix("pack-")))
+
+    def _clear_halves(self) -> None:
+        """Removes what writers that were killed long ago left half written; git does so too, where its gc runs."""
+        for half in [*self.packs.glob(TEMPORARY_PACK + "*"), *self.packs.glob(TEMPORARY_INDEX + "*")]:
+            with suppress(FileNotFoundError):
+                if disk.now_of(self.packs) - half.stat().st_mtime > self.keep_never_after:
+                    half.unlink()
 
     def _dead_keeps(self) -> Iterator[Path]:
         now = None

@@ -17,7 +17,7 @@ from dulwich.object_format import ObjectFormat
 from dulwich.objects import parse_tree
 
 from baton_git.errors import Corrupt, InvalidArgument
-from baton_git.names import Oid, oid
+from baton_git.names import Oid
 
 COMMIT: Final = 1
 TREE: Final = 2
@@ -28,7 +28,8 @@ TYPE_NUMBERS: Final[Mapping[bytes, int]] = {name: number for number, name in TYP
 FOLDER_MODE: Final = 0o040000
 FILE_MODE: Final = 0o100644
 
-_WHO = re.compile(r"(?P<who>.*) (?P<time>-?\d+) (?P<sign>[+-])(?P<hours>\d\d)(?P<minutes>\d\d)\Z", re.DOTALL)
+_WHO = re.compile(r"(?P<who>.*) (?P<time>-?\d{1,18}) (?P<sign>[+-])(?P<zone>\d{1,6})\Z", re.DOTALL)
+_HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _AUTHOR = re.compile(r"[^<>\n\0]+ <[^<>\n\0]*>\Z")
 
 
@@ -98,13 +99,16 @@ def decoded_commit(name: Oid, data: bytes) -> CommitInfo:
     fields = _headers(head.split(b"\n"))
     codec = fields.get(b"encoding", [b"utf-8"])[0].decode("ascii", "replace")
     who = _WHO.match(_text(fields.get(b"author", [b""])[0], codec))
-    if who is None or len(fields.get(b"tree", ())) != 1:
+    names = [*fields.get(b"tree", ()), *fields.get(b"parent", ())]
+    if who is None or len(fields.get(b"tree", ())) != 1 or not all(map(_HEX.match, names)):
         raise Corrupt(f"commit {name}", "is not in the form of a commit")
-    offset = int(who["hours"]) * 3600 + int(who["minutes"]) * 60
+    tree, *parents = (Oid(found.decode()) for found in names)
+    hours, minutes = divmod(int(who["zone"]), 100)
+    offset = hours * 3600 + minutes * 60
     return CommitInfo(
         oid=name,
-        tree=oid(fields[b"tree"][0].decode()),
-        parents=tuple(oid(parent.decode()) for parent in fields.get(b"parent", ())),
+        tree=tree,
+        parents=tuple(parents),
         author=who["who"],
         time=int(who["time"]),
         timezone=-offset if who["sign"] == "-" else offset,
@@ -125,7 +129,7 @@ def _headers(lines: Iterable[bytes]) -> dict[bytes, list[bytes]]:
 def _text(data: bytes, codec: str) -> str:
     try:
         return data.decode(codec, "replace")
-    except LookupError:
+    except (LookupError, ValueError):  # no such codec, or one that is no encoding of text
         return data.decode("utf-8", "replace")
 
 

@@ -9,15 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from dulwich.errors import ApplyDeltaError
 from dulwich.object_format import ObjectFormat
 
 from baton_git.errors import Corrupt, StoreError
 from baton_git.names import Oid
 from baton_git.store.objects import TYPE_NAMES, TYPE_NUMBERS, object_id
-from baton_git.store.pack_reading import OpenPack, Raw
+from baton_git.store.pack_reading import DAMAGE, OpenPack, Raw
 
-_DAMAGE: Final = (AssertionError, IndexError, ValueError, ApplyDeltaError, struct.error, zlib.error)
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_SIZE: Final = 1 << 18
 _OVERHEAD: Final = 200
@@ -34,36 +32,39 @@ class ObjectFolder:
         self.form = form
         self._packs: dict[str, OpenPack | None] = {}
         self._order: list[str] = []
-        self._stamp: int | None = None
+        self._listed = False
+        self._lost_one = False
 
     def rescan(self) -> bool:
-        """Lists the packs again; whether there was anything new."""
+        """Lists the packs again; whether anything changed, so that another look may find more."""
         folder = self.path / "pack"
         try:
-            stamp = folder.stat().st_mtime_ns
             found = {file.name: file for file in folder.iterdir() if file.suffix == ".idx"}
         except FileNotFoundError:
-            stamp, found = 0, {}
-        for gone in self._packs.keys() - found.keys():
-            self._drop(gone)
+            found = {}
+        gone = self._packs.keys() - found.keys()
+        for name in gone:
+            self._drop(name)
         new = [name for name in found if name not in self._packs]
         new.sort(key=lambda name: _mtime(found[name]), reverse=True)
         for name in new:
             self._packs[name] = None
         self._order = [*new, *(name for name in self._order if name in self._packs)]
-        self._stamp = stamp
-        return bool(new)
+        self._listed = True
+        changed = bool(new or gone) or self._lost_one
+        self._lost_one = False
+        return changed
 
     def sources(self, name: bytes, damage: list[Corrupt]) -> Iterator[tuple[OpenPack, int]]:
         """The packs that hold the object with this binary id, and where; adds unreadable indexes to `damage`."""
-        if self._stamp is None:
+        if not self._listed:
             self.rescan()
         for file in list(self._order):
             pack = self._opened(file, damage)
-            offset = None if pack is None else pack.index.offset(name)
+            offset = None if pack is None else _looked_up(pack, name, damage)
             if pack is None or offset is None:
                 continue
-            if self._order[0] != file:  # what is wanted next is likely near
+            if file in self._order[1:]:  # what is wanted next is likely near
                 self._order.remove(file)
                 self._order.insert(0, file)
             yield pack, offset
@@ -98,6 +99,7 @@ class ObjectFolder:
         """Drops a pack that is gone from the disk, so that the next look lists anew."""
         self._drop(file)
         self._order = [name for name in self._order if name != file]
+        self._lost_one = True
 
     def _drop(self, file: str) -> None:
         pack = self._packs.pop(file, None)
@@ -108,7 +110,7 @@ class ObjectFolder:
         for file in list(self._packs):
             self._drop(file)
         self._order = []
-        self._stamp = None
+        self._listed = False
 
 
 class Objects:
@@ -191,7 +193,7 @@ class Objects:
                 folder.forget(pack.path.with_suffix(".idx").name)
             except Corrupt as error:  # another copy may be whole
                 damage.append(error)
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 where = f"is damaged in {pack.path.name} ({error or type(error).__name__})"
                 damage.append(Corrupt(f"object {oid}", where, hint=_REPAIR))
         return None
@@ -204,7 +206,7 @@ class Objects:
             return self._verified(oid, *_unpacked(packed))
         except Corrupt as error:
             damage.append(error)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             damage.append(Corrupt(f"object {oid}", f"is damaged ({error or type(error).__name__})", hint=_REPAIR))
         return None
 
@@ -218,6 +220,14 @@ class Objects:
         if found is None:
             raise Corrupt(f"object {name.hex()}", "is missing, and a delta is based on it", hint=_REPAIR)
         return found
+
+
+def _looked_up(pack: OpenPack, name: bytes, damage: list[Corrupt]) -> int | None:
+    try:
+        return pack.index.offset(name)
+    except (IndexError, struct.error) as error:
+        damage.append(Corrupt(f"index of {pack.path.name}", f"is damaged ({error})", hint=_REPAIR))
+        return None
 
 
 def _unpacked(packed: bytes) -> Raw:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from dulwich.errors import ApplyDeltaError
 from dulwich.object_format import ObjectFormat
 from dulwich.pack import OFS_DELTA, REF_DELTA, apply_delta, unpack_object_at
 
@@ -18,6 +21,11 @@ _READ_WHOLE: Final = 1 << 18
 _CACHED_BASES: Final = 256
 _CACHED_SIZE: Final = 1 << 16
 _DEEPEST: Final = 4096  # git makes chains of 50; a chain longer than this goes round in a circle
+
+DAMAGE: Final = (
+    ApplyDeltaError, AssertionError, IndexError, KeyError, OverflowError, ValueError, struct.error, zlib.error,
+)  # fmt: skip
+"""What the decoders raise at bytes that are not a pack; caught where a pack is read, and told as `Corrupt`."""
 
 Raw = tuple[int, bytes]
 """Type number and content of an object."""

@@ -25,6 +25,9 @@ from baton_git.store.pack_reading import Raw
 KEEP_MARK: Final = b"baton "
 """How the content of a `.keep` file of ours begins; the process id follows."""
 
+TEMPORARY_PACK: Final = "tmp_pack_baton_"
+TEMPORARY_INDEX: Final = "tmp_idx_baton_"
+
 HEADER_SIZE: Final = 12
 
 _ATTEMPTS: Final = 5
@@ -114,7 +117,7 @@ def write_kept(folder: Path, body: Sequence[bytes], entries: Sequence[Indexed], 
 def _write(pack: KeptPack, data: bytes, table: bytes) -> None:
     try:
         disk.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
-        _place(pack.folder, ((data, "tmp_pack_", pack.path), (table, "tmp_idx_", pack.index_path)))
+        _place(pack.folder, ((data, TEMPORARY_PACK, pack.path), (table, TEMPORARY_INDEX, pack.index_path)))
         disk.sync_folder(pack.folder)
     except BaseException:
         pack.discard()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -80,22 +80,11 @@ class Refs:
                     return False
                 if expected is None:
                     self._make_way(ref)
-                length = self._log(ref, expected, new, log_line)
-                try:
+                with self._logged(ref, expected, new, log_line):
                     lock.commit()
-                except BaseException:
-                    if length is not None:
-                        reflog.cut(self.log_file(ref), length)
-                    raise
         except (NotADirectoryError, IsADirectoryError) as error:
             raise self._in_the_way(ref, self._file_above(ref)) from error
-        try:
-            disk.sync_folder(path.parent)
-        except FileNotFoundError:
-            pass  # git packed the ref already and removed the empty folder
-        except OSError as error:
-            why = f"{ref} moved to {new}, but the disk did not confirm it: {error.strerror}"
-            raise WriteFailed(why, hint="check the disk, then read the ref again") from error
+        _confirm(path, new)
         return True
 
     def mend(self, ref: str, to: Oid, log_line: bytes | None) -> None:
@@ -111,17 +100,25 @@ class Refs:
             with suppress(Corrupt):
                 value = self._direct(ref)
                 raise StoreError(f"{ref} is not broken; it stands at {value}", hint="move it like any other ref")
-            self._log(ref, None, to, log_line)
-            lock.commit()
-        disk.sync_folder(path.parent)
+            with self._logged(ref, None, to, log_line):
+                lock.commit()
+        _confirm(path, to)
 
     def log_file(self, ref: str) -> Path:
         return self.common_dir / "logs" / ref
 
-    def _log(self, ref: str, old: Oid | None, new: Oid, line: bytes | None) -> int | None:
+    @contextmanager
+    def _logged(self, ref: str, old: Oid | None, new: Oid, line: bytes | None) -> Iterator[None]:
+        """Writes the reflog (unless `line` is None), and takes it back when what is done inside fails."""
         if line is None:
-            return None
-        return reflog.append(self.log_file(ref), f"{old or self._none} {new} ".encode() + line + b"\n")
+            yield
+            return
+        length = reflog.append(self.log_file(ref), f"{old or self._none} {new} ".encode() + line + b"\n")
+        try:
+            yield
+        except BaseException:
+            reflog.cut(self.log_file(ref), length)
+            raise
 
     def _file(self, ref: str) -> Path:
         if not _NAME.match(ref) or ".." in ref or "@{" in ref or ref.endswith(("/", ".", ".lock")):
@@ -207,3 +204,18 @@ class Refs:
             hint="a branch cannot be called like a folder of other branches; rename or delete one of them",
             ref=ref, other=other,
         )  # fmt: skip
+
+
+def _confirm(path: Path, value: Oid) -> None:
+    """Makes the new value of the ref at `path` durable.
+
+    Raises:
+        WriteFailed: the disk does not say so.
+    """
+    try:
+        disk.sync_folder(path.parent)
+    except FileNotFoundError:
+        pass  # git packed the ref already and removed the empty folder
+    except OSError as error:
+        why = f"{path.name} moved to {value}, but the disk did not confirm it: {error.strerror}"
+        raise WriteFailed(why, hint="check the disk, then read the ref again") from error

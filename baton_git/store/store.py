@@ -28,8 +28,8 @@ from baton_git.store.repository import Repository
 class Store:
     """The branches of `repository`. Close it, or use it in a `with`.
 
-    What an object id names never changes, so objects that were read are kept in memory. `locks.wait` and
-    `locks.stale_after` are the seconds given to a held and to a forgotten `<ref>.lock`.
+    What an object id names never changes, so objects that were read are kept in memory. One store serves one thread.
+    `locks.wait` and `locks.stale_after` are the seconds given to a held and to a forgotten `<ref>.lock`.
     """
 
     def __init__(self, repository: Repository) -> None:

@@ -10,8 +10,8 @@ _TYPES = {
     "string": str, "object": dict, "array": list, "integer": int, "null": type(None), "boolean": bool,
 }  # fmt: skip
 KNOWN = {
-    "$schema", "$id", "$defs", "$comment", "$ref", "title", "description", "default", "x-merge", "type", "enum", "anyOf",
-    "properties", "required", "additionalProperties", "items", "maxItems", "minLength", "maxLength", "pattern",
+    "$schema", "$id", "$defs", "$comment", "$ref", "title", "description", "default", "x-merge", "type", "enum",
+    "anyOf", "properties", "required", "additionalProperties", "items", "maxItems", "minLength", "maxLength", "pattern",
     "minimum", "maximum",
 }  # fmt: skip
 """Every word that may stand in a schema; a new one must be taught to `faults` first."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json as plain
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from json_schema import faults as schema_faults
 from regenerate import FORMATS
+from strategies import laws
+from strategies import names as some_names
 
 from baton_git import layout, names
 from baton_git.codecs import json
@@ -44,7 +49,8 @@ def key_of(kind: str, group: str, path: Path) -> Key:
     inside = path.relative_to(FORMATS / kind / group).as_posix()
     if kind in layout.SINGLES:
         return Key(kind)
-    key = layout.key_at(f"{layout.ARCHIVE}/{inside}" if kind == "archived" else f"{layout.FOLDERS[kind].place}/{inside}")
+    place = layout.ARCHIVE if kind == "archived" else layout.FOLDERS[kind].place
+    key = layout.key_at(f"{place}/{inside}")
     assert key is not None, f"{path} is in no place of a record"
     return key
 
@@ -148,7 +154,8 @@ def test_the_schema_refuses_what_it_can_express(kind: str, path: Path) -> None:
     wrong = list(schema_faults(data, schema(kind), schema(kind)))
     if key.archived and isinstance(data.get("record"), dict):
         wrong += schema_faults(data["record"], schema(key.kind), schema(key.kind))
-    named_otherwise = any("but the file is that of" in one["message"] for one in expected(path, ".error.json")["faults"])
+    messages = [one["message"] for one in expected(path, ".error.json")["faults"]]
+    named_otherwise = any("but the file is that of" in message for message in messages)
     assert bool(wrong) != named_otherwise
 
 
@@ -256,9 +263,12 @@ def test_an_id_has_this_file_name(case: dict[str, str]) -> None:
 MAKERS = {"namespaces": Namespace, "ids": RecordId, "sessions": SessionId, "agents": AgentId}
 
 
-@pytest.mark.parametrize(
-    ("group", "case"), [pytest.param(group, *one.values, id=one.id) for group in MAKERS for one in golden_names("invalid.json", group)]
-)
+REFUSED = [
+    pytest.param(group, *one.values, id=one.id) for group in MAKERS for one in golden_names("invalid.json", group)
+]
+
+
+@pytest.mark.parametrize(("group", "case"), REFUSED)
 def test_a_name_that_cannot_be_one_is_refused_with_its_reason(group: str, case: dict[str, str]) -> None:
     with pytest.raises(InvalidName) as caught:
         MAKERS[group](case["text"])
@@ -275,3 +285,29 @@ def test_a_component_that_no_namespace_has_is_refused(component: str) -> None:
 def test_a_component_that_no_id_has_is_refused(component: str) -> None:
     with pytest.raises(InvalidName):
         RecordId.from_component(component)
+
+
+def by_the_book(text: str) -> str:
+    """The encoding as `formats/README.md` tells it, step by step: a second implementation."""
+    plain_bytes = b"abcdefghijklmnopqrstuvwxyz0123456789-_."
+    made = "".join(chr(byte) if byte in plain_bytes else f"%{byte:02x}" for byte in text.encode())
+    made = re.sub(r"\.+", lambda run: dots(run[0]), made)
+    if made[0] in ".-":
+        made = {".": "%2e", "-": "%2d"}[made[0]] + made[1:]
+    if made.endswith(".lock"):
+        made = made.removesuffix(".lock") + "%2elock"
+    if made.endswith("."):
+        made = made.removesuffix(".") + "%2e"
+    if re.fullmatch("con|prn|aux|nul|com[0-9]|lpt[0-9]", made.partition(".")[0]):
+        made = f"%{ord(made[0]):02x}{made[1:]}"
+    return made
+
+
+def dots(run: str) -> str:
+    return "".join("%2e" if number % 2 else "." for number in range(len(run)))
+
+
+@laws
+@given(some_names | st.text(st.sampled_from("aA.-lockn1"), min_size=1, max_size=9))
+def test_the_page_tells_the_encoding_as_it_is(text: str) -> None:
+    assert names.encode(text) == by_the_book(text)

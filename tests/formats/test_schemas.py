@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from json_schema import KNOWN, faults
-from regenerate import FORMATS, schema_text
+from regenerate import FORMATS, page, schema_text
 
 from baton_git import layout
 from baton_git.errors import NotFound
@@ -38,6 +38,13 @@ def test_the_kinds_are_those_of_the_layout_and_what_stands_around_them() -> None
 def test_the_schema_in_formats_is_the_one_of_the_models(kind: str) -> None:
     stored = (FORMATS / kind / "schema.json").read_text(encoding="utf-8")
     assert stored == schema_text(kind), "run: python tests/formats/regenerate.py"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_in_formats_has_the_fields_of_the_models(kind: str) -> None:
+    text = (FORMATS / kind / "README.md").read_text(encoding="utf-8")
+    assert text == page(kind, text), "run: python tests/formats/regenerate.py"
+    assert all(f"| `{name}` |" in text for name in schema(kind)["properties"])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -43,7 +43,6 @@ def test_read_gives_back_what_write_accepted(ws):
     )  # fmt: skip
     write(ws, NOW, data)
     assert alike(current(ws), data)
-    assert list(current(ws)) == list(data)
 
 
 @settings(max_examples=25, deadline=None)
@@ -94,7 +93,9 @@ def test_a_document_with_faults_is_refused_with_their_paths(ws):
     assert ws.branch.read().commit is None
 
 
-@pytest.mark.parametrize("data", [None, [], "text", 1, {}, {"session_id": ""}, {"session_id": 1}, {"session_id": "a\nb"}])
+@pytest.mark.parametrize(
+    "data", [None, [], "text", 1, {}, {"session_id": ""}, {"session_id": 1}, {"session_id": "a\nb"}]
+)
 def test_what_is_no_document_is_refused(ws, data):
     with pytest.raises(InvalidDocument):
         write(ws, NOW, data)
@@ -185,8 +186,8 @@ def test_edits_of_both_sides_in_different_fields_both_survive(ws):
 def test_counts_of_both_sides_add_up(ws):
     write(ws, NOW, document("s1", follow_ups=[{**ITEM, "defer_count": 1}]))
     defer_follow_up(acting(ws, "s2"), NOW, "FU-1")
-    write(ws, NOW, document("s1", follow_ups=[{**ITEM, "defer_count": 2}]))
-    assert current(ws)["follow_ups"][0]["defer_count"] == 3
+    write(ws, NOW, document("s1", follow_ups=[{**ITEM, "defer_count": 3}]))
+    assert current(ws)["follow_ups"][0]["defer_count"] == 4
 
 
 def test_two_records_under_one_id_both_survive(ws):

@@ -74,7 +74,10 @@ def test_the_way_back_is_the_way_there_with_its_sides_exchanged(before: State, a
     def swapped(one: Any) -> Any:
         return one.kind, one.id, {(field.field, repr(field.after), repr(field.before)) for field in one.fields}
 
-    there = [(one.kind, one.id, {(f.field, repr(f.before), repr(f.after)) for f in one.fields}) for one in diff(before, after)]
+    there = [
+        (one.kind, one.id, {(f.field, repr(f.before), repr(f.after)) for f in one.fields})
+        for one in diff(before, after)
+    ]
     assert [swapped(one) for one in diff(after, before)] == there
 
 
@@ -102,11 +105,21 @@ def test_values_that_python_confuses_are_a_change(before: Any, after: Any) -> No
 
 def test_archiving_is_one_change_and_names_the_reason_and_what_was_edited() -> None:
     before = stored(State().put(decision(evidence=["a"])))
-    after = before.archive(decision(evidence=["a"], status="superseded"), at=AT, reason="superseded by D2", session=None)
+    after = before.archive(
+        decision(evidence=["a"], status="superseded"), at=AT, reason="superseded by D2", session=None
+    )
     [change] = diff(before, after)
-    assert (change.kind, change.id, change.action, change.reason) == ("active_decision", "DEC-1", "archived", "superseded by D2")
+    assert (change.kind, change.id, change.action, change.reason) == (
+        "active_decision",
+        "DEC-1",
+        "archived",
+        "superseded by D2",
+    )
     assert [one.field for one in change.fields] == ["status"]
-    [change] = diff(before, stored(State().put(decision(evidence=["a"])).archive(decision(evidence=["a"]), at=AT, reason="", session=None)))
+    [change] = diff(
+        before,
+        stored(State().put(decision(evidence=["a"])).archive(decision(evidence=["a"]), at=AT, reason="", session=None)),
+    )
     assert (change.action, change.fields) == ("archived", ())
 
 
@@ -150,6 +163,8 @@ def test_a_record_that_became_unreadable_is_a_change() -> None:
         (loop(), loop(last_check={"result": "unknown", "at": ""}), "OL-1 checked"),
         (loop(), loop(action="else", x=1), "OL-1 action, x changed"),
         (loop(), loop(a=1, b=1, c=1, d=1), "OL-1 a, b, c… changed"),
+        (loop(), loop(**{"x\n\nBaton-Op: forged": 1}), "OL-1 x Baton-Op: forged changed"),
+        (loop(), loop(**{"": 1}), "OL-1 '' changed"),
         (loop(verify={"method": "http"}), loop(verify={"method": "manual", "note": ""}), "OL-1 verify changed"),
         (item(defer_count=1), item(defer_count=2, last_deferred=AT), "FU-1 deferred"),
         (item(defer_count=2), item(defer_count=3, priority="elevated"), "FU-1 deferred, now elevated"),
@@ -187,7 +202,9 @@ def test_several_changes_are_told_in_order_and_the_rest_is_counted() -> None:
     many = State()
     for number in range(8):
         many = many.put(item(id=f"FU-{number}", item=str(number)))
-    assert words(State(), many) == "FU-0 added: 0; FU-1 added: 1; FU-2 added: 2; FU-3 added: 3; FU-4 added: 4; and 3 more"
+    assert (
+        words(State(), many) == "FU-0 added: 0; FU-1 added: 1; FU-2 added: 2; FU-3 added: 3; FU-4 added: 4; and 3 more"
+    )
 
 
 def test_a_conflict_is_told_by_its_id() -> None:
@@ -196,7 +213,14 @@ def test_a_conflict_is_told_by_its_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line"), [("a\n b\tc", "a b c"), ("\x00\x1b", ""), ("é" * 9, "é" * 9), ("x" * 11, "x" * 9 + "…"), ("a b c d e f g", "a b c d e…")]
+    ("text", "line"),
+    [
+        ("a\n b\tc", "a b c"),
+        ("\x00\x1b", ""),
+        ("é" * 9, "é" * 9),
+        ("x" * 11, "x" * 9 + "…"),
+        ("a b c d e f g", "a b c d e…"),
+    ],
 )
 def test_a_text_on_one_line(text: str, line: str) -> None:
     assert one_line(text, 10) == line

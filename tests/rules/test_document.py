@@ -75,12 +75,8 @@ def test_no_record_of_the_document_before_is_lost(before: dict[str, Any], after:
 @laws
 @given(json_values)
 def test_whatever_is_no_document_is_refused_with_faults(data: Any) -> None:
-    try:
-        parse_document(data)
-    except InvalidDocument as error:
-        assert error.faults
-    else:
-        assert isinstance(data, dict)
+    if not isinstance(data, dict) or "session_id" not in data:
+        assert faults(data)
 
 
 def test_only_what_was_set_comes_back_in_the_order_of_the_wire() -> None:
@@ -138,12 +134,15 @@ def test_equal_ids_in_two_lists_are_two_records() -> None:
     [
         ([], "", "a baton is an object"), (None, "", "a baton is an object"), ("x", "", "a baton is an object"),
         ({}, "session_id", "is missing"), ({"session_id": ""}, "session_id", "must be 1 to 128"),
-        ({"session_id": "a\nb"}, "session_id", "must be 1 to 128"), ({"session_id": 1}, "session_id", "input should be a valid string"),
+        ({"session_id": "a\nb"}, "session_id", "must be 1 to 128"), ({"session_id": 1}, "session_id",
+            "input should be a valid string"),
         ({"session_id": "s", "parent_session": ""}, "parent_session", "must be 1 to 128"),
         ({"session_id": "s", "open_loops": {}}, "open_loops", "input should be a valid tuple"),
         ({"session_id": "s", "open_loops": None}, "open_loops", "input should be a valid tuple"),
-        ({"session_id": "s", "follow_ups": [ITEM, {**ITEM, "item": "x"}]}, "follow_ups[1].id", "'FU-1' is the id of follow_ups[0] already"),
-        ({"session_id": "s", "follow_ups": [{**ITEM, "id": "x" * 201}]}, "follow_ups[0].id", "is too long for a file name"),
+        ({"session_id": "s", "follow_ups": [ITEM, {**ITEM, "item": "x"}]}, "follow_ups[1].id",
+            "'FU-1' is the id of follow_ups[0] already"),
+        ({"session_id": "s", "follow_ups": [{**ITEM, "id": "x" * 201}]}, "follow_ups[0].id",
+            "is too long for a file name"),
         ({"session_id": "s", "patterns": [{**PATTERN, "status": "x"}]}, "patterns[0].status", "input should be"),
     ],
 )  # fmt: skip
@@ -157,7 +156,8 @@ def test_all_faults_are_told_at_once() -> None:
     data = {"session_id": 1, "context": None, "open_loops": [{**LOOP, "ttl_days": -1}], "follow_ups": [{}]}
     paths = {path for path, _ in faults(data)}
     assert paths == {
-        "session_id", "context", "open_loops[0].ttl_days", "follow_ups[0].id", "follow_ups[0].item", "follow_ups[0].first_seen",
+        "session_id", "context", "open_loops[0].ttl_days", "follow_ups[0].id", "follow_ups[0].item",
+        "follow_ups[0].first_seen",
     }  # fmt: skip
 
 

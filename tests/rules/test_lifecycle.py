@@ -14,8 +14,26 @@ from strategies import any_small_record, decision, item, laws, loop, pattern
 from baton_git import layout
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.lifecycle import (
-    DECISION_STATUSES, Confirmed, Policy, archive_closed, candidate, checked, deadline, deferred, dismissed, graduate, hold,
-    is_due, iso, may_supersede, monitored, proposed, recurred, seen_session, settle, superseded,
+    DECISION_STATUSES,
+    Confirmed,
+    Policy,
+    archive_closed,
+    candidate,
+    checked,
+    deadline,
+    deferred,
+    dismissed,
+    graduate,
+    hold,
+    is_due,
+    iso,
+    may_supersede,
+    monitored,
+    proposed,
+    recurred,
+    seen_session,
+    settle,
+    superseded,
 )  # fmt: skip
 from baton_git.records.archive import Archived
 from baton_git.records.base import TIERS, Record
@@ -61,7 +79,10 @@ def test_a_life_longer_than_the_calendar_never_ends(ttl_days: int) -> None:
     assert deadline(loop(ttl_days=ttl_days)) is None
 
 
-@pytest.mark.parametrize(("status", "after"), [("open", "escalated"), ("verified", "verified"), ("failed", "failed"), ("escalated", "escalated")])
+@pytest.mark.parametrize(
+    ("status", "after"),
+    [("open", "escalated"), ("verified", "verified"), ("failed", "failed"), ("escalated", "escalated")],
+)
 def test_only_an_open_loop_is_escalated_when_it_expires(status: str, after: str) -> None:
     settled = settle(State().put(loop(status=status)), NOW, POLICY)
     assert settled.get(OpenLoop, "OL-1").status == after
@@ -69,7 +90,9 @@ def test_only_an_open_loop_is_escalated_when_it_expires(status: str, after: str)
 
 @pytest.mark.parametrize("before", ["open", "verified", "failed", "escalated"])
 @pytest.mark.parametrize(("result", "after"), [("passed", "verified"), ("failed", "failed"), ("unknown", None)])
-def test_a_check_decides_the_status_and_an_unknown_result_changes_none(before: str, result: str, after: str | None) -> None:
+def test_a_check_decides_the_status_and_an_unknown_result_changes_none(
+    before: str, result: str, after: str | None
+) -> None:
     found = LastCheck.model_validate({"result": result, "at": iso(NOW)})
     one = checked(loop(status=before), found)
     assert one.status == (after or before)
@@ -110,7 +133,9 @@ def test_the_machine_may_have_other_numbers() -> None:
     assert deferred(one, NOW, policy).priority == "escalated"
 
 
-@pytest.mark.parametrize(("count", "priority"), [(2, "normal"), (3, "elevated"), (4, "elevated"), (5, "escalated"), (99, "escalated")])
+@pytest.mark.parametrize(
+    ("count", "priority"), [(2, "normal"), (3, "elevated"), (4, "elevated"), (5, "escalated"), (99, "escalated")]
+)
 def test_a_count_that_came_with_a_document_is_settled_too(count: int, priority: str) -> None:
     settled = settle(State().put(item(defer_count=count)), NOW, POLICY)
     assert settled.get(FollowUp, "FU-1").priority == priority
@@ -124,17 +149,32 @@ def test_the_count_goes_on_and_the_newest_five_occurrences_are_kept_oldest_first
     for number in range(8):
         one = recurred(one, f"s{number}", f"c{number}", NOW)
     assert one.count == 9
-    assert [(seen.session, seen.context) for seen in one.recent_occurrences] == [(f"s{n}", f"c{n}") for n in range(3, 8)]
+    assert [(seen.session, seen.context) for seen in one.recent_occurrences] == [
+        (f"s{n}", f"c{n}") for n in range(3, 8)
+    ]
     assert one.last_seen == "2026-11-21T08:14:19Z"
     assert one.first_seen == "2026-11-01"
 
 
 def test_unknown_fields_of_an_occurrence_survive_the_next_one() -> None:
     one = pattern(recent_occurrences=[{"session": "s", "context": "c", "cost": None}])
-    assert recurred(one, "t", "d", NOW).given()["recent_occurrences"][0] == {"session": "s", "context": "c", "cost": None}
+    assert recurred(one, "t", "d", NOW).given()["recent_occurrences"][0] == {
+        "session": "s",
+        "context": "c",
+        "cost": None,
+    }
 
 
-@pytest.mark.parametrize(("threshold", "count", "status"), [(3, 2, "observing"), (3, 3, "rule_candidate"), (3, 9, "rule_candidate"), (1, 1, "rule_candidate"), (9, 8, "observing")])
+@pytest.mark.parametrize(
+    ("threshold", "count", "status"),
+    [
+        (3, 2, "observing"),
+        (3, 3, "rule_candidate"),
+        (3, 9, "rule_candidate"),
+        (1, 1, "rule_candidate"),
+        (9, 8, "observing"),
+    ],
+)
 def test_a_rule_is_proposed_at_the_threshold(threshold: int, count: int, status: str) -> None:
     one = candidate(pattern(threshold=threshold, count=count))
     assert one.status == status
@@ -265,7 +305,10 @@ def test_verified_loops_and_superseded_decisions_go_to_the_archive_and_nothing_e
     assert done.ids("active_decision") == {"active", "monitoring"}
     assert done.ids("pattern") == {"graduated", "dismissed"}
     assert done.ids("follow_up") == {"FU-1"}
-    closed = [done.entry(Key(kind, id_, archived=True)) for kind, id_ in (("open_loop", "verified"), ("active_decision", "superseded"))]
+    closed = [
+        done.entry(Key(kind, id_, archived=True))
+        for kind, id_ in (("open_loop", "verified"), ("active_decision", "superseded"))
+    ]
     found = [(one.reason, one.session, one.at) for one in closed if isinstance(one, Archived)]
     assert found == [("verified", "s2", iso(NOW)), ("superseded by D2", "s2", iso(NOW))]
     assert archive_closed(done, NOW, "s2") is done
@@ -275,7 +318,9 @@ def test_ids_used_again_after_archiving_do_not_overwrite_the_older_entry() -> No
     state = State()
     for number in range(3):
         state = archive_closed(state.put(loop(action=str(number), status="verified")), NOW, None)
-    entries = [state.entry(Key("open_loop", id_, archived=True)) for id_ in sorted(state.ids("open_loop", archived=True))]
+    entries = [
+        state.entry(Key("open_loop", id_, archived=True)) for id_ in sorted(state.ids("open_loop", archived=True))
+    ]
     assert [one.record["action"] for one in entries if isinstance(one, Archived)] == ["0", "1", "2"]
 
 
@@ -293,7 +338,9 @@ def test_sessions_beyond_the_newest_go_to_the_archive_but_never_the_one_that_is_
 # --- claims that nobody here confirmed
 
 
-def told(base: Record | None, claim: Record, tiers: dict[str, str] | None = None) -> tuple[Any, dict[str, tuple[Any, Any]]]:
+def told(
+    base: Record | None, claim: Record, tiers: dict[str, str] | None = None
+) -> tuple[Any, dict[str, tuple[Any, Any]]]:
     kept, held = hold(base, claim, (tiers or {}).get)
     return kept, {one.field: (one.claimed, one.kept) for one in held}
 

@@ -62,9 +62,7 @@ def archived(state: State, record: Record, reason: str = "done") -> State:
 
 # --- edits of a state, for the laws
 
-edits = st.lists(
-    st.tuples(st.sampled_from(("put", "put", "merge", "archive", "remove")), any_small_record), max_size=4
-)
+edits = st.lists(st.tuples(st.sampled_from(("put", "put", "merge", "archive", "remove")), any_small_record), max_size=4)
 
 
 def edited(state: State, steps: list[tuple[str, Record]]) -> State:
@@ -197,9 +195,22 @@ def _records(state: State) -> list[tuple[str, dict[str, Any]]]:
 @laws
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
 def test_counters_add_up(base: int, ours: int, theirs: int) -> None:
-    result = both(item(defer_count=base), item(defer_count=base + ours), item(defer_count=base + theirs))
+    mine, yours = item(defer_count=base + ours, reason="mine"), item(defer_count=base + theirs, linked_pattern="yours")
+    result = both(item(defer_count=base), mine, yours)
     assert result.get(FollowUp, "FU-1").defer_count == base + ours + theirs
     assert result.records(Conflict) == []
+
+
+@pytest.mark.parametrize(("ours", "theirs", "count"), [(2, 3, 4), (2, 2, 3), (None, 3, 3), (2, None, 2), (5, 5, 9)])
+def test_a_count_that_was_left_out_counts_on_from_its_default(ours: int | None, theirs: int | None, count: int) -> None:
+    mine, yours = ({} if number is None else {"count": number} for number in (ours, theirs))
+    result = both(pattern(), pattern(proposed_rule="mine", **mine), pattern(graduated_to="yours", **yours))
+    assert result.get(Pattern, "PAT-1").count == count
+
+
+def test_a_record_that_both_sides_took_over_from_elsewhere_is_not_counted_twice() -> None:
+    result = merged(State(), of(pattern(count=4, proposed_rule="x")), of(pattern(count=4)))
+    assert result.get(Pattern, "PAT-1").count == 4
 
 
 # --- one rule after the other
@@ -253,7 +264,9 @@ def test_values_that_python_confuses_are_contested(ours: Any, theirs: Any) -> No
 
 
 def test_a_set_keeps_what_either_side_added_less_what_either_removed() -> None:
-    result = both(decision(evidence=["a", "b", "c"]), decision(evidence=["b", "c", "new"]), decision(evidence=["a", "b", "own"]))
+    result = both(
+        decision(evidence=["a", "b", "c"]), decision(evidence=["b", "c", "new"]), decision(evidence=["a", "b", "own"])
+    )
     assert result.get(ActiveDecision, "DEC-1").evidence == ("b", "new", "own")
     assert result.records(Conflict) == []
 
@@ -397,7 +410,11 @@ def test_removed_on_one_side_and_edited_on_the_other_is_kept_and_a_conflict_reco
     result = merged(base, gone, edit) if removing == "ours" else merged(base, edit, gone)
     assert result.get(FollowUp, "FU-1").reason == "new"
     [conflict] = result.records(Conflict)
-    assert (conflict.field, conflict.base, conflict.winner) == ("", item().given(), "theirs" if removing == "ours" else "ours")
+    assert (conflict.field, conflict.base, conflict.winner) == (
+        "",
+        item().given(),
+        "theirs" if removing == "ours" else "ours",
+    )
     assert item(reason="new").given() in (conflict.ours, conflict.theirs)
 
 

@@ -147,7 +147,9 @@ def test_an_invalid_name_says_what_and_why_and_shows_no_raw_control_characters()
     assert caught.value.data["why"].startswith("holds half")
 
 
-@pytest.mark.parametrize("component", ["A", "%61", "%2E", "%", "%4", "%zz", "a/b", "..", "x.lock", "con", "%c3", "é", ""])
+@pytest.mark.parametrize(
+    "component", ["A", "%61", "%2E", "%", "%4", "%zz", "a/b", "..", "x.lock", "con", "%c3", "é", ""]
+)
 def test_what_encode_never_makes_is_no_component(component: str) -> None:
     with pytest.raises(InvalidName):
         decode(component)

@@ -8,15 +8,28 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 from strategies import (
-    DECISION, ITEM, LOOP, NASTY_KEYS, PATTERN, active_decisions, decision, follow_ups, item, json_values, laws, loop,
-    open_loops, pattern, patterns,
+    DECISION,
+    ITEM,
+    LOOP,
+    NASTY_KEYS,
+    PATTERN,
+    active_decisions,
+    decision,
+    follow_ups,
+    item,
+    json_values,
+    laws,
+    loop,
+    open_loops,
+    pattern,
+    patterns,
 )  # fmt: skip
 
 from baton_git.errors import InvalidDocument
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, alike, dotted, merge_rule, parse
 from baton_git.records.baton import SECTIONS, ActiveDecision, Baton, FollowUp, Head, OpenLoop, Pattern
-from baton_git.records.rules import CHANGED_SIDE, Counter, Ladder, Recent, Union
+from baton_git.records.rules import CHANGED_SIDE
 
 
 def faults(model: type[Part], data: dict[str, Any], at: str = "") -> list[tuple[str, str]]:
@@ -74,7 +87,8 @@ def test_lists_come_back_as_lists_so_that_stored_and_fresh_records_compare_equal
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [(1, True), (0, False), (1, 1.0), ({"a": [1]}, {"a": [True]}), ([1], [1, 1]), ({"a": 1}, {}), ("1", 1)]
+    ("one", "other"),
+    [(1, True), (0, False), (1, 1.0), ({"a": [1]}, {"a": [True]}), ([1], [1, 1]), ({"a": 1}, {}), ("1", 1)],
 )
 def test_values_that_python_confuses_are_not_alike(one: Any, other: Any) -> None:
     assert not alike(one, other)
@@ -114,22 +128,26 @@ def test_each_required_field_is_missed_by_name(section: str) -> None:
 @pytest.mark.parametrize(
     ("model", "data", "path", "message"),
     [
-        (OpenLoop, {**LOOP, "status": "done"}, "status", "input should be 'open', 'verified', 'failed' or 'escalated', not 'done'"),
+        (OpenLoop, {**LOOP, "status": "done"}, "status", "input should be 'open', 'verified', 'failed' or"),
         (OpenLoop, {**LOOP, "verify": {"method": "bash"}}, "verify.method", "input should be 'http', "),
-        (OpenLoop, {**LOOP, "verify": {"method": "command", "argv": ["a", 1]}}, "verify.argv[1]", "input should be a valid string, not 1"),
+        (OpenLoop, {**LOOP, "verify": {"method": "command", "argv": ["a", 1]}}, "verify.argv[1]",
+            "input should be a valid string, not 1"),
         (OpenLoop, {**LOOP, "ttl_days": True}, "ttl_days", "input should be a valid integer, not True"),
         (OpenLoop, {**LOOP, "ttl_days": "7"}, "ttl_days", "input should be a valid integer, not '7'"),
         (OpenLoop, {**LOOP, "action": None}, "action", "input should be a valid string, not null"),
         (OpenLoop, {**LOOP, "action": "x" * 99, "id": 5}, "id", "input should be a valid string, not 5"),
         (FollowUp, {**ITEM, "defer_count": -1}, "defer_count", "input should be greater than or equal to 0, not -1"),
         (Pattern, {**PATTERN, "recent_occurrences": [{"session": "s"}]}, "recent_occurrences[0].context", "is missing"),
-        (Pattern, {**PATTERN, "recent_occurrences": [{"session": "s", "context": ""}] * 6}, "recent_occurrences", "tuple should have at most 5"),
+        (Pattern, {**PATTERN, "recent_occurrences": [{"session": "s", "context": ""}] * 6}, "recent_occurrences",
+            "tuple should have at most 5"),
         (Pattern, {**PATTERN, "threshold": 0}, "threshold", "input should be greater than or equal to 1, not 0"),
         (ActiveDecision, {**DECISION, "evidence": "a"}, "evidence", "input should be a valid tuple, not 'a'"),
         (Head, {"schema_version": 0}, "schema_version", "input should be greater than or equal to 1, not 0"),
     ],
 )  # fmt: skip
-def test_a_fault_names_the_field_and_what_is_wrong(model: type[Part], data: dict[str, Any], path: str, message: str) -> None:
+def test_a_fault_names_the_field_and_what_is_wrong(
+    model: type[Part], data: dict[str, Any], path: str, message: str
+) -> None:
     [(found_path, found_message)] = faults(model, data)
     assert found_path == path
     assert found_message.startswith(message)
@@ -138,7 +156,9 @@ def test_a_fault_names_the_field_and_what_is_wrong(model: type[Part], data: dict
 def test_a_fault_inside_a_document_has_the_whole_path() -> None:
     broken = {"session_id": "s", "open_loops": [LOOP, {**LOOP, "verify": {}}]}
     assert faults(Baton, broken) == [("open_loops[1].verify.method", "is missing")]
-    assert faults(OpenLoop, {**LOOP, "verify": {}}, at="open_loops[1]") == [("open_loops[1].verify.method", "is missing")]
+    assert faults(OpenLoop, {**LOOP, "verify": {}}, at="open_loops[1]") == [
+        ("open_loops[1].verify.method", "is missing")
+    ]
 
 
 def test_a_long_wrong_value_is_cut_in_the_message() -> None:
@@ -152,9 +172,9 @@ def test_paths_are_written_as_people_write_them() -> None:
 
 
 def test_fields_declare_their_merge_rules_and_the_others_follow_the_changed_side() -> None:
-    assert merge_rule(FollowUp, "defer_count") == Counter()
-    assert merge_rule(Pattern, "recent_occurrences") == Recent(5)
-    assert merge_rule(ActiveDecision, "evidence") == Union()
-    assert merge_rule(OpenLoop, "status") == Ladder(("open", "verified", "escalated", "failed"))
+    assert merge_rule(FollowUp, "defer_count").described() == "counter"
+    assert merge_rule(Pattern, "recent_occurrences").described() == {"recent": 5}
+    assert merge_rule(ActiveDecision, "evidence").described() == "set"
+    assert merge_rule(OpenLoop, "status").described() == {"ladder": ["open", "verified", "escalated", "failed"]}
     assert merge_rule(OpenLoop, "action") is CHANGED_SIDE
     assert merge_rule(OpenLoop, "nobody knows it") is CHANGED_SIDE

@@ -178,6 +178,36 @@ def test_the_pack_of_a_killed_writer_is_released_and_counted(store, writer, top,
     assert store.read(git(top, "hash-object", "--stdin", text="orphan")) == b"orphan"
 
 
+def test_what_a_killed_writer_left_half_written_is_cleared_when_it_is_old(store, top):
+    folder = top / ".git/objects/pack"
+    folder.mkdir(exist_ok=True)
+    halves = [folder / name for name in ("tmp_pack_baton_1", "tmp_idx_baton_1", "tmp_pack_of_git", "tmp_pack_baton_2")]
+    for half in halves:
+        half.write_bytes(b"half")
+        os.utime(half, (half.stat().st_mtime - 7200,) * 2)
+    os.utime(halves[-1])
+    store.pack()
+    assert {path.name for path in folder.iterdir()} == {"tmp_pack_of_git", "tmp_pack_baton_2"}
+
+
+def test_a_pack_that_git_takes_away_while_packing_is_no_failure(store, writer, git, top, monkeypatch):
+    tips = _write(writer, 5)
+    present = store.housekeeping._present
+    calls = []
+
+    def meanwhile():
+        found = present()
+        calls.append(found)
+        if len(calls) == 2:
+            git(top, "gc", "-q")
+        return found
+
+    monkeypatch.setattr(store.housekeeping, "_present", meanwhile)
+    assert store.pack(everything=True).packs_after == 0
+    assert len(list(store.log(tips[-1]))) == 5
+    git(top, "fsck", "--strict")
+
+
 def test_the_keep_of_a_living_writer_stays(store, top):
     draft = store.draft()
     draft.blob(b"being written")

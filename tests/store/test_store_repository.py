@@ -171,8 +171,9 @@ def test_the_store_of_a_repository_is_quick_to_open(top):
 def test_folders_that_may_not_be_looked_into_are_no_repositories(top, tmp_path):
     inner = tmp_path / "closed" / "inner"
     inner.mkdir(parents=True)
-    code = "import os, pathlib, baton_git.store as s; os.setuid(65534); print(s.Repository.discover(pathlib.Path('{}')))"
+    code = "import os, pathlib; from baton_git.store import Repository; os.setuid(65534)\n"
+    code += f"print(Repository.discover(pathlib.Path({str(inner)!r})))"
     tmp_path.chmod(0o755)
     (tmp_path / "closed").chmod(0o700)
-    done = subprocess.run([sys.executable, "-c", code.format(inner)], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "None", done.stderr

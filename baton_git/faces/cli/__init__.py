@@ -10,6 +10,7 @@ import click
 
 from baton_git import __version__
 from baton_git.faces.cli.failing import run
+from baton_git.faces.cli.surroundings import skip_plugin_search
 
 COMMANDS = {
     "init": ("lifespan", "Make a namespace in this repository."),
@@ -86,5 +87,6 @@ def baton() -> None:
 
 def main() -> Any:
     """The entry point of the command."""
+    skip_plugin_search()
 
     sys.exit(run(baton))

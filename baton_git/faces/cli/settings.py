@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.errors import InvalidArgument, NotARepository
+from baton_git.faces.cli.surroundings import FOUND
 from baton_git.lifecycle import Policy
 from baton_git.names import AgentId, Namespace, SessionId
 from baton_git.store import Repository
@@ -137,7 +138,7 @@ class Settings:
 
     @property
     def environment(self) -> dict[str, str]:
-        return dict(os.environ)
+        return dict(FOUND)
 
 
 def data_home() -> Path:

@@ -1,0 +1,94 @@
+"""Does it stay as fast and small as it was? The 10,000th write and read against the 100th, and a full archive."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from measuring import fill, missed, now, tell, workspace
+
+from baton_git.operations.documents import read
+from baton_git.operations.workspace import Workspace
+from baton_git.records.baton import FollowUp
+from baton_git.state import State
+from baton_git.store import Store
+
+WRITES = 10_000
+SAMPLE = 100
+
+
+def change(ws: Workspace, ids: list[str], number: int) -> None:
+    id_ = ids[number % len(ids)]
+    ws.update("bench", now(), lambda v: v.state.put(v.state.get(FollowUp, id_).replace(reason=f"later {number}")))
+
+
+def timed_read(ws: Workspace) -> float:
+    """Seconds of one read, from a store that is opened anew."""
+    started = time.perf_counter()
+    with Store(ws.branch.store.repository) as store:
+        read(Workspace(type(ws.branch)(store, ws.branch.namespace), ws.actor))
+    return time.perf_counter() - started
+
+
+def size(folder: Path) -> int:
+    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+
+
+def growth() -> None:
+    with workspace() as ws:
+        ids = fill(ws)
+        writes: list[float] = []
+        reads: dict[int, float] = {}
+        for number in range(1, WRITES + SAMPLE // 2 + 1):
+            started = time.perf_counter()
+            change(ws, ids, number)
+            writes.append(time.perf_counter() - started)
+            if number in (SAMPLE, WRITES):
+                reads[number] = statistics.median(timed_read(ws) for _ in range(30))
+        early = writes[SAMPLE // 2 : SAMPLE + SAMPLE // 2]
+        late = writes[WRITES - SAMPLE // 2 : WRITES + SAMPLE // 2]
+        print(
+            f"write: {statistics.median(early) * 1e3:.2f} ms at {SAMPLE}, {statistics.median(late) * 1e3:.2f} ms at {WRITES}"
+        )
+        print(
+            f"       mean of all {statistics.mean(writes) * 1e3:.2f} ms, the longest {max(writes) * 1e3:.0f} ms (a roll-up)"
+        )
+        tell(f"the {WRITES:,}th write against the {SAMPLE}th", statistics.median(late) / statistics.median(early), 1.3)
+        tell(f"the {WRITES:,}th read against the {SAMPLE}th", reads[WRITES] / reads[SAMPLE], 1.3)
+        objects = ws.branch.store.repository.common_dir / "objects"
+        print(f"on disk before packing: {size(objects) / len(writes):,.0f} bytes a commit")
+        ws.branch.store.pack(everything=True)
+        tell("on disk after packing, a commit", size(objects) / len(writes) / 1000, 1.5, " kB")
+
+
+def archive() -> None:
+    """A write beside 10,000 archived records against one beside none."""
+    with workspace() as empty, workspace() as full:
+        ids = {id(ws): fill(ws) for ws in (empty, full)}
+
+        def closed(state: State) -> State:
+            template = state.records(FollowUp)[0]
+            for number in range(10_000):
+                old = template.replace(id=f"FU-old{number}")
+                state = state.put(old).archive(old, at="2026-01-01T00:00:00Z", reason="done", session=None)
+            return state
+
+        full.update("bench", now(), lambda v: closed(v.state))
+        times: dict[int, list[float]] = {id(empty): [], id(full): []}
+        for number in range(150):
+            for ws in (empty, full):
+                started = time.perf_counter()
+                change(ws, ids[id(ws)], number)
+                times[id(ws)].append(time.perf_counter() - started)
+        tell(
+            "a write beside 10,000 archived records",
+            statistics.median(times[id(full)]) / statistics.median(times[id(empty)]), 1.5,
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    archive()
+    growth()
+    sys.exit(1 if missed else 0)

@@ -1,0 +1,109 @@
+"""One write and one read in a process that is warm, against bare dulwich doing the same to the disk."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+import tomli_w
+from dulwich.objects import Blob, Commit, Tree
+from dulwich.repo import Repo
+from measuring import alternating, fill, missed, now, tell, workspace
+
+from baton_git.operations.documents import read
+from baton_git.operations.workspace import Workspace
+from baton_git.records.baton import FollowUp
+
+REF = b"refs/heads/baton/bench"
+FOLDER = b"follow_ups"
+
+
+def plumbing(repo: Repo, name: bytes, record: dict[str, object], number: int) -> None:
+    """The same blob, trees, commit and ref move with nothing but dulwich; objects and ref are synced."""
+    tip = repo.refs[REF]
+    commit = repo[tip]
+    root = repo[commit.tree]
+    folder = repo[root[FOLDER][1]]
+    blob = Blob.from_string(tomli_w.dumps({**record, "reason": f"later {number}"}).encode())
+    inner, outer = Tree(), Tree()
+    for entry in folder.iteritems():
+        inner.add(entry.path, entry.mode, entry.sha)
+    inner.add(name, 0o100644, blob.id)
+    for entry in root.iteritems():
+        outer.add(entry.path, entry.mode, entry.sha)
+    outer.add(FOLDER, 0o040000, inner.id)
+    new = Commit()
+    new.tree, new.parents = outer.id, [tip]
+    new.author = new.committer = b"Bench <bench@localhost>"
+    new.author_time = new.commit_time = 1_800_000_000 + number
+    new.author_timezone = new.commit_timezone = 0
+    new.message = b"later\n"
+    for one in (blob, inner, outer, new):
+        repo.object_store.add_object(one)
+    assert repo.refs.set_if_equals(REF, tip, new.id)
+
+
+def copied(ws: Workspace, place: str) -> Repo:
+    """A second repository with the same state, in which dulwich syncs objects as we do."""
+    source = ws.branch.store.repository.common_dir
+    os.system(f"git clone -q --bare {source} {place}/peer.git")
+    repo = Repo(f"{place}/peer.git")
+    config = repo.get_config()
+    config.set((b"core",), b"fsyncObjectFiles", b"true")
+    config.write_to_path()
+    repo.close()
+    return Repo(f"{place}/peer.git")
+
+
+def main() -> int:
+    with workspace() as ws, tempfile.TemporaryDirectory() as place:
+        ids = fill(ws)
+        peer = copied(ws, place)
+        records = {one.id: one.given() for one in ws.branch.read().state.records(FollowUp)}
+        numbers = itertools.count()
+
+        def ours() -> None:
+            number = next(numbers)
+            id_ = ids[number % len(ids)]
+            ws.update(
+                "bench", now(), lambda v: v.state.put(v.state.get(FollowUp, id_).replace(reason=f"later {number}"))
+            )
+
+        def theirs() -> None:
+            number = next(numbers)
+            id_ = ids[number % len(ids)]
+            plumbing(peer, f"{id_}.toml".encode(), records[id_], number)
+
+        a, b = alternating(150, ours, theirs)
+        print(f"one write: ours {a * 1e3:.2f} ms, bare dulwich {b * 1e3:.2f} ms")
+        tell("a changed record, validated, redacted, committed durably", a / b, 2)
+
+        def parse() -> None:
+            repo = Repo(f"{place}/peer.git")
+            root = repo[repo[repo.refs[REF]].tree]
+            for entry in repo[root[FOLDER][1]].iteritems():
+                tomllib.loads(repo[entry.sha].data.decode())
+            repo.close()
+
+        def ask() -> None:
+            from baton_git.store import Store
+
+            with Store(ws.branch.store.repository) as store:
+                branch = type(ws.branch)(store, ws.branch.namespace)
+                read(Workspace(branch, ws.actor))
+
+        os.system(f"git -C {Path(place) / 'peer.git'} repack -adq")
+        ws.branch.store.pack(everything=True)
+        c, d = alternating(100, ask, parse)
+        print(f"one read: ours {c * 1e3:.2f} ms, bare dulwich and tomllib {d * 1e3:.2f} ms")
+        tell("the state of 20 records read, from a fresh store", c / d, 2)
+        peer.close()
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""What the benchmarks share: medians of alternating runs, a filled namespace, and how a figure is told."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from baton_git.branch import Branch
+from baton_git.names import Namespace
+from baton_git.operations.followups import add_follow_up
+from baton_git.operations.workspace import Actor, Workspace
+from baton_git.store import Repository, Store
+
+missed: list[str] = []
+
+
+def alternating(rounds: int, *works: Callable[[], object]) -> list[float]:
+    """The median time in seconds of each work, run in turns so that all meet the same machine."""
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for number, work in enumerate(works):
+            started = time.perf_counter()
+            work()
+            times[number].append(time.perf_counter() - started)
+    return [statistics.median(one) for one in times]
+
+
+def tell(what: str, figure: float, goal: float, unit: str = "×") -> None:
+    ok = figure <= goal
+    print(f"{what:<72}{figure:>9.2f}{unit}  (goal ≤ {goal:g}{unit}){'' if ok else '  MISSED'}")
+    if not ok:
+        missed.append(what)
+
+
+@contextmanager
+def workspace(folder: str | None = None) -> Iterator[Workspace]:
+    """A namespace in a fresh repository on the disk that holds temporary files."""
+    with tempfile.TemporaryDirectory(prefix="baton-bench-", dir=folder) as place:
+        repository = Repository.create_bare(Path(place) / "bench.git")
+        with Store(repository) as store:
+            yield Workspace(Branch(store, Namespace("bench")), Actor("Bench <bench@localhost>", "bench"))
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def fill(ws: Workspace, count: int = 20) -> list[str]:
+    """`count` live follow-ups of some 300 bytes each."""
+    return [
+        add_follow_up(ws, now(), item=f"Item {number}: " + "words that say what is to be done " * 4, reason="later").id
+        for number in range(count)
+    ]

@@ -1,0 +1,48 @@
+"""What the tests of the command share: the commands that there are, and a namespace with one record of each kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from baton_git.faces.cli import baton as root
+
+Paths = dict[tuple[str, ...], click.Command]
+
+
+def all_commands() -> Paths:
+    """Every command and sub-command, groups too, by the words that call it."""
+    found: Paths = {}
+    waiting: list[tuple[tuple[str, ...], click.Group]] = [((), root)]
+    while waiting:
+        words, group = waiting.pop()
+        for name in group.list_commands(click.Context(group)):
+            command = group.get_command(click.Context(group), name)
+            assert command is not None
+            found[(*words, name)] = command
+            if isinstance(command, click.Group):
+                waiting.append(((*words, name), command))
+    return found
+
+
+def leaves() -> list[tuple[str, ...]]:
+    return sorted(words for words, command in all_commands().items() if not isinstance(command, click.Group))
+
+
+@pytest.fixture
+def filled(baton, top: Path):
+    """The repository `top` with a namespace that has one record of each kind; its files are in `top/in`."""
+    baton("init")
+    baton("boot", "--session", "s1", "--no-verify")
+    baton("loop", "add", "Deployed it", "--expect", "it answers", "--id", "OL-1", "--verify-file", "readme")
+    baton("followup", "add", "Refactor", "--id", "FU-1")
+    baton("pattern", "record", "Assumed", "--id", "PAT-1", "--rule", "Look first")
+    baton("pattern", "propose", "PAT-1", "--rule", "Look first")
+    for number in ("1", "2"):
+        baton("decision", "add", f"Use {number}", "--why", "because", "--id", f"DEC-{number}", "--tier", "raw_source")
+    folder = top.parent / "in"
+    folder.mkdir()
+    (folder / "baton.json").write_text('{"session_id": "doc", "context": "from a file"}')
+    return folder

@@ -1,0 +1,353 @@
+"""What holds for every command alike: help with an example, JSON, streams, exit status, and what stays untouched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+from conftest import all_commands, leaves
+
+from baton_git import __version__
+from baton_git.faces.cli import COMMANDS
+
+NO_JSON = {
+    ("demo",): "a story for people",
+    ("completion",): "its answer is shell code",
+    ("schema",): "its answer is JSON, or the list of kinds",
+}
+"""Commands that need no --json, and why."""
+
+GOOD = {
+    ("init",): [],
+    ("boot",): [],
+    ("wrap",): ["--context", "It runs"],
+    ("status",): [],
+    ("read",): [],
+    ("write",): ["--file", "{in}/baton.json"],
+    ("loop", "add"): ["Did it", "--expect", "works"],
+    ("loop", "verify"): ["OL-1", "--passed"],
+    ("loop", "close"): ["OL-1"],
+    ("followup", "add"): ["Later"],
+    ("followup", "defer"): ["FU-1"],
+    ("followup", "done"): ["FU-1"],
+    ("pattern", "record"): ["Assumed"],
+    ("pattern", "propose"): ["PAT-1", "--rule", "Look"],
+    ("pattern", "dismiss"): ["PAT-1"],
+    ("decision", "add"): ["Use X", "--why", "because"],
+    ("decision", "monitor"): ["DEC-1"],
+    ("decision", "supersede"): ["DEC-1", "--by", "DEC-2"],
+    ("verify",): [],
+    ("trust",): ["--", "true"],
+    ("log",): [],
+    ("show",): [],
+    ("diff",): ["1", "3"],
+    ("rollback",): ["2"],
+    ("undo",): [],
+    ("import", "session-baton"): ["{in}/baton.json"],
+    ("export", "session-baton"): ["{in}/out.json"],
+    ("validate",): [],
+    ("gc",): [],
+}
+"""By command, arguments with which it succeeds in the filled repository."""
+
+CREATES = [("loop", "add"), ("followup", "add"), ("pattern", "record"), ("decision", "add")]
+
+
+def words_of(command, folder):
+    return [*command, *(one.replace("{in}", str(folder)) for one in GOOD[command])]
+
+
+def test_the_table_of_this_test_has_every_command():
+    assert {words[0] for words in leaves()} == set(COMMANDS)
+    assert set(GOOD) | set(NO_JSON) | {("pattern", "graduate")} == set(leaves())
+
+
+@pytest.mark.parametrize("command", leaves(), ids=" ".join)
+def test_help_has_an_example(baton, command):
+    done = baton(*command, "--help")
+    examples = [line for line in done.out.splitlines() if line.strip().startswith(f"baton {command[0]}")]
+    assert examples
+    assert baton(*command, "-h").out == done.out
+
+
+@pytest.mark.parametrize("command", [words for words in all_commands() if words not in leaves()], ids=" ".join)
+def test_a_group_lists_its_commands(baton, command):
+    done = baton(*command, "--help")
+    assert all(f"  {name}" in done.out for words in leaves() for name in words[1:2] if words[:1] == command)
+
+
+def test_the_help_lists_every_command_and_its_own_line_of_help(baton):
+    done = baton("--help")
+    for name, (_, text) in COMMANDS.items():
+        assert f"{name} " in done.out
+        assert text[:30] in done.out
+    for command, (_, text) in COMMANDS.items():
+        assert all_commands()[(command,)].get_short_help_str(300).rstrip(".").split()[0] == text.rstrip(".").split()[0]
+
+
+def test_the_version_is_told(baton):
+    assert baton("--version").out == f"baton, version {__version__}\n"
+
+
+@pytest.mark.parametrize("command", leaves(), ids=" ".join)
+def test_every_command_has_the_options_that_all_have(command):
+    options = {name for one in all_commands()[command].params if isinstance(one, click.Option) for name in one.opts}
+    if command not in NO_JSON:
+        assert options >= {"--json", "--namespace", "--repo", "--session", "--agent"}
+
+
+@pytest.mark.parametrize("command", GOOD, ids=" ".join)
+def test_a_command_that_succeeds_exits_with_0_and_says_no_traceback(baton, filled, command):
+    done = baton(*words_of(command, filled))
+    assert "Traceback" not in done.out + done.err
+
+
+@pytest.mark.parametrize("command", GOOD, ids=" ".join)
+def test_json_is_the_only_thing_on_standard_output(baton, filled, command):
+    data = baton(*words_of(command, filled)[: len(command)], "--json", *words_of(command, filled)[len(command) :]).json
+    assert data is not None
+    if command in CREATES:
+        assert set(data) == {"id", "commit", "revision"}
+
+
+@pytest.mark.parametrize("command", CREATES, ids=" ".join)
+def test_what_creates_a_record_prints_its_id_and_words_go_to_standard_error(baton, filled, command):
+    done = baton(*words_of(command, filled))
+    assert done.out == f"{done.id}\n"
+    assert " " not in done.id
+    assert done.id in done.err
+    assert "revision" in done.err
+
+
+BAD = [
+    ("init", "--namespace", ""),
+    ("init", "--namespace", "x" * 300),
+    ("init", "surplus"),
+    ("boot", "--budget", "5"),
+    ("boot", "--check-budget", "0"),
+    ("boot", "--session", "a\nb"),
+    ("wrap", "--context", "a", "--file", "b"),
+    ("wrap", "--expected-revision", "-1"),
+    ("wrap", "--file", "/nonexistent"),
+    ("status", "surplus"),
+    ("status", "--agent", "a b"),
+    ("status", "--repo", "/etc/passwd"),
+    ("read", "--at", "yesterday"),
+    ("read", "--at", "99"),
+    ("read", "--repo", "/etc"),
+    ("write",),
+    ("write", "--file", "/nonexistent"),
+    ("write", "--file", "-"),
+    ("write", "--file", "{in}", "--expected-revision", "x"),
+    ("loop",),
+    ("loop", "add"),
+    ("loop", "add", "x"),
+    ("loop", "add", "x", "--expect", "y", "--ttl-days", "-1"),
+    ("loop", "add", "x", "--expect", "y", "--verify-port", "nowhere"),
+    ("loop", "add", "x", "--expect", "y", "--verify-file", "a", "--verify-http", "b"),
+    ("loop", "add", "x", "--expect", "y", "--status", "200"),
+    ("loop", "add", "x", "--expect", "y", "--verify-command"),
+    ("loop", "add", "x", "--expect", "y", "--", "pytest"),
+    ("loop", "add", " ", "--expect", "y"),
+    ("loop", "verify"),
+    ("loop", "verify", "OL-nope"),
+    ("loop", "verify", "FU-1", "--passed"),
+    ("loop", "close", "OL-nope"),
+    ("loop", "close"),
+    ("loop", "close", ""),
+    ("followup", "add"),
+    ("followup", "add", ""),
+    ("followup", "add", "x", "--priority", "huge"),
+    ("followup", "defer"),
+    ("followup", "defer", "nope"),
+    ("followup", "defer", "OL-1"),
+    ("followup", "done"),
+    ("followup", "done", "nope"),
+    ("followup", "done", "FU-1", "surplus"),
+    ("pattern", "record"),
+    ("pattern", "record", " "),
+    ("pattern", "record", "x", "--id", "y" * 300),
+    ("pattern", "propose", "PAT-1"),
+    ("pattern", "propose", "nope", "--rule", "r"),
+    ("pattern", "propose", "PAT-1", "--rule", " "),
+    ("pattern", "graduate"),
+    ("pattern", "graduate", "nope"),
+    ("pattern", "graduate", "PAT-1"),
+    ("pattern", "dismiss"),
+    ("pattern", "dismiss", "nope"),
+    ("pattern", "dismiss", "PAT-1", "--huh"),
+    ("decision", "add", "x"),
+    ("decision", "add", "x", "--why", ""),
+    ("decision", "add", "x", "--why", "y", "--tier", "god"),
+    ("decision", "add", "x", "--why", "y", "--id", "DEC-1"),
+    ("decision", "monitor"),
+    ("decision", "monitor", "nope"),
+    ("decision", "monitor", "D"),
+    ("decision", "supersede", "DEC-1"),
+    ("decision", "supersede", "DEC-1", "--by", "nope"),
+    ("decision", "supersede", "DEC-1", "--by", "DEC-1"),
+    ("verify", "nope"),
+    ("verify", "--budget", "0"),
+    ("verify", "--budget", "x"),
+    ("trust", "nope"),
+    ("trust", "OL-1"),
+    ("trust", "a", "b"),
+    ("log", "--since", "yesterday"),
+    ("log", "--limit", "0"),
+    ("log", "surplus"),
+    ("show", "99"),
+    ("show", "HEAD"),
+    ("show", "1", "2"),
+    ("diff",),
+    ("diff", "x"),
+    ("diff", "1", "99"),
+    ("rollback",),
+    ("rollback", "99"),
+    ("rollback", "--record", "nope"),
+    ("rollback", "1", "--of-session", "s1"),
+    ("rollback", "--of-session", "nobody"),
+    ("undo", "99"),
+    ("undo", "0"),
+    ("undo", "x"),
+    ("import",),
+    ("import", "session-baton"),
+    ("import", "session-baton", "/nonexistent"),
+    ("import", "session-baton", "/etc/passwd"),
+    ("import", "session-baton", "x", "--from", "a", "--all"),
+    ("export", "session-baton"),
+    ("export", "session-baton", "x.unknown"),
+    ("export", "session-baton", "/proc/nope/x.json"),
+    ("export", "session-baton", "x.json", "--all"),
+    ("validate", "/nonexistent"),
+    ("validate", "--kind", "huh"),
+    ("validate", "--at", "99"),
+    ("schema", "huh"),
+    ("schema", "open_loop", "surplus"),
+    ("schema", "--huh"),
+    ("gc", "surplus"),
+    ("gc", "--huh"),
+    ("gc", "--repo", "/etc/passwd"),
+    ("completion",),
+    ("completion", "tcsh"),
+    ("completion", "bash", "surplus"),
+    ("demo", "surplus"),
+    ("demo", "--huh"),
+    ("demo", "--keep=3"),
+    ("nosuch",),
+    ("--huh",),
+]
+
+
+@pytest.mark.parametrize("words", BAD, ids=lambda words: " ".join(words)[:60].replace("\n", "-"))
+def test_bad_input_is_one_clear_line_and_changes_nothing(baton, filled, git, top, words):
+    before = git(top, "for-each-ref")
+    done = baton(*(one.replace("{in}", str(filled)) for one in words), code=None)
+    assert done.code in (1, 2)
+    assert "Traceback" not in done.err
+    assert "a bug" not in done.err
+    said = [line for line in done.err.splitlines() if line.startswith(("Error: ", "baton: "))]
+    assert len(said) == 1 or (done.code == 2 and len(words) == 1 and "Usage" in done.err)
+    assert git(top, "for-each-ref") == before
+
+
+def test_every_command_is_given_bad_input_in_three_ways():
+    counts = {command: sum(words[: len(command)] == command for words in BAD) for command in leaves()}
+    assert {command: count for command, count in counts.items() if count < 3} == {}
+
+
+def test_an_error_is_told_as_json_too_when_json_was_asked_for(baton, filled):
+    done = baton("loop", "close", "OL-nope", "--json", code=1)
+    assert done.json["error"] == "not_found"
+    assert done.err == "baton: there is no open loop 'OL-nope'\n"
+
+
+def test_a_word_that_is_near_a_command_gets_a_hint(baton):
+    done = baton("followups", code=2)
+    assert "Did you mean followup?" in done.err
+    assert "there is no command 'xyz'" in baton("xyz", code=2).err
+
+
+def test_an_error_comes_with_its_next_step(baton, filled):
+    done = baton("pattern", "graduate", "PAT-1", code=1)
+    first, hint = done.err.splitlines()
+    assert first == "baton: pattern PAT-1 graduates only when a person confirms it"
+    assert hint.strip() == "run it in a terminal and type the id when asked"
+
+
+# --- the exit status
+
+
+def test_a_stale_revision_exits_with_3_and_the_current_state(baton, filled):
+    done = baton("write", "--file", str(filled / "baton.json"), "--expected-revision", "1", code=3)
+    assert done.json["current_revision"] > 1
+    assert done.json["current_baton"]["open_loops"][0]["id"] == "OL-1"
+    assert baton("wrap", "--context", "x", "--expected-revision", "1", code=3).out == ""
+
+
+def test_a_held_lock_exits_with_4(baton_process, filled, top):
+    (top / ".git/refs/heads/baton/work.lock").touch()
+    done = baton_process("followup", "defer", "FU-1", code=4)
+    assert done.err.startswith("baton: ")
+    assert len(done.err.splitlines()) <= 2
+
+
+def test_checks_exit_with_0_passed_1_failed_5_unknown(baton, filled, top):
+    assert baton("verify").out == "OL-1  passed\n"
+    baton("loop", "add", "x", "--expect", "y", "--id", "OL-2", "--verify-command", "--", "true")
+    done = baton("verify", code=5)
+    assert done.out.startswith("OL-2  unknown: ")
+    baton("loop", "add", "x", "--expect", "y", "--id", "OL-3", "--verify-file", "absent")
+    baton("verify", code=1)
+    assert baton("loop", "verify", "OL-3", "--json", code=1).json["checks"]["OL-3"]["result"] == "failed"
+    baton("trust", "OL-2")
+    baton("loop", "verify", "OL-2")
+
+
+def test_validate_exits_with_1_when_something_is_wrong(baton, filled):
+    baton("validate")
+    (filled / "bad.json").write_text('{"session_id": "s", "open_loops": [{"id": "x"}]}')
+    done = baton("validate", str(filled / "bad.json"), code=1)
+    assert f"{filled / 'bad.json'}: open_loops[0].action: is missing" in done.out
+    assert "1 with faults" in done.err
+
+
+def test_a_bug_exits_with_70_and_leaves_a_report(tmp_path):
+    code = (
+        "import sys; sys.argv = ['baton', 'status']\n"
+        "from baton_git.faces.cli import app, main\n"
+        "from baton_git.faces.cli.lifespan import COMMANDS\n"
+        "COMMANDS['status'].callback = lambda **_: 1 / 0\n"
+        "main()"
+    )
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert done.returncode == 70
+    assert "Traceback" not in done.stderr
+    assert "a bug in baton itself: ZeroDivisionError" in done.stderr
+    (report,) = tmp_path.glob("baton-error-*.txt")
+    assert "Traceback" in report.read_text()
+
+
+def test_a_reader_that_goes_away_is_no_error(filled, top):
+    line = f"{sys.executable} -m baton_git read; echo status $? >&2"
+    done = subprocess.run(["bash", "-c", f"({line}) | true"], cwd=top, capture_output=True, text=True)
+    assert done.stderr == "status 0\n"
+
+
+# --- colours
+
+
+def test_nothing_is_coloured_outside_of_a_terminal(baton, filled):
+    for words in (("log",), ("show",), ("diff", "1")):
+        assert "\x1b" not in baton(*words).out
+
+
+def test_texts_of_records_cannot_send_control_characters_to_a_terminal(baton, top):
+    baton("loop", "add", "evil \x1b[31m\nred", "--expect", "x\x07")
+    for words in (("log",), ("show",), ("boot",), ("status",)):
+        assert "\x1b" not in baton(*words).out
+    assert json.loads(baton("read").out)["baton"]["open_loops"][0]["action"] == "evil \x1b[31m\nred"

@@ -1,0 +1,43 @@
+"""The first commit of every namespace, computed by hand: another implementation must arrive at the same ids."""
+
+from __future__ import annotations
+
+import hashlib
+import json as plain
+from typing import Any
+
+import pytest
+from regenerate import FORMATS
+
+from baton_git import branch, layout
+
+ROOT: dict[str, Any] = plain.loads((FORMATS / "root.json").read_bytes())
+
+
+def object_id(form: str, kind: str, data: bytes) -> str:
+    return hashlib.new(form, f"{kind} {len(data)}\0".encode() + data).hexdigest()
+
+
+def test_the_golden_root_is_what_the_code_writes() -> None:
+    assert {name: text.encode() for name, text in ROOT["files"].items()} == layout.ROOT_FILES
+    assert ROOT["who"] == f"{branch.ROOT_AUTHOR} 0 +0000"
+    assert ROOT["message"] == branch.ROOT_MESSAGE
+
+
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
+def test_its_bytes_have_the_golden_ids(form: str) -> None:
+    ids = ROOT[form]
+    for name, text in ROOT["files"].items():
+        assert object_id(form, "blob", text.encode()) == ids[name]
+    names = sorted(ROOT["files"])
+    tree = b"".join(b"100644 " + name.encode() + b"\0" + bytes.fromhex(ids[name]) for name in names)
+    assert object_id(form, "tree", tree) == ids["tree"]
+    commit = f"tree {ids['tree']}\nauthor {ROOT['who']}\ncommitter {ROOT['who']}\n\n{ROOT['message']}"
+    assert object_id(form, "commit", commit.encode()) == ids["commit"]
+
+
+def test_the_page_shows_the_same_ids() -> None:
+    page = (FORMATS / "README.md").read_text(encoding="utf-8")
+    for form in ("sha1", "sha256"):
+        assert all(one in page for one in ROOT[form].values())
+    assert branch.PREFIX in page

@@ -1,0 +1,159 @@
+"""Checks of loops and the approvals that commands need; files and branches checked; batons taken over and given."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from dataclasses import replace
+
+import pytest
+from strategies import LOOP
+from world import NOW, by_hand, stored
+
+from baton_git.approvals import Approvals
+from baton_git.errors import Corrupt, InvalidArgument, NotFound
+from baton_git.operations.checks import due_checks, verify
+from baton_git.operations.loops import add_loop, settle_loop
+from baton_git.operations.trust import command_of, distrust, pending_commands, trust
+
+
+@pytest.fixture
+def here(ws, tmp_path):
+    """A workspace with a folder, and approvals outside of it."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    approvals = Approvals(tmp_path / "data" / "approved.json", ws.branch.store.repository.common_dir)
+    return replace(ws, folder=folder, approvals=approvals)
+
+
+def command(ws, *argv):
+    return add_loop(ws, NOW, action="a", expect="b", verify={"method": "command", "argv": list(argv)}).id
+
+
+def touching(path):
+    return (sys.executable, "-c", f"open({str(path)!r}, 'w')")
+
+
+def test_all_loops_with_a_check_are_checked_in_one_commit(here):
+    (here.folder / "x").touch()
+    names = [
+        add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": path}).id
+        for path in ("x", "y")
+    ]
+    manual = add_loop(here, NOW, action="a", expect="b", verify={"method": "manual", "note": "look"}).id
+    before = here.branch.read().revision
+    found = verify(here, NOW).found
+    assert {id_: one.result for id_, one in found.items()} == dict(zip(names, ("passed", "failed"), strict=True))
+    assert here.branch.read().revision == before + 1
+    assert stored(here, "open_loop", manual).last_check is None
+
+
+def test_the_evidence_says_what_when_how_long_and_by_whom(here):
+    made = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}).id
+    verify(here, NOW)
+    check = stored(here, "open_loop", made).last_check
+    assert (check.result, check.at, check.by) == ("failed", "2026-11-21T08:00:00Z", "probe")
+    assert check.duration_ms is not None
+    assert check.why
+
+
+def test_a_named_loop_without_a_check_says_what_to_do(here):
+    made = add_loop(here, NOW, action="a", expect="b").id
+    with pytest.raises(InvalidArgument, match="has no check") as caught:
+        verify(here, NOW, [made])
+    assert "--passed" in caught.value.hint
+    with pytest.raises(NotFound):
+        verify(here, NOW, ["OL-nope"])
+
+
+def test_nothing_to_check_writes_nothing(here):
+    add_loop(here, NOW, action="a", expect="b")
+    before = here.branch.read().commit
+    assert verify(here, NOW).found == {}
+    assert here.branch.read().commit == before
+
+
+def test_a_failed_loop_is_checked_again_and_a_verified_one_is_not(here):
+    made = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}).id
+    verify(here, NOW)
+    (here.folder / "x").touch()
+    verify(here, NOW)
+    assert stored(here, "open_loop", made).status == "verified"
+    assert due_checks(here.branch.read().state) == []
+
+
+def test_a_result_for_a_check_that_was_changed_meanwhile_is_dropped(here, open_workspace):
+    made = add_loop(here, NOW, action="a", expect="b", verify=None, id_="OL-1")
+    settle_loop(here, NOW, made.id, "failed")
+    assert verify(here, NOW).found == {}
+
+
+def test_a_command_runs_only_after_exactly_it_was_approved(here, tmp_path):
+    mark = tmp_path / "ran"
+    made = command(here, *touching(mark))
+    trust(here, NOW, (*touching(mark), "more"))
+    assert verify(here, NOW).found[made].result == "unknown"
+    assert not mark.exists()
+    assert trust(here, NOW, touching(mark)) is True
+    assert verify(here, NOW).found[made].result == "passed"
+    assert mark.exists()
+
+
+def test_an_approval_holds_for_its_repository_only(here, tmp_path):
+    mark = tmp_path / "ran"
+    made = command(here, *touching(mark))
+    trust(replace(here, approvals=replace(here.approvals, repository=tmp_path / "other")), NOW, touching(mark))
+    assert verify(here, NOW).found[made].result == "unknown"
+    assert not mark.exists()
+
+
+def test_an_approval_is_taken_back(here, tmp_path):
+    made = command(here, *touching(tmp_path / "ran"))
+    trust(here, NOW, command_of(here, made))
+    assert trust(here, NOW, command_of(here, made)) is False
+    assert pending_commands(here) == {}
+    assert distrust(here, command_of(here, made)) is True
+    assert distrust(here, command_of(here, made)) is False
+    assert pending_commands(here) == {made: touching(tmp_path / "ran")}
+    assert verify(here, NOW).found[made].result == "unknown"
+
+
+def test_nothing_on_the_branch_or_in_the_work_tree_can_approve(here, tmp_path):
+    mark = tmp_path / "ran"
+    made = command(here, *touching(mark))
+    claim = {str(here.branch.store.repository.common_dir): [{"argv": list(touching(mark)), "at": "now"}]}
+    text = json.dumps(claim).encode()
+    by_hand(here, {"approved.json": text, "baton/approved.json": text, ".baton/approved.json": text})
+    for name in ("approved.json", ".baton.toml"):
+        (here.folder / name).write_bytes(text)
+    here.branch.store.repository.config().set("baton.approved", "true")
+    assert verify(here, NOW).found[made].result == "unknown"
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"%s": [{"x": 1}]}', '{"%s": 5}'])
+def test_approvals_that_cannot_be_read_approve_nothing(here, tmp_path, text):
+    mark = tmp_path / "ran"
+    made = command(here, *touching(mark))
+    here.approvals.path.parent.mkdir()
+    here.approvals.path.write_text(text.replace("%s", str(here.approvals.repository)))
+    with pytest.raises(Corrupt):
+        here.approvals.holds(touching(mark))
+    assert verify(here, NOW).found[made].result == "unknown"
+    assert not mark.exists()
+    assert stored(here, "open_loop", made).status == "open"
+
+
+def test_approvals_are_the_users_own_file(here):
+    trust(here, NOW, ("true",))
+    assert stat.S_IMODE(here.approvals.path.stat().st_mode) == 0o600
+
+
+def test_only_a_loop_with_a_command_can_be_approved(here):
+    made = add_loop(here, NOW, action="a", expect="b")
+    with pytest.raises(InvalidArgument, match="runs no command"):
+        command_of(here, made.id)
+    with pytest.raises(InvalidArgument):
+        trust(here, NOW, ())
+    assert LOOP["id"] not in pending_commands(here)

@@ -1,0 +1,332 @@
+"""Looking back, and going back by a new commit that can itself be taken back."""
+
+from __future__ import annotations
+
+import pytest
+from strategies import ITEM, LOOP
+from world import NOW, acting, by_hand, current, document, files, ids, later, stored, workspace
+
+from baton_git.errors import InvalidArgument, NotAllowed, NotFound
+from baton_git.lifecycle import Confirmed
+from baton_git.operations.documents import write
+from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.operations.history import (
+    Filter,
+    compare,
+    lineage,
+    log,
+    rollback,
+    rollback_record,
+    rollback_session,
+    show,
+    undo,
+)
+from baton_git.operations.loops import add_loop, close_loop, settle_loop
+from baton_git.operations.patterns import graduate_pattern, propose_rule, record_pattern
+from baton_git.operations.sessions import boot, init, wrap
+
+
+def ops(shown):
+    return [one.entry.op for one in shown]
+
+
+def records(ws):
+    """The files of records, without what notes who was there."""
+    return {path: text for path, text in files(ws).items() if not path.startswith("sessions/")}
+
+
+# --- log, show, diff
+
+
+def test_the_log_of_nothing_is_empty(ws):
+    assert list(log(ws)) == []
+
+
+def test_the_log_is_newest_first_with_what_each_commit_changed(ws):
+    made = add_loop(ws, NOW, action="a", expect="b")
+    settle_loop(ws, later(minutes=1), made.id, "failed", note="no")
+    newest, first, root = log(ws)
+    assert (newest.entry.op, first.entry.op, root.entry.op) == ("loop-verify", "loop-add", "root")
+    assert ("status", ("open",), ("failed",)) in [(f.field, f.before, f.after) for f in newest.changes[0].fields]
+    assert [one.action for one in first.changes] == ["added"]
+    assert root.changes == ()
+
+
+def test_the_log_is_filtered_by_record(ws):
+    one = add_loop(ws, NOW, action="a", expect="b").id
+    add_loop(ws, NOW, action="c", expect="d")
+    close_loop(ws, NOW, one)
+    add_follow_up(ws, NOW, item="x")
+    assert ops(log(ws, Filter(record=one))) == ["loop-close", "loop-add"]
+
+
+def test_the_log_is_filtered_by_session_and_agent_and_time(ws):
+    for minute, session in enumerate(("a", "b", "a")):
+        add_follow_up(acting(ws, session), later(minutes=minute), item=f"i{minute}")
+    assert [one.entry.time for one in log(ws, Filter(session="a"))] == [later(minutes=2), later()]
+    assert len(list(log(ws, Filter(agent="claude")))) == 3
+    assert list(log(ws, Filter(agent="nobody"))) == []
+    assert len(list(log(ws, Filter(since=later(minutes=1))))) == 2
+    assert len(list(log(ws, Filter(since=later(minutes=1), until=later(minutes=1))))) == 1
+
+
+def test_the_log_stops_at_its_limit(ws):
+    for number in range(4):
+        add_follow_up(ws, NOW, item=f"i{number}")
+    assert len(list(log(ws, limit=2))) == 2
+
+
+def test_the_log_shows_commits_made_by_hand(ws):
+    init(ws, NOW)
+    by_hand(ws, {"follow_ups/FU-1.toml": b'id = "FU-1"\nitem = "i"\nfirst_seen = "x"\n'}, message="mine")
+    newest = next(iter(log(ws)))
+    assert (newest.entry.subject, newest.entry.op, [one.id for one in newest.changes]) == ("mine", "", ["FU-1"])
+
+
+def test_show_gives_one_commit(ws):
+    made = add_loop(ws, NOW, action="a", expect="b")
+    add_follow_up(ws, NOW, item="x")
+    shown = show(ws, "1")
+    assert shown.entry.commit == made.written.version.commit
+    assert [one.id for one in shown.changes] == [made.id]
+
+
+def test_compare_leads_from_one_revision_to_another_and_back(ws):
+    made = add_loop(ws, NOW, action="a", expect="b")
+    close_loop(ws, NOW, made.id, reason="gone")
+    (there,), (back,) = compare(ws, "1", "2").changes, compare(ws, "2", "1").changes
+    assert (there.action, there.reason, back.action) == ("archived", "gone", "restored")
+    assert compare(ws, "2").changes == ()
+
+
+def test_lineage_knows_sessions_that_were_archived(ws):
+    for number in range(3):
+        boot(acting(ws, f"s{number}"), later(minutes=number))
+        wrap(acting(ws, f"s{number}"), later(minutes=number))
+    assert [(one.id, one.parent) for one in lineage(ws)] == [("s0", None), ("s1", "s0"), ("s2", "s1")]
+
+
+# --- rollback
+
+
+def test_rollback_gives_the_files_of_then_byte_for_byte_by_a_new_commit(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    by_hand(ws, {"notes/x.txt": b"\xff", "baton.toml": b'# mine\ncontext = "c"\n'})
+    then = files(ws)
+    by_hand(ws, {"notes/x.txt": None, "new.txt": b"n"})
+    close_loop(ws, NOW, ids(ws, "open_loops")[0])
+    before = ws.branch.read()
+    rollback(ws, NOW, "2")
+    after = ws.branch.read()
+    assert files(ws) == then
+    assert after.revision == before.revision + 1
+    assert next(ws.branch.history()).parents == (before.commit,)
+
+
+def test_rollback_to_a_time(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    then = files(ws)
+    add_follow_up(ws, later(minutes=5), item="x")
+    rollback(ws, later(minutes=6), "2026-11-21T08:01:00Z")
+    assert files(ws) == then
+
+
+def test_rollback_to_where_it_stands_writes_nothing(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    assert rollback(ws, NOW, "1").changes == ()
+    assert ws.branch.read().revision == 1
+
+
+def test_a_rollback_is_undone_by_undo(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    add_follow_up(ws, NOW, item="x")
+    then = files(ws)
+    rollback(ws, NOW, "1")
+    undo(ws, NOW)
+    assert files(ws) == then
+
+
+def test_rollback_of_a_graduation_takes_the_rule_away(ws):
+    made = record_pattern(ws, NOW, what="w", rule="r")
+    propose_rule(ws, NOW, made.id, "r")
+    graduate_pattern(ws, NOW, made.id, Confirmed("Ada", "terminal"))
+    rollback(ws, NOW, "2")
+    assert stored(ws, "rule", made.id) is None
+    assert stored(ws, "pattern", made.id).status == "rule_candidate"
+
+
+# --- rollback of one record
+
+
+def test_one_record_goes_back_and_the_others_stay(ws):
+    made = add_follow_up(ws, NOW, item="x")
+    defer_follow_up(ws, NOW, made.id)
+    other = add_follow_up(ws, NOW, item="y")
+    rollback_record(ws, NOW, made.id)
+    assert stored(ws, "follow_up", made.id).defer_count == 0
+    assert stored(ws, "follow_up", other.id) is not None
+
+
+def test_one_record_goes_back_to_a_revision(ws):
+    made = add_follow_up(ws, NOW, item="x")
+    for _ in range(3):
+        defer_follow_up(ws, NOW, made.id)
+    rollback_record(ws, NOW, made.id, "2")
+    assert stored(ws, "follow_up", made.id).defer_count == 1
+
+
+def test_a_closed_record_comes_back_from_the_archive(ws):
+    made = add_follow_up(ws, NOW, item="x")
+    finish_follow_up(ws, NOW, made.id)
+    rollback_record(ws, NOW, made.id)
+    assert stored(ws, "follow_up", made.id).item == "x"
+    assert stored(ws, "follow_up", made.id, archived=True) is None
+
+
+def test_a_record_whose_file_is_corrupt_is_rolled_back(ws):
+    made = add_loop(ws, NOW, action="a", expect="b")
+    by_hand(ws, {f"open_loops/{made.id}.toml": b"id = [torn"})
+    rollback_record(ws, NOW, made.id)
+    assert stored(ws, "open_loop", made.id).action == "a"
+    undo(ws, NOW)
+    assert ws.branch.store.folder(ws.branch.read().tree).folder("open_loops").read(f"{made.id}.toml") == b"id = [torn"
+
+
+def test_a_record_is_not_rolled_back_to_where_it_was_corrupt(ws):
+    made = add_loop(ws, NOW, action="a", expect="b")
+    good = ws.branch.store.folder(ws.branch.read().tree).folder("open_loops").read(f"{made.id}.toml")
+    by_hand(ws, {f"open_loops/{made.id}.toml": b"torn"})
+    by_hand(ws, {f"open_loops/{made.id}.toml": good})
+    with pytest.raises(NotAllowed, match="cannot be read at revision 2"):
+        rollback_record(ws, NOW, made.id, "2")
+
+
+def test_a_record_that_was_deleted_by_hand_comes_back(ws):
+    made = add_loop(ws, NOW, action="a", expect="b")
+    by_hand(ws, {f"open_loops/{made.id}.toml": None})
+    rollback_record(ws, NOW, made.id)
+    assert stored(ws, "open_loop", made.id).action == "a"
+
+
+def test_a_record_that_never_was_is_not_found(ws):
+    made = add_loop(ws, NOW, action="a", expect="b", id_="OL-7")
+    with pytest.raises(NotFound) as caught:
+        rollback_record(ws, NOW, "OL-")
+    assert made.id in caught.value.hint
+
+
+def test_an_id_of_two_kinds_is_refused(ws):
+    write(ws, NOW, document(open_loops=[{**LOOP, "id": "X"}], follow_ups=[{**ITEM, "id": "X"}]))
+    with pytest.raises(InvalidArgument, match="follow_up"):
+        rollback_record(ws, NOW, "X")
+
+
+# --- rollback of one session
+
+
+def test_without_one_session_what_others_did_stays(ws):
+    add_follow_up(acting(ws, "good"), NOW, item="kept", id_="FU-1")
+    add_follow_up(acting(ws, "bad"), NOW, item="gone", id_="FU-2")
+    defer_follow_up(acting(ws, "bad"), NOW, "FU-1")
+    add_loop(acting(ws, "good"), NOW, action="after", expect="x", id_="OL-1")
+    rollback_session(ws, NOW, "bad")
+    assert (ids(ws, "follow_ups"), ids(ws, "open_loops")) == (["FU-1"], ["OL-1"])
+    assert stored(ws, "follow_up", "FU-1").defer_count == 0
+
+
+def test_without_one_session_a_value_that_another_changed_since_stays(ws):
+    add_follow_up(acting(ws, "good"), NOW, item="i", id_="FU-1")
+    defer_follow_up(acting(ws, "bad"), NOW, "FU-1", reason="bad reason")
+    defer_follow_up(acting(ws, "good"), later(minutes=1), "FU-1", reason="good reason")
+    rollback_session(ws, later(minutes=2), "bad")
+    record = stored(ws, "follow_up", "FU-1")
+    assert (record.reason, record.defer_count) == ("good reason", 1)
+
+
+def test_the_rollback_of_a_session_is_undone_by_undo(ws):
+    add_follow_up(acting(ws, "good"), NOW, item="i", id_="FU-1")
+    defer_follow_up(acting(ws, "bad"), NOW, "FU-1")
+    then = files(ws)
+    rollback_session(ws, NOW, "bad")
+    undo(ws, NOW)
+    assert files(ws) == then
+
+
+def test_a_session_that_did_nothing_cannot_be_rolled_back(ws):
+    add_follow_up(ws, NOW, item="i")
+    with pytest.raises(NotFound, match="session"):
+        rollback_session(ws, NOW, "nobody")
+
+
+def test_the_merged_document_of_a_session_is_taken_back_and_what_others_wrote_stays(ws):
+    write(ws, NOW, document("s0", follow_ups=[ITEM]))
+    add_loop(acting(ws, "other"), NOW, action="a", expect="b", id_="OL-9")
+    write(ws, NOW, document("bad", "s0", follow_ups=[{**ITEM, "item": "changed"}], open_loops=[LOOP]))
+    rollback_session(ws, NOW, "bad")
+    assert ids(ws, "open_loops") == ["OL-9"]
+    assert current(ws)["follow_ups"][0]["item"] == ITEM["item"]
+
+
+# --- undo
+
+
+def test_undo_takes_the_newest_back_and_a_second_undo_redoes_it(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    before = files(ws)
+    add_follow_up(ws, NOW, item="x")
+    after = files(ws)
+    undo(ws, NOW)
+    assert files(ws) == before
+    undo(ws, NOW)
+    assert files(ws) == after
+    assert ws.branch.read().revision == 4
+
+
+def test_undo_of_an_older_revision_keeps_what_came_after(ws):
+    add_follow_up(ws, NOW, item="x", id_="FU-1")
+    defer_follow_up(ws, NOW, "FU-1")
+    add_loop(ws, NOW, action="a", expect="b", id_="OL-1")
+    _, entry = undo(ws, NOW, "2")
+    assert entry.op == "followup-defer"
+    assert stored(ws, "follow_up", "FU-1").defer_count == 0
+    assert ids(ws, "open_loops") == ["OL-1"]
+
+
+def test_undo_of_a_closing_brings_the_record_back_though_others_came_after(ws):
+    add_loop(ws, NOW, action="a", expect="b", id_="OL-1")
+    close_loop(ws, NOW, "OL-1")
+    add_follow_up(ws, NOW, item="x")
+    undo(ws, NOW, "2")
+    assert ids(ws, "open_loops") == ["OL-1"]
+    assert stored(ws, "open_loop", "OL-1", archived=True) is None
+
+
+def test_undo_brings_foreign_files_back_too(ws):
+    add_loop(ws, NOW, action="a", expect="b")
+    by_hand(ws, {"notes.txt": b"one"})
+    undo(ws, NOW)
+    assert "notes.txt" not in files(ws)
+
+
+def test_the_first_commit_cannot_be_undone(ws):
+    init(ws, NOW)
+    with pytest.raises(NotAllowed, match="first commit"):
+        undo(ws, NOW)
+
+
+def test_nothing_can_be_undone_where_nothing_is(ws):
+    for name in (undo, lambda ws, now: rollback(ws, now, "1"), lambda ws, now: rollback_record(ws, now, "x")):
+        with pytest.raises(NotFound):
+            name(ws, NOW)
+
+
+def test_undo_of_a_revision_that_moved_meanwhile_is_computed_on_the_newest(open_workspace):
+    ws = open_workspace()
+    add_follow_up(ws, NOW, item="x", id_="FU-1")
+    other = workspace(ws.branch.store, "s2")
+    _, entry = undo(ws, NOW, "1")
+    add_loop(other, NOW, action="a", expect="b", id_="OL-1")
+    undo(ws, NOW, "2")
+    assert entry.revision == 1
+    assert ids(ws, "follow_ups") == ["FU-1"]
+    assert ids(ws, "open_loops") == ["OL-1"]

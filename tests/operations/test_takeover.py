@@ -1,0 +1,148 @@
+"""Batons taken over from session-baton and given back, and files and branches checked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from strategies import DECISION, ITEM, LOOP, PATTERN
+from world import NOW, by_hand, current, document, ids, later, stored, workspace
+
+from baton_git.errors import InvalidDocument, NotFound
+from baton_git.operations.documents import read, write
+from baton_git.operations.exchange import export_session_baton, import_session_baton
+from baton_git.operations.followups import add_follow_up
+from baton_git.operations.loops import add_loop
+from baton_git.operations.validation import validate_branch, validate_text
+
+DATA = document("foreign", open_loops=[LOOP], follow_ups=[ITEM], context="名前", extra={"a": [None]})
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A JSON file with a baton."""
+    path = tmp_path / "baton.json"
+    path.write_text(json.dumps(DATA))
+    return path
+
+
+def test_a_file_is_taken_over_and_what_is_here_stays(ws, source):
+    made = add_loop(ws, NOW, action="a", expect="b")
+    (found,) = import_session_baton(ws, NOW, source)
+    assert found.done is not None
+    assert set(ids(ws, "open_loops")) == {made.id, "OL-1"}
+    assert current(ws)["extra"] == {"a": [None]}
+
+
+def test_taking_over_twice_changes_nothing(ws, source):
+    import_session_baton(ws, NOW, source)
+    before = ws.branch.read().commit
+    import_session_baton(ws, later(days=1), source)
+    assert ws.branch.read().commit == before
+
+
+def test_work_done_between_two_imports_stays(ws, source):
+    import_session_baton(ws, NOW, source)
+    made = add_follow_up(ws, NOW, item="here")
+    source.write_text(json.dumps({**DATA, "open_loops": [{**LOOP, "status": "failed"}], "follow_ups": []}))
+    import_session_baton(ws, later(days=1), source)
+    assert current(ws)["open_loops"][0]["status"] == "failed"
+    assert ids(ws, "follow_ups") == [made.id]
+    assert stored(ws, "follow_up", "FU-1", archived=True) is not None
+
+
+def test_a_claimed_graduation_of_another_system_is_held(ws, source):
+    claim = {**PATTERN, "status": "graduated", "source_tier": "human_confirmed"}
+    source.write_text(json.dumps(document("foreign", patterns=[claim], active_decisions=[DECISION])))
+    (found,) = import_session_baton(ws, NOW, source)
+    assert {one.field for one in found.done.held} == {"status", "source_tier"}
+    assert current(ws)["patterns"][0]["status"] == "rule_candidate"
+    assert ids(ws, "active_decisions") == ["DEC-1"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "\x00"])
+def test_a_file_that_holds_no_object_is_refused(ws, source, text):
+    source.write_text(text)
+    with pytest.raises(InvalidDocument, match=r"baton\.json"):
+        import_session_baton(ws, NOW, source)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"session_id": 1}', '{"session_id": "s", "open_loops": {}}'])
+def test_what_cannot_be_taken_over_is_named_and_nothing_written(ws, source, text):
+    source.write_text(text)
+    (found,) = import_session_baton(ws, NOW, source)
+    assert found.done is None
+    assert found.why
+    assert ws.branch.read().commit is None
+
+
+@pytest.mark.parametrize(("storage", "name"), [("sqlite", "b.sqlite3"), ("cache", "batons"), ("json", "out.json")])
+def test_what_is_given_comes_back_equal(ws, open_workspace, tmp_path, storage, name):
+    write(ws, NOW, DATA)
+    if storage == "cache":
+        (tmp_path / name).mkdir()
+    assert export_session_baton(ws, tmp_path / name, storage) == ["x"]
+    other = open_workspace(name="other.git")
+    import_session_baton(other, NOW, tmp_path / name)
+    assert current(other) == DATA
+
+
+def test_all_namespaces_are_given_and_taken_each_under_its_name(ws, open_workspace, tmp_path):
+    for name in ("x", "project:y"):
+        write(workspace(ws.branch.store, namespace=name), NOW, document("s", context=name))
+    export_session_baton(ws, tmp_path / "b.db", "sqlite", everything=True)
+    other = open_workspace(name="other.git")
+    import_session_baton(other, NOW, tmp_path / "b.db", everything=True)
+    for name in ("x", "project:y"):
+        assert read(workspace(other.branch.store, namespace=name)).baton["context"] == name
+
+
+def test_the_past_is_given(ws, tmp_path):
+    write(ws, NOW, DATA)
+    write(ws, later(minutes=1), document("foreign", context="newer"))
+    export_session_baton(ws, tmp_path / "o.json", "json", at="1")
+    assert json.loads((tmp_path / "o.json").read_text()) == DATA
+
+
+def test_there_is_nothing_to_give_of_a_namespace_that_does_not_exist(ws, tmp_path):
+    with pytest.raises(NotFound):
+        export_session_baton(ws, tmp_path / "o.json", "json")
+    assert not (tmp_path / "o.json").exists()
+
+
+def test_nothing_is_taken_over_from_nothing(ws, tmp_path):
+    with pytest.raises(NotFound):
+        import_session_baton(ws, NOW, tmp_path / "absent")
+
+
+# --- validation
+
+
+def test_a_document_is_checked_with_the_path_of_each_fault():
+    found = validate_text("b.json", json.dumps(document(open_loops=[{**LOOP, "verify": {"method": "x"}}])).encode())
+    assert [fault.path for fault in found.faults] == ["open_loops[0].verify.method"]
+    assert validate_text("b.json", json.dumps(DATA).encode()).faults == ()
+
+
+def test_a_stored_file_is_known_by_its_path_or_by_the_kind_that_is_said():
+    text = b'id = "OL-1"\naction = "a"\nexpected_outcome = "b"\ncreated_at = "c"\n'
+    assert validate_text("/tmp/open_loops/OL-1.toml", text).faults == ()
+    assert validate_text("OL-1.toml", text, "open_loop").faults == ()
+    assert validate_text("open_loops/OL-2.toml", text).faults
+    assert validate_text("what.toml", text).faults
+
+
+def test_a_branch_is_checked_with_its_archive_and_foreign_files_pass(ws):
+    made = add_loop(ws, NOW, action="a", expect="b")
+    broken = {"open_loops/OL-9.toml": b"?", "archive/patterns/zz/p.toml": b"?", "patterns/n": b""}
+    by_hand(ws, {"notes.txt": b"x", **broken})
+    found = {one.path: one for one in validate_branch(ws)}
+    assert {path for path, one in found.items() if one.faults} == set(broken)
+    assert found[f"open_loops/{made.id}.toml"].kind == "open_loop"
+    assert found["notes.txt"].kind == "other"
+    assert [one for one in validate_branch(ws, "1") if one.faults] == []
+
+
+def test_a_branch_that_does_not_exist_is_not_found(ws):
+    with pytest.raises(NotFound):
+        list(validate_branch(ws))
