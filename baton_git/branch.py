@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, islice
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ ROOT_AUTHOR = "baton-git <baton-git@localhost>"
 ROOT_MESSAGE = "A namespace of baton-git begins\n\nBaton-Op: root\nBaton-Revision: 0\n"
 PATIENCE = 10.0
 """Seconds that a write waits for other writers before it gives up with `Busy`."""
+REVERT_DEPTH = 500
+"""How many versions are compared with one that looks like a revert."""
 
 
 class Stamp(NamedTuple):
@@ -100,12 +103,16 @@ class Proposal(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What `update` did. `changes` is empty, and `version` the one that was there, when nothing differed."""
+    """What `update` did. `changes` is empty, and `version` the one that was there, when nothing differed.
+
+    `checked_out_at` is a work tree that has the branch checked out: the new commit shows there as a revert.
+    """
 
     version: Version
     before: Version
     changes: tuple[diff.RecordChange, ...] = ()
     redactions: tuple[tuple[Key, Redaction], ...] = ()
+    checked_out_at: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +170,16 @@ class Branch:
         if start is None:
             return
         yield from (log_entry(info) for info in self.store.log(start, first_parent=first_parent))
+
+    def suspected_revert(self, version: Version) -> LogEntry | None:
+        """The version that the newest commit goes back to, when a person made it by hand and without saying so.
+
+        That is what `git commit -a` does in a work tree that has the branch checked out while others write.
+        """
+        if version.commit is None or version.by:
+            return None
+        older = islice(self.history(version.commit, first_parent=True), 2, REVERT_DEPTH)
+        return next((entry for entry in older if entry.tree == version.tree), None)
 
     def resolve(self, text: str, tip: Oid | None = None) -> Oid:
         """The commit that `text` names: a revision number, `~N` back from the newest, a commit id (at least
@@ -224,8 +241,10 @@ class Branch:
             with self.store.queue(self.ref, min(2.0, max(0.0, end - time.monotonic()))):
                 if self.store.tip(self.ref) != work.outcome.before.commit:
                     work = self._prepare(self.read(), change, stamp, expected_revision)
-                if work.draft is None or self._publish(work, stamp):
+                if work.draft is None:
                     return work.outcome
+                if self._publish(work, stamp):
+                    return work.outcome._replace(checked_out_at=self.store.checked_out_at(self.ref))
             if time.monotonic() >= end:
                 raise Busy(
                     f"{self.namespace}: others kept writing for {patience:g} s", hint="nothing was written; try again"

@@ -281,7 +281,8 @@ def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | No
     if isinstance(claim, Pattern):
         holds += _pattern_holds(base if isinstance(base, Pattern) else None, claim)
     if isinstance(claim, ActiveDecision):
-        holds += _decision_holds(base if isinstance(base, ActiveDecision) else None, claim, tier_of)
+        tier = str(holds[0].kept) if holds else claim.source_tier
+        holds += _decision_holds(base if isinstance(base, ActiveDecision) else None, claim, tier, tier_of)
     return holds
 
 
@@ -315,18 +316,20 @@ def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[Held]:
 
 
 def _decision_holds(
-    base: ActiveDecision | None, claim: ActiveDecision, tier_of: Callable[[str], str | None]
+    base: ActiveDecision | None, claim: ActiveDecision, tier: str, tier_of: Callable[[str], str | None]
 ) -> list[Held]:
-    before = base.status if base else "active"
+    """`tier` is the one that the claim has once what it may not raise was held back."""
+    before, old = (base.status, base.superseded_by) if base else ("active", None)
     if DECISION_STATUSES.index(claim.status) < DECISION_STATUSES.index(before):
-        return [Held(claim.id, "status", claim.status, before, "decisions only move forward")]
+        return _unmoved(claim, before, old, "decisions only move forward")
     by = tier_of(claim.superseded_by) if claim.superseded_by else None
-    newly = claim.status == "superseded" and before != "superseded"
-    if newly and by is not None and not may_supersede(claim.source_tier, by):
-        why = "both decisions were derived by a model"
-        old = base.superseded_by if base else None
-        return [
-            Held(claim.id, "status", "superseded", before, why),
-            Held(claim.id, "superseded_by", claim.superseded_by, old, why),
-        ]
+    moved = claim.status == "superseded" and (claim.status, claim.superseded_by) != (before, old)
+    if moved and by is not None and not may_supersede(tier, by):
+        return _unmoved(claim, before, old, "both decisions were derived by a model")
     return []
+
+
+def _unmoved(claim: ActiveDecision, status: str, by: str | None, why: str) -> list[Held]:
+    """What holds a decision where it was: the status, and by what it is superseded."""
+    fields = (("status", claim.status, status), ("superseded_by", claim.superseded_by, by))
+    return [Held(claim.id, field, said, kept, why) for field, said, kept in fields if said != kept]

@@ -129,3 +129,11 @@ def baton_process(top: Path) -> Baton:
         return done
 
     return call
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says which group was left out, and how to run it."""
+    if config.option.markexpr == "not slow":
+        terminalreporter.write_line(
+            "left out: the slow group (many processes, kills, full disks); run it with: pytest -m slow"
+        )

@@ -14,12 +14,15 @@ SOURCE = Path(baton_git.__file__).parent
 
 LEVELS = (
     ("errors", "names", "records"),
-    ("codecs", "redaction", "state", "scrubbing", "layout", "diff", "merge", "lifecycle", "document", "brief", "schemas"),
+    (
+        "codecs", "redaction", "state", "scrubbing", "layout", "diff", "merge", "lifecycle", "document", "brief",
+        "schemas",
+    ),
     ("store", "code", "local", "approvals", "probes"),
     ("branch", "exchange"),
     ("operations",),
     ("faces", "__main__"),
-)
+)  # fmt: skip
 """From the ground up; within a level a room may import only from rooms that stand before it."""
 
 RANK = {room: (height, place) for height, level in enumerate(LEVELS) for place, room in enumerate(level)}

@@ -74,6 +74,7 @@ def boot(
     ws = replace(ws, actor=replace(ws.actor, session=session))
     problems: list[str] = []
     before = _read(ws, problems)
+    problems += _reverted(ws, before)
     parent = _parent_of(before.state, session, problems)
     checks = _checked(ws, now, before.state, check_seconds, problems)
     after = _begun(ws, now, before, parent, checks, problems)
@@ -89,6 +90,21 @@ def _read(ws: Workspace, problems: list[str]) -> Version:
     except BatonError as error:
         problems.append(_said(error))
         return Version(ws.branch.namespace, State())
+
+
+def _reverted(ws: Workspace, version: Version) -> list[str]:
+    """Says it when the newest commit looks like one that took others' work back without meaning to."""
+    try:
+        older = ws.branch.suspected_revert(version)
+    except BatonError as error:
+        return [_said(error)]
+    if older is None:
+        return []
+    what = "" if older.revision is None else f" {older.revision}"
+    return [
+        f"the newest commit was made by hand and goes back to revision{what}, without what came after it "
+        "(baton diff ~1 ~0 shows what; baton undo takes it back)"
+    ]
 
 
 def _checked(ws: Workspace, now: datetime, state: State, seconds: float, problems: list[str]) -> dict[str, LastCheck]:
@@ -246,6 +262,7 @@ class Status(NamedTuple):
     sessions: tuple[Session, ...]
     damaged: tuple[Unreadable, ...]
     checked_out_at: str | None
+    problems: tuple[str, ...] = ()
 
 
 def status(ws: Workspace) -> Status:

@@ -1,6 +1,5 @@
 """A closed record, with when, why and by whom it was closed."""
 
-
 from typing import Any
 
 from pydantic import Field

@@ -1,6 +1,5 @@
 """What all records share: frozen, unknown fields kept, only what was set is given back."""
 
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar

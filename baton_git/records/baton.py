@@ -4,7 +4,6 @@ Fields, enumerations and defaults are those of session-baton's `models.py`; `las
 methods `command`, `git_commit` and `port_open`, and their fields are this project's additions.
 """
 
-
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field

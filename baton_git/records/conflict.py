@@ -1,6 +1,5 @@
 """A value that two sides changed differently: both are kept until somebody settles it."""
 
-
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field

@@ -1,6 +1,5 @@
 """Who worked when, and after whom: one record per session."""
 
-
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field

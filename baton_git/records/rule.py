@@ -1,6 +1,5 @@
 """What a graduated pattern became: a text that the next sessions follow."""
 
-
 from typing import Annotated, ClassVar
 
 from pydantic import Field

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from baton_git.faces.cli import baton as root
 
+Baton = Callable[..., Any]
 Paths = dict[tuple[str, ...], click.Command]
 
 
@@ -31,9 +35,28 @@ def leaves() -> list[tuple[str, ...]]:
     return sorted(words for words, command in all_commands().items() if not isinstance(command, click.Group))
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the filled repository is kept for the next test, once one was made."""
+    return tmp_path_factory.mktemp("template") / "work"
+
+
 @pytest.fixture
-def filled(baton, top: Path):
-    """The repository `top` with a namespace that has one record of each kind; its files are in `top/in`."""
+def filled(baton: Baton, top: Path, template: Path) -> Path:
+    """The repository `top` with a namespace that has one record of each kind; gives a folder with `baton.json`."""
+    if template.exists():
+        shutil.rmtree(top)
+        shutil.copytree(template, top, symlinks=True)
+    else:
+        fill(baton)
+        shutil.copytree(top, template, symlinks=True)
+    folder = top.parent / "in"
+    folder.mkdir()
+    (folder / "baton.json").write_text('{"session_id": "doc", "context": "from a file"}')
+    return folder
+
+
+def fill(baton: Baton) -> None:
     baton("init")
     baton("boot", "--session", "s1", "--no-verify")
     baton("loop", "add", "Deployed it", "--expect", "it answers", "--id", "OL-1", "--verify-file", "readme")
@@ -42,7 +65,3 @@ def filled(baton, top: Path):
     baton("pattern", "propose", "PAT-1", "--rule", "Look first")
     for number in ("1", "2"):
         baton("decision", "add", f"Use {number}", "--why", "because", "--id", f"DEC-{number}", "--tier", "raw_source")
-    folder = top.parent / "in"
-    folder.mkdir()
-    (folder / "baton.json").write_text('{"session_id": "doc", "context": "from a file"}')
-    return folder

@@ -37,9 +37,7 @@ def stored(ws: Workspace, kind: str, id_: str, *, archived: bool = False) -> Any
     return ws.branch.read().state.entry(Key(kind, id_, archived))
 
 
-def by_hand(
-    ws: Workspace, files: Mapping[str, bytes | None], *, message: str = "by hand", minutes: float = 0
-) -> Oid:
+def by_hand(ws: Workspace, files: Mapping[str, bytes | None], *, message: str = "by hand", minutes: float = 0) -> Oid:
     """A commit on the tip as a person would make it: without trailers."""
     store, ref = ws.branch.store, ws.branch.ref
     tip = store.tip(ref)

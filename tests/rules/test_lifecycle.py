@@ -413,6 +413,29 @@ def test_a_document_supersedes_by_the_same_table(target: str, by: str, known: bo
     assert bool(held) == forbidden
 
 
+def test_a_decision_that_is_held_in_its_place_keeps_what_superseded_it() -> None:
+    base = decision(status="superseded", superseded_by="DEC-2")
+    for claim in (decision(status="active"), decision(status="monitoring", superseded_by="DEC-3")):
+        kept, held = told(base, claim)
+        assert (kept.status, kept.superseded_by) == ("superseded", "DEC-2")
+        assert set(held) == {"status", "superseded_by"}
+
+
+def test_what_superseded_a_decision_cannot_be_named_otherwise_by_a_model() -> None:
+    base = decision(source_tier="llm_derived", status="superseded", superseded_by="DEC-2")
+    kept, held = told(base, base.replace(superseded_by="DEC-3"), {"DEC-2": "human_confirmed", "DEC-3": "llm_derived"})
+    assert (kept.status, kept.superseded_by) == ("superseded", "DEC-2")
+    assert held == {"superseded_by": ("DEC-3", "DEC-2")}
+
+
+def test_a_decision_cannot_claim_trust_to_be_superseded() -> None:
+    base = decision(source_tier="llm_derived")
+    claim = decision(source_tier="human_confirmed", status="superseded", superseded_by="DEC-2")
+    kept, held = told(base, claim, {"DEC-2": "llm_derived"})
+    assert (kept.status, kept.superseded_by, kept.source_tier) == ("active", None, "llm_derived")
+    assert set(held) == {"source_tier", "status", "superseded_by"}
+
+
 def test_what_is_not_held_back_comes_through_untouched() -> None:
     claim = decision(status="monitoring", evidence=["new"], extra={"a": None})
     kept, held = told(decision(), claim)

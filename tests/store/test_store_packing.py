@@ -95,8 +95,13 @@ def test_merged_packs_that_share_objects_are_merged_entry_by_entry(store, writer
 @pytest.mark.parametrize(
     ("sizes", "merged"),
     [
-        ([], 0), ([4], 0), ([5, 5], 2), ([4] * 16, 16),
-        ([128, *[4] * 16], 16), ([100, *[4] * 16], 17), ([900, 100, 4, 4], 2),
+        ([], 0),
+        ([4], 0),
+        ([5, 5], 2),
+        ([4] * 16, 16),
+        ([128, *[4] * 16], 16),
+        ([100, *[4] * 16], 17),
+        ([900, 100, 4, 4], 2),
     ],
 )
 def test_which_packs_are_merged(store, sizes, merged):
@@ -244,5 +249,3 @@ def test_a_damaged_pack_is_never_merged_away(store, writer, top):
     assert store.commit(tips[-1])
     assert victim.read_bytes() == data
     assert len(_packs(top)) < 25  # and it does not keep the others from being merged
-
-

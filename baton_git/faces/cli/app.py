@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -15,10 +17,16 @@ import click
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch, Written
 from baton_git.diff import subject
+from baton_git.errors import Fault, InvalidDocument, StoreError
 from baton_git.faces.cli.settings import Asked, Settings, data_home
 from baton_git.local import CurrentSession
 from baton_git.operations.workspace import Actor, Made, Workspace
 from baton_git.store import Store
+
+CHECKED_OUT = (
+    "{} has this branch checked out: new commits show there as a revert, and a commit made there would take them "
+    "back. Switch it to another branch, and look with baton show or baton diff"
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,8 @@ class App:
         self.say(f"{what} (revision {written.version.revision})")
         for key, redaction in written.redactions:
             self.say(f"redacted: {redaction.kind} in {key}, {redaction.path}")
+        if written.checked_out_at is not None:
+            self.say(CHECKED_OUT.format(written.checked_out_at))
 
 
 def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -112,11 +122,27 @@ def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click
     return click.Group(name, commands=list(commands), help=help_text, no_args_is_help=True)
 
 
-def read_text(file: str) -> str:
-    """The text of a file, or of standard input for `-`."""
-    with click.open_file(file, "rb") as stream:
-        raw = stream.read()
+def read_bytes(file: str) -> bytes:
+    """The content of a file, or of standard input for `-`.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
     try:
-        return str(raw.decode())
+        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise StoreError(f"{file}: {error.strerror or error}") from error
+
+
+def read_text(file: str) -> str:
+    """The text of a file, or of standard input for `-`.
+
+    Raises:
+        StoreError: it cannot be read.
+        InvalidDocument: it is not UTF-8.
+    """
+    try:
+        return read_bytes(file).decode()
     except UnicodeDecodeError as error:
-        raise click.FileError(file, f"not UTF-8 text: {error.reason} at byte {error.start}") from None
+        fault = Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")
+        raise InvalidDocument([fault], where=file) from None

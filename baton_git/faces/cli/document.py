@@ -11,7 +11,7 @@ import click
 from baton_git.branch import Version
 from baton_git.codecs import json as strict_json
 from baton_git.errors import LimitExceeded, Stale
-from baton_git.faces.cli.app import App, command, read_text
+from baton_git.faces.cli.app import App, command, read_bytes
 from baton_git.faces.cli.failing import CONFLICT
 from baton_git.operations.documents import DocumentWritten, Read, read, write
 
@@ -67,7 +67,7 @@ def write_command(app: App, file: str, expected_revision: int | None) -> int | N
     baton write --file baton.json
     baton read | jq .baton | … | baton write --file - --expected-revision 12
     """
-    text = read_text(file)
+    text = read_bytes(file)
     if len(text) > MAX_BYTES:
         raise LimitExceeded("the document", len(text), MAX_BYTES, "bytes")
     data = strict_json.loads(text, where=file)

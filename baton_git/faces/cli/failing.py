@@ -21,8 +21,9 @@ _STATUS: dict[type[BatonError], int] = {Stale: CONFLICT, Busy: BUSY, InvalidName
 
 def run(command: click.Command) -> int:
     """Runs the command of this process and gives its exit status."""
+    printed_to = sys.stdout
     try:
-        result = command.main(standalone_mode=False)
+        result = command.main(prog_name="baton", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
@@ -30,6 +31,10 @@ def run(command: click.Command) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("baton: interrupted; nothing was left half done", err=True)
         return 130
+    except SystemExit:
+        if sys.stdout is printed_to:
+            raise
+        return OK  # click has exchanged it: the reader has gone
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone; say nothing at exit
         return OK

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from baton_git.errors import StoreError
-from baton_git.faces.cli.app import App, command
+from baton_git.faces.cli.app import App, command, read_bytes
 from baton_git.faces.cli.failing import FAILED
 from baton_git.layout import FOLDERS, SINGLES
 from baton_git.operations.validation import Checked, validate_branch, validate_text
@@ -32,7 +31,7 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
     baton validate
     """
     if files:
-        checked = [validate_text(str(file), _bytes(file), kind) for file in files]
+        checked = [validate_text(str(file), read_bytes(str(file)), kind) for file in files]
     else:
         with app.workspace() as ws:
             checked = list(validate_branch(ws, at))
@@ -40,13 +39,6 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
     app.answer([_data(one) for one in checked], "\n".join(_lines(faulty)))
     app.say(f"{len(checked)} files checked, {len(faulty)} with faults")
     return FAILED if faulty else None
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise StoreError(f"{file}: {error.strerror or error}") from error
 
 
 def _data(one: Checked) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from baton_git.brief import BUDGET, MIN_BUDGET, age
-from baton_git.faces.cli.app import App, command, read_text
+from baton_git.faces.cli.app import CHECKED_OUT, App, command, read_text
 from baton_git.lifecycle import iso
 from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, init, status, wrap
 
@@ -26,7 +26,7 @@ def init_command(app: App) -> None:
     named = app.settings.asked.namespace
     with app.workspace() as ws:
         version, fresh = init(ws, app.now)
-        if named:
+        if named is not None and not app.settings.is_own_store:
             app.settings.repository.config().set("baton.namespace", named)
     repository = app.settings.repository
     data = {
@@ -140,6 +140,7 @@ def _status_data(app: App, found: Status) -> dict[str, Any]:
         "active_sessions": [one.given() for one in found.sessions],
         "damaged": [{"path": one.path, "why": one.why} for one in found.damaged],
         "checked_out_at": found.checked_out_at,
+        "problems": list(found.problems),
     }
 
 
@@ -157,11 +158,9 @@ def _status_text(app: App, found: Status, ref: str) -> str:
     working = ", ".join(f"{one.id}{f' ({one.agent})' if one.agent else ''}" for one in found.sessions[-5:])
     lines.append(f"  {'at work':<18}{working or 'nobody'}")
     lines += [f"  cannot be read: {one.path}: {one.why}" for one in found.damaged]
+    lines += [f"  {one}" for one in found.problems]
     if found.checked_out_at:
-        lines.append(
-            f"  {found.checked_out_at} has this branch checked out; new commits show there as a revert. "
-            "Switch it away, and look with: baton show, baton diff"
-        )
+        lines.append(f"  {CHECKED_OUT.format(found.checked_out_at)}")
     return "\n".join(lines)
 
 

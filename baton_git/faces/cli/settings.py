@@ -37,6 +37,13 @@ class Settings:
 
     asked: Asked
 
+    def _named(self, what: str) -> str | None:
+        """What the option says, else the variable; an empty variable says nothing, an empty option is a mistake."""
+        option: str | None = getattr(self.asked, what)
+        if option == "":
+            raise InvalidArgument(f"--{what} is empty", hint="leave it out, or say which")
+        return option or os.environ.get(f"BATON_{what.upper()}") or None
+
     @staticmethod
     def now() -> datetime:
         return datetime.now().astimezone()
@@ -44,8 +51,8 @@ class Settings:
     @cached_property
     def repository(self) -> Repository:
         """The one that was named, the one around us, or else the user's own, made on first use."""
-        named = self.asked.repo or os.environ.get("BATON_REPO")
-        found = _named(Path(named)) if named else Repository.discover(Path.cwd())
+        named = self._named("repo")
+        found = _opened(Path(named)) if named else Repository.discover(_here())
         if found is None:
             return Repository.create_bare(data_home() / "baton" / "state.git")
         self._check_owner(found)
@@ -75,13 +82,12 @@ class Settings:
 
     @cached_property
     def namespace(self) -> Namespace:
-        named = self.asked.namespace or os.environ.get("BATON_NAMESPACE") or self.config.get("baton.namespace")
-        return Namespace(named or self._folder_name())
+        return Namespace(self._named("namespace") or self.config.get("baton.namespace") or self._folder_name())
 
     def _folder_name(self) -> str:
         """The name of the folder: that of the main work tree, for the linked ones too."""
         if self.is_own_store:
-            return Path.cwd().name or "default"
+            return _here().name or "default"
         common = self.repository.common_dir
         if common.name == ".git":
             return common.parent.name or "default"
@@ -119,12 +125,12 @@ class Settings:
 
     @property
     def session(self) -> str | None:
-        named = self.asked.session or os.environ.get("BATON_SESSION")
+        named = self._named("session")
         return SessionId(named).text if named else None
 
     @property
     def agent(self) -> str | None:
-        named = self.asked.agent or os.environ.get("BATON_AGENT")
+        named = self._named("agent")
         return AgentId(named).text if named else None
 
     @property
@@ -134,11 +140,18 @@ class Settings:
     @property
     def folder(self) -> Path | None:
         """Where checks look: the work tree, or where we stand when the store belongs to no folder."""
-        return Path.cwd() if self.is_own_store else self.repository.work_tree
+        return _here() if self.is_own_store else self.repository.work_tree
 
     @property
     def environment(self) -> dict[str, str]:
         return dict(FOUND)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise NotARepository("the folder that we stand in is gone", hint="go to one that is there") from None
 
 
 def data_home() -> Path:
@@ -146,7 +159,7 @@ def data_home() -> Path:
     return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
 
 
-def _named(path: Path) -> Repository:
+def _opened(path: Path) -> Repository:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return Repository.create_bare(path.absolute())
     return Repository.open(path)

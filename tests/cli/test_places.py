@@ -1,0 +1,300 @@
+"""Which repository and which namespace a command works in, and that it leaves everything else there alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = os.path.realpath
+
+
+def store_of(done):
+    return done.json["repository"]
+
+
+def name_of(done):
+    return done.json["namespace"]
+
+
+# --- the namespace
+
+
+def test_the_namespace_is_the_name_of_the_repositorys_folder(baton, top):
+    (top / "deep/er").mkdir(parents=True)
+    assert name_of(baton("status", "--json", cwd=top / "deep/er")) == "work"
+
+
+def test_the_namespace_of_git_config_comes_before_the_folder(baton, git, top):
+    git(top, "config", "baton.namespace", "project:x")
+    assert name_of(baton("status", "--json")) == "project:x"
+
+
+def test_the_variable_comes_before_git_config_and_the_option_before_both(baton, git, top):
+    git(top, "config", "baton.namespace", "configured")
+    env = {"BATON_NAMESPACE": "from env"}
+    assert name_of(baton("status", "--json", env=env)) == "from env"
+    assert name_of(baton("status", "--json", "-n", "option", env=env)) == "option"
+    assert name_of(baton("status", "--json", env={"BATON_NAMESPACE": ""})) == "configured"
+
+
+def test_init_keeps_the_namespace_that_it_was_given(baton, git, top):
+    baton("init", "--namespace", "project:x")
+    assert git(top, "config", "baton.namespace") == "project:x"
+    assert name_of(baton("read")) == "project:x"
+    assert git(top, "rev-parse", "--verify", "-q", "refs/heads/baton/project%3ax")
+
+
+def test_init_again_says_that_it_is_there(baton):
+    assert baton("init", "--json").json["created"] is True
+    assert baton("init", "--json").json["created"] is False
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "-x", "名前", "A", "x.lock", "con", "a b", "HEAD"])
+def test_any_name_can_be_a_namespace_and_git_accepts_its_ref(baton, git, top, name):
+    baton("followup", "add", "x", f"--namespace={name}")
+    assert baton("read", f"--namespace={name}").json["namespace"] == name
+    assert len(git(top, "for-each-ref", "refs/heads/baton/").splitlines()) == 1
+    git(top, "fsck", "--strict")
+
+
+def test_names_that_look_alike_are_different_namespaces(baton):
+    for name in ("a/b", "a_b", "a:b", "A", "a"):
+        baton("followup", "add", f"of {name}", "-n", name)
+    for name in ("a/b", "a_b", "a:b", "A", "a"):
+        assert [one["item"] for one in baton("read", "-n", name).json["baton"]["follow_ups"]] == [f"of {name}"]
+
+
+def test_the_prefix_of_the_refs_is_configurable(baton, git, top):
+    git(top, "config", "baton.refPrefix", "refs/baton/")
+    baton("init")
+    assert git(top, "rev-parse", "--verify", "-q", "refs/baton/work")
+    assert git(top, "branch", "--list", "baton/*") == ""
+    git(top, "config", "baton.refPrefix", "../evil/")
+    assert "baton.refPrefix" in baton("status", code=2).err
+
+
+def test_an_unknown_namespace_reads_as_null(baton):
+    assert baton("read", "-n", "nobody").json == {
+        "baton": None, "namespace": "nobody", "updated_at": None, "revision": None, "commit": None,
+    }  # fmt: skip
+
+
+# --- the repository
+
+
+def test_the_option_comes_before_the_variable_and_both_before_the_one_around(baton, tmp_path, top):
+    for name in ("one", "two"):
+        baton("init", "--repo", str(tmp_path / name))
+    env = {"BATON_REPO": str(tmp_path / "one")}
+    assert store_of(baton("status", "--json", env=env)) == HERE(tmp_path / "one")
+    assert store_of(baton("status", "--json", "--repo", str(tmp_path / "two"), env=env)) == HERE(tmp_path / "two")
+    assert store_of(baton("status", "--json", env={"BATON_REPO": ""})) == HERE(top / ".git")
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_an_absent_or_empty_folder_becomes_a_bare_repository(baton, git, tmp_path, exists):
+    place = tmp_path / "a/new.git" if not exists else tmp_path / "empty"
+    if exists:
+        place.mkdir()
+    baton("followup", "add", "x", "--repo", str(place))
+    assert git(place, "rev-parse", "--is-bare-repository") == "true"
+    assert baton("read", "--repo", str(place)).json["namespace"] == place.name.removesuffix(".git")
+    git(place, "fsck", "--strict")
+
+
+def test_a_relative_repository_is_found_from_where_one_stands(baton, tmp_path):
+    baton("init", "--repo", "here.git", cwd=tmp_path)
+    assert (tmp_path / "here.git/HEAD").exists()
+
+
+def test_a_folder_with_other_things_in_it_is_no_repository(baton, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").touch()
+    done = baton("status", "--repo", str(tmp_path / "full"), code=1)
+    assert "is not in a git repository" in done.err
+    assert list((tmp_path / "full").iterdir()) == [tmp_path / "full/file"]
+
+
+def test_outside_of_any_repository_is_the_users_own_store(baton, git, tmp_path):
+    (tmp_path / "plain").mkdir()
+    made = baton("followup", "add", "x", "--json", cwd=tmp_path / "plain").json
+    store = Path(os.environ["XDG_DATA_HOME"]) / "baton/state.git"
+    assert git(store, "rev-parse", "refs/heads/baton/plain") == made["commit"]
+    assert baton("read", cwd=tmp_path / "plain").json["commit"] == made["commit"]
+    assert list((tmp_path / "plain").iterdir()) == []
+
+
+def test_without_xdg_data_home_the_store_is_below_the_home(baton, tmp_path):
+    (tmp_path / "plain").mkdir()
+    done = baton("status", "--json", cwd=tmp_path / "plain", env={"XDG_DATA_HOME": ""})
+    assert store_of(done) == HERE(Path(os.environ["HOME"]) / ".local/share/baton/state.git")
+
+
+def test_a_linked_worktree_shares_the_state_and_has_a_session_of_its_own(baton, git, top, tmp_path):
+    git(top, "worktree", "add", "-q", str(tmp_path / "linked"))
+    begun = baton("boot", "--json").json
+    made = baton("followup", "add", "x", "--json", cwd=tmp_path / "linked").json
+    assert baton("read").json["commit"] == made["commit"]
+    assert name_of(baton("status", "--json", cwd=tmp_path / "linked")) == "work"
+    assert baton("show", "--json", cwd=tmp_path / "linked").json["session"] is None
+    baton("followup", "add", "y")
+    assert baton("show", "--json").json["session"] == begun["session"]
+
+
+def test_a_submodule_has_a_state_of_its_own(baton, git, top, tmp_path):
+    git(tmp_path, "clone", "-q", str(top), "lib")
+    git(top, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "lib"), "lib")
+    done = baton("init", "--json", cwd=top / "lib")
+    assert store_of(done) == HERE(top / ".git/modules/lib")
+    assert name_of(done) == "lib"
+    assert baton("read").json["baton"] is None
+
+
+def test_a_bare_repository_is_named_after_its_folder(baton, git, tmp_path):
+    git(tmp_path, "init", "-q", "--bare", "project.git")
+    assert name_of(baton("init", "--json", cwd=tmp_path / "project.git")) == "project"
+
+
+def test_packed_refs_are_read_and_written_over(baton, git, filled, top):
+    git(top, "pack-refs", "--all")
+    before = baton("read").json["revision"]
+    baton("followup", "defer", "FU-1")
+    assert baton("read").json["revision"] == before + 1
+
+
+def test_hooks_of_the_repository_do_not_run(baton, git, top, tmp_path):
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    for name in ("pre-commit", "post-commit", "reference-transaction", "post-update"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 1\n")
+        (hooks / name).chmod(0o755)
+    git(top, "config", "core.hooksPath", str(hooks))
+    baton("followup", "add", "x")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_repository_of_another_user_is_refused_until_it_is_trusted(baton, git, top):
+    if os.geteuid() != 0:
+        pytest.skip("giving a file away needs root")
+    for path in (top, top / ".git"):
+        os.chown(path, 65534, 65534)
+    done = baton("status", code=1)
+    assert "belongs to another user" in done.err
+    env = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": str(top)}
+    baton("status", env=env)
+
+
+def test_a_folder_that_was_removed_under_ones_feet_is_one_clear_line(baton_process, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f"rm -r {gone}; exec {sys.executable} -m baton_git status"
+    done = subprocess.run(["bash", "-c", line], cwd=gone, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("baton: the folder that we stand in is gone\n")
+
+
+def test_the_numbers_of_the_rules_are_configurable(baton, git, top):
+    git(top, "config", "baton.elevateAt", "1")
+    baton("followup", "add", "x", "--id", "FU-1")
+    baton("followup", "defer", "FU-1")
+    assert baton("read").json["baton"]["follow_ups"][0]["priority"] == "elevated"
+    git(top, "config", "baton.elevateAt", "many")
+    done = baton("followup", "defer", "FU-1", code=2)
+    assert done.err.startswith("baton: git config baton.elevateat is 'many'")
+
+
+def test_who_acts_comes_from_options_variables_and_the_session_that_booted(baton, top):
+    baton("boot", env={"BATON_SESSION": "from env", "BATON_AGENT": "codex"})
+    baton("followup", "add", "x")
+    assert baton("show", "--json").json["session"] == "from env"
+    baton("followup", "add", "y", "--session", "option", "--agent", "claude", env={"BATON_SESSION": "from env"})
+    shown = baton("show", "--json").json
+    assert (shown["session"], shown["agent"], shown["author"]) == ("option", "claude", "Ada <ada@example.org>")
+    baton("wrap")
+    baton("followup", "add", "z")
+    assert baton("show", "--json").json["session"] is None
+
+
+# --- inside of a hook, and what stays as it is
+
+
+def untouched(top: Path) -> dict[str, bytes]:
+    """The bytes of all that is not baton's: index, HEAD, refs, the work tree."""
+    found = {}
+    for path in sorted(top.rglob("*")):
+        name = str(path.relative_to(top))
+        ours = (".git/objects", ".git/baton", ".git/refs/heads/baton", ".git/logs/refs/heads/baton")
+        if path.is_file() and not name.startswith(ours):
+            found[name] = path.read_bytes()
+    return found
+
+
+def test_no_command_touches_the_index_head_work_tree_or_other_refs(baton, git, top):
+    (top / "staged").write_text("staged")
+    (top / "readme").write_text("changed\n")
+    git(top, "add", "staged")
+    git(top, "tag", "v1")
+    git(top, "stash", "list")
+    before, status = untouched(top), git(top, "status", "--porcelain")
+    document = json.dumps({"session_id": "s", "context": "c"})
+    baton("init")
+    for words in (
+        ("boot",), ("loop", "add", "a", "--expect", "b", "--id", "OL-1", "--verify-file", "readme"), ("verify",),
+        ("followup", "add", "x", "--id", "FU-1"), ("followup", "defer", "FU-1"), ("followup", "done", "FU-1"),
+        ("pattern", "record", "p", "--id", "P"), ("pattern", "propose", "P", "--rule", "r"),
+        ("pattern", "dismiss", "P"),
+        ("decision", "add", "d", "--why", "w", "--id", "D"), ("decision", "monitor", "D"), ("log",), ("show",),
+        ("diff", "1"), ("rollback", "2"), ("undo",), ("write", "--file", "-"), ("read",), ("status",), ("validate",),
+        ("rollback", "--record", "OL-1"), ("rollback", "--of-session", "s"), ("trust", "--", "true"), ("gc",),
+        ("wrap", "--context", "c"), ("loop", "close", "OL-1"),
+    ):  # fmt: skip
+        baton(*words, given=document, code=None)
+    after = untouched(top)
+    assert {name for name in {**before, **after} if before.get(name) != after.get(name)} == set()
+    assert git(top, "status", "--porcelain") == status
+    git(top, "fsck", "--strict")
+
+
+def test_a_command_works_inside_of_a_git_hook(baton_process, git, top, tmp_path):
+    hook = top / ".git/hooks/pre-commit"
+    hook.write_text(
+        f"#!/bin/sh\nenv | grep ^GIT_ >{tmp_path}/env\n"
+        f"{sys.executable} -m baton_git followup add 'seen in a hook' >{tmp_path}/out 2>&1\n"
+    )
+    hook.chmod(0o755)
+    (top / "readme").write_text("more\n")
+    git(top, "commit", "-q", "-a", "-m", "second")
+    assert "GIT_INDEX_FILE" in (tmp_path / "env").read_text()
+    assert baton_process("read").json["baton"]["follow_ups"][0]["item"] == "seen in a hook"
+    assert git(top, "show", "--stat", "--format=%s", "HEAD").split()[0] == "second"
+    assert git(top, "status", "--porcelain") == ""
+
+
+def test_variables_that_bind_git_to_another_repository_do_not_lead_astray(baton, git, top, tmp_path):
+    git(tmp_path, "init", "-q", "other")
+    git(tmp_path / "other", "config", "baton.namespace", "wrong")
+    env = {
+        "GIT_DIR": str(tmp_path / "other/.git"), "GIT_WORK_TREE": str(tmp_path / "other"), "GIT_PREFIX": "x/",
+        "GIT_INDEX_FILE": str(tmp_path / "other/index"), "GIT_OBJECT_DIRECTORY": str(tmp_path / "nowhere"),
+    }  # fmt: skip
+    done = baton("followup", "add", "x", env=env)
+    assert baton("read").json["namespace"] == "work"
+    assert baton("read").json["baton"]["follow_ups"][0]["id"] == done.id
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_branch_that_is_checked_out_is_named_in_the_status(baton, git, filled, top):
+    git(top, "checkout", "-q", "baton/work")
+    assert "has this branch checked out" in baton("status").out
+
+
+def test_a_command_works_without_a_git_program(baton_process, filled, git, top, tmp_path):
+    git(top, "config", "baton.namespace", "work")
+    (tmp_path / "bin").mkdir()
+    done = baton_process("followup", "defer", "FU-1", "--json", env={"PATH": str(tmp_path / "bin")})
+    assert done.json["id"] == "FU-1"

@@ -1,0 +1,151 @@
+"""What a person at a terminal sees and types: graduation, colours, completion, and the demonstration."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def at_a_terminal(top, *words, typed=None, until="confirm"):
+    """Runs the command in a pseudo terminal, types `typed` when it asks; its exit status and what the screen shows."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(top)
+        os.execv(sys.executable, [sys.executable, "-m", "baton_git", *words])
+    screen, end = b"", time.monotonic() + 30
+    while time.monotonic() < end and select.select([terminal], [], [], 30)[0]:
+        try:
+            found = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not found:
+            break
+        screen += found
+        if typed is not None and until.encode() in screen:
+            os.write(terminal, typed)
+            typed = None
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), screen.decode()
+
+
+def test_a_person_who_types_the_id_graduates_a_pattern(baton, filled, git, top):
+    code, screen = at_a_terminal(top, "pattern", "graduate", "PAT-1", typed=b"PAT-1\n")
+    assert code == 0
+    assert "It would become the rule: Look first" in screen
+    (pattern,) = baton("read").json["baton"]["patterns"]
+    assert (pattern["status"], pattern["source_tier"]) == ("graduated", "human_confirmed")
+    rule = git(top, "show", "baton/work:rules/PAT-1.md")
+    assert "Look first" in rule
+    assert "Confirmed by Ada (terminal)" in rule
+
+
+@pytest.mark.parametrize("typed", [b"yes\n", b"y\n", b"\n", b"PAT-2\n", b"pat-1\n", b"\x04"])
+def test_another_word_does_not_graduate(baton, filled, top, typed):
+    before = baton("read").json["commit"]
+    code, _ = at_a_terminal(top, "pattern", "graduate", "PAT-1", typed=typed)
+    assert code in (1, 130)
+    assert baton("read").json["commit"] == before
+
+
+def test_an_interrupted_question_does_not_graduate(baton, filled, top):
+    before = baton("read").json["commit"]
+    code, screen = at_a_terminal(top, "pattern", "graduate", "PAT-1", typed=b"\x03")
+    assert code == 130
+    assert "interrupted" in screen
+    assert baton("read").json["commit"] == before
+
+
+def test_nothing_graduates_without_a_terminal_whatever_is_piped_in(baton, baton_process, filled):
+    before = baton("read").json["commit"]
+    for call in (baton, baton_process):
+        done = call("pattern", "graduate", "PAT-1", given="PAT-1\nPAT-1\n", code=1)
+        assert "graduates only when a person confirms it" in done.err
+    assert baton("read").json["commit"] == before
+
+
+def test_a_terminal_for_output_only_is_none(baton, filled, top):
+    """An agent that shows its output on a terminal but types nothing: standard input is a pipe."""
+    line = f"echo PAT-1 | {sys.executable} -m baton_git pattern graduate PAT-1"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(top)
+        os.execv("/bin/sh", ["sh", "-c", line])
+    while True:
+        try:
+            if not os.read(terminal, 4096):
+                break
+        except OSError:
+            break
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 1
+    assert baton("read").json["baton"]["patterns"][0]["status"] == "rule_candidate"
+
+
+def test_a_diff_is_coloured_at_a_terminal(filled, top):
+    code, screen = at_a_terminal(top, "diff", "1")
+    assert code == 0
+    assert "\x1b[32m" in screen
+
+
+# --- completion
+
+
+@pytest.mark.parametrize(("shell", "sign"), [("bash", "complete -o nosort"), ("zsh", "compdef"), ("fish", "complete")])
+def test_the_completion_of_every_shell_is_printed(baton, shell, sign):
+    done = baton("completion", shell)
+    assert sign in done.out
+    assert "_BATON_COMPLETE" in done.out
+    assert done.err == ""
+
+
+def bash_completes(baton, tmp_path, line):
+    """What bash would offer after `line`, with the printed script sourced."""
+    (tmp_path / "bin").mkdir(exist_ok=True)
+    program = tmp_path / "bin/baton"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m baton_git "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "complete.sh").write_text(baton("completion", "bash").out)
+    words = line.split(" ")
+    script = (
+        f"source {tmp_path}/complete.sh\nCOMP_WORDS=({line.rstrip() or ''}{' ' if line.endswith(' ') else ''}"
+        f"{chr(39) * 2 if line.endswith(' ') else ''})\nCOMP_CWORD={len(words) - 1}\n"
+        '_baton_completion baton\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
+    )
+    env = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, timeout=60, check=False)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("baton fol", {"followup"}),
+        ("baton loop ", {"add", "verify", "close"}),
+        ("baton loop add --verify-p", {"--verify-process", "--verify-port"}),
+        ("baton completion z", {"zsh"}),
+        ("baton decision add x --tier h", {"human_confirmed"}),
+    ],
+)
+def test_bash_completes_commands_options_and_choices(baton, tmp_path, line, offered):
+    assert set(bash_completes(baton, tmp_path, line)) == offered
+
+
+# --- the demonstration
+
+
+def test_the_demonstration_tells_the_whole_story_and_leaves_nothing(baton_process, tmp_path):
+    done = baton_process("demo", env={"TMPDIR": str(tmp_path)})
+    for sign in ("VERIFIED", "now elevated", "rule candidate", "graduates only when a person confirms it", "undo"):
+        assert sign in done.out
+    assert list(tmp_path.iterdir()) == [tmp_path / "work"]

@@ -1,0 +1,68 @@
+"""A planted secret reaches no object of the repository, whichever verb it came in by."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from planted import SECRETS
+from world import NOW, acting, document, workspace
+
+from baton_git.errors import InvalidDocument
+from baton_git.operations.decisions import add_decision
+from baton_git.operations.documents import write
+from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.operations.loops import add_loop
+from baton_git.operations.patterns import record_pattern
+from baton_git.operations.sessions import wrap
+from baton_git.store import Repository, Store
+
+
+def objects(folder: Path) -> bytes:
+    """All objects of a repository, as git reads them."""
+    done = subprocess.run(
+        ["git", "-C", str(folder), "cat-file", "--batch-all-objects", "--batch"], capture_output=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", sorted(SECRETS))
+def test_no_object_holds_a_planted_secret(kind, tmp_path_factory):
+    # Ten characters and more: shorter ones occur by chance among the ids of objects.
+    @settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(planted=SECRETS[kind].filter(lambda pair: len(pair[0]) >= 10))
+    def check(planted):
+        secret, text = planted
+        folder = tmp_path_factory.mktemp("repository") / "state.git"
+        with Store(Repository.create_bare(folder)) as store:
+            plant_everywhere(store, text)
+        assert secret.encode() not in objects(folder)
+
+    check()
+
+
+def plant_everywhere(store: Store, text: str) -> None:
+    ws = workspace(store)
+    add_loop(ws, NOW, action=f"did {text}", expect=text, verify={"method": "manual", "note": text})
+    follow_up = add_follow_up(ws, NOW, item=f"do {text}", reason=text).id
+    defer_follow_up(ws, NOW, follow_up, reason=f"because {text}")
+    finish_follow_up(ws, NOW, follow_up, note=text)
+    record_pattern(ws, NOW, what=f"saw {text}", context=text, rule=text)
+    add_decision(ws, NOW, what=f"chose {text}", why=text, evidence=[text], rejected=[text])
+    wrap(ws, NOW, context=f"Stands at:\n{text}", summary=text)
+    extra = {"notes": [text, {"deep": {text[:100]: text}}], "id": "FU-1", "item": text, "first_seen": text}
+    write(acting(ws, None), NOW, document("s9", follow_ups=[extra], context=text, unknown=[[text]]))
+
+
+def test_an_id_or_a_session_that_is_a_secret_is_refused(tmp_path):
+    secret = "ghp_" + "a1B2" * 9
+    folder = tmp_path / "state.git"
+    with Store(Repository.create_bare(folder)) as store:
+        ws = workspace(store)
+        with pytest.raises(InvalidDocument, match="holds a secret"):
+            add_follow_up(ws, NOW, item="x", id_=secret)
+        with pytest.raises(InvalidDocument, match="holds a secret"):
+            add_follow_up(workspace(store, session=secret), NOW, item="x")
+    assert secret.encode() not in objects(folder)
