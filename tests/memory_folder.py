@@ -19,7 +19,8 @@ class MemoryItem:
 class MemoryFolder:
     """The folder of all `files` (path → content); one that is not there reads as empty, as the store's does.
 
-    `torn`: paths whose content cannot be read. `reads` collects the paths that were read.
+    `torn`: paths whose content cannot be read. `reads` collects what was looked at: files, and folders
+    with a slash at their end.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class MemoryFolder:
         return {name.removeprefix(self.path): text for name, text in self.files.items() if name.startswith(self.path)}
 
     def entries(self) -> dict[str, MemoryItem]:
+        self.reads.append(self.path or "/")
         found: dict[str, MemoryItem] = {}
         for name, text in self._below().items():
             first, _, rest = name.partition("/")

@@ -101,10 +101,8 @@ def _reverted(ws: Workspace, version: Version) -> list[str]:
     if older is None:
         return []
     what = "" if older.revision is None else f" {older.revision}"
-    return [
-        f"the newest commit was made by hand and goes back to revision{what}, without what came after it "
-        "(baton diff ~1 ~0 shows what; baton undo takes it back)"
-    ]
+    said = f"the newest commit was made by hand and goes back to revision{what}, without what came after it"
+    return [f"{said} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
 
 
 def _checked(ws: Workspace, now: datetime, state: State, seconds: float, problems: list[str]) -> dict[str, LastCheck]:

@@ -11,11 +11,41 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import click
+
+from baton_git.faces.cli.surroundings import FOUND
+
+
+@dataclass(frozen=True)
+class Narrator:
+    """Tells what happens as it happens, or keeps it for one JSON answer."""
+
+    silent: bool
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    def story(self, text: str) -> None:
+        self.told.append({"story": text})
+        if not self.silent:
+            click.echo()
+            click.echo(click.style(f"# {text}", bold=True))
+
+    def ran(self, words: Sequence[str], done: subprocess.CompletedProcess[str]) -> None:
+        self.told.append(
+            {"command": list(words), "stdout": done.stdout, "stderr": done.stderr, "status": done.returncode}
+        )
+        if self.silent:
+            return
+        click.echo(click.style(f"$ {shlex.join(words)}", fg="green"))
+        for text in (done.stdout, done.stderr):
+            for line in text.rstrip().splitlines():
+                click.echo(f"  {line}".rstrip())
+        if done.returncode:
+            click.echo(f"  (exit status {done.returncode})")
 
 
 @dataclass(frozen=True)
@@ -24,25 +54,24 @@ class Stage:
 
     folder: Path
     environment: Mapping[str, str]
+    narrator: Narrator
 
     def session(self, session: str, agent: str) -> Stage:
-        return Stage(self.folder, {**self.environment, "BATON_SESSION": session, "BATON_AGENT": agent})
+        return replace(self, environment={**self.environment, "BATON_SESSION": session, "BATON_AGENT": agent})
 
-    def baton(self, *words: str, given: str | None = None, expect: int = 0) -> str:
-        """Runs one command as it would be typed, shows it and what it says, and gives its standard output.
+    def story(self, text: str) -> None:
+        self.narrator.story(text)
+
+    def baton(self, *words: str, given: str = "", expect: int = 0) -> str:
+        """Runs one command as it would be typed, tells what it says, and gives its standard output.
 
         Raises:
             ClickException: it did not exit as the story has it.
         """
-        _show(f"$ baton {shlex.join(words)}", fg="green")
         done = self._run([sys.executable, "-m", "baton_git", *words], given)
-        for text in (done.stdout, done.stderr):
-            if text.strip():
-                click.echo(_indented(text))
+        self.narrator.ran(["baton", *words], done)
         if done.returncode != expect:
             raise click.ClickException(f"the demonstration stopped: exit status {done.returncode} instead of {expect}")
-        if expect:
-            click.echo(_indented(f"(exit status {expect})"))
         return done.stdout
 
     def git(self, *words: str, show: bool = False) -> None:
@@ -50,27 +79,13 @@ class Stage:
         if done.returncode != 0:
             raise click.ClickException(f"git {shlex.join(words)}: {done.stderr.strip()}")
         if show:
-            _show(f"$ git {shlex.join(words)}", fg="green")
-            click.echo(_indented(done.stdout))
+            self.narrator.ran(["git", *words], done)
 
-    def _run(self, argv: list[str], given: str | None = None) -> subprocess.CompletedProcess[str]:
+    def _run(self, argv: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603  our own program, and git
-            argv, cwd=self.folder, env=dict(self.environment), input=given if given is not None else "",
+            argv, cwd=self.folder, env=dict(self.environment), input=given,
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.rstrip().splitlines())
-
-
-def _show(text: str, *, fg: str | None = None, bold: bool | None = None) -> None:
-    click.echo(click.style(text, fg=fg, bold=bold))
-
-
-def _story(text: str) -> None:
-    click.echo()
-    _show(f"# {text}", bold=True)
 
 
 class _Health(http.server.BaseHTTPRequestHandler):
@@ -87,7 +102,8 @@ class _Health(http.server.BaseHTTPRequestHandler):
 
 @click.command("demo")
 @click.option("--keep", is_flag=True, help="Leave the repository, and say where it is.")
-def demo_command(keep: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON, at the end.")
+def demo_command(keep: bool, as_json: bool) -> None:
     """See three sessions hand over, with the real commands and their real output, in a temporary repository.
 
     \b
@@ -97,28 +113,32 @@ def demo_command(keep: bool) -> None:
     if shutil.which("git") is None:
         raise click.ClickException("the demonstration needs the git program")
     folder = Path(tempfile.mkdtemp(prefix="baton-demo-"))
+    narrator = Narrator(silent=as_json)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Health)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        stage = _stage(folder)
+        stage = _stage(folder, narrator)
         first_session(stage.session("monday", "claude"), server.server_address[1])
         second_session(stage.session("tuesday", "codex"), stage.session("tuesday-b", "gemini"))
         third_session(stage.session("wednesday", "claude"))
+        if keep:
+            narrator.story(f"The repository is {stage.folder}")
     finally:
         server.shutdown()
         server.server_close()
-        if keep:
-            _story(f"The repository is {folder / 'shop'}")
-        else:
+        if not keep:
             shutil.rmtree(folder, ignore_errors=True)
+    if as_json:
+        click.echo(json.dumps(narrator.told, ensure_ascii=False, indent=2))
 
 
-def _stage(folder: Path) -> Stage:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "BATON_"))}
+def _stage(folder: Path, narrator: Narrator) -> Stage:
+    kept = {name: value for name, value in FOUND.items() if not name.startswith(("GIT_", "BATON_"))}
     repository = folder / "shop"
     repository.mkdir()
-    stage = Stage(repository, {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "XDG_DATA_HOME": str(folder / "data")})
-    _story("A repository with some code in it")
+    environment = {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "XDG_DATA_HOME": str(folder / "data")}
+    stage = Stage(repository, environment, narrator)
+    stage.story("A repository with some code in it")
     stage.git("init", "-q", "-b", "main")
     stage.git("config", "user.name", "Ada")
     stage.git("config", "user.email", "ada@example.org")
@@ -132,7 +152,7 @@ def _stage(folder: Path) -> Stage:
 
 def first_session(stage: Stage, port: int | str) -> None:
     """Work is done and put off, decided, and gone wrong; nothing of it may be forgotten."""
-    _story("Monday, session 1 (claude): it works, and notes what must not be forgotten")
+    stage.story("Monday, session 1 (claude): it works, and notes what must not be forgotten")
     stage.baton("boot")
     url = f"http://127.0.0.1:{port}/health"
     stage.baton("loop", "add", "Deployed the shop", "--expect", "its health is 200", "--verify-http", url)
@@ -147,25 +167,25 @@ def first_session(stage: Stage, port: int | str) -> None:
 
 def second_session(stage: Stage, other: Stage) -> None:
     """The next session knows it all; a third one works at the same time; a model cannot make rules."""
-    _story("Meanwhile the fix arrives on main")
+    stage.story("Meanwhile the fix arrives on main")
     (stage.folder / "prices.py").write_text("def total(prices):\n    return round(sum(prices), 2)\n")
     stage.git("commit", "-q", "-a", "-m", "Round totals to cents")
     stage.git("log", "--oneline", "main", show=True)
-    _story("Tuesday, session 2 (codex): it begins by checking what Monday expected")
+    stage.story("Tuesday, session 2 (codex): it begins by checking what Monday expected")
     stage.baton("boot")
-    _story("Another agent reads the state now, and will write it back later as a whole document")
+    stage.story("Another agent reads the state now, and will write it back later as a whole document")
     document = json.loads(other.baton("read"))["baton"]
-    _story("Session 2 goes on: it puts things off again, and makes the same mistake twice more")
+    stage.story("Session 2 goes on: it puts things off again, and makes the same mistake twice more")
     item = document["follow_ups"][0]["id"]
     for _ in range(3):
         stage.baton("followup", "defer", item)
     for context in ("a list was a word", "a key was misspelt"):
         stage.baton("pattern", "record", "edited the config without reading its schema", "--context", context)
     pattern = document["patterns"][0]["id"]
-    _story("Three times: a rule is proposed. But an agent cannot make it a rule; a person must, at a terminal")
+    stage.story("Three times: a rule is proposed. But an agent cannot make it a rule; a person must, at a terminal")
     stage.baton("pattern", "graduate", pattern, expect=1)
     stage.baton("wrap", "--context", "Rounding is fixed. The config should be checked in CI.")
-    _story("The other agent writes its document, which knows nothing of all this: both survive")
+    stage.story("The other agent writes its document, which knows nothing of all this: both survive")
     document |= {"session_id": "tuesday-b", "parent_session": "monday"}
     document["follow_ups"].append({"id": "FU-100", "item": "Translate the receipt", "first_seen": "2026-11-21"})
     other.baton("write", "--file", "-", given=json.dumps(document))
@@ -173,19 +193,19 @@ def second_session(stage: Stage, other: Stage) -> None:
 
 def third_session(stage: Stage) -> None:
     """What was verified is shown once more and archived; the history answers questions, and can be undone."""
-    _story("Wednesday, session 3 (claude): what was verified is told once more, and archived")
+    stage.story("Wednesday, session 3 (claude): what was verified is told once more, and archived")
     stage.baton("boot")
-    _story("What did Tuesday change? And all of it is plain git")
+    stage.story("What did Tuesday change? And all of it is plain git")
     stage.baton("log", "--graph")
     stage.baton("log", "--by-session", "tuesday", "--oneline")
     stage.baton("diff", "~3", "~1")
     stage.git("log", "--oneline", "--graph", "-n", "6", "baton/shop", show=True)
     stage.git("status", "--short", "--branch", show=True)
-    _story("A step back, and back again")
+    stage.story("A step back, and back again")
     stage.baton("undo")
     stage.baton("undo")
     stage.baton("status")
-    _story("That is the whole spiral. In a repository of your own: baton init, then baton boot")
+    stage.story("That is the whole spiral. In a repository of your own: baton init, then baton boot")
 
 
 COMMANDS = {"demo": demo_command}

@@ -56,14 +56,18 @@ def _lines(faulty: list[Checked]) -> list[str]:
 
 @click.command("schema")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
-def schema_command(kind: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="The kinds as JSON too; a schema always is.")
+def schema_command(kind: str | None, as_json: bool) -> None:
     """Print the JSON Schema of a kind of record, or the kinds that there are.
 
     \b
     baton schema
     baton schema open_loop > open_loop.schema.json
     """
-    click.echo("\n".join(KINDS) if kind is None else json.dumps(schema(kind), ensure_ascii=False, indent=2))
+    if kind is not None or as_json:
+        click.echo(json.dumps(schema(kind) if kind is not None else KINDS, ensure_ascii=False, indent=2))
+    else:
+        click.echo("\n".join(KINDS))
 
 
 COMMANDS = {"validate": validate_command, "schema": schema_command}
