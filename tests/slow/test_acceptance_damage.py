@@ -169,7 +169,7 @@ def test_a_truncated_pack_is_one_clear_line_and_is_left_as_it_is(baton, git, top
     git(top, "fsck", "--strict")
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\x00" * 41, "0123456789abcdef\n", "not a ref\n", "ref: refs/heads/main\n"])
+@pytest.mark.parametrize("text", ["", "\n", "\x00" * 41, "0123456789abcdef\n", "not a ref\n"])
 def test_a_broken_ref_file_is_one_clear_line_and_nothing_is_written_over_it(baton, git, top, text):
     fill(baton)
     ref = top / ".git/refs/heads/baton/work"
@@ -183,6 +183,16 @@ def test_a_broken_ref_file_is_one_clear_line_and_nothing_is_written_over_it(bato
     ref.write_text(good)
     baton("followup", "defer", "FU-1")
     git(top, "fsck", "--strict")
+
+
+def test_a_branch_that_stands_for_another_is_never_written_through(baton, git, top):
+    fill(baton)
+    git(top, "symbolic-ref", "refs/heads/baton/work", "refs/heads/main")
+    before = git(top, "rev-parse", "main")
+    for words in WRITES:
+        baton(*words, given=DOCUMENT, code=None)
+        assert git(top, "rev-parse", "main") == before
+    assert "symbolic ref" in one_clear_line(baton("followup", "add", "x", code=None), 1)
 
 
 def test_a_ref_that_leads_to_nothing_is_one_clear_line(baton, git, top):

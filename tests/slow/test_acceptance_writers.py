@@ -50,7 +50,7 @@ def start(top, name, count, journal):
     return subprocess.Popen(argv, stderr=subprocess.PIPE)
 
 
-def finish(processes, seconds=85):
+def finish(processes, seconds=280):
     for process in processes:
         _, said = process.communicate(timeout=seconds)
         assert process.returncode == 0, said.decode()
@@ -105,12 +105,12 @@ def test_kills_at_random_moments_lose_nothing_that_was_acknowledged(baton, git, 
         told = len(acknowledged(journal))
         while len(acknowledged(journal)) == told and process.poll() is None:
             time.sleep(0.005)  # until it writes
-        time.sleep(rng.uniform(0, 0.15))
+        time.sleep(rng.uniform(0, 0.6))
         process.kill()
         process.communicate()
         kills += 1
     told, _ = assert_nothing_lost(git, shared, journal)
-    assert kills >= 8
+    assert kills >= 5
     assert len(told) >= 200
     assert count_of(baton) >= sum(id_ == "FU-shared" for id_, _ in told)
     baton("followup", "defer", "FU-shared")

@@ -101,10 +101,13 @@ def change_lines(changes: Sequence[RecordChange]) -> Iterator[str]:
 
 
 def field_line(change: FieldChange) -> str:
-    """`status: open → verified`."""
-    before = click.style(_value(change.before), fg="red")
-    after = click.style(_value(change.after), fg="green")
-    return f"{change.field}: {before} → {after}"
+    """`status: open → verified`; of lists, what came and what went."""
+    before, after = change.before, change.after
+    if before and after and isinstance(before[0], list | tuple) and isinstance(after[0], list | tuple):
+        gone = [click.style(f"- {_value((one,))}", fg="red") for one in before[0] if one not in after[0]]
+        come = [click.style(f"+ {_value((one,))}", fg="green") for one in after[0] if one not in before[0]]
+        return f"{change.field}: {'  '.join([*gone, *come]) or 'in another order'}"
+    return f"{change.field}: {click.style(_value(before), fg='red')} → {click.style(_value(after), fg='green')}"
 
 
 def _value(side: tuple[Any, ...]) -> str:
