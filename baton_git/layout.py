@@ -10,7 +10,7 @@ Files that no row claims belong to somebody else: they are never read and never 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -97,6 +97,9 @@ FOLDERS = {
 
 SINGLES = {row.kind: row for row in (Row(HEAD.kind, "baton.toml", Head), Row(SHAPE.kind, "document.toml", Shape))}
 
+CLOSED = {kind: replace(row, place=f"{ARCHIVE}/{row.place}", suffix=".toml") for kind, row in FOLDERS.items()}
+"""Where the closed records of each kind are; whatever the kind, they are TOML."""
+
 KINDS = tuple(FOLDERS)
 _KIND_OF_PLACE = {row.place: row.kind for row in FOLDERS.values()}
 
@@ -111,9 +114,11 @@ def path_of(key: Key) -> str:
     """Where the record at `key` is stored."""
     if key.kind in SINGLES:
         return SINGLES[key.kind].place
+    if key.archived:
+        row = CLOSED[key.kind]
+        return f"{row.place}/{shard(key.id)}/{row.name(key.id)}"
     row = FOLDERS[key.kind]
-    name = row.name(key.id)
-    return f"{ARCHIVE}/{row.place}/{shard(key.id)}/{name}" if key.archived else f"{row.place}/{name}"
+    return f"{row.place}/{row.name(key.id)}"
 
 
 def key_at(path: str) -> Key | None:
@@ -126,7 +131,7 @@ def key_at(path: str) -> Key | None:
     if len(parts) != (4 if archived else 2):
         return None
     kind = _KIND_OF_PLACE.get(parts[1] if archived else parts[0])
-    id_ = FOLDERS[kind].id_of(parts[-1]) if kind else None
+    id_ = (CLOSED if archived else FOLDERS)[kind].id_of(parts[-1]) if kind else None
     if not kind or id_ is None or (archived and parts[2] != shard(id_)):
         return None
     return Key(kind, id_, archived)
@@ -184,7 +189,7 @@ class TreeSource:
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
         if kind in SINGLES:
             return ("",) if SINGLES[kind].place in self.root.entries() else ()
-        row = FOLDERS[kind]
+        row = (CLOSED if archived else FOLDERS)[kind]
         folders = self._shards(row) if archived else (self._folder(row.place),)
         found = (row.id_of(name) for folder in folders for name, item in folder.entries().items() if not item.is_folder)
         return [id_ for id_ in found if id_ is not None]
@@ -225,7 +230,7 @@ class TreeSource:
                     yield Unreadable(f"{row.place}/{name}", "is not the file of a record")
 
     def _shards(self, row: Row) -> Iterator[Folder]:
-        folder = self.root.folder(ARCHIVE).folder(row.place)
+        folder = self._folder(row.place)
         for name, item in folder.entries().items():
             if item.is_folder:
                 yield folder.folder(name)

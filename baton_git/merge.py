@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from baton_git.diff import TITLES
 from baton_git.layout import FOLDERS
+from baton_git.names import derived
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, alike, merge_rule
 from baton_git.records.conflict import Conflict
@@ -102,7 +104,7 @@ def _placed(state: State, decision: Decision) -> State:
         return state.put(decision.result, key)
     closed = Key(key.kind, key.id, archived=True)
     if isinstance(state.entry(key), Part) and state.entry(closed) is not None:
-        closed = Key(key.kind, f"{key.id}.{_digest(decision.result.given())}", archived=True)
+        closed = Key(key.kind, derived(key.id, _digest(decision.result.given())), archived=True)
     return state.remove(key).put(decision.result, closed)
 
 
@@ -165,7 +167,7 @@ def are_two(kind: str, mine: Part, other: Part) -> bool:
 
 def _rekeyed(key: Key, moved: Part) -> Decision:
     """The record that came in gets an id made of what it says."""
-    fresh = f"{key.id}.{_digest(_record_data(moved))}"
+    fresh = derived(key.id, _digest(_record_data(moved)))
     if isinstance(moved, Archived):
         renamed: Part = moved.replace(record={**moved.record, "id": fresh}, was=key.id)
     else:
@@ -247,14 +249,24 @@ def _by_rule(
         case Append():
             return _appended(b or "", o, t)
         case Latest():
-            return (max(o, t),)
+            return (max(o, t, key=_in_time),)
         case Earliest():
-            return (min(o, t),)
+            return (min(o, t, key=_in_time),)
         case Newest(by):
             return (max(o, t, key=lambda table: (str(table.get(by, "")), _canonical(table))),)
         case Ladder(steps) if o in steps and t in steps:
             return (max(o, t, key=steps.index),)
     return None
+
+
+def _in_time(text: Any) -> tuple[bool, str, str]:
+    """Sorts points in time as such, whatever their offset; what is none stands after them, as text."""
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        return True, "", str(text)
+    return False, moment.isoformat(timespec="microseconds"), str(text)
 
 
 def _without_one_side(rule: MergeRule, ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -301,7 +313,8 @@ def _digest(value: Any) -> str:
 
 
 def _conflict(key: Key, value: Contested) -> Conflict:
-    digest = sha256(_canonical([key.kind, key.id, value.field]).encode()).hexdigest()[:8]
+    sides = sorted(_canonical(one) for one in (value.ours, value.theirs))
+    digest = sha256(_canonical([key.kind, key.id, value.field, *sides]).encode()).hexdigest()[:8]
     return Conflict.model_validate(
         {
             "id": f"C-{digest}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import NewType
 
 from baton_git.errors import InvalidName
@@ -22,13 +23,13 @@ MAX_COMPONENT = 200
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _SIMPLE = re.compile(r"[a-z0-9_][a-z0-9_-]{0,199}")
-_SIMPLE_ID = re.compile(r"[A-Z]{1,8}-[a-z0-9_-]{1,190}")
+_SIMPLE_ID = re.compile(r"(?:OL|FU|PAT|DEC|C)-[a-z0-9_-]{1,190}")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\.|$)")
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}\Z")
-_MINTED = re.compile(r"[A-Z]{1,8}(?=-)")
+_MINTED = re.compile(r"(?:OL|FU|PAT|DEC|C)(?=-)")
 _ESCAPE = re.compile(rb"%([0-9a-f]{2})")
-_LOWER_TWIN = re.compile(r"[a-z]{1,8}(?=-)")
+_LOWER_TWIN = re.compile(r"(?:ol|fu|pat|dec|c)(?=-)")
 
 
 def encode(text: str, *, keep: int = 0) -> str:
@@ -124,7 +125,7 @@ class RecordId:
 
     @property
     def component(self) -> str:
-        """Its file name without suffix. The capitals of a minted prefix stay, for the reader's sake.
+        """Its file name without suffix. The capitals of the prefixes that are minted stay, for the reader's sake.
 
         `ol-1` is then written `%6fl-1`, so that it cannot meet `OL-1` where case is ignored.
         """
@@ -187,6 +188,14 @@ def oid(text: str) -> Oid:
     if not _OID.match(text):
         raise InvalidName("object id", text, "must be 40 or 64 hex digits")
     return Oid(text)
+
+
+def derived(id_: str, suffix: str) -> str:
+    """`<id>.<suffix>`; of an id so long that this is no name any more, its beginning and a digest of it."""
+    try:
+        return RecordId(f"{id_}.{suffix}").text
+    except InvalidName:
+        return f"{id_[:12]}.{sha256(id_.encode()).hexdigest()[:8]}.{suffix}"
 
 
 def minted(prefix: str, random: bytes) -> str:

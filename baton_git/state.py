@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 from baton_git.errors import Ambiguous, Corrupt, NotAllowed, NotFound
+from baton_git.names import derived
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, Record, alike
 from baton_git.records.baton import Head, Shape
@@ -208,7 +209,7 @@ class State:
         number = 1
         while self.entry(key) is not None:
             number += 1
-            key = Key(record.kind, f"{record.id}.{number}", archived=True)
+            key = Key(record.kind, derived(record.id, str(number)), archived=True)
         if number > 1:
             closed = closed.replace(was=record.id)
         return self.remove(Key(record.kind, record.id)).put(closed, key)

@@ -48,7 +48,7 @@ def test_a_loop_whose_command_waits_for_approval_says_how_to_give_it(baton):
     assert f"waiting   true  (baton trust {made.id})" in baton("trust", "--list").out
     baton("trust", made.id)
     assert "waiting" not in baton("trust").out
-    assert baton("trust", "--revoke", "--", "true", "--json").json == {"argv": ["true"], "revoked": True}
+    assert baton("trust", "--revoke", "--json", "--", "true").json == {"argv": ["true"], "revoked": True}
     assert baton("trust", "--list", "--json").json["waiting"] == {made.id: ["true"]}
 
 
@@ -107,7 +107,8 @@ def test_a_decision_of_a_model_cannot_supersede_another(baton):
     assert "derived by a model" in baton("decision", "supersede", one, "--by", two, code=1).err
     three = baton("decision", "add", "c", "--why", "w", "--tier", "human_confirmed").id
     baton("decision", "supersede", one, "--by", three)
-    assert [one["id"] for one in records(baton, "active_decisions")] == [two, three]
+    baton("boot")
+    assert {one["id"] for one in records(baton, "active_decisions")} == {two, three}
 
 
 # --- the document
@@ -140,8 +141,18 @@ def test_write_names_what_was_held_archived_and_redacted(baton, filled):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '{"a": NaN}', '{"session_id": "s", "session_id": "t"}', "\x80", '{"session_id": "\\ud800"}']
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"a": NaN}',
+        '{"session_id": "s", "session_id": "t"}',
+        "\x80",
+        '{"session_id": "\\ud800"}',
+    ],
+)
 def test_write_refuses_what_is_no_document(baton, text):
     done = baton("write", "--file", "-", given=text.encode("latin-1"), code=1)
     assert done.out == ""
@@ -158,7 +169,7 @@ def test_write_names_the_path_of_each_fault(baton):
 
 
 def test_the_past_is_read_by_revision_and_time(baton, filled):
-    assert baton("read", "--at", "2").json["baton"]["open_loops"] == []
+    assert baton("read", "--at", "1").json["baton"]["open_loops"] == []
     assert baton("read", "--at", "~1").json["revision"] == baton("read").json["revision"] - 1
     assert baton("read", "--at", "2100-01-01").json["commit"] == baton("read").json["commit"]
 
@@ -177,8 +188,8 @@ def test_a_wrap_from_a_file_and_from_standard_input(baton, tmp_path):
 
 
 def test_boot_frames_what_it_says_and_keeps_to_its_budget(baton, filled):
-    done = baton("boot", "--budget", "900", "--json").json
-    assert len(done["brief"].encode()) <= 900
+    done = baton("boot", "--budget", "700", "--json").json
+    assert len(done["brief"].encode()) <= 700
     assert "historical reference" in done["brief"]
     assert done["left_out"]
     assert set(done) >= {"session", "parent", "revision", "checks", "archived", "problems"}
@@ -244,7 +255,7 @@ def test_the_graph_draws_who_worked_after_whom(baton):
         data = {"session_id": session, **({"parent_session": parent} if parent else {})}
         baton("write", "--file", "-", given=json.dumps(data))
     lines = baton("log", "--graph").out.splitlines()
-    assert [line.split(" ·")[0] for line in lines] == ["● a", "├─● b", "╰─● c"]
+    assert [line.split("@")[0] for line in lines] == ["● a", "├─● b", "╰─● c"]
     assert [one["id"] for one in baton("log", "--graph", "--json").json] == ["a", "b", "c"]
 
 
@@ -255,11 +266,11 @@ def test_a_graph_of_sessions_that_follow_each_other_in_a_circle_is_drawn(baton):
 
 
 def test_rollback_and_undo_say_what_they_did(baton, filled):
-    done = baton("rollback", "3", "--json").json
+    done = baton("rollback", "2", "--json").json
     assert {one["id"] for one in done["changes"]} >= {"FU-1", "PAT-1"}
     assert records(baton, "follow_ups") == []
     done = baton("undo")
-    assert "taken back: roll back to revision 3" in done.err
+    assert "taken back: roll back to revision 2" in done.err
     assert [one["id"] for one in records(baton, "follow_ups")] == ["FU-1"]
 
 

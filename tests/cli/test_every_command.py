@@ -14,12 +14,14 @@ from conftest import all_commands, leaves
 from baton_git import __version__
 from baton_git.faces.cli import COMMANDS
 
-NO_JSON = {
-    ("demo",): "a story for people",
-    ("completion",): "its answer is shell code",
-    ("schema",): "its answer is JSON, or the list of kinds",
+ALONE = {
+    ("demo",): "it makes a repository of its own",
+    ("completion",): "its answer is shell code, and no repository matters",
+    ("schema",): "it says what is the same everywhere",
 }
-"""Commands that need no --json, and why."""
+"""Commands that work in no repository, and why."""
+
+NO_JSON = {("completion",)}
 
 GOOD = {
     ("init",): [],
@@ -63,7 +65,7 @@ def words_of(command, folder):
 
 def test_the_table_of_this_test_has_every_command():
     assert {words[0] for words in leaves()} == set(COMMANDS)
-    assert set(GOOD) | set(NO_JSON) | {("pattern", "graduate")} == set(leaves())
+    assert set(GOOD) | set(ALONE) | {("pattern", "graduate")} == set(leaves())
 
 
 @pytest.mark.parametrize("command", leaves(), ids=" ".join)
@@ -96,8 +98,9 @@ def test_the_version_is_told(baton):
 @pytest.mark.parametrize("command", leaves(), ids=" ".join)
 def test_every_command_has_the_options_that_all_have(command):
     options = {name for one in all_commands()[command].params if isinstance(one, click.Option) for name in one.opts}
-    if command not in NO_JSON:
-        assert options >= {"--json", "--namespace", "--repo", "--session", "--agent"}
+    assert "--json" in options or command in NO_JSON
+    if command not in ALONE:
+        assert options >= {"--namespace", "--repo", "--session", "--agent"}
 
 
 @pytest.mark.parametrize("command", GOOD, ids=" ".join)
@@ -266,6 +269,11 @@ def test_an_error_is_told_as_json_too_when_json_was_asked_for(baton, filled):
     done = baton("loop", "close", "OL-nope", "--json", code=1)
     assert done.json["error"] == "not_found"
     assert done.err == "baton: there is no open loop 'OL-nope'\n"
+
+
+def test_the_kinds_of_schemas_are_told_as_json(baton):
+    assert "open_loop" in baton("schema", "--json").json
+    assert baton("schema", "open_loop", "--json").json["type"] == "object"
 
 
 def test_a_word_that_is_near_a_command_gets_a_hint(baton):
