@@ -371,14 +371,14 @@ def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
 def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if len(text) <= len("2026-11-21"):
+            moment = moment.replace(hour=23, minute=59, second=59)
+        return moment if moment.tzinfo else moment.astimezone()
+    except (ValueError, OverflowError):
         raise InvalidArgument(
             f"{text[:60]!r} is no revision",
             hint="give a number, ~N, a commit id of 7 or more digits, or an ISO date or time",
         ) from None
-    if len(text) <= len("2026-11-21"):
-        moment = moment.replace(hour=23, minute=59, second=59)
-    return moment if moment.tzinfo else moment.astimezone()
 
 
 def _check_stamp(stamp: Stamp) -> None:

@@ -86,7 +86,9 @@ def _is_sorted(records: Sequence[Record]) -> bool:
 def to_document(state: State) -> dict[str, Any]:
     """The document of a state, as `parse_document` takes it: the fields that were set, in the order they came."""
     head, shape = state.head, state.shape
-    data = {"session_id": _newest_session(state), **head.given()}
+    data = head.given()
+    if "session_id" not in data:
+        data = {"session_id": _newest_session(state), **data}
     wanted = shape.sections if state.entry(SHAPE) else tuple(SECTIONS)
     for name, model in SECTIONS.items():
         records = _ordered(state.records(model), shape.order.get(name, ()))

@@ -24,7 +24,6 @@ def loads(text: str | bytes, *, where: str = "") -> Any:
         LimitExceeded: it is nested deeper than `MAX_DEPTH`.
     """
     try:
-        text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         data = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise InvalidDocument(

@@ -32,9 +32,17 @@ MAX_DEPTH = 128
 
 
 def dumps(data: Mapping[str, Any]) -> bytes:
-    """TOML text of a table, UTF-8 with LF; strings of several lines stand as such where that is exact."""
+    """TOML text of a table, UTF-8 with LF; strings of several lines stand as such where that is exact.
+
+    Raises:
+        InvalidDocument: a string holds half of a surrogate pair, which is not text.
+    """
     table = {_key(key): _encoded(value) for key, value in data.items()}
-    return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2).encode()
+    try:
+        return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start : error.end]
+        raise InvalidDocument([Fault("", f"{half!r} is half of a surrogate pair, which is not text")]) from None
 
 
 def loads(text: bytes, *, where: str = "") -> dict[str, Any]:

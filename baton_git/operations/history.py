@@ -45,7 +45,7 @@ def log(ws: Workspace, wanted: Filter | None = None, limit: int | None = None) -
     for entry in ws.branch.history():
         if wanted.since is not None and entry.time < wanted.since:
             return
-        if not _matches(entry, wanted) or (wanted.record and not _touches(ws, entry, wanted.record)):
+        if not _matches(entry, wanted) or (wanted.record is not None and not _touches(ws, entry, wanted.record)):
             continue
         yield Shown(entry, tuple(changes_of(ws, entry)))
         found += 1

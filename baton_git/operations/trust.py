@@ -27,8 +27,10 @@ def command_of(ws: Workspace, id_: str) -> tuple[str, ...]:
 
 def trust(ws: Workspace, now: datetime, argv: tuple[str, ...]) -> bool:
     """Approves exactly `argv` for this repository on this machine; False when it was approved already."""
-    if not argv:
+    if not argv or not argv[0]:
         raise InvalidArgument("no command to approve", hint="baton trust ID, or baton trust -- PROGRAM ARGUMENT…")
+    if any("\ud800" <= character <= "\udfff" for word in argv for character in word):
+        raise InvalidArgument("the command is not UTF-8 text", hint="no record could hold it")
     return approvals_of(ws).add(argv, iso(now))
 
 

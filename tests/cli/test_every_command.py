@@ -9,7 +9,7 @@ import sys
 
 import click
 import pytest
-from conftest import all_commands, leaves
+from command_tree import all_commands, leaves
 
 from baton_git import __version__
 from baton_git.faces.cli import COMMANDS
@@ -136,11 +136,13 @@ BAD = [
     ("wrap", "--context", "a", "--file", "b"),
     ("wrap", "--expected-revision", "-1"),
     ("wrap", "--file", "/nonexistent"),
+    ("wrap", "--context", "\udcff"),
     ("status", "surplus"),
     ("status", "--agent", "a b"),
     ("status", "--repo", "/etc/passwd"),
     ("read", "--at", "yesterday"),
     ("read", "--at", "99"),
+    ("read", "--at", "0001-01-01"),
     ("read", "--repo", "/etc"),
     ("write",),
     ("write", "--file", "/nonexistent"),
@@ -159,6 +161,8 @@ BAD = [
     ("loop", "add", "x", "--expect", "y", "--verify-command"),
     ("loop", "add", "x", "--expect", "y", "--", "pytest"),
     ("loop", "add", " ", "--expect", "y"),
+    ("loop", "add", "\udcff", "--expect", "y"),
+    ("loop", "close", "\udcff"),
     ("loop", "verify"),
     ("loop", "verify", "OL-nope"),
     ("loop", "verify", "FU-1", "--passed"),
@@ -202,7 +206,11 @@ BAD = [
     ("trust", "nope"),
     ("trust", "OL-1"),
     ("trust", "a", "b"),
+    ("trust", "--", ""),
+    ("trust", "--", "\udcff"),
     ("log", "--since", "yesterday"),
+    ("log", "--since", "0001-01-01"),
+    ("log", "--record", ""),
     ("log", "--limit", "0"),
     ("log", "surplus"),
     ("show", "99"),
@@ -248,7 +256,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("words", BAD, ids=lambda words: " ".join(words)[:60].replace("\n", "-"))
+@pytest.mark.parametrize("words", BAD, ids=lambda words: ascii(" ".join(words))[:60])
 def test_bad_input_is_one_clear_line_and_changes_nothing(baton, filled, git, top, words):
     before = git(top, "for-each-ref")
     done = baton(*(one.replace("{in}", str(filled)) for one in words), code=None)
@@ -343,10 +351,40 @@ def test_a_bug_exits_with_70_and_leaves_a_report(tmp_path):
     assert "Traceback" in report.read_text()
 
 
+def in_a_shell(top, line):
+    """Runs a line with `baton` in it in bash; its exit status and what it said."""
+    line = line.replace("baton", f"{sys.executable} -m baton_git")
+    return subprocess.run(["bash", "-c", line], cwd=top, capture_output=True, check=False)
+
+
 def test_a_reader_that_goes_away_is_no_error(filled, top):
-    line = f"{sys.executable} -m baton_git read; echo status $? >&2"
-    done = subprocess.run(["bash", "-c", f"({line}) | true"], cwd=top, capture_output=True, text=True)
-    assert done.stderr == "status 0\n"
+    done = in_a_shell(top, "(baton read; echo status $? >&2) | true")
+    assert done.stderr == b"status 0\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("baton status >&-", 0), ("baton followup add x 2>&-", 0), ("baton followup defer FU-1 <&- >&- 2>&-", 0),
+        ("baton wrap --file - <&-", 0), ("baton pattern graduate PAT-1 <&-", 1), ("baton read >/dev/full", 1),
+    ],
+)  # fmt: skip
+def test_standard_streams_that_are_closed_or_full_are_no_bug(filled, git, top, line, code):
+    done = in_a_shell(top, line)
+    assert done.returncode == code
+    assert b"a bug" not in done.stderr
+    assert b"Exception" not in done.stderr
+    git(top, "fsck", "--strict")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16"])
+def test_whatever_the_locale_what_is_printed_is_utf_8(baton, top, encoding):
+    baton("loop", "add", "名前 → 🚀", "--expect", "é")
+    for words in ("read", "boot", "status"):
+        done = in_a_shell(top, f"PYTHONIOENCODING={encoding} baton {words}")
+        assert done.returncode == 0
+        done.stdout.decode()
+    assert "名前 → 🚀" in in_a_shell(top, f"PYTHONIOENCODING={encoding} baton read").stdout.decode()
 
 
 # --- colours

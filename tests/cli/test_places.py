@@ -135,6 +135,14 @@ def test_without_xdg_data_home_the_store_is_below_the_home(baton, tmp_path):
     assert store_of(done) == HERE(Path(os.environ["HOME"]) / ".local/share/baton/state.git")
 
 
+def test_the_users_own_store_is_known_again_through_a_symbolic_link(baton, tmp_path):
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    done = baton("status", "--json", cwd=tmp_path / "plain", env={"XDG_DATA_HOME": str(tmp_path / "link")})
+    assert name_of(done) == "plain"
+
+
 def test_a_linked_worktree_shares_the_state_and_has_a_session_of_its_own(baton, git, top, tmp_path):
     git(top, "worktree", "add", "-q", str(tmp_path / "linked"))
     begun = baton("boot", "--json").json

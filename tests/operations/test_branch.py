@@ -45,6 +45,7 @@ def test_the_first_commit_of_a_namespace_is_the_same_in_every_repository(open_wo
     init(one, NOW)
     init(other, later(days=9))
     assert one.branch.read().commit == other.branch.read().commit
+    assert next(one.branch.history()).time.year == 1970
 
 
 def test_a_write_before_init_begins_with_that_same_root(open_workspace):
@@ -202,7 +203,9 @@ def test_a_revision_that_is_not_there_is_not_found(ws, text):
         ws.branch.resolve(text)
 
 
-@pytest.mark.parametrize("text", ["", "HEAD", "~x", "-1", "yesterday", "abc", "2026-13-01", "1\n2", "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "HEAD", "~x", "-1", "yesterday", "abc", "2026-13-01", "0001-01-01", "1\n2", "\x00"]
+)
 def test_a_text_that_names_no_revision_says_what_would(ws, text):
     line(ws, 1)
     with pytest.raises(InvalidArgument) as caught:

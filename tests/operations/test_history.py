@@ -235,7 +235,7 @@ def test_without_one_session_what_others_did_stays(ws):
 
 
 def test_without_one_session_a_value_that_another_changed_since_stays(ws):
-    add_follow_up(acting(ws, "good"), NOW, item="i", id_="FU-1")
+    add_follow_up(acting(ws, "good"), NOW, item="i", id_="FU-1", reason="first reason")
     defer_follow_up(acting(ws, "bad"), NOW, "FU-1", reason="bad reason")
     defer_follow_up(acting(ws, "good"), later(minutes=1), "FU-1", reason="good reason")
     rollback_session(ws, later(minutes=2), "bad")

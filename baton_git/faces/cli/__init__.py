@@ -10,7 +10,7 @@ import click
 
 from baton_git import __version__
 from baton_git.faces.cli.failing import run
-from baton_git.faces.cli.surroundings import skip_plugin_search
+from baton_git.faces.cli.surroundings import mend_streams, skip_plugin_search
 
 COMMANDS = {
     "init": ("lifespan", "Make a namespace in this repository."),
@@ -88,5 +88,5 @@ def baton() -> None:
 def main() -> Any:
     """The entry point of the command."""
     skip_plugin_search()
-
+    mend_streams()
     sys.exit(run(baton))

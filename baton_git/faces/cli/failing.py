@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -36,13 +37,29 @@ def run(command: click.Command) -> int:
             raise
         return OK  # click has exchanged it: the reader has gone
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone; say nothing at exit
+        _drop_output()
         return OK
+    except OSError as error:
+        _drop_output()
+        return _refused(error)
     except BatonError as error:
         return failed(error)
     except Exception as error:  # noqa: BLE001  the boundary of the program: what comes here is a bug, and is reported as one
         return _bug(error)
     return result if isinstance(result, int) else OK
+
+
+def _drop_output() -> None:
+    """What is not yet printed goes nowhere, so that Python does not try again, and complain, when it exits."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refused(error: OSError) -> int:
+    """The system said no where no room has words of its own for it: a file, the terminal, standard output."""
+    where = f"{error.filename}: " if error.filename is not None else ""
+    click.echo(f"baton: {where}{error.strerror or error}", err=True)
+    return FAILED
 
 
 def failed(error: BatonError) -> int:

@@ -68,13 +68,13 @@ def _moment(text: str | None, *, end: bool = False) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if end and len(text) <= len("2026-11-21"):
+            moment = moment.replace(hour=23, minute=59, second=59)
+        return moment if moment.tzinfo else moment.astimezone()
+    except (ValueError, OverflowError):
         raise InvalidArgument(
             f"{text!r} is no ISO date or time", hint="for example 2026-06-17 or 2026-06-17T12:30"
         ) from None
-    if end and len(text) <= len("2026-11-21"):
-        moment = moment.replace(hour=23, minute=59, second=59)
-    return moment if moment.tzinfo else moment.astimezone()
 
 
 def heading(shown: Shown) -> str:

@@ -73,7 +73,7 @@ class Settings:
     @property
     def is_own_store(self) -> bool:
         """Whether this is the user's own store, which belongs to no folder."""
-        return self.repository.common_dir == data_home() / "baton" / "state.git"
+        return self.repository.common_dir == Path(os.path.realpath(data_home() / "baton" / "state.git"))
 
     @cached_property
     def config(self) -> Mapping[str, str]:

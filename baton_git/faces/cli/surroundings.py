@@ -1,8 +1,10 @@
-"""The environment of this process, as we found it."""
+"""The environment and the standard streams of this process, as we found them and as we need them."""
 
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 FOUND = dict(os.environ)
 """What the programs that we start see: nothing that we set for ourselves."""
@@ -11,3 +13,13 @@ FOUND = dict(os.environ)
 def skip_plugin_search() -> None:
     """Looking for plugins of pydantic reads the metadata of every installed package, at each start; we use none."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
+def mend_streams() -> None:
+    """Standard streams that are there, also where they were closed, and that take any text, whatever the locale."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  it stays open
+        elif mode == "w":
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")

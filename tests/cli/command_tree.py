@@ -1,0 +1,28 @@
+"""The commands that there are."""
+
+from __future__ import annotations
+
+import click
+
+from baton_git.faces.cli import baton as root
+
+Paths = dict[tuple[str, ...], click.Command]
+
+
+def all_commands() -> Paths:
+    """Every command and sub-command, groups too, by the words that call it."""
+    found: Paths = {}
+    waiting: list[tuple[tuple[str, ...], click.Group]] = [((), root)]
+    while waiting:
+        words, group = waiting.pop()
+        for name in group.list_commands(click.Context(group)):
+            command = group.get_command(click.Context(group), name)
+            assert command is not None
+            found[(*words, name)] = command
+            if isinstance(command, click.Group):
+                waiting.append(((*words, name), command))
+    return found
+
+
+def leaves() -> list[tuple[str, ...]]:
+    return sorted(words for words, command in all_commands().items() if not isinstance(command, click.Group))
