@@ -18,12 +18,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git import diff, layout
-from baton_git.errors import Busy, InvalidArgument, InvalidName, NotFound, Stale
+from baton_git.errors import Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
 from baton_git.names import Namespace, Oid
 from baton_git.redaction import Redaction
 from baton_git.scrubbing import refuse_secret, scrubbed
 from baton_git.state import Key, State
-from baton_git.store import CommitInfo, Draft, Store
+from baton_git.store import CommitInfo, Draft, Edit, Store
 
 PREFIX = "refs/heads/baton/"
 ROOT_AUTHOR = "baton-git <baton-git@localhost>"
@@ -82,6 +82,11 @@ class LogEntry(NamedTuple):
     agent: str | None
     machine: str | None
     revision: int | None
+    trailers: tuple[tuple[str, str], ...] = ()
+
+    def said(self, name: str) -> list[str]:
+        """The values of a trailer."""
+        return [value for trailer, value in self.trailers if trailer == name]
 
 
 class Proposal(NamedTuple):
@@ -94,12 +99,16 @@ class Proposal(NamedTuple):
         files: paths whose stored bytes are put back as they are (None: the file goes), for rollbacks; `state`
             must say the same.
         note: put before the subject, when the verb says more than the changes do.
+        trailers: more of them, for what the verb must find again.
+        redactions: what was taken out before it was merged.
     """
 
     state: State
     side: tuple[Version, State] | None = None
-    files: Mapping[str, Oid | None] = MappingProxyType({})
+    files: Mapping[str, Edit] = MappingProxyType({})
     note: str = ""
+    trailers: tuple[tuple[str, str], ...] = ()
+    redactions: tuple[tuple[Key, Redaction], ...] = ()
 
 
 class Written(NamedTuple):
@@ -146,9 +155,15 @@ class Branch:
     def version(self, commit: Oid) -> Version:
         info = self.store.commit(commit)
         entry = log_entry(info)
+        root = self.store.folder(info.tree)
+        if layout.FORMAT_FILE not in root.entries():
+            raise NotAllowed(
+                f"{self.ref} has no {layout.FORMAT_FILE}: it is not a branch of baton-git",
+                hint="choose another namespace (--namespace), or another prefix (git config baton.refPrefix)",
+            )
         return Version(
             self.namespace,
-            layout.state_of(self.store.folder(info.tree)),
+            layout.state_of(root),
             commit,
             info.tree,
             self._revision(entry),
@@ -238,13 +253,16 @@ class Branch:
         for attempt in count():
             if work.draft is None:
                 return work.outcome
-            with self.store.queue(self.ref, min(2.0, max(0.0, end - time.monotonic()))):
-                if self.store.tip(self.ref) != work.outcome.before.commit:
-                    work = self._prepare(self.read(), change, stamp, expected_revision)
-                if work.draft is None:
-                    return work.outcome
-                if self._publish(work, stamp):
-                    return work.outcome._replace(checked_out_at=self.store.checked_out_at(self.ref))
+            left = max(0.0, end - time.monotonic())
+            try:
+                with self.store.queue(self.ref, min(2.0, left)):
+                    if self.store.tip(self.ref) != work.outcome.before.commit:
+                        work = self._prepare(self.read(), change, stamp, expected_revision)
+                    if work.draft is None or self._publish(work, stamp):
+                        return work.outcome._replace(checked_out_at=self.store.checked_out_at(self.ref))
+            except Busy:
+                if time.monotonic() >= end:
+                    raise
             if time.monotonic() >= end:
                 raise Busy(
                     f"{self.namespace}: others kept writing for {patience:g} s", hint="nothing was written; try again"
@@ -299,9 +317,9 @@ class Branch:
         if tree == tip.tree and proposal.side is None:
             return _Work(Written(tip, tip))
         subject = f"{proposal.note}: {diff.subject(changes)}" if proposal.note else diff.subject(changes)
-        commit = self._commit(draft, tree, parents, base_revision + 1, subject, stamp)
+        commit = self._commit(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         version = Version(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
-        return _Work(Written(version, tip, tuple(changes), tuple(redactions)), draft)
+        return _Work(Written(version, tip, tuple(changes), (*proposal.redactions, *redactions)), draft)
 
     def _parents(self, draft: Draft, tip: Version, proposal: Proposal, stamp: Stamp) -> tuple[tuple[Oid, ...], int]:
         """The parents of the next commit, and the largest revision among them."""
@@ -312,20 +330,29 @@ class Branch:
         edits, _ = scrubbed(base.state, state)
         tree = draft.tree(base.tree, layout.encode(edits))
         subject = diff.subject(diff.diff(base.state, State(state.source, edits)))
-        own = self._commit(draft, tree, (base.commit or first,), base.revision + 1, subject, stamp)
+        onto = (base.commit or first,)
+        own = self._commit(draft, tree, onto, base.revision + 1, subject, stamp, proposal.trailers)
         return (first, own), max(tip.revision, base.revision + 1)
 
     def _commit(
-        self, draft: Draft, tree: Oid, parents: tuple[Oid, ...], revision: int, subject: str, stamp: Stamp
+        self,
+        draft: Draft,
+        tree: Oid,
+        parents: tuple[Oid, ...],
+        revision: int,
+        subject: str,
+        stamp: Stamp,
+        more: tuple[tuple[str, str], ...],
     ) -> Oid:
-        trailers = {
-            "Baton-Op": stamp.op if len(parents) == 1 else f"{stamp.op}-merge",
-            "Baton-Session": stamp.session,
-            "Baton-Agent": stamp.agent,
-            "Baton-Machine": stamp.machine,
-            "Baton-Revision": str(revision),
-        }
-        lines = "".join(f"{name}: {diff.one_line(value, 200)}\n" for name, value in trailers.items() if value)
+        trailers = (
+            ("Baton-Op", stamp.op if len(parents) == 1 else f"{stamp.op}-merge"),
+            ("Baton-Session", stamp.session),
+            ("Baton-Agent", stamp.agent),
+            ("Baton-Machine", stamp.machine),
+            *more,
+            ("Baton-Revision", str(revision)),
+        )
+        lines = "".join(f"{name}: {diff.one_line(value, 200)}\n" for name, value in trailers if value)
         return draft.commit(
             tree, parents,
             author=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"{subject}\n\n{lines}",
@@ -348,13 +375,22 @@ _TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
 def log_entry(info: CommitInfo) -> LogEntry:
     """A commit with what its trailers say."""
     subject, _, body = info.message.partition("\n")
-    said = dict(_TRAILER.findall(body))
+    trailers = tuple(_TRAILER.findall(body))
+    said = dict(trailers)
     revision = said.get("Baton-Revision", "")
     return LogEntry(
-        info.oid, info.parents, info.tree, datetime.fromtimestamp(info.time, UTC), info.author, subject,
+        info.oid, info.parents, info.tree, _time_of(info.time), info.author, subject,
         said.get("Baton-Op", ""), said.get("Baton-Session"), said.get("Baton-Agent"), said.get("Baton-Machine"),
-        int(revision) if revision.isdecimal() else None,
+        int(revision) if revision.isdecimal() and len(revision) < 10 else None, trailers,
     )  # fmt: skip
+
+
+def _time_of(seconds: int) -> datetime:
+    """The point in time; the nearest that can be told, for a commit whose clock was mad."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.max.replace(tzinfo=UTC) if seconds > 0 else datetime.min.replace(tzinfo=UTC)
 
 
 def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:

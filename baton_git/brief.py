@@ -53,7 +53,8 @@ def compose(heading: str, sections: Sequence[Section], budget: int = BUDGET) -> 
     """The brief of `sections`, at most `budget` bytes long (and at least `MIN_BUDGET`)."""
     top = [f"=== {heading} ===", *FRAME]
     bottom = "=== end of brief ==="
-    room = max(budget, MIN_BUDGET) - _size([*top, bottom])
+    room = max(budget, MIN_BUDGET) - _size([*top, "", bottom])
+    sections = _fitting(sections, room)
     taken = _share(sections, room)
     lines = list(top)
     left_out: dict[str, int] = {}
@@ -61,8 +62,6 @@ def compose(heading: str, sections: Sequence[Section], budget: int = BUDGET) -> 
         missing = len(section.lines) - count + section.more
         if missing:
             left_out[section.what] = missing
-        if not section.lines and not section.more:
-            continue
         lines += ["", f"## {section.title}", *section.lines[:count]]
         if missing:
             lines.append(_missing(section, missing))
@@ -71,10 +70,22 @@ def compose(heading: str, sections: Sequence[Section], budget: int = BUDGET) -> 
     return Brief("\n".join([*lines, "", bottom]), left_out)
 
 
+def _fitting(sections: Sequence[Section], room: int) -> list[Section]:
+    """The sections of which at least the title fits; the last ones are given up first."""
+    filled = [one for one in sections if one.lines or one.more]
+    while filled and sum(_frame(one) for one in filled) > room:
+        filled.pop()
+    return filled
+
+
+def _frame(section: Section) -> int:
+    """Bytes that a section takes without any of its lines."""
+    return _size(["", f"## {section.title}", _missing(section, 9999)])
+
+
 def _share(sections: Sequence[Section], room: int) -> list[int]:
     """How many lines each section gets, in rounds, so that a long section does not starve the others."""
-    filled = [one for one in sections if one.lines or one.more]
-    room -= sum(_size(["", f"## {one.title}", _missing(one, 9999)]) for one in filled)
+    room -= sum(_frame(one) for one in sections)
     taken = [0] * len(sections)
     for limit in ROUNDS:
         for number, section in enumerate(sections):
@@ -99,21 +110,46 @@ def _size(lines: Iterable[str]) -> int:
 CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
 
 
-def sections(state: State, now: datetime, policy: Policy, rules: Sequence[Rule]) -> list[Section]:
-    """What a state has to say, the most urgent first."""
-    candidates = [one for one in _patterns(state) if one.status == "rule_candidate"]
-    observed = [one for one in _patterns(state) if one.status == "observing"]
-    conflicts = tuple(conflict_line(one) for one in state.records(Conflict))
-    return [
-        Section("Where the work stands", _context(state), "lines of context"),
-        _limited("Open loops", _loops(state), "open loops", policy.max_open_loops, lambda one: loop_line(one, now)),
-        _limited("Follow-ups", _follow_ups(state), "follow-ups", policy.max_follow_ups, follow_up_line),
-        _limited(CANDIDATES, candidates, "rule candidates", policy.max_patterns, pattern_line),
-        _limited("Decisions in force", _decisions(state), "decisions", policy.max_active_decisions, decision_line),
-        Section("Rules that people confirmed", tuple(rule_line(one) for one in rules), "rules"),
-        _limited("Patterns seen so far", observed, "patterns", policy.max_patterns, pattern_line),
-        Section("Contested values (one side stands for now)", conflicts, "conflicts"),
-    ]
+Maker = Callable[[State, datetime, Policy], Section]
+
+
+def _stand(state: State, now: datetime, policy: Policy) -> Section:
+    return Section("Where the work stands", _context(state), "lines of context")
+
+
+def _open(state: State, now: datetime, policy: Policy) -> Section:
+    return _limited("Open loops", _loops(state), "open loops", policy.max_open_loops, lambda one: loop_line(one, now))
+
+
+def _put_off(state: State, now: datetime, policy: Policy) -> Section:
+    return _limited("Follow-ups", _follow_ups(state), "follow-ups", policy.max_follow_ups, follow_up_line)
+
+
+def _candidates(state: State, now: datetime, policy: Policy) -> Section:
+    found = [one for one in _patterns(state) if one.status == "rule_candidate"]
+    return _limited(CANDIDATES, found, "rule candidates", policy.max_patterns, pattern_line)
+
+
+def _decided(state: State, now: datetime, policy: Policy) -> Section:
+    return _limited("Decisions in force", _decisions(state), "decisions", policy.max_active_decisions, decision_line)
+
+
+def _rules(state: State, now: datetime, policy: Policy) -> Section:
+    return Section("Rules that people confirmed", tuple(rule_line(one) for one in state.records(Rule)), "rules")
+
+
+def _observed(state: State, now: datetime, policy: Policy) -> Section:
+    found = [one for one in _patterns(state) if one.status == "observing"]
+    return _limited("Patterns seen so far", found, "patterns", policy.max_patterns, pattern_line)
+
+
+def _contested(state: State, now: datetime, policy: Policy) -> Section:
+    lines = tuple(conflict_line(one) for one in state.records(Conflict))
+    return Section("Contested values (one side stands for now)", lines, "conflicts")
+
+
+SECTIONS: tuple[Maker, ...] = (_stand, _open, _put_off, _candidates, _decided, _rules, _observed, _contested)
+"""What a state has to say, the most urgent first; each is made by itself, so that damage stays where it is."""
 
 
 def _limited(title: str, records: Sequence[Model], what: str, limit: int, line: Callable[[Model], str]) -> Section:
@@ -150,7 +186,7 @@ def _decisions(state: State) -> list[ActiveDecision]:
 
 def loop_line(loop: OpenLoop, now: datetime) -> str:
     found = loop.last_check
-    parts = [f"{loop.id} {loop.status.upper()}: {loop.action} → expected: {loop.expected_outcome}"]
+    parts = [f"{loop.status.upper()}: {loop.action} → expected: {loop.expected_outcome}"]
     if found is not None:
         parts.append(f"check {found.result}{f' ({found.why})' if found.why else ''} {age(found.at, now)}")
     elif loop.verify is None:
@@ -160,30 +196,30 @@ def loop_line(loop: OpenLoop, now: datetime) -> str:
     end = deadline(loop)
     if loop.status == "open" and end is not None:
         parts.append(f"due in {max(0, (end - now).days)} d")
-    return _line(" · ".join(parts), loop.source_tier)
+    return _line(loop.id, loop.source_tier, " · ".join(parts))
 
 
 def follow_up_line(item: FollowUp) -> str:
-    mark = "" if item.priority == "normal" else f" {item.priority.upper()}"
+    mark = "" if item.priority == "normal" else f"{item.priority.upper()}: "
     count = f" (put off {item.defer_count}×)" if item.defer_count else ""
     reason = f" · {item.reason}" if item.reason else ""
-    return _line(f"{item.id}{mark}: {item.item}{count}{reason}", item.source_tier)
+    return _line(item.id, item.source_tier, f"{mark}{item.item}{count}{reason}")
 
 
 def pattern_line(pattern: Pattern) -> str:
     rule = f" → proposed rule: {pattern.proposed_rule}" if pattern.proposed_rule else ""
-    return _line(f"{pattern.id} seen {pattern.count}×: {pattern.what}{rule}", pattern.source_tier)
+    return _line(pattern.id, pattern.source_tier, f"seen {pattern.count}×: {pattern.what}{rule}")
 
 
 def decision_line(decision: ActiveDecision) -> str:
     rejected = f" · rejected: {', '.join(decision.rejected)}" if decision.rejected else ""
-    mark = " (monitoring)" if decision.status == "monitoring" else ""
-    return _line(f"{decision.id}{mark}: {decision.what} · because {decision.why}{rejected}", decision.source_tier)
+    mark = "monitoring: " if decision.status == "monitoring" else ""
+    return _line(decision.id, decision.source_tier, f"{mark}{decision.what} · because {decision.why}{rejected}")
 
 
 def rule_line(rule: Rule) -> str:
     lines = [line for line in rule.text.splitlines() if line.strip() and not line.startswith(("#", "---"))]
-    return _line(f"{rule.id}: {lines[0] if lines else ''} (rules/{rule.id}.md)", "human_confirmed")
+    return _line(rule.id, "human_confirmed", f"{lines[0] if lines else ''} (rules/{rule.id}.md)")
 
 
 def conflict_line(conflict: Conflict) -> str:
@@ -192,8 +228,9 @@ def conflict_line(conflict: Conflict) -> str:
     return f"- {one_line(f'{conflict.id}: {what}, {field}', LINE)}"
 
 
-def _line(text: str, tier: str) -> str:
-    return f"- {one_line(text, LINE)} [{tier}]"
+def _line(id_: str, tier: str, text: str) -> str:
+    """The tier stands before the text, so that no text can claim another one."""
+    return f"- {one_line(id_, 60)} [{tier}] {one_line(text, LINE)}"
 
 
 def age(at: str, now: datetime) -> str:

@@ -34,7 +34,7 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
 
     Raises:
         NotFound: there is no such branch.
-        BatonError: it is not among the newest `SEARCHED` commits, and there are more.
+        BatonError: it is not among the newest `SEARCHED` commits and there are more, or the clone is shallow.
     """
     start = _start(store, branch)
     if start is None:
@@ -48,6 +48,8 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
             return info.oid
     if looked_at == SEARCHED:
         raise BatonError(f"not among the newest {SEARCHED:,} commits")
+    if store.is_shallow:
+        raise BatonError("the clone is shallow; older commits are not here", hint="run `git fetch --unshallow`")
     return None
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from baton_git.codecs import json as strict_json
 from baton_git.errors import Fault, InvalidDocument, InvalidName
 from baton_git.lifecycle import Held, hold
 from baton_git.names import RecordId, SessionId
+from baton_git.records.archive import Archived
 from baton_git.records.base import Record, SourceTier, parse
 from baton_git.records.baton import SECTIONS, ActiveDecision, Baton, Head, Shape
 from baton_git.records.lineage import Session
@@ -38,6 +40,7 @@ def parse_document(data: Any, *, where: str = "") -> Document:
     """
     if not isinstance(data, Mapping):
         raise InvalidDocument([Fault("", "a baton is an object with session_id, open_loops, …")], where=where)
+    strict_json.check(data, where=where)
     baton = parse(Baton, data, where=where)
     faults = [*_session_faults(baton), *_id_faults(baton)]
     if faults:
@@ -112,11 +115,14 @@ def _ordered(records: Sequence[Record], order: Sequence[str]) -> list[Record]:
 
 def held_back(base: State, document: Document) -> tuple[Document, list[Held]]:
     """The document without the claims that only a person may make (graduation, trust)."""
-    tiers = {one.id: one.source_tier for one in base.records(ActiveDecision)}
-    tiers |= {one.id: _tier_held(base, one) for one in document.records if isinstance(one, ActiveDecision)}
+    claimed = {one.id: _tier_held(base, one) for one in document.records if isinstance(one, ActiveDecision)}
+
+    def tier_of(id_: str) -> str | None:
+        return claimed.get(id_) or getattr(_known(base, ActiveDecision, id_), "source_tier", None)
+
     records, holds = [], []
     for record in document.records:
-        kept, held = hold(_before(base, record), record, tiers.get)
+        kept, held = hold(_known(base, type(record), record.id), record, tier_of)
         records.append(kept)
         holds += held
     return Document(document.head, tuple(records), document.shape), holds
@@ -124,13 +130,17 @@ def held_back(base: State, document: Document) -> tuple[Document, list[Held]]:
 
 def _tier_held(base: State, claim: ActiveDecision) -> SourceTier:
     """The tier without what a claim may not raise: what a decision may supersede hangs on this one."""
-    kept, _ = hold(_before(base, claim), claim, lambda _: None)
+    kept, _ = hold(_known(base, ActiveDecision, claim.id), claim, lambda _: None)
     return kept.source_tier if isinstance(kept, ActiveDecision) else claim.source_tier
 
 
-def _before(base: State, record: Record) -> Record | None:
-    entry = base.entry(Key(record.kind, record.id))
-    return entry if isinstance(entry, Record) else None
+def _known(base: State, model: type[Record], id_: str) -> Record | None:
+    """The record of an id, in the archive too: leaving one out and adding it again clears no gate."""
+    live = base.entry(Key(model.kind, id_))
+    if isinstance(live, Record):
+        return live
+    closed = base.entry(Key(model.kind, id_, archived=True))
+    return parse(model, closed.record) if isinstance(closed, Archived) else None
 
 
 def written(base: State, document: Document, *, at: str) -> State:

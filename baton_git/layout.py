@@ -31,6 +31,8 @@ ATTRIBUTES_FILE = ".gitattributes"
 ARCHIVE = "archive"
 MAX_RECORD_BYTES = 256 * 1024
 """Size that the file of one record may have."""
+FRAMED = 8
+"""How much larger the files may be that we make of records ourselves: what could be stored can also be closed."""
 
 
 class Item(Protocol):
@@ -116,7 +118,8 @@ def path_of(key: Key) -> str:
         return SINGLES[key.kind].place
     if key.archived:
         row = CLOSED[key.kind]
-        return f"{row.place}/{shard(key.id)}/{row.name(key.id)}"
+        name = row.name(key.id)
+        return f"{row.place}/{shard(key.id)}/{name}"
     row = FOLDERS[key.kind]
     return f"{row.place}/{row.name(key.id)}"
 
@@ -153,11 +156,15 @@ def encode(edits: Mapping[Key, Part | None]) -> dict[str, bytes | None]:
 def _encode(key: Key, record: Part) -> bytes:
     row = SINGLES.get(key.kind) or FOLDERS[key.kind]
     text = toml.dumps(record.given()) if key.archived else row.encode(record)
-    if len(text) > MAX_RECORD_BYTES:
-        raise LimitExceeded(
-            str(key), len(text), MAX_RECORD_BYTES, "bytes", hint="keep the long text in a file and name it"
-        )
+    limit = MAX_RECORD_BYTES * (1 if _is_given(key) else FRAMED)
+    if len(text) > limit:
+        raise LimitExceeded(str(key), len(text), limit, "bytes", hint="keep the long text in a file and name it")
     return text
+
+
+def _is_given(key: Key) -> bool:
+    """Whether somebody gave the content; archived records, conflicts and the shape are made of what was given."""
+    return not key.archived and key.kind not in ("conflict", SHAPE.kind)
 
 
 def decode(key: Key, path: str, text: bytes) -> Entry:

@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.names import RecordId
-from baton_git.records.base import TIERS, Record
+from baton_git.records.archive import Archived
+from baton_git.records.base import TIERS, Record, parse
 from baton_git.records.baton import (
     OCCURRENCES,
     ActiveDecision,
@@ -27,7 +28,7 @@ from baton_git.records.baton import (
 )
 from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
-from baton_git.state import State
+from baton_git.state import Key, State
 
 PRIORITIES = ("normal", "elevated", "escalated")
 DECISION_STATUSES = ("active", "monitoring", "superseded")
@@ -49,10 +50,20 @@ class Policy:
 
 
 class Confirmed(NamedTuple):
-    """A person said yes, on this machine, just now. Only a face that saw it happen makes one."""
+    """A person said yes, on this machine, just now. Only a face that saw it happen makes one.
+
+    `pattern` and `rule` are the id and the text that the person was shown; so is `what`, where it was.
+    """
 
     by: str
     how: Literal["terminal", "page", "signature"]
+    pattern: str
+    rule: str
+    what: str | None = None
+
+    def covers(self, pattern: Pattern, rule: str) -> bool:
+        shown = pattern.what if self.what is None else self.what
+        return (self.pattern, self.rule, shown) == (pattern.id, rule, pattern.what)
 
 
 def iso(now: datetime) -> str:
@@ -143,7 +154,7 @@ def graduate(
 
     Raises:
         NeedsHuman: nobody confirmed it.
-        NotAllowed: it is not a candidate, or has no rule to become.
+        NotAllowed: it is not a candidate, has no rule to become, or the person was shown another one.
     """
     if pattern.status != "rule_candidate":
         raise NotAllowed(
@@ -157,6 +168,11 @@ def graduate(
         raise NeedsHuman(
             f"pattern {pattern.id} graduates only when a person confirms it",
             hint="run it in a terminal and type the id when asked",
+        )
+    if not confirmed.covers(pattern, text):
+        raise NotAllowed(
+            f"pattern {pattern.id}: the rule changed while you were asked, so nothing was confirmed",
+            hint="run it again, and read the rule as it is now",
         )
     path = f"rules/{RecordId(pattern.id).component}.md"
     grown = pattern.replace(status="graduated", source_tier="human_confirmed", proposed_rule=text, graduated_to=path)
@@ -234,9 +250,18 @@ def archive_closed(state: State, now: datetime, session: str | None) -> State:
     return state
 
 
+def known_session(state: State, id_: str) -> Session | None:
+    """The record of a session, also when it went to the archive."""
+    live = state.entry(Key(Session.kind, id_))
+    if isinstance(live, Session):
+        return live
+    closed = state.entry(Key(Session.kind, id_, archived=True))
+    return parse(Session, closed.record) if isinstance(closed, Archived) else None
+
+
 def seen_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
     """The state in which `session` is known; sessions beyond the newest `sessions_kept` go to the archive."""
-    state = state.put(session)
+    state = state.remove(Key(Session.kind, session.id, archived=True)).put(session)
     live = state.records(Session)
     for old in live[: max(0, len(live) - policy.sessions_kept)]:
         if old.id != session.id:
@@ -278,6 +303,8 @@ def hold(base: Record | None, claim: Record, tier_of: Callable[[str], str | None
 
 def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | None]) -> list[Held]:
     holds = _tier_holds(base, claim)
+    if isinstance(claim, OpenLoop):
+        holds += _evidence_holds(base if isinstance(base, OpenLoop) else None, claim)
     if isinstance(claim, Pattern):
         holds += _pattern_holds(base if isinstance(base, Pattern) else None, claim)
     if isinstance(claim, ActiveDecision):
@@ -301,14 +328,25 @@ def _tier_holds(base: Record | None, claim: Record) -> list[Held]:
     return []
 
 
+def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[Held]:
+    """What a probe found is written by probes; a document may repeat it, and may say what somebody else found."""
+    before = base.last_check if base else None
+    if claim.last_check is None or claim.last_check.by != "probe" or claim.last_check == before:
+        return []
+    kept = before.given() if before else None
+    return [Held(claim.id, "last_check", claim.last_check.given(), kept, "no probe found it here")]
+
+
 def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[Held]:
     was = base is not None and base.status == "graduated"
     claims = claim.status == "graduated"
     holds = []
     if claims != was:
-        kept = "graduated" if was else "rule_candidate"
+        kept = base.status if base is not None and base.status != "observing" else "rule_candidate"
         why = "only a person ends a rule" if was else "a pattern graduates only through a person"
         holds.append(Held(claim.id, "status", claim.status, kept, why))
+    elif base is not None and base.status == "dismissed" != claim.status:
+        holds.append(Held(claim.id, "status", claim.status, "dismissed", "it was dismissed"))
     before = base.graduated_to if base else None
     if claim.graduated_to != before:
         holds.append(Held(claim.id, "graduated_to", claim.graduated_to, before, "set by graduation only"))
@@ -324,8 +362,9 @@ def _decision_holds(
         return _unmoved(claim, before, old, "decisions only move forward")
     by = tier_of(claim.superseded_by) if claim.superseded_by else None
     moved = claim.status == "superseded" and (claim.status, claim.superseded_by) != (before, old)
-    if moved and by is not None and not may_supersede(tier, by):
-        return _unmoved(claim, before, old, "both decisions were derived by a model")
+    if moved and (by or base is not None) and not may_supersede(tier, by or "llm_derived"):
+        why = "both decisions were derived by a model" if by else "nobody knows the decision that takes its place"
+        return _unmoved(claim, before, old, why)
     return []
 
 

@@ -17,25 +17,13 @@ from baton_git.diff import TITLES
 from baton_git.layout import FOLDERS
 from baton_git.names import derived
 from baton_git.records.archive import Archived
-from baton_git.records.base import Part, alike, merge_rule
+from baton_git.records.base import Part, alike, merge_rule, parse
 from baton_git.records.conflict import Conflict
 from baton_git.records.rules import Append, Counter, Earliest, Ladder, Latest, MergeRule, Newest, Recent, Union
-from baton_git.state import HEAD, SHAPE, Entry, Key, State, Unreadable
+from baton_git.state import Entry, Key, State, Unreadable
 
 Prefer = Literal["ours", "theirs"]
 """Which side of a contested value stands for now."""
-
-
-class Slot(NamedTuple):
-    """All that stands under one id: the live record and the closed one (an id may have been used again)."""
-
-    live: Entry | None = None
-    closed: Entry | None = None
-
-    @property
-    def entry(self) -> Entry | None:
-        """The record of the id, wherever it stands."""
-        return self.closed if self.live is None else self.live
 
 
 class Contested(NamedTuple):
@@ -51,15 +39,16 @@ class Contested(NamedTuple):
 class Decision(NamedTuple):
     """What is to become of one record.
 
-    `take`: theirs as it is; `merge`: `result`; `rekey`: theirs is another record, stored as `to`;
-    `keep`: ours, though theirs removed it.
+    `take`: theirs as it is, which may be nothing; `merge`: `result` is made of both; `rekey`: theirs is another
+    record of the same id; `keep`: ours, though theirs removed it. `to` is where the result goes, when that is not
+    `key`; `leaves` says that the place at `key` becomes free.
     """
 
     key: Key
     action: Literal["take", "merge", "rekey", "keep"]
     result: Part | None = None
-    slot: Slot | None = None
     to: Key | None = None
+    leaves: bool = False
     contested: tuple[Contested, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
@@ -73,70 +62,75 @@ class Decision(NamedTuple):
 
 def decide(base: State, ours: State, theirs: State, *, prefer: Prefer = "theirs") -> list[Decision]:
     """How `theirs` comes into `ours`, given that both grew from `base`. What only ours changed needs no decision."""
-    changed = {Key(key.kind, key.id) for key in base.differing(theirs)}
-    return [one for key in sorted(changed) for one in _decide(key, base, ours, theirs, prefer)]
+    changed = base.differing(theirs)
+    moved = _moves(base, theirs, changed)
+    ours_moved = _moves(base, ours, base.differing(ours)) if changed else {}
+    decisions: list[Decision] = []
+    for key in sorted(changed - set(moved.values())):
+        here, there = ours_moved.get(key, key), moved.get(key, key)
+        sides = (base.entry(key), ours.entry(here), theirs.entry(there))
+        decisions += _decide(key, here, _free(ours, there), sides, prefer)
+        if there != key and theirs.entry(key) is not None:
+            standing = ours.entry(key) if here != key else None
+            decisions += _decide(key, key, key, (None, standing, theirs.entry(key)), prefer)
+    return decisions
+
+
+def _moves(base: State, side: State, changed: set[Key]) -> dict[Key, Key]:
+    """By the key of a record that was live in the base, where it stands in the archive of `side`."""
+    moves = {}
+    for key in sorted(changed):
+        entry = side.entry(key) if key.archived else None
+        if isinstance(entry, Archived) and base.entry(key) is None:
+            live = Key(key.kind, str(entry.record.get("id")))
+            if base.entry(live) is not None and live in changed:
+                moves[live] = key
+    return moves
+
+
+def _free(state: State, key: Key) -> Key:
+    """`key`; of the archive a place near it, when that one holds another record."""
+    entry = state.entry(key) if key.archived else None
+    return key if entry is None else key._replace(id=derived(key.id, _digest(_values(entry))))
 
 
 def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool = True) -> State:
     """`ours` after `decisions`, with a `Conflict` for each contested value."""
     for one in decisions:
-        ours = _placed(ours, one)
+        if one.leaves:
+            ours = ours.remove(one.key)
+        if one.result is not None and one.action != "keep":
+            ours = ours.put(one.result, one.to or one.key)
         for value in one.contested if record_conflicts else ():
             ours = ours.put(_conflict(one.key, value))
     return ours
 
 
-def _slot(key: Key, state: State) -> Slot:
-    if key in (HEAD, SHAPE):
-        return Slot(state.entry(key))
-    return Slot(state.entry(key), state.entry(Key(key.kind, key.id, archived=True)))
+Sides = tuple[Entry | None, Entry | None, Entry | None]
+"""A record in the base, in ours, in theirs."""
 
 
-def _placed(state: State, decision: Decision) -> State:
-    """The state with a decision's result in its place."""
-    key = decision.to or decision.key
-    if decision.action == "take" and decision.slot is not None:
-        state = _set(state, key, decision.slot.live)
-        return state if key in (HEAD, SHAPE) else _set(state, key._replace(archived=True), decision.slot.closed)
-    if decision.result is None:
-        return state
-    if not isinstance(decision.result, Archived):
-        return state.put(decision.result, key)
-    closed = Key(key.kind, key.id, archived=True)
-    if isinstance(state.entry(key), Part) and state.entry(closed) is not None:
-        closed = Key(key.kind, derived(key.id, _digest(decision.result.given())), archived=True)
-    return state.remove(key).put(decision.result, closed)
-
-
-def _set(state: State, key: Key, entry: Entry | None) -> State:
-    if isinstance(entry, Part):
-        return state.put(entry, key)
-    return state if isinstance(entry, Unreadable) else state.remove(key)
-
-
-def _decide(key: Key, base: State, ours: State, theirs: State, prefer: Prefer) -> Iterator[Decision]:
-    slots = [_slot(key, state) for state in (base, ours, theirs)]
-    if _same_slot(slots[2], slots[0]) or _same_slot(slots[2], slots[1]):
+def _decide(key: Key, here: Key, there: Key, sides: Sides, prefer: Prefer) -> Iterator[Decision]:
+    """What becomes of one record that ours has at `here` and theirs would have at `there`."""
+    was, mine, other = sides
+    if _same(other, was) or _same(other, mine):
         return
-    if _same_slot(slots[1], slots[0]):
-        yield Decision(key, "take", slot=slots[2])
-        return
-    was, mine, other = (slot.entry for slot in slots)
-    if mine is None or other is None:
+    elsewhere = there if there != key else None
+    if _same(mine, was):
+        leaves = mine is not None and (other is None or there != key)
+        yield Decision(key, "take", _readable(other), elsewhere, leaves)
+    elif mine is None or other is None:
         kept = mine if other is None else other
-        winner: Literal["ours", "theirs"] = "ours" if other is None else "theirs"
-        gone = Contested("", _values(was), _values(mine), _values(other), winner)
-        yield Decision(key, "keep" if other is None else "merge", _readable(kept), contested=(gone,))
+        gone = Contested("", _values(was), _values(mine), _values(other), "ours" if other is None else "theirs")
+        yield Decision(key, "keep" if other is None else "merge", _readable(kept), elsewhere, contested=(gone,))
     elif isinstance(mine, Unreadable) or isinstance(other, Unreadable):
         yield Decision(key, "keep", contested=(Contested("", _values(was), _values(mine), _values(other), "ours"),))
     elif was is None and are_two(key.kind, mine, other):
-        yield _rekeyed(key, other)
+        yield _rekeyed(key, there, other)
     else:
-        yield _merged(key, was, mine, other, prefer)
-
-
-def _same_slot(one: Slot, other: Slot) -> bool:
-    return _same(one.live, other.live) and _same(one.closed, other.closed)
+        result, contested = _merged(key, was, mine, other, prefer)
+        to = here if isinstance(mine, Archived) or not isinstance(result, Archived) else there
+        yield Decision(key, "merge", result, to if to != key else None, here == key != to, contested)
 
 
 def _same(one: Entry | None, other: Entry | None) -> bool:
@@ -165,17 +159,17 @@ def are_two(kind: str, mine: Part, other: Part) -> bool:
     return title is not None and _record_data(mine).get(title) != _record_data(other).get(title)
 
 
-def _rekeyed(key: Key, moved: Part) -> Decision:
+def _rekeyed(key: Key, there: Key, moved: Part) -> Decision:
     """The record that came in gets an id made of what it says."""
     fresh = derived(key.id, _digest(_record_data(moved)))
     if isinstance(moved, Archived):
         renamed: Part = moved.replace(record={**moved.record, "id": fresh}, was=key.id)
     else:
         renamed = moved.replace(id=fresh)
-    return Decision(key, "rekey", renamed, to=Key(key.kind, fresh))
+    return Decision(key, "rekey", renamed, to=there._replace(id=fresh))
 
 
-def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer) -> Decision:
+def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer) -> tuple[Part, tuple[Contested, ...]]:
     """Field by field; archived on one side and edited on the other is archived with the edit."""
     model = type(mine) if not isinstance(mine, Archived) else type(other)
     if model is Archived:
@@ -184,8 +178,8 @@ def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer
     data, contested = merge_fields(model, base, _record_data(mine), _record_data(other), prefer)
     frames = [one for one in (mine, other) if isinstance(one, Archived)]
     frame = min(frames, key=lambda one: (one.at, _canonical(one.given())), default=None)
-    result: Part = frame.replace(record=data) if frame is not None else type(mine).model_validate(data)
-    return Decision(key, "merge", result, contested=tuple(contested))
+    result: Part = frame.replace(record=data) if frame is not None else parse(type(mine), data)
+    return result, tuple(contested)
 
 
 def merge_fields(

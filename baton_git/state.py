@@ -128,18 +128,15 @@ class State:
         ids = self.ids(model.kind)
         if text in ids:
             return self.get(model, text)
+        kind = model.kind.replace("_", " ")
+        if text and self.entry(Key(model.kind, text, archived=True)) is not None:
+            raise NotFound(f"live {kind}", text, hint=f"it is in the archive; see: baton log --record {text}")
         near = sorted(one for one in ids if one.lower().startswith(text.lower())) if text else []
         if len(near) == 1:
             return self.get(model, near[0])
         if near:
-            raise Ambiguous(model.kind.replace("_", " "), text, near)
-        if text in self.ids(model.kind, archived=True):
-            raise NotFound(
-                f"live {model.kind.replace('_', ' ')}",
-                text,
-                hint="it is in the archive; see: baton log --record " + text,
-            )
-        raise NotFound(model.kind.replace("_", " "), text)
+            raise Ambiguous(kind, text, near)
+        raise NotFound(kind, text)
 
     @property
     def head(self) -> Head:
@@ -205,14 +202,25 @@ class State:
     def archive(self, record: Record, *, at: str, reason: str, session: str | None) -> State:
         """The state with a live record moved to the archive; an older one of the same id stays there."""
         closed = Archived(at=at, reason=reason, record=record.given(), **({"session": session} if session else {}))
-        key = Key(record.kind, record.id, archived=True)
-        number = 1
-        while self.entry(key) is not None:
-            number += 1
-            key = Key(record.kind, derived(record.id, str(number)), archived=True)
-        if number > 1:
+        key = self._free_in_archive(record)
+        if key.id != record.id:
             closed = closed.replace(was=record.id)
         return self.remove(Key(record.kind, record.id)).put(closed, key)
+
+    def _free_in_archive(self, record: Record) -> Key:
+        """Its id, or `<id>.2`, `<id>.3`, … where older ones stand: found by doubling, as an id may be reused often."""
+
+        def at(number: int) -> Key:
+            id_ = record.id if number == 1 else derived(record.id, str(number))
+            return Key(record.kind, id_, archived=True)
+
+        taken, free = 0, 1
+        while self.entry(at(free)) is not None:
+            taken, free = free, free * 2
+        while free - taken > 1:
+            middle = (taken + free) // 2
+            taken, free = (middle, free) if self.entry(at(middle)) is not None else (taken, middle)
+        return at(free)
 
 
 Single = TypeVar("Single", Head, Shape)

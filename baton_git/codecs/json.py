@@ -68,6 +68,8 @@ def _check(value: Any, path: str, depth: int, faults: list[Fault]) -> None:
             _check(item, f"{path}[{number}]", depth + 1, faults)
     elif isinstance(value, float) and not math.isfinite(value):
         faults.append(Fault(path, "is not a number that JSON can hold"))
+    elif not isinstance(value, int | float | None):
+        faults.append(Fault(path, f"is of the type {type(value).__name__}, which JSON does not have"))
 
 
 def _is_text(value: str) -> bool:

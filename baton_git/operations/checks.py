@@ -14,6 +14,7 @@ from baton_git.operations.workspace import Workspace
 from baton_git.probes import Checked, CheckSpec, Failed, Passed, World, run_all
 from baton_git.records.baton import LastCheck, OpenLoop, VerifySpec
 from baton_git.state import Key, State
+from baton_git.store import Store
 
 BUDGET = 10.0
 """Seconds that all checks together may take."""
@@ -56,15 +57,20 @@ def run_checks(ws: Workspace, now: datetime, loops: Sequence[OpenLoop], budget_s
     specs = {loop.id: _spec(loop.verify) for loop in loops if loop.verify}
     if not specs:
         return {}
-    store = ws.branch.store
+    repository = ws.branch.store.repository
+
+    def find(text: str, branch: str | None) -> str | None:
+        with Store(repository) as own:  # a store serves one thread
+            return find_commit(own, text, branch)
+
     world = World(
         folder=ws.folder,
         approved=ws.approvals.holds if ws.approvals else (lambda _: False),
         allow_private_hosts=ws.private_hosts,
         environment=ws.environment,
-        find_commit=lambda text, branch: find_commit(store, text, branch),
+        find_commit=find,
     )
-    code = head_commit(store) if ws.folder else None
+    code = head_commit(ws.branch.store) if ws.folder else None
     answers = run_all(specs, world, budget_seconds=budget_seconds)
     return {id_: _evidence(answer, now, code) for id_, answer in answers.items()}
 

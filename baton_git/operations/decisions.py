@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal, NamedTuple
 
+from baton_git.errors import NeedsHuman
 from baton_git.lifecycle import iso, monitored, superseded
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
 from baton_git.records.base import parse
 from baton_git.records.baton import ActiveDecision
+
+
+class Vouched(NamedTuple):
+    """A person vouches for a decision, on this machine, just now. Only a face that saw it happen makes one."""
+
+    by: str
+    how: Literal["terminal", "page", "signature"]
 
 
 def add_decision(
@@ -21,15 +30,22 @@ def add_decision(
     rejected: Sequence[str] = (),
     id_: str | None = None,
     tier: str | None = None,
+    vouched: Vouched | None = None,
 ) -> Made:
     """A choice with its reasons; derived by a model unless `tier` says who vouches for it.
 
     Raises:
         InvalidDocument: a value does not fit its field.
+        NeedsHuman: `tier` is human_confirmed and `vouched` None.
         NotAllowed: the id is taken.
     """
     need(what, "decision")
     need(why, "reason")
+    if tier == "human_confirmed" and vouched is None:
+        raise NeedsHuman(
+            "a decision is human_confirmed only when a person vouches for it",
+            hint="run it in a terminal and type yes when asked, or leave --tier out",
+        )
     data = {
         "id": id_ or fresh_id("DEC"),
         "what": what,

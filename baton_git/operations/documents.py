@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from baton_git.branch import LogEntry, Proposal, Version, Written
 from baton_git.document import Document, held_back, parse_document, to_document, written
 from baton_git.errors import LimitExceeded
-from baton_git.lifecycle import Held, iso, seen_session
-from baton_git.merge import Decision, apply, are_two, decide
+from baton_git.lifecycle import Held, iso, known_session, seen_session
+from baton_git.merge import Decision, apply, decide
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import Record
+from baton_git.records.base import Record, merge_rule
 from baton_git.records.baton import SECTIONS, Head, Pattern
 from baton_git.records.lineage import Session
+from baton_git.records.rules import CHANGED_SIDE
+from baton_git.scrubbing import scrubbed
 from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
 
 IMPORT = "import"
 """The verb that takes over a foreign document: it starts from the last one taken over, or from nothing."""
+
+SOURCE = "Baton-Source"
+"""The trailer that says where an import came from: a digest of its path."""
 
 MAX_RECORDS = 5_000
 """Records that one document may have."""
@@ -55,7 +61,7 @@ class DocumentWritten(NamedTuple):
 
     @property
     def rekeyed(self) -> dict[str, str]:
-        return {one.key.id: one.to.id for one in self.decisions if one.to is not None}
+        return {one.key.id: one.to.id for one in self.decisions if one.action == "rekey" and one.to}
 
 
 def write(
@@ -69,9 +75,10 @@ def write(
 ) -> DocumentWritten:
     """Writes a document, merged with what others wrote since its session last read.
 
-    It starts from `expected_revision`; an import from the last import. Without these it starts from the last
-    document of its session, else from what its parent session left, else from the newest version, which it then
-    replaces. What a document leaves out, of the records that it started from, goes to the archive.
+    It starts from `expected_revision`; an import from the last import from the same place. Without these it starts
+    from what its session saw last (its last boot or document) and did since, else from what its parent session left,
+    else from the newest version, which it then replaces. What a document leaves out, of the records that it started
+    from, goes to the archive.
 
     Raises:
         InvalidDocument: with the path of each fault; nothing is written.
@@ -84,10 +91,13 @@ def write(
     actor = replace(ws.actor, session=document.session)
     ws = replace(ws, actor=actor)
     outcome: list[DocumentWritten] = []
+    source = sha256(where.encode("utf-8", "replace")).hexdigest()[:16]
 
     def change(tip: Version) -> State | Proposal:
-        base = tip if expected_revision is not None else _start_of(ws, tip, document, op)
-        proposal, held, decisions = _proposal(ws, now, tip, base, document, op)
+        start = Start(tip, tip.state) if expected_revision is not None else _start_of(ws, tip, document, op, source)
+        proposal, held, decisions = _proposal(ws, now, tip, start, document, op)
+        if op == IMPORT:
+            proposal = proposal._replace(trailers=((SOURCE, source),))
         outcome.append(DocumentWritten(Written(tip, tip), tuple(held), tuple(decisions)))
         return proposal
 
@@ -95,36 +105,52 @@ def write(
     return outcome[-1]._replace(written=result)
 
 
+class Start(NamedTuple):
+    """What the writer of a document started from: the version, and the records it knew."""
+
+    version: Version
+    state: State
+
+
 def _proposal(
-    ws: Workspace, now: datetime, tip: Version, base: Version, document: Document, op: str
+    ws: Workspace, now: datetime, tip: Version, start: Start, document: Document, op: str
 ) -> tuple[Proposal, list[Held], list[Decision]]:
     at = iso(now)
-    known, held = held_back(_seen(base, tip, document), document)
+    seen = _seen(start.state, tip, document)
+    known, held = held_back(seen, document)
+    base = start.version
     if base.commit == tip.commit:
         state = written(tip.state, known, at=at)
         return Proposal(_noted(ws, now, state, document, op, tip.revision + 1)), held, []
-    start = _seen(base, tip, known)
-    mine = written(start, known, at=at)
-    decisions = [one for one in decide(start, tip.state, mine) if one.key != SHAPE]
+    mine = written(seen, known, at=at)
+    edits, redactions = scrubbed(seen, mine)
+    decisions = [one for one in decide(seen, tip.state, State(mine.source, edits)) if one.key != SHAPE]
     state = _as_writer(apply(tip.state, decisions), known)
     side = written(base.state, known, at=at)
     noted = _noted(ws, now, state, document, op, base.revision + 1)
-    return Proposal(noted, side=(base, side)), held, decisions
+    return Proposal(noted, side=(base, side), redactions=tuple(redactions)), held, decisions
 
 
-def _seen(base: Version, tip: Version, document: Document) -> State:
-    """What the document's writer started from: `base`, and those newer records that its writer must have seen,
-    because the document has them, or has their graduation."""
-    state = base.state
+def _seen(state: State, tip: Version, document: Document) -> State:
+    """What the document's writer started from, with those newer records that it must have seen: the document has
+    them further on, or has their graduation."""
     for record in document.records:
         key = Key(record.kind, record.id)
         newer = tip.state.entry(key)
         if not isinstance(newer, Record):
             continue
-        is_known = _absent(base.state, key) and not are_two(key.kind, newer, record)
+        is_known = _absent(state, key) and _is_further(newer, record)
         if is_known or (_is_graduated(newer) and _is_graduated(record)):
             state = state.put(newer)
     return state
+
+
+def _is_further(newer: Record, record: Record) -> bool:
+    """Whether a record is what became of another, and not one that only has the same id: everything that no rule
+    can merge is the same in both."""
+    old, new = newer.given(), record.given()
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return all(merge_rule(type(record), name) is not CHANGED_SIDE for name in changed)
 
 
 def _is_graduated(record: Record) -> bool:
@@ -148,35 +174,69 @@ _WRITER_FIELDS = ("schema_version", "session_id", "parent_session", "updated_at"
 def _noted(ws: Workspace, now: datetime, state: State, document: Document, op: str, revision: int) -> State:
     """The state in which the session of the document is known, and where its document stands."""
     at = {} if op == IMPORT else {"wrote_document": revision}
-    known = state.entry(Key(Session.kind, document.session))
-    if isinstance(known, Session):
-        return state.put(known.replace(**at))
-    if op == IMPORT and state.entry(Key(Session.kind, document.session, archived=True)) is not None:
-        return state
+    known = known_session(state, document.session)
+    if known is not None:
+        return state if op == IMPORT else seen_session(state, known.replace(**at), now, ws.policy)
     optional = {"parent": document.parent, "agent": ws.actor.agent, "machine": ws.actor.machine}
     data = {"id": document.session, "started": iso(now), "status": "active", **at}
     session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
     return seen_session(state, session, now, ws.policy)
 
 
-def _start_of(ws: Workspace, tip: Version, document: Document, op: str) -> Version:
-    """The version that the writer of a document without an expected revision started from."""
+def _start_of(ws: Workspace, tip: Version, document: Document, op: str, source: str) -> Start:
+    """What the writer of a document without an expected revision started from."""
     if op == IMPORT:
-        last = _first(ws.branch.history(tip.commit), lambda one: one.op in (IMPORT, "root"))
-        return ws.branch.version(last.commit) if last is not None else tip
-    own = tip.state.entry(Key(Session.kind, document.session))
-    if isinstance(own, Session) and own.wrote_document is not None:
-        found = _first(
-            ws.branch.history(tip.commit),
-            lambda one: (one.session, one.op, one.revision) == (document.session, op, own.wrote_document),
-        )
-        if found is not None:
-            return ws.branch.version(found.commit)
-    if document.parent and isinstance(tip.state.entry(Key(Session.kind, document.parent)), Session):
+        last = _first(ws.branch.history(tip.commit), lambda one: one.op == "root" or _is_import(one, source))
+        return _at(ws, last) if last is not None else Start(tip, tip.state)
+    if known_session(tip.state, document.session) is not None:
+        own = _own_start(ws, tip, document.session)
+        if own is not None:
+            return own
+    if document.parent and known_session(tip.state, document.parent) is not None:
         found = _first(ws.branch.history(tip.commit), lambda one: one.session == document.parent)
         if found is not None:
-            return ws.branch.version(found.commit)
-    return tip
+            return _at(ws, found)
+    return Start(tip, tip.state)
+
+
+def _is_import(entry: LogEntry, source: str) -> bool:
+    """Whether a commit holds what was imported, and not what that was merged with."""
+    return entry.op == IMPORT and source in entry.said(SOURCE)
+
+
+def _at(ws: Workspace, entry: LogEntry) -> Start:
+    version = ws.branch.version(entry.commit)
+    return Start(version, version.state)
+
+
+def _own_start(ws: Workspace, tip: Version, session: str) -> Start | None:
+    """What a session saw last, at its last boot or document, and what it did itself since."""
+    own: list[LogEntry] = []
+    others = False
+    for entry in ws.branch.history(tip.commit):
+        if entry.session != session:
+            others = True
+        elif entry.op in ("boot", "write"):
+            if not others:
+                return Start(tip, tip.state)
+            version = ws.branch.version(entry.commit)
+            return Start(version, _with_own(ws, version.state, own))
+        elif len(entry.parents) == 1:
+            own.append(entry)
+        else:
+            others = True  # a merge brought in what the session has not seen
+    return None
+
+
+def _with_own(ws: Workspace, state: State, own: list[LogEntry]) -> State:
+    """A state with the records as a session's own later commits left them."""
+    for entry in reversed(own):
+        after, before = (ws.branch.version(one).state for one in (entry.commit, entry.parents[0]))
+        for key in sorted(before.differing(after)):
+            left = after.entry(key)
+            if not isinstance(left, Unreadable):
+                state = State(state.source, {**state.edits, key: left})
+    return state
 
 
 def _first(entries: Iterator[LogEntry], test: Callable[[LogEntry], bool]) -> LogEntry | None:

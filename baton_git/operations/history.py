@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import NamedTuple
 
 from baton_git import diff, layout
 from baton_git.branch import LogEntry, Proposal, Version, Written
-from baton_git.errors import InvalidArgument, NotAllowed, NotFound
+from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound
 from baton_git.layout import FOLDERS, path_of
 from baton_git.merge import apply, decide
 from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace
 from baton_git.records.base import Part
-from baton_git.records.baton import SECTIONS
+from baton_git.records.baton import SECTIONS, Pattern
 from baton_git.records.lineage import Session
+from baton_git.records.rule import Rule
 from baton_git.state import Key, State, Unreadable
+from baton_git.store import Edit, Entry
 
 
 class Shown(NamedTuple):
@@ -24,6 +27,10 @@ class Shown(NamedTuple):
 
     entry: LogEntry
     changes: tuple[diff.RecordChange, ...]
+
+
+SKEW = timedelta(days=7)
+"""How far a commit's clock may be behind those of older commits for `log --since` to find these."""
 
 
 class Filter(NamedTuple):
@@ -44,7 +51,9 @@ def log(ws: Workspace, wanted: Filter | None = None, limit: int | None = None) -
     found = 0
     for entry in ws.branch.history():
         if wanted.since is not None and entry.time < wanted.since:
-            return
+            if entry.time < wanted.since - SKEW:
+                return
+            continue
         if not _matches(entry, wanted) or (wanted.record is not None and not _touches(ws, entry, wanted.record)):
             continue
         yield Shown(entry, tuple(changes_of(ws, entry)))
@@ -64,12 +73,12 @@ def _matches(entry: LogEntry, wanted: Filter) -> bool:
 def _touches(ws: Workspace, entry: LogEntry, record: str) -> bool:
     """Whether a file of the record is not the same in the commit and in its first parent."""
     paths = [path_of(Key(kind, record, archived)) for kind in FOLDERS for archived in (False, True)]
-    before = _file_ids(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
-    return _file_ids(ws, entry.tree, paths) != before
+    before = _files(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
+    return _files(ws, entry.tree, paths) != before
 
 
-def _file_ids(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, Oid]:
-    """By path, the blob that stands there."""
+def _files(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, Entry]:
+    """By path, the file that stands there."""
     root = ws.branch.store.folder(tree)
     found = {}
     for path in paths:
@@ -78,8 +87,8 @@ def _file_ids(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, Oid]:
         for one in folders:
             folder = folder.folder(one)
         item = folder.entries().get(name)
-        if item is not None:
-            found[path] = item.oid
+        if item is not None and not item.is_folder:
+            found[path] = item
     return found
 
 
@@ -122,32 +131,50 @@ def lineage(ws: Workspace) -> list[Session]:
 # --- going back
 
 
-def rollback(ws: Workspace, now: datetime, revision: str) -> Written:
-    """The state as it was at `revision`, as a new version; files that nobody here knows come back too."""
+def rollback(ws: Workspace, now: datetime, revision: str, person: str | None = None) -> Written:
+    """The state as it was at `revision`, as a new version; files that nobody here knows come back too.
+
+    Raises:
+        NeedsHuman: it would make a rule of a pattern again.
+    """
     old = ws.branch.read(revision)
 
     def change(tip: Version) -> Proposal:
-        return _as_it_was(ws, tip, old, f"roll back to revision {old.revision}")
+        return _gated(tip, _as_it_was(ws, tip, old, f"roll back to revision {old.revision}"), person)
 
     return ws.update("rollback", now, change)
 
 
 def _as_it_was(ws: Workspace, tip: Version, old: Version, note: str) -> Proposal:
+    """An older version as the next one. Who worked when is no matter of going back: sessions stay."""
     store = ws.branch.store
     if tip.tree is None or old.tree is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
-    paths = list(layout.differing_paths(store.folder(tip.tree), store.folder(old.tree)))
-    there = _file_ids(ws, old.tree, paths)
-    return Proposal(old.state, files={path: there.get(path) for path in paths}, note=note)
+    paths = [
+        path
+        for path in layout.differing_paths(store.folder(tip.tree), store.folder(old.tree))
+        if (key := layout.key_at(path)) is None or key.kind != Session.kind
+    ]
+    there = _files(ws, old.tree, paths)
+    keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind}
+    entries = {key: entry for key in keys if not isinstance(entry := old.state.entry(key), Unreadable)}
+    state = State(tip.state.source, {**tip.state.edits, **entries})
+    return Proposal(state, files={path: there.get(path) for path in paths}, note=note)
 
 
-def rollback_record(ws: Workspace, now: datetime, id_: str, revision: str | None = None) -> Written:
-    """One record as it was at `revision`, or before its last change; also when its file cannot be read now."""
+def rollback_record(
+    ws: Workspace, now: datetime, id_: str, revision: str | None = None, person: str | None = None
+) -> Written:
+    """One record as it was at `revision`, or before its last change; also when its file cannot be read now.
+
+    Raises:
+        NeedsHuman: it would make a rule of a pattern again.
+    """
     key = _key_of(ws, id_)
     old = ws.branch.read(revision) if revision is not None else _before_last_change(ws, key)
 
     def change(tip: Version) -> Proposal:
-        return _record_as_it_was(ws, tip, old, key)
+        return _gated(tip, _record_as_it_was(ws, tip, old, key), person)
 
     return ws.update("rollback-record", now, change)
 
@@ -158,6 +185,7 @@ def _key_of(ws: Workspace, id_: str) -> Key:
     kinds = [kind for kind in FOLDERS if id_ in state.ids(kind)]
     if not kinds:
         kinds = [kind for kind in FOLDERS if id_ in state.ids(kind, archived=True)] or _kinds_in_history(ws, id_)
+    kinds = [one for one in kinds if one != Rule.kind or Pattern.kind not in kinds]
     if len(kinds) > 1:
         raise InvalidArgument(f"{id_} is the id of {' and '.join(kinds)}", hint="roll back the whole revision instead")
     if not kinds:
@@ -168,7 +196,7 @@ def _key_of(ws: Workspace, id_: str) -> Key:
 
 def _kinds_in_history(ws: Workspace, id_: str) -> list[str]:
     for entry in ws.branch.history():
-        kinds = [kind for kind in FOLDERS if _file_ids(ws, entry.tree, [path_of(Key(kind, id_))])]
+        kinds = [kind for kind in FOLDERS if _files(ws, entry.tree, [path_of(Key(kind, id_))])]
         if kinds:
             return kinds
     return []
@@ -181,60 +209,115 @@ def _before_last_change(ws: Workspace, key: Key) -> Version:
             break
         parent = ws.branch.version(entry.parents[0])
         assert parent.tree is not None
-        if _file_ids(ws, entry.tree, paths) != _file_ids(ws, parent.tree, paths):
+        if _files(ws, entry.tree, paths) != _files(ws, parent.tree, paths):
             return parent
     raise NotFound("earlier version of", key.id)
 
 
 def _record_as_it_was(ws: Workspace, tip: Version, old: Version, key: Key) -> Proposal:
-    both = (key, Key(key.kind, key.id, archived=True))
+    both = [key, key._replace(archived=True)]
+    if key.kind == Pattern.kind:
+        both.append(Key(Rule.kind, key.id))  # a pattern and the rule that it became go together
     entries = {one: old.state.entry(one) for one in both}
     if any(isinstance(one, Unreadable) for one in entries.values()):
         raise NotAllowed(f"{key} cannot be read at revision {old.revision} either", hint="choose an older revision")
     assert tip.tree is not None
     assert old.tree is not None
     paths = [path_of(one) for one in both]
-    now, then = _file_ids(ws, tip.tree, paths), _file_ids(ws, old.tree, paths)
-    files = {path: then.get(path) for path in paths if now.get(path) != then.get(path)}
+    now, then = _files(ws, tip.tree, paths), _files(ws, old.tree, paths)
+    files: dict[str, Edit] = {path: then.get(path) for path in paths if now.get(path) != then.get(path)}
     edits = {one: entry for one, entry in entries.items() if not isinstance(entry, Unreadable)}
     state = State(tip.state.source, {**tip.state.edits, **edits})
     return Proposal(state, files=files, note=f"{key.id} as at revision {old.revision}")
 
 
-def rollback_session(ws: Workspace, now: datetime, session: str) -> Written:
-    """Without what one session did; what others did since stays, also where they changed the same field."""
-    commits = [one for one in ws.branch.history() if one.session == session and len(one.parents) == 1]
+def rollback_session(ws: Workspace, now: datetime, session: str, person: str | None = None) -> Written:
+    """Without what one session did; what others did since stays, also where they changed the same field.
+
+    What was taken back before is not taken back twice.
+    """
+    entries = list(ws.branch.history(first_parent=True))
+    undone = _undone(entries)
+    commits = [one for one in entries if one.session == session and one.parents and one.commit not in undone]
     if not commits:
         raise NotFound("commit of session", session, hint="baton log shows who did what")
 
     def change(tip: Version) -> Proposal:
-        return Proposal(_without(ws, tip.state, commits), note=f"without session {session}")
+        state = _without(ws, tip.state, commits)
+        trailers = tuple((UNDOES, one.commit) for one in commits)
+        return _gated(tip, Proposal(state, note=f"without session {session}", trailers=trailers), person)
 
     return ws.update("rollback-session", now, change)
 
 
-def undo(ws: Workspace, now: datetime, revision: str | None = None) -> tuple[Written, LogEntry]:
-    """Takes one commit back, the newest when `revision` is None, and keeps what came after it."""
+def undo(
+    ws: Workspace, now: datetime, revision: str | None = None, person: str | None = None
+) -> tuple[Written, LogEntry]:
+    """Takes one commit back, the newest when `revision` is None, and keeps what came after it.
+
+    Raises:
+        NotAllowed: it is the first commit, or was taken back already.
+        NeedsHuman: it would make a rule of a pattern again.
+    """
     tip = ws.branch.read()
     if tip.commit is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
     entry = _entry(ws, ws.branch.resolve(revision) if revision is not None else tip.commit)
     if not entry.parents:
         raise NotAllowed("the first commit of a namespace cannot be undone")
-    note = f"undo {entry.revision}" if entry.revision is not None else f"undo {entry.commit[:10]}"
+    name = str(entry.revision) if entry.revision is not None else entry.commit[:10]
+    since = takewhile(lambda one: one.commit != entry.commit, ws.branch.history())
+    if entry.commit in _undone(since):
+        raise NotAllowed(f"revision {name} is undone already", hint="undo the revision that undid it: baton log")
 
     def change(now_tip: Version) -> Proposal:
         if now_tip.commit == entry.commit:
-            return _as_it_was(ws, now_tip, ws.branch.version(entry.parents[0]), note)
-        return Proposal(_without(ws, now_tip.state, [entry]), note=note)
+            proposal = _as_it_was(ws, now_tip, ws.branch.version(entry.parents[0]), f"undo {name}")
+        else:
+            proposal = Proposal(_without(ws, now_tip.state, [entry]), note=f"undo {name}")
+        return _gated(now_tip, proposal._replace(trailers=((UNDOES, entry.commit),)), person)
 
     return ws.update("undo", now, change), entry
+
+
+UNDOES = "Baton-Undoes"
+"""The trailer that names a commit that was taken back."""
+
+
+def _undone(newest_first: Iterable[LogEntry]) -> set[str]:
+    """The commits that are taken back, by one that is not taken back itself."""
+    undone: set[str] = set()
+    for entry in newest_first:
+        if entry.commit not in undone:
+            undone.update(entry.said(UNDOES))
+    return undone
 
 
 def _without(ws: Workspace, state: State, commits: Sequence[LogEntry]) -> State:
     """The state after each commit is taken back, the newest first; a value that changed again since stays."""
     for entry in commits:
         after, before = ws.branch.version(entry.commit).state, ws.branch.version(entry.parents[0]).state
-        decisions = [one for one in decide(after, state, before, prefer="ours") if one.action != "rekey"]
-        state = apply(state, decisions, record_conflicts=False)
+        decisions = decide(after, state, before, prefer="ours")
+        wanted = [one for one in decisions if one.action != "rekey" and one.key.kind != Session.kind]
+        state = apply(state, wanted, record_conflicts=False)
     return state
+
+
+def _gated(tip: Version, proposal: Proposal, person: str | None) -> Proposal:
+    """The proposal, unless it makes a rule of a pattern that is none now: that takes a person, going back too.
+
+    Args:
+        person: who said so, at a face that asked.
+
+    Raises:
+        NeedsHuman: nobody confirmed it.
+    """
+    for key, record in proposal.state.edits.items():
+        now = tip.state.entry(key)
+        raised = isinstance(record, Pattern) and record.status == "graduated"
+        if raised and not (isinstance(now, Pattern) and now.status == "graduated") and person is None:
+            raise NeedsHuman(
+                f"going back makes a rule of pattern {key.id} again, which only a person may do",
+                hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
+            )
+    return proposal

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from baton_git.branch import Version, Written
-from baton_git.brief import BUDGET, Brief, Section, age, compose, sections
+from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, InvalidName
 from baton_git.layout import FOLDERS, SINGLES
-from baton_git.lifecycle import archive_closed, iso, seen_session, settle
+from baton_git.lifecycle import archive_closed, iso, known_session, seen_session, settle
 from baton_git.names import SessionId, minted
 from baton_git.operations.checks import due_checks, run_checks, with_results
 from baton_git.operations.workspace import Workspace
 from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
 from baton_git.records.conflict import Conflict
 from baton_git.records.lineage import Session
-from baton_git.records.rule import Rule
+from baton_git.scrubbing import refuse_secret
 from baton_git.state import HEAD, Key, State, Unreadable
 
 CHECK_BUDGET = 5.0
@@ -60,19 +60,22 @@ def boot(
     *,
     budget: int = BUDGET,
     check_seconds: float = CHECK_BUDGET,
+    problems: Sequence[str] = (),
 ) -> Boot:
     """Begins a session: expire, check, archive what earlier sessions verified, and say how things stand.
 
     Args:
         budget: bytes that the brief may have.
         check_seconds: for all checks together; 0 makes none.
+        problems: what the caller found wrong before; named with the rest.
 
     Raises:
         InvalidName, InvalidDocument: the session's name cannot be one. Everything else is among the problems.
     """
     session = SessionId(ws.actor.session or fresh_session(now).text).text
+    refuse_secret("session", session)
     ws = replace(ws, actor=replace(ws.actor, session=session))
-    problems: list[str] = []
+    problems = list(problems)
     before = _read(ws, problems)
     problems += _reverted(ws, before)
     parent = _parent_of(before.state, session, problems)
@@ -87,7 +90,7 @@ def boot(
 def _read(ws: Workspace, problems: list[str]) -> Version:
     try:
         return ws.branch.read()
-    except BatonError as error:
+    except (BatonError, OSError) as error:
         problems.append(_said(error))
         return Version(ws.branch.namespace, State())
 
@@ -96,7 +99,7 @@ def _reverted(ws: Workspace, version: Version) -> list[str]:
     """Says it when the newest commit looks like one that took others' work back without meaning to."""
     try:
         older = ws.branch.suspected_revert(version)
-    except BatonError as error:
+    except (BatonError, OSError) as error:
         return [_said(error)]
     if older is None:
         return []
@@ -108,7 +111,7 @@ def _reverted(ws: Workspace, version: Version) -> list[str]:
 def _checked(ws: Workspace, now: datetime, state: State, seconds: float, problems: list[str]) -> dict[str, LastCheck]:
     try:
         return run_checks(ws, now, due_checks(state), seconds) if seconds > 0 else {}
-    except BatonError as error:
+    except (BatonError, OSError) as error:
         problems.append(_said(error))
         return {}
 
@@ -127,15 +130,15 @@ def _begun(
         return ws.update("boot", now, change).version
     except InvalidName:
         raise
-    except BatonError as error:
+    except (BatonError, OSError) as error:
         problems.append(f"this start was not recorded: {_said(error)}")
-        return before
+        return before._replace(state=with_results(before.state, loops, checks))
 
 
 def _known(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
-    known = state.entry(Key(Session.kind, ws.session))
-    if isinstance(known, Session):
-        return state if known.status == "active" else state.put(known.replace(status="active"))
+    known = known_session(state, ws.session)
+    if known is not None:
+        return seen_session(state, known.replace(status="active"), now, ws.policy)
     optional = {"agent": ws.actor.agent, "machine": ws.actor.machine, "parent": parent}
     data: dict[str, Any] = {"id": ws.session, "started": iso(now), "status": "active"}
     session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
@@ -154,7 +157,7 @@ def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
     """The records of a kind; none, and a problem, when their folder cannot be read."""
     try:
         return state.records(model)
-    except BatonError as error:
+    except (BatonError, OSError) as error:
         problems.append(_said(error))
         return []
 
@@ -162,12 +165,14 @@ def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
 def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
     try:
         return list(state.damaged((*SINGLES, *FOLDERS)))
-    except BatonError as error:
+    except (BatonError, OSError) as error:
         problems.append(_said(error))
         return []
 
 
-def _said(error: BatonError) -> str:
+def _said(error: BatonError | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the system'}: {error.strerror or error}"
     return f"{error} ({error.hint})" if error.hint else str(error)
 
 
@@ -187,10 +192,12 @@ def _brief(
 
 
 def _parts(ws: Workspace, now: datetime, version: Version, problems: list[str]) -> Iterator[Section]:
-    try:
-        yield from sections(version.state, now, ws.policy, version.state.records(Rule))
-    except BatonError as error:
-        problems.append(_said(error))
+    """The sections that can be made; one whose records cannot be read takes no other with it."""
+    for make in SECTIONS:
+        try:
+            yield make(version.state, now, ws.policy)
+        except (BatonError, OSError) as error:
+            problems.append(_said(error))
 
 
 # --- wrap
@@ -224,15 +231,16 @@ def wrap(
 
 def _with_context(ws: Workspace, now: datetime, tip: Version, context: str, *, replace_all: bool) -> State:
     head = tip.state.head
-    known = context if replace_all else _context_at_start(ws, tip)
-    text = context if replace_all or head.context in (known, "", context) else f"{head.context.rstrip()}\n\n{context}"
+    guards = ws.actor.session is not None and not replace_all  # nobody knows what a nameless writer has seen
+    keeps = guards and head.context not in (_context_at_start(ws, tip), context, "")
+    text = f"{head.context.rstrip()}\n\n{context}" if keeps else context
     session = {"session_id": ws.session, "updated_at": iso(now)} if ws.actor.session else {"updated_at": iso(now)}
     return tip.state.put(head.replace(context=text, **session), HEAD)
 
 
 def _context_at_start(ws: Workspace, tip: Version) -> str | None:
     """What the session saw when it began or wrote last; None when it never did."""
-    if ws.actor.session is None or not isinstance(tip.state.entry(Key(Session.kind, ws.session)), Session):
+    if known_session(tip.state, ws.session) is None:
         return None
     for entry in ws.branch.history(tip.commit):
         if entry.session == ws.session and entry.op in ("boot", "wrap", "write"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,6 +57,7 @@ class World:
         environment: of commands; every `GIT_*` in it is dropped.
         find_commit: (revision or subject, branch) → full commit id, or None when there is no such commit;
             a `BatonError` from it means that it could not look. None when there is no repository.
+        abandoned: set when nobody waits for answers any more; what a check has started must end then.
     """
 
     folder: Path | None = None
@@ -63,3 +65,4 @@ class World:
     allow_private_hosts: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     find_commit: Callable[[str, str | None], str | None] | None = None
+    abandoned: threading.Event = field(default_factory=threading.Event, compare=False)

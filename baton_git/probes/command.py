@@ -7,6 +7,7 @@ import selectors
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import IO, cast
@@ -37,7 +38,7 @@ def check(spec: CheckSpec, world: World) -> Outcome:
     except (OSError, ValueError) as error:
         return Unknown(f"cannot run {spec.argv[0]!r}: {getattr(error, 'strerror', None) or error}")
     try:
-        return _judge(process, spec.timeout_seconds)
+        return _judge(process, spec.timeout_seconds, world.abandoned)
     finally:
         _end(process)
 
@@ -57,10 +58,10 @@ def _start(spec: CheckSpec, world: World, folder: Path) -> subprocess.Popen[byte
     )
 
 
-def _judge(process: subprocess.Popen[bytes], seconds: float) -> Outcome:
+def _judge(process: subprocess.Popen[bytes], seconds: float, abandoned: threading.Event) -> Outcome:
     deadline = time.monotonic() + seconds
     try:
-        tail = _output_until_end(process, deadline)
+        tail = _output_until_end(process, deadline, abandoned)
         status = process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         return no_answer(seconds)
@@ -71,10 +72,10 @@ def _judge(process: subprocess.Popen[bytes], seconds: float) -> Outcome:
     return Failed(f"{how}: {line}" if line else how)
 
 
-def _output_until_end(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+def _output_until_end(process: subprocess.Popen[bytes], deadline: float, abandoned: threading.Event) -> bytes:
     """The last bytes it wrote. Its end counts even while a child that it left behind holds the pipe open."""
     tail = b""
-    while (left := deadline - time.monotonic()) > 0:
+    while (left := deadline - time.monotonic()) > 0 and not abandoned.is_set():
         chunk = _read(cast(IO[bytes], process.stdout), min(left, _POLL_SECONDS))
         if chunk == b"" or (chunk is None and process.poll() is not None):
             return tail

@@ -55,12 +55,28 @@ def run_all(
     answers: queue.SimpleQueue[tuple[str, Checked]] = queue.SimpleQueue()
     for item in checks.items():
         waiting.put(item)
-    for _ in range(min(workers, len(checks))):
-        # Not a ThreadPoolExecutor: its threads are joined when the interpreter ends, and one that hangs would
-        # hold up the end of the session.
-        threading.Thread(target=_work, args=(waiting, answers, world, budget), daemon=True).start()
-    found = dict(_collect(answers, len(checks), budget))
+    # Not a ThreadPoolExecutor: its threads are joined when the interpreter ends, and one that hangs would hold up
+    # the end of the session.
+    threads = [
+        threading.Thread(target=_work, args=(waiting, answers, world, budget), daemon=True)
+        for _ in range(min(workers, len(checks)))
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        found = dict(_collect(answers, len(checks), budget))
+    except BaseException:
+        _abandon(threads, world)
+        raise
     return {key: found.get(key, budget.used_up) for key in checks}
+
+
+def _abandon(threads: list[threading.Thread], world: World) -> None:
+    """Interrupted: the programs that checks have started end now, and not at their own time limits."""
+    world.abandoned.set()
+    until = time.monotonic() + 0.5
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
 
 
 def _collect(
@@ -80,7 +96,7 @@ def _work(
     budget: _Budget,
 ) -> None:
     """Takes check after check until none is left, or no time."""
-    while budget.left > 0:
+    while budget.left > 0 and not world.abandoned.is_set():
         try:
             key, spec = waiting.get_nowait()
         except queue.Empty:

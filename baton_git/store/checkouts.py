@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from baton_git.errors import StoreError
 from baton_git.store.repository import Repository, linked_top
 
 
 def checked_out_at(repository: Repository, ref: str) -> Path | None:
-    """The top of a work tree whose HEAD is `ref`; None when there is none."""
+    """The top of a work tree whose HEAD is `ref`; None when there is none. What cannot be read is passed over."""
     wanted = f"ref: {ref}"
     for head, top in _heads(repository):
-        try:
-            text = head.read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError:
-            continue
-        if text.strip() == wanted:
-            found = top()
-            if found is not None:
-                return found
+        with suppress(StoreError, OSError, ValueError):  # ValueError: a path with a NUL in it
+            if head.read_text(encoding="utf-8", errors="surrogateescape").strip() == wanted:
+                found = top()
+                if found is not None:
+                    return found
     return None
 
 
@@ -28,10 +27,15 @@ def _heads(repository: Repository) -> Iterator[tuple[Path, Callable[[], Path | N
     """Each HEAD file, and how to learn the work tree it belongs to."""
     common = repository.common_dir
     yield common / "HEAD", lambda: _main_top(repository)
-    linked = common / "worktrees"
-    if linked.is_dir():
-        for folder in sorted(linked.iterdir()):
-            yield folder / "HEAD", partial(linked_top, folder)
+    for folder in _linked(common / "worktrees"):
+        yield folder / "HEAD", partial(linked_top, folder)
+
+
+def _linked(worktrees: Path) -> list[Path]:
+    try:
+        return sorted(worktrees.iterdir())
+    except OSError:
+        return []
 
 
 def _main_top(repository: Repository) -> Path | None:

@@ -46,7 +46,7 @@ def file_mode(folder: Path, wanted: int) -> int | None:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes `folder` and what is missing above it, with the group's bits of the nearest one that existed."""
+    """Makes `folder` and what is missing above it, durably, with the group's bits of the nearest one that existed."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -55,6 +55,7 @@ def make_folder(folder: Path) -> None:
         bits = folder.parent.stat().st_mode
         if bits & 0o020:
             folder.chmod((folder.stat().st_mode & 0o7777) | (bits & 0o2070))
+    sync_folder(folder.parent)
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -25,12 +25,14 @@ from baton_git.store.objects import (
 from baton_git.store.odb import Objects
 from baton_git.store.pack_reading import Raw
 
-Edit = bytes | Oid | None
-"""What a path becomes: new content, the id of a blob that exists, or nothing."""
+Edit = bytes | Oid | Entry | None
+"""What a path becomes: new content, the id of a blob that exists, an entry of an older tree as it was, or nothing."""
 
 _Node = dict[str, "Edit | _Node"]
 _ITSELF: Final = ""  # no path component is empty, so this key can stand for the name of the node itself
+_KIND: Final = 0o170000
 _REGULAR: Final = 0o100000
+_GITLINK: Final = 0o160000  # the commit of a submodule, which lives in another repository
 
 
 class Draft:
@@ -50,10 +52,11 @@ class Draft:
         """The id of the tree `base` (None: empty) with these paths changed.
 
         A path becomes the bytes given, or the existing blob with the id given, or goes away (None). Only the folders on
-        the way are rewritten; a folder that became empty vanishes; files keep their modes.
+        the way are rewritten; a folder that became empty vanishes; files keep their modes. An `Entry` (a file, link or
+        submodule of some tree) is put there with its own mode.
 
         Raises:
-            InvalidArgument: a path is no path, or a file and a folder would need the same name.
+            InvalidArgument: a path is no path, an entry is a folder, or a file and a folder would need the same name.
             Corrupt: a tree of `base` cannot be read.
         """
         changed = self._changed(base, _nodes(edits), "")
@@ -97,8 +100,17 @@ class Draft:
             raise InvalidArgument(f"{path} is a folder; it cannot be written or removed as a file", path=path)
         if edit is None:
             return None
-        mode = old.mode if old is not None and old.mode & 0o170000 == _REGULAR else FILE_MODE
+        if isinstance(edit, Entry):
+            return self._put_back(old, edit, path)
+        mode = old.mode if old is not None and old.mode & _KIND == _REGULAR else FILE_MODE
         return Entry(self._blob_id(old, edit), False, mode)
+
+    def _put_back(self, old: Entry | None, entry: Entry, path: str) -> Entry:
+        if entry.is_folder or entry.mode & _KIND == FOLDER_MODE:
+            raise InvalidArgument(f"{path}: a folder is put back by the entries in it", path=path)
+        if entry.mode & _KIND != _GITLINK:
+            self._blob_id(old, entry.oid)
+        return entry
 
     def _edited_folder(self, old: Entry | None, node: _Node, path: str) -> Entry | None:
         edits = {name: edit for name, edit in node.items() if name != _ITSELF}

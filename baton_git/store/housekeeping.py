@@ -79,7 +79,7 @@ class Housekeeping:
             OSError: the disk said no; nothing was changed.
         """
         with flocked(self.lock, 0.0) as alone:
-            if not alone:
+            if not alone:  # also where there is no lock to be had
                 return None
             self._adopt_orphans()
             self._clear_halves()
@@ -144,7 +144,7 @@ class Housekeeping:
         except FileNotFoundError:
             return []
         pairs = (name.split(".") for name in names)
-        return [NotedPack(int(pair[1]), pair[0]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()]
+        return [NotedPack(int(pair[1]), pair[0]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()]
 
     def _present(self) -> list[NotedPack]:
         """The noted packs that are ours alone; notes of packs that git packed away or lists for itself are removed."""
@@ -225,7 +225,7 @@ def _is_running(digits: bytes) -> bool:
         return False
     try:
         os.kill(int(digits), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError, ValueError):  # the last two: no number of a process
         return False
     except PermissionError:
         return True

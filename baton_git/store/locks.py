@@ -36,25 +36,30 @@ def local_name(ref: str) -> str:
     return hashlib.sha256(ref.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def grab(fd: int) -> bool:
-    """Whether the exclusive `flock` on this open file is ours now; never waits."""
+def grab(fd: int) -> bool | None:
+    """Whether the exclusive `flock` on this open file is ours now; None where there is no flock. Never waits."""
     if fcntl is None:
-        return False
+        return None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError:  # a file system that knows none
+        return None
     return True
 
 
 @contextmanager
-def flocked(path: Path, wait: float) -> Iterator[bool]:
-    """Holds `flock` on `path` (made when missing); False when that took longer than `wait` seconds or cannot be."""
+def flocked(path: Path, wait: float) -> Iterator[bool | None]:
+    """Holds `flock` on `path` (made when missing).
+
+    Gives False when another held it for longer than `wait` seconds, and None when there is no lock to be had here.
+    """
     try:
         disk.make_folder(path.parent)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError:  # nowhere to queue (a read-only repository): the write itself will say so
-        yield False
+        yield None
         return
     try:
         yield _grab_within(fd, wait)
@@ -62,10 +67,8 @@ def flocked(path: Path, wait: float) -> Iterator[bool]:
         os.close(fd)
 
 
-def _grab_within(fd: int, wait: float) -> bool:
-    if fcntl is None:
-        return False
-    return until(lambda: grab(fd), wait)
+def _grab_within(fd: int, wait: float) -> bool | None:
+    return grab(fd) if until(lambda: grab(fd) is not False, wait) else False
 
 
 def until(done: Callable[[], bool], wait: float) -> bool:
@@ -127,7 +130,7 @@ class RefLocks:
         """The lock of `ref_file` with `value` in it; released at the end in any case.
 
         Raises:
-            Busy: somebody living held it for longer than `wait`.
+            Busy: somebody living held it, or our ticket for it, for longer than `wait`.
             OSError: the disk said no.
         """
         lock_file = ref_file.with_name(ref_file.name + ".lock")
@@ -147,7 +150,8 @@ class RefLocks:
         disk.write_new(ticket, value, mode=0o644, sync=True)
         fd = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            grab(fd)
+            if _grab_within(fd, self.wait) is False:  # a ticket that nobody holds would be taken for a dead one's
+                raise _busy(ticket)
             yield ticket
         finally:
             disk.remove(ticket)
@@ -173,7 +177,7 @@ class RefLocks:
             seen = _identity(lock_file)
             if seen is None:
                 return True
-            dead = (alone or fcntl is None) and self._is_dead(lock_file, seen)
+            dead = (alone is True or fcntl is None) and self._is_dead(lock_file, seen)
             if dead and _identity(lock_file) == seen:
                 disk.remove(lock_file)
             return dead
@@ -190,18 +194,19 @@ class RefLocks:
     def sweep(self) -> None:
         """Removes the tickets of dead processes."""
         for ticket in self.folder.glob(_TICKET + "*"):
-            if _ownerless(ticket) and disk.now_of(self.folder) - _mtime(ticket) > self.stale_after:
+            old = disk.now_of(self.folder) - _mtime(ticket) > self.stale_after
+            if old and _ownerless(ticket):  # asked last: it holds the ticket for a moment, which its writer may want
                 disk.remove(ticket)
 
 
 def _ownerless(ticket: Path) -> bool:
-    """Whether no living process holds this ticket."""
+    """Whether no living process holds this ticket; it is held by us while we ask."""
     try:
         fd = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        return grab(fd)
+        return grab(fd) is True
     finally:
         os.close(fd)
 
@@ -209,7 +214,7 @@ def _ownerless(ticket: Path) -> bool:
 def _mtime(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except FileNotFoundError:
+    except OSError:
         return float("inf")
 
 

@@ -28,7 +28,7 @@ TYPE_NUMBERS: Final[Mapping[bytes, int]] = {name: number for number, name in TYP
 FOLDER_MODE: Final = 0o040000
 FILE_MODE: Final = 0o100644
 
-_WHO = re.compile(r"(?P<who>.*) (?P<time>-?\d{1,18}) (?P<sign>[+-])(?P<zone>\d{1,6})\Z", re.DOTALL)
+_WHO = re.compile(r"(?P<who>.*) (?P<time>-?\d{1,99}) (?P<sign>[+-])(?P<zone>\d{1,6})\Z", re.DOTALL)
 _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _AUTHOR = re.compile(r"[^<>\n\0]+ <[^<>\n\0]*>\Z")
 
@@ -46,6 +46,7 @@ class Entry:
 class CommitInfo:
     """A commit. `author` is "Name <mail>", `time` seconds since 1970, `timezone` seconds east of UTC.
 
+    Both numbers are what the commit says, however absurd: not every one of them is a date or a zone.
     `message` is without the line breaks at its end.
     """
 

@@ -42,6 +42,8 @@ class ObjectFolder:
             found = {file.name: file for file in folder.iterdir() if file.suffix == ".idx"}
         except FileNotFoundError:
             found = {}
+        except OSError as error:
+            raise StoreError(f"cannot list {folder}: {error.strerror}", hint="check that folder") from error
         gone = self._packs.keys() - found.keys()
         for name in gone:
             self._drop(name)
@@ -55,8 +57,12 @@ class ObjectFolder:
         self._lost_one = False
         return changed
 
-    def sources(self, name: bytes, damage: list[Corrupt]) -> Iterator[tuple[OpenPack, int]]:
-        """The packs that hold the object with this binary id, and where; adds unreadable indexes to `damage`."""
+    def sources(self, name: bytes, damage: list[StoreError]) -> Iterator[tuple[OpenPack, int]]:
+        """The packs that hold the object with this binary id, and where; adds unreadable indexes to `damage`.
+
+        Raises:
+            StoreError: the packs cannot be listed.
+        """
         if not self._listed:
             self.rescan()
         for file in list(self._order):
@@ -79,7 +85,7 @@ class ObjectFolder:
         except OSError as error:
             raise StoreError(f"cannot read object {oid}: {error.strerror}", hint=f"check {path}") from error
 
-    def _opened(self, file: str, damage: list[Corrupt]) -> OpenPack | None:
+    def _opened(self, file: str, damage: list[StoreError]) -> OpenPack | None:
         pack = self._packs.get(file)
         if pack is None:
             try:
@@ -91,7 +97,8 @@ class ObjectFolder:
                 damage.append(error)
                 return None
             except OSError as error:
-                raise StoreError(f"cannot read {file}: {error.strerror}", hint=f"check {self.path}") from error
+                damage.append(_unreadable(self.path / "pack" / file, error))
+                return None
             self._packs[file] = pack
         return pack
 
@@ -173,7 +180,7 @@ class Objects:
             folder.close()
 
     def _find(self, oid: Oid) -> Raw | None:
-        damage: list[Corrupt] = []
+        damage: list[StoreError] = []
         for _ in range(_ATTEMPTS):
             for folder in self.folders:
                 found = self._in_packs(folder, oid, damage) or self._in_file(folder, oid, damage)
@@ -185,20 +192,22 @@ class Objects:
             raise damage[0]
         return None
 
-    def _in_packs(self, folder: ObjectFolder, oid: Oid, damage: list[Corrupt]) -> Raw | None:
+    def _in_packs(self, folder: ObjectFolder, oid: Oid, damage: list[StoreError]) -> Raw | None:
         for pack, offset in folder.sources(bytes.fromhex(oid), damage):
             try:
                 return self._verified(oid, *pack.read(offset, self._base))
             except FileNotFoundError:  # packed away since its index was read
                 folder.forget(pack.path.with_suffix(".idx").name)
-            except Corrupt as error:  # another copy may be whole
+            except OSError as error:
+                damage.append(_unreadable(pack.path, error))
+            except StoreError as error:  # another copy may be whole
                 damage.append(error)
             except DAMAGE as error:
                 where = f"is damaged in {pack.path.name} ({error or type(error).__name__})"
                 damage.append(Corrupt(f"object {oid}", where, hint=_REPAIR))
         return None
 
-    def _in_file(self, folder: ObjectFolder, oid: Oid, damage: list[Corrupt]) -> Raw | None:
+    def _in_file(self, folder: ObjectFolder, oid: Oid, damage: list[StoreError]) -> Raw | None:
         packed = folder.loose(oid)
         if packed is None:
             return None
@@ -222,7 +231,7 @@ class Objects:
         return found
 
 
-def _looked_up(pack: OpenPack, name: bytes, damage: list[Corrupt]) -> int | None:
+def _looked_up(pack: OpenPack, name: bytes, damage: list[StoreError]) -> int | None:
     try:
         return pack.index.offset(name)
     except (IndexError, struct.error) as error:
@@ -240,11 +249,18 @@ def _unpacked(packed: bytes) -> Raw:
 
 
 def _with_alternates(folder: Path, deeper: int) -> list[Path]:
-    """`folder`, and the object folders that it borrows from (`info/alternates`)."""
+    """`folder`, and the object folders that it borrows from (`info/alternates`).
+
+    Raises:
+        StoreError: that file cannot be read.
+    """
+    file = folder / "info" / "alternates"
     try:
-        lines = (folder / "info" / "alternates").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except FileNotFoundError:
         return [folder]
+    except OSError as error:
+        raise _unreadable(file, error) from error
     found = [folder]
     for line in lines if deeper else ():
         if line and not line.startswith("#"):
@@ -255,8 +271,12 @@ def _with_alternates(folder: Path, deeper: int) -> list[Path]:
 def _mtime(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except FileNotFoundError:
+    except OSError:  # opening it will tell
         return 0.0
+
+
+def _unreadable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"cannot read {path.name}: {error.strerror}", hint=f"check {path}")
 
 
 def _type(kind: int) -> str:

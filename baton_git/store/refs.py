@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from enum import Enum
 from itertools import chain
 from pathlib import Path
 
@@ -22,6 +23,14 @@ from baton_git.store.packed_refs import packed_below, packed_value
 _NAME = re.compile(r"refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 _SYMBOLIC = b"ref: "
 _DEEPEST = 5
+
+
+class Swap(Enum):
+    """What became of an attempt to move a ref."""
+
+    MOVED = "it stands at the new value"
+    ELSEWHERE = "it was not where it was expected, and nothing was done"
+    OVERTAKEN = "our lock became the ref, but it does not say our value: somebody took our lock away, or moved on"
 
 
 class Refs:
@@ -62,8 +71,8 @@ class Refs:
                 found[ref] = tip
         return dict(sorted(found.items()))
 
-    def swap(self, ref: str, expected: Oid | None, new: Oid, log_line: bytes | None) -> bool:
-        """Moves `ref` from `expected` (None: it must not exist) to `new`, durably; False when it stands elsewhere.
+    def swap(self, ref: str, expected: Oid | None, new: Oid, log_line: bytes | None) -> Swap:
+        """Moves `ref` from `expected` (None: it must not exist) to `new`, durably, and reads it back.
 
         `log_line` is a reflog line without its two ids, or None.
 
@@ -77,7 +86,7 @@ class Refs:
         try:
             with self.locks.held(path, f"{new}\n".encode()) as lock:
                 if self._direct(ref) != expected:
-                    return False
+                    return Swap.ELSEWHERE
                 if expected is None:
                     self._make_way(ref)
                 with self._logged(ref, expected, new, log_line):
@@ -85,7 +94,12 @@ class Refs:
         except (NotADirectoryError, IsADirectoryError) as error:
             raise self._in_the_way(ref, self._file_above(ref)) from error
         _confirm(path, new)
-        return True
+        return Swap.MOVED if self._stands_at(ref, new) else Swap.OVERTAKEN
+
+    def _stands_at(self, ref: str, value: Oid) -> bool:
+        with suppress(StoreError):
+            return self.tip(ref) == value
+        return False
 
     def mend(self, ref: str, to: Oid, log_line: bytes | None) -> None:
         """Gives a broken ref the value `to`.
@@ -168,7 +182,7 @@ class Refs:
 
     def _loose(self, prefix: str) -> Iterator[str]:
         folder = self.common_dir / prefix.rpartition("/")[0]
-        for top, _, names in os.walk(folder):
+        for top, _, names in os.walk(folder, onerror=_unlistable):
             base = Path(top).relative_to(self.common_dir).as_posix()
             for name in names:
                 ref = f"{base}/{name}"
@@ -204,6 +218,12 @@ class Refs:
             hint="a branch cannot be called like a folder of other branches; rename or delete one of them",
             ref=ref, other=other,
         )  # fmt: skip
+
+
+def _unlistable(error: OSError) -> None:
+    """A folder of refs that is not there has none; one that cannot be listed may have some."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise StoreError(f"cannot list refs: {error.strerror}", hint=f"check {error.filename}") from error
 
 
 def _confirm(path: Path, value: Oid) -> None:

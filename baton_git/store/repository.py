@@ -191,11 +191,17 @@ def _common(git_dir: Path) -> Path:
 
 
 def linked_top(git_dir: Path) -> Path | None:
-    """The top of the linked work tree that this git directory belongs to; None when it is none of those."""
+    """The top of the linked work tree that this git directory belongs to; None when it is none of those.
+
+    Raises:
+        NotARepository: that cannot be read.
+    """
     try:
         dot = (git_dir / "gitdir").read_text(encoding="utf-8", errors="surrogateescape").strip()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise NotARepository(f"cannot read {git_dir / 'gitdir'}: {error.strerror}", hint="check it") from error
     return Path(os.path.realpath(git_dir / dot)).parent
 
 
@@ -225,7 +231,8 @@ def _make_bare(path: Path) -> None:
         (fresh / folder).mkdir(parents=True)
     disk.write_new(fresh / "config", _BARE_CONFIG.encode(), mode=0o644, sync=True)
     disk.write_new(fresh / "HEAD", b"ref: refs/heads/main\n", mode=0o644, sync=True)
-    disk.sync_folder(fresh)
+    for folder, _, _ in os.walk(fresh, topdown=False):
+        disk.sync_folder(Path(folder))
     try:
         fresh.replace(path)
     except OSError:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from baton_git.errors import Busy, StoreError
+from baton_git.errors import Busy, Corrupt, StoreError
 from baton_git.names import Oid
 from baton_git.store import disk, history, reflog
 from baton_git.store.checkouts import checked_out_at
@@ -20,9 +21,13 @@ from baton_git.store.housekeeping import Housekeeping, PackReport
 from baton_git.store.locks import flocked, local_name
 from baton_git.store.objects import BLOB, COMMIT, CommitInfo, decoded_commit, signature
 from baton_git.store.odb import Objects
+from baton_git.store.pack_reading import DAMAGE
 from baton_git.store.pack_writing import KeptPack, encoded_pack, write_kept
-from baton_git.store.refs import Refs
+from baton_git.store.refs import Refs, Swap
 from baton_git.store.repository import Repository
+
+_LATELY = 1000
+"""How many commits back a commit is looked for that was built on at the moment it was made."""
 
 
 class Store:
@@ -98,10 +103,11 @@ class Store:
         """A place to make new objects, stored by `publish`."""
         return Draft(self._objects)
 
-    def queue(self, ref: str, wait: float) -> AbstractContextManager[bool]:
+    def queue(self, ref: str, wait: float) -> AbstractContextManager[bool | None]:
         """Stands in line before the writers of `ref` for at most `wait` seconds; whether it is our turn.
 
-        Nothing depends on it but fairness: `publish` compares in any case. A dead process leaves the line at once.
+        None where there can be no line. Nothing depends on it but fairness: `publish` compares in any case. A dead
+        process leaves the line at once.
         """
         return flocked(self.repository.common_dir / "baton" / "locks" / f"queue-{local_name(ref)}", wait)
 
@@ -123,7 +129,8 @@ class Store:
         reflog, which is written where git would write one.
 
         Returns:
-            True when it moved. False when the ref stands elsewhere; then nothing was left behind.
+            True when it moved. False when the ref stands elsewhere; nothing was left behind then, except for objects
+            that harm nobody if another process broke into the move itself.
 
         Raises:
             Busy: the lock of the ref was held by somebody living for longer than `locks.wait`.
@@ -133,18 +140,20 @@ class Store:
         if self.tip(ref) != expected:
             return False
         self._check_borrowed(draft, new)
-        line = self._log_line(ref, who, time, timezone, message)
         with disk.writing(f"{ref} in {self.repository.common_dir}"):
+            line = self._log_line(ref, who, time, timezone, message)
             pack = self._stored(draft)
             try:
-                moved = self._refs.swap(ref, expected, new, line)
+                swap = self._refs.swap(ref, expected, new, line)
             except BaseException:
                 if pack is not None and not self._stands_at(ref, new):
                     pack.discard()
                 raise
-            self._settle(pack, draft, moved=moved)
-        if moved:
+            self._settle(pack, draft, needed=swap is not Swap.ELSEWHERE)
+        moved = swap is Swap.MOVED or (swap is Swap.OVERTAKEN and self._is_built_on(ref, new))
+        if swap is Swap.MOVED:
             self._refs.last_good.note(ref, new)
+        if moved:
             self._tidy()
         return moved
 
@@ -188,8 +197,8 @@ class Store:
             Busy, WriteFailed: as in `publish`.
         """
         self._objects.read_again(to, COMMIT)
-        line = self._log_line(ref, who, time, timezone, "mend: put back to the last good commit")
         with disk.writing(ref):
+            line = self._log_line(ref, who, time, timezone, "mend: put back to the last good commit")
             self._refs.mend(ref, to, line)
 
     def _check_borrowed(self, draft: Draft, new: Oid) -> None:
@@ -208,11 +217,26 @@ class Store:
 
     @cached_property
     def _shallow(self) -> frozenset[str]:
-        """The commits whose parents a shallow clone did not fetch; looked up once."""
+        """The commits whose parents a shallow clone did not fetch; looked up once.
+
+        Raises:
+            Corrupt: the file is not text.
+            StoreError: it cannot be read.
+        """
+        file = self.repository.common_dir / "shallow"
         try:
-            return frozenset((self.repository.common_dir / "shallow").read_text(encoding="ascii").split())
+            return frozenset(file.read_text(encoding="ascii").split())
         except FileNotFoundError:
             return frozenset()
+        except OSError as error:
+            raise StoreError(f"cannot read {file}: {error.strerror}", hint="check that file") from error
+        except ValueError as error:
+            raise Corrupt(str(file), "is no list of commits", hint="run `git fsck`") from error
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether this is a shallow clone, which ends before the first commit does."""
+        return bool(self._shallow)
 
     @cached_property
     def _log_setting(self) -> str | None:
@@ -231,11 +255,18 @@ class Store:
         except StoreError:
             return True
 
-    def _settle(self, pack: KeptPack | None, draft: Draft, *, moved: bool) -> None:
-        """After the swap: gives the pack to git, or takes it back when the ref did not move."""
+    def _is_built_on(self, ref: str, commit: Oid) -> bool:
+        """Whether `ref` came by `commit` lately; False when that cannot be told."""
+        with suppress(StoreError):
+            tip = self._refs.tip(ref)
+            return tip is not None and any(info.oid == commit for info in islice(self.log(tip), _LATELY))
+        return False
+
+    def _settle(self, pack: KeptPack | None, draft: Draft, *, needed: bool) -> None:
+        """After the swap: gives the pack to git, or takes it back when no ref can ever have led to it."""
         if pack is None:
             return
-        if not moved:
+        if not needed:
             pack.discard()
             return
         if not pack.is_there():  # removed against its .keep, before the ref could protect it
@@ -246,7 +277,7 @@ class Store:
 
     def _tidy(self) -> None:
         """Merges packs when it is time. The write succeeded already, so nothing that goes wrong here may undo that."""
-        if self.housekeeping.is_due():
-            with suppress(StoreError, OSError):
+        with suppress(StoreError, OSError, *DAMAGE):
+            if self.housekeeping.is_due():
                 self.housekeeping.pack(everything=False)
                 self.locks.sweep()

@@ -105,7 +105,7 @@ def test_a_decision_keeps_all_its_evidence(baton):
 def test_a_decision_of_a_model_cannot_supersede_another(baton):
     one, two = (baton("decision", "add", what, "--why", "w").id for what in "ab")
     assert "derived by a model" in baton("decision", "supersede", one, "--by", two, code=1).err
-    three = baton("decision", "add", "c", "--why", "w", "--tier", "human_confirmed").id
+    three = baton("decision", "add", "c", "--why", "w", "--tier", "raw_source").id
     baton("decision", "supersede", one, "--by", three)
     baton("boot")
     assert {one["id"] for one in records(baton, "active_decisions")} == {two, three}

@@ -124,7 +124,7 @@ def test_outside_of_any_repository_is_the_users_own_store(baton, git, tmp_path):
     (tmp_path / "plain").mkdir()
     made = baton("followup", "add", "x", "--json", cwd=tmp_path / "plain").json
     store = Path(os.environ["XDG_DATA_HOME"]) / "baton/state.git"
-    assert git(store, "rev-parse", "refs/heads/baton/plain") == made["commit"]
+    assert git(store, "for-each-ref", "--format=%(objectname)", "refs/heads/baton/") == made["commit"]
     assert baton("read", cwd=tmp_path / "plain").json["commit"] == made["commit"]
     assert list((tmp_path / "plain").iterdir()) == []
 
@@ -140,7 +140,7 @@ def test_the_users_own_store_is_known_again_through_a_symbolic_link(baton, tmp_p
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     done = baton("status", "--json", cwd=tmp_path / "plain", env={"XDG_DATA_HOME": str(tmp_path / "link")})
-    assert name_of(done) == "plain"
+    assert name_of(done).startswith("plain-")
 
 
 def test_a_linked_worktree_shares_the_state_and_has_a_session_of_its_own(baton, git, top, tmp_path):
@@ -289,6 +289,7 @@ def test_variables_that_bind_git_to_another_repository_do_not_lead_astray(baton,
     env = {
         "GIT_DIR": str(tmp_path / "other/.git"), "GIT_WORK_TREE": str(tmp_path / "other"), "GIT_PREFIX": "x/",
         "GIT_INDEX_FILE": str(tmp_path / "other/index"), "GIT_OBJECT_DIRECTORY": str(tmp_path / "nowhere"),
+        "GIT_CONFIG": str(tmp_path / "other/.git/config"),
     }  # fmt: skip
     done = baton("followup", "add", "x", env=env)
     assert baton("read").json["namespace"] == "work"

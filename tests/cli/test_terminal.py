@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -13,24 +14,26 @@ import time
 import pytest
 
 
-def at_a_terminal(top, *words, typed=None, until="confirm"):
-    """Runs the command in a pseudo terminal, types `typed` when it asks; its exit status and what the screen shows."""
+def at_a_terminal(top, *words, typed=b""):
+    """Runs the command in a pseudo terminal, types `typed` when it is asked to confirm (and again every second, as
+    people do); its exit status and what the screen shows."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(top)
         os.execv(sys.executable, [sys.executable, "-m", "baton_git", *words])
-    screen, end = b"", time.monotonic() + 30
-    while time.monotonic() < end and select.select([terminal], [], [], 30)[0]:
-        try:
-            found = os.read(terminal, 4096)
-        except OSError:
-            break
-        if not found:
-            break
-        screen += found
-        if typed is not None and until.encode() in screen:
+    screen, end, due = b"", time.monotonic() + 30, 0.0
+    while time.monotonic() < end:
+        if b"confirm" in screen and time.monotonic() >= due:
             os.write(terminal, typed)
-            typed = None
+            due = time.monotonic() + 1
+        if not select.select([terminal], [], [], 0.1)[0]:
+            continue
+        try:
+            screen += os.read(terminal, 4096)
+        except OSError:
+            break  # it has exited
+    else:
+        os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), screen.decode()

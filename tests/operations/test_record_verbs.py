@@ -15,12 +15,15 @@ from baton_git.errors import (
     NotFound,
 )
 from baton_git.lifecycle import Confirmed
-from baton_git.operations.decisions import add_decision, monitor_decision, supersede_decision
+from baton_git.operations.decisions import Vouched, add_decision, monitor_decision, supersede_decision
 from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.operations.loops import add_loop, close_loop, settle_loop
 from baton_git.operations.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
 
-ADA = Confirmed("Ada", "terminal")
+
+def ada(made, rule):
+    """Ada's word for a rule, as she was shown it."""
+    return Confirmed("Ada", "terminal", made.id, rule)
 
 
 def test_a_fresh_record_gets_a_short_id_that_a_unique_beginning_finds(ws):
@@ -116,12 +119,12 @@ def test_only_the_newest_five_occurrences_are_kept_and_all_are_counted(ws):
 def test_a_pattern_graduates_only_with_a_persons_word(ws):
     made = record_pattern(ws, NOW, what="w")
     with pytest.raises(NotAllowed, match="not a rule candidate"):
-        graduate_pattern(ws, NOW, made.id, ADA)
+        graduate_pattern(ws, NOW, made.id, ada(made, "Look first"))
     propose_rule(ws, NOW, made.id, "Look first")
     with pytest.raises(NeedsHuman):
         graduate_pattern(ws, NOW, made.id, None)
     assert stored(ws, "rule", made.id) is None
-    graduate_pattern(ws, NOW, made.id, ADA)
+    graduate_pattern(ws, NOW, made.id, ada(made, "Look first"))
     rule = stored(ws, "rule", made.id)
     assert "Look first" in rule.text
     assert "Confirmed by Ada (terminal) on 2026-11-21" in rule.text
@@ -139,25 +142,26 @@ def test_a_dismissed_pattern_goes_on_counting_and_never_becomes_a_rule(ws):
     with pytest.raises(NotAllowed):
         propose_rule(ws, NOW, made.id, "r")
     with pytest.raises(NotAllowed):
-        graduate_pattern(ws, NOW, made.id, ADA)
+        graduate_pattern(ws, NOW, made.id, ada(made, "r"))
 
 
 def test_a_rule_cannot_be_dismissed(ws):
     made = record_pattern(ws, NOW, what="w")
     propose_rule(ws, NOW, made.id, "r")
-    graduate_pattern(ws, NOW, made.id, ADA)
+    graduate_pattern(ws, NOW, made.id, ada(made, "r"))
     with pytest.raises(NotAllowed, match="graduated"):
         dismiss_pattern(ws, NOW, made.id)
 
 
 TIERS = ("raw_source", "llm_derived", "human_confirmed")
+BY_ADA = Vouched("Ada", "terminal")
 
 
 @pytest.mark.parametrize("old", TIERS)
 @pytest.mark.parametrize("new", TIERS)
 def test_every_tier_may_supersede_every_other_but_a_model_not_a_model(ws, old, new):
-    one = add_decision(ws, NOW, what="a", why="b", tier=old).id
-    two = add_decision(ws, NOW, what="c", why="d", tier=new).id
+    one = add_decision(ws, NOW, what="a", why="b", tier=old, vouched=BY_ADA).id
+    two = add_decision(ws, NOW, what="c", why="d", tier=new, vouched=BY_ADA).id
     if old == new == "llm_derived":
         with pytest.raises(NotAllowed, match="derived by a model"):
             supersede_decision(ws, NOW, one, two)

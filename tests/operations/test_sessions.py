@@ -13,7 +13,7 @@ from world import NOW, acting, by_hand, current, document, later, stored, worksp
 
 from baton_git.errors import InvalidName, Stale
 from baton_git.lifecycle import Policy
-from baton_git.operations.decisions import add_decision, supersede_decision
+from baton_git.operations.decisions import Vouched, add_decision, supersede_decision
 from baton_git.operations.documents import write
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.loops import add_loop, settle_loop
@@ -80,7 +80,7 @@ def test_a_loop_past_its_days_is_escalated(ws):
     assert stored(ws, "open_loop", made.id).status == "open"
     begun = boot(ws, later(days=2))
     assert stored(ws, "open_loop", made.id).status == "escalated"
-    assert f"{made.id} ESCALATED" in begun.brief.text
+    assert f"{made.id} [llm_derived] ESCALATED" in begun.brief.text
 
 
 def test_checks_run_and_their_evidence_is_kept(ws, tmp_path):
@@ -93,7 +93,7 @@ def test_checks_run_and_their_evidence_is_kept(ws, tmp_path):
     assert stored(ws, "open_loop", good).status == "verified"
     found = stored(ws, "open_loop", bad)
     assert (found.status, found.last_check.result, found.last_check.at) == ("failed", "failed", "2026-11-22T08:00:00Z")
-    assert f"{good} VERIFIED" in begun.brief.text
+    assert f"{good} [llm_derived] VERIFIED" in begun.brief.text
 
 
 def test_no_check_runs_without_time_for_it(ws, tmp_path):
@@ -133,7 +133,7 @@ def test_a_loop_that_this_boot_verifies_is_still_shown_and_archived_by_the_next(
 
 def test_superseded_decisions_go_to_the_archive(ws):
     old = add_decision(ws, NOW, what="a", why="b").id
-    new = add_decision(ws, NOW, what="c", why="d", tier="human_confirmed").id
+    new = add_decision(ws, NOW, what="c", why="d", tier="human_confirmed", vouched=Vouched("Ada", "terminal")).id
     supersede_decision(ws, NOW, old, new)
     boot(ws, NOW)
     assert [one.id for one in ws.branch.read().state.records(ActiveDecision)] == [new]
@@ -165,7 +165,7 @@ def test_a_corrupt_record_is_named_and_the_rest_is_shown(ws):
     begun = boot(ws, NOW)
     assert any("open_loops/OL-9.toml" in one for one in begun.problems)
     assert "open_loops/OL-9.toml" in begun.brief.text
-    assert "FU-1: i" in begun.brief.text
+    assert "FU-1 [llm_derived] i" in begun.brief.text
     assert "s1" in sessions(ws)
     assert ws.branch.store.folder(ws.branch.read().tree).folder("open_loops").read("OL-9.toml") == b"id = ["
 

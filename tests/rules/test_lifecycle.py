@@ -45,7 +45,7 @@ from baton_git.state import Key, State
 NOW = datetime(2026, 11, 21, 8, 14, 19, tzinfo=UTC)
 POLICY = Policy()
 PAIRS = [*product(TIERS, TIERS)]
-ADA = Confirmed("Ada", "terminal")
+ADA = Confirmed("Ada", "terminal", "PAT-1", "Read first")
 
 
 # --- open loops
@@ -226,13 +226,14 @@ def test_a_candidate_without_a_rule_has_nothing_to_become(rule: str | None) -> N
     one = pattern(status="rule_candidate", proposed_rule=rule)
     with pytest.raises(NotAllowed, match="no proposed rule"):
         graduate(State().put(one), one, ADA, NOW)
-    assert graduate(State().put(one), one, ADA, NOW, "given now").get(Pattern, "PAT-1").proposed_rule == "given now"
+    given = ADA._replace(rule="given now")
+    assert graduate(State().put(one), one, given, NOW, "given now").get(Pattern, "PAT-1").proposed_rule == "given now"
 
 
 @pytest.mark.parametrize("id_", ["PAT-1", "a/b", "..", "名"])
 def test_a_graduated_pattern_is_human_confirmed_and_names_the_file_of_its_rule(id_: str) -> None:
     one = pattern(id=id_, status="rule_candidate", proposed_rule="Read first", count=4)
-    state = graduate(State().put(one), one, ADA, NOW)
+    state = graduate(State().put(one), one, ADA._replace(pattern=id_), NOW)
     grown = state.get(Pattern, id_)
     assert (grown.status, grown.source_tier) == ("graduated", "human_confirmed")
     rule = state.get(Rule, id_)
@@ -366,9 +367,10 @@ def test_a_document_cannot_graduate_a_pattern(base_status: str | None, tier: str
     base = pattern(status=base_status) if base_status else None
     claim = pattern(status="graduated", source_tier=tier, graduated_to="rules/PAT-1.md")
     kept, held = told(base, claim)
-    assert (kept.status, kept.graduated_to) == ("rule_candidate", None)
+    stays = "dismissed" if base_status == "dismissed" else "rule_candidate"
+    assert (kept.status, kept.graduated_to) == (stays, None)
     assert kept.source_tier != "human_confirmed"
-    assert held["status"] == ("graduated", "rule_candidate")
+    assert held["status"] == ("graduated", stays)
     assert held["graduated_to"] == ("rules/PAT-1.md", None)
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from store_world import REF, WHO
 
 from baton_git.errors import Corrupt, InvalidArgument
+from baton_git.store import Entry
 from baton_git.store.objects import TREE, decoded_tree
 
 _NAMES = st.sampled_from(["a", "b", "a.b", "a-b", "é", "ab"])
@@ -147,3 +148,32 @@ def test_the_order_of_names_is_that_of_git(store):
     names = list(decoded_tree(draft.objects[tree][1], store._objects.form, "t"))
     assert names == ["a-b", "a.b", "a", "ab"]
     assert draft.objects[tree][0] == TREE
+
+
+def test_an_entry_is_put_back_with_its_mode(store, writer, git, top):
+    (top / "tool").write_text("#!/bin/sh\n")
+    (top / "tool").chmod(0o755)
+    (top / "link").symlink_to("tool")
+    git(top, "add", "tool", "link")
+    git(top, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    git(top, "commit", "-m", "all kinds")
+    git(top, "update-ref", REF, "HEAD")
+    good = store.folder(store.commit(store.tip(REF)).tree)
+    before = _listed(store, git, top)
+    writer.commit(dict.fromkeys(["tool", "module"]) | {"link": b"plain", "readme": b"changed"})
+    tip = writer.commit(good.entries())
+    assert _listed(store, git, top) == before
+    assert store.commit(tip).tree == good.oid
+    git(top, "fsck", "--strict")
+
+
+def test_an_entry_whose_blob_does_not_exist_is_not_published(store, writer):
+    tip = writer.commit({"a": b"1"})
+    with pytest.raises(Corrupt, match="missing"):
+        writer.commit({"b": Entry("1" * 40, False, 0o100755)})
+    assert store.tip(REF) == tip
+
+
+def test_a_folder_is_no_entry_to_put_back(store):
+    with pytest.raises(InvalidArgument):
+        store.draft().tree(None, {"b": Entry("1" * 40, True, 0o40000)})

@@ -7,10 +7,11 @@ import sys
 import time
 
 import pytest
-from store_world import REF
+from store_world import REF, WHO
 
 from baton_git.errors import Busy
-from baton_git.store.locks import RefLocks
+from baton_git.store import Repository, Store, locks
+from baton_git.store.locks import HeldLock, RefLocks
 
 HOLDER = """
 import sys, time
@@ -133,3 +134,88 @@ def test_a_lock_that_somebody_took_away_does_not_move_the_ref(top):
             lock.commit()
     assert lock.path.read_text() == "of another"
     assert not ref_file.exists()
+
+
+def test_a_writer_holds_its_ticket_before_it_is_the_lock(top, monkeypatch):
+    ref_locks = RefLocks(top / ".git/baton/locks")
+    ref_file = top / ".git/refs/heads/baton"
+    real, calls = locks.grab, []
+
+    def contended(fd):
+        """The first look comes at the instant at which a sweeper holds the flock of the ticket."""
+        calls.append(fd)
+        return False if len(calls) == 1 else real(fd)
+
+    monkeypatch.setattr(locks, "grab", contended)
+    with ref_locks.held(ref_file, b"x"):
+        assert len(calls) > 1
+        assert not ref_locks._break_stale(ref_file.with_name("baton.lock"))
+
+
+def test_a_ticket_that_somebody_keeps_is_busy(top, monkeypatch):
+    ref_locks = RefLocks(top / ".git/baton/locks")
+    ref_locks.wait = 0.02
+    monkeypatch.setattr(locks, "grab", lambda fd: False)
+    with pytest.raises(Busy), ref_locks.held(top / ".git/refs/heads/baton", b"x"):
+        pass
+    assert not list(ref_locks.folder.glob("ticket-*"))
+    assert not (top / ".git/refs/heads/baton.lock").exists()
+
+
+def test_where_there_is_no_flock_a_writer_does_not_wait_for_it(writer, monkeypatch):
+    monkeypatch.setattr(locks, "grab", lambda fd: None)
+    started = time.monotonic()
+    writer.commit({"a": b"1"})
+    assert time.monotonic() - started < 1.5
+
+
+def test_sweeping_leaves_fresh_tickets_alone(top, monkeypatch):
+    ref_locks = RefLocks(top / ".git/baton/locks")
+    with ref_locks.held(top / ".git/refs/heads/baton", b"x"):
+        monkeypatch.setattr(locks, "_ownerless", lambda ticket: pytest.fail("a fresh ticket was touched"))
+        ref_locks.sweep()
+
+
+def _overtaken(monkeypatch, then):
+    """After our lock became the ref, `then` happens before anybody looks."""
+    real = HeldLock.commit
+
+    def commit(self):
+        real(self)
+        monkeypatch.setattr(HeldLock, "commit", real)
+        then(self.ref_file)
+
+    monkeypatch.setattr(HeldLock, "commit", commit)
+
+
+def _attempt(store, tip):
+    draft = store.draft()
+    tree = draft.tree(store.commit(tip).tree, {"a": b"ours"})
+    new = draft.commit(tree, [tip], author=WHO, time=9, timezone=0, message="ours")
+    return new, store.publish(draft, REF, tip, new, who=WHO, time=9, timezone=0, message="ours")
+
+
+def test_a_ref_that_does_not_say_our_value_has_not_moved(store, writer, git, top, monkeypatch):
+    first = writer.commit({"a": b"1"})
+    tip = writer.commit({"a": b"2"})
+    _overtaken(monkeypatch, lambda ref_file: ref_file.write_text(first + "\n"))
+    new, moved = _attempt(store, tip)
+    assert not moved
+    assert store.tip(REF) == first
+    git(top, "fsck", "--strict")
+    assert git(top, "cat-file", "-t", new) == "commit"  # somebody may have built on it
+
+
+def test_a_ref_that_was_moved_on_from_our_value_did_move(store, writer, git, top, monkeypatch):
+    tip = writer.commit({"a": b"1"})
+
+    def another(_):
+        with Store(Repository.open(top)) as other:
+            writer.store = other
+            writer.commit({"b": b"on top"})
+
+    _overtaken(monkeypatch, another)
+    new, moved = _attempt(store, tip)
+    assert moved
+    assert git(top, "rev-parse", f"{REF}~1") == new
+    git(top, "fsck", "--strict")

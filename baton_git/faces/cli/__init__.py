@@ -10,7 +10,7 @@ import click
 
 from baton_git import __version__
 from baton_git.faces.cli.failing import run
-from baton_git.faces.cli.surroundings import mend_streams, skip_plugin_search
+from baton_git.faces.cli.surroundings import end_in_order, mend_streams, skip_plugin_search
 
 COMMANDS = {
     "init": ("lifespan", "Make a namespace in this repository."),
@@ -89,4 +89,5 @@ def main() -> Any:
     """The entry point of the command."""
     skip_plugin_search()
     mend_streams()
+    end_in_order()
     sys.exit(run(baton))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
+import math
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +18,7 @@ import click
 
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch, Written
-from baton_git.diff import subject
+from baton_git.diff import one_line, subject
 from baton_git.errors import Fault, InvalidDocument, StoreError
 from baton_git.faces.cli.settings import Asked, Settings, data_home
 from baton_git.local import CurrentSession
@@ -27,6 +29,19 @@ CHECKED_OUT = (
     "{} has this branch checked out: new commits show there as a revert, and a commit made there would take them "
     "back. Switch it to another branch, and look with baton show or baton diff"
 )
+
+
+class _Seconds(click.FloatRange):
+    """A number of seconds that something can be waited for."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return number
+
+
+SECONDS = _Seconds(0.1, 3600)
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,11 @@ class App:
             )
 
     @property
+    def lenient(self) -> App:
+        """The same call, but bad settings and variables are named in `settings.problems` and their defaults used."""
+        return replace(self, settings=replace(self.settings, problems=[]))
+
+    @property
     def now(self) -> datetime:
         return self.settings.now()
 
@@ -71,6 +91,11 @@ class App:
         """Words to stderr."""
         for line in lines:
             click.echo(line, err=True)
+
+    @property
+    def person(self) -> str:
+        """The name of whoever sits at the terminal, as git knows it."""
+        return self.settings.author.partition(" <")[0]
 
     def made(self, made: Made) -> None:
         """A record's id, and in words what became of it."""
@@ -116,6 +141,30 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.
         return cast("click.Command", wrapped)
 
     return decorate
+
+
+def at_terminal() -> bool:
+    """Whether a person can be asked here: who only shows our output on a terminal types nothing."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def flat(text: str) -> str:
+    """All of a record's text on one line, control characters as spaces: none of it may steer the terminal."""
+    return one_line(text, len(text))
+
+
+def shell_line(argv: Sequence[str]) -> str:
+    """The command as a shell would take it, with every character that does not print written as an escape."""
+    return " ".join(shlex.quote(word) if word.isprintable() else f"$'{_escaped(word)}'" for word in argv)
+
+
+def _escaped(word: str) -> str:
+    written = (f"\\{c}" if c in "\\'" else c if c.isprintable() else _escape(ord(c)) for c in word)
+    return "".join(written)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:

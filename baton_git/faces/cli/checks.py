@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 import click
 
-from baton_git.faces.cli.app import App, command
+from baton_git.faces.cli.app import SECONDS, App, at_terminal, command, shell_line
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
 from baton_git.operations.checks import BUDGET, Verified, verify
 from baton_git.operations.trust import approvals_of, command_of, distrust, pending_commands, trust
@@ -15,9 +14,7 @@ from baton_git.operations.trust import approvals_of, command_of, distrust, pendi
 
 @command("verify")
 @click.argument("ids", nargs=-1, metavar="[ID]…")
-@click.option(
-    "--budget", type=click.FloatRange(0.1), default=BUDGET, show_default=True, help="Seconds for all together."
-)
+@click.option("--budget", type=SECONDS, default=BUDGET, show_default=True, help="Seconds for all together.")
 def verify_all(app: App, ids: tuple[str, ...], budget: float) -> int | None:
     """Run the checks of open loops, side by side, and keep what they find as evidence.
 
@@ -59,8 +56,10 @@ class _WithDashes(click.Command):
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ID | -- COMMAND…]")
 @click.option("--revoke", is_flag=True, help="Take the approval back.")
 @click.option("--list", "show", is_flag=True, help="What is approved here, and what waits for it.")
-def trust_command(app: App, words: tuple[str, ...], revoke: bool, show: bool) -> None:
+def trust_command(app: App, words: tuple[str, ...], revoke: bool, show: bool) -> int | None:
     """Approve a command that a check may run: exactly these arguments, in this repository, on this machine.
+
+    The command of an ID is shown before it is approved; at a terminal you are asked.
 
     \b
     baton trust OL-7k3f9q
@@ -70,15 +69,35 @@ def trust_command(app: App, words: tuple[str, ...], revoke: bool, show: bool) ->
     with app.workspace() as ws:
         if show or not words:
             _list(app, ws)
-            return
-        if not click.get_current_context().meta["is_command"] and len(words) > 1:
+            return None
+        is_command = click.get_current_context().meta["is_command"]
+        if not is_command and len(words) > 1:
             raise click.UsageError("give one ID, or -- and the command")
-        argv = words if click.get_current_context().meta["is_command"] else command_of(ws, words[0])
+        argv = words if is_command else command_of(ws, words[0])
+        if not (is_command or revoke or _agreed(app, argv)):
+            return _not_approved(app, argv)
         changed = distrust(ws, argv) if revoke else trust(ws, app.now, argv)
+    _tell_trust(app, argv, revoke, changed)
+    return None
+
+
+def _agreed(app: App, argv: tuple[str, ...]) -> bool:
+    """Shows the command, which somebody else may have written, and at a terminal asks."""
+    app.say(f"it would run: {shell_line(argv)}")
+    return not at_terminal() or click.confirm("Approve?", err=True)
+
+
+def _not_approved(app: App, argv: tuple[str, ...]) -> int:
+    app.answer({"argv": list(argv), "approved": False}, "")
+    app.say("not approved")
+    return FAILED
+
+
+def _tell_trust(app: App, argv: tuple[str, ...], revoke: bool, changed: bool) -> None:
     state = "revoked" if revoke else "approved"
     app.answer({"argv": list(argv), state: changed}, "")
     already = {"revoked": "was not approved", "approved": "was approved already"}
-    app.say(f"{state}: {shlex.join(argv)}" if changed else f"{already[state]}: {shlex.join(argv)}")
+    app.say(f"{state if changed else already[state]}: {shell_line(argv)}")
 
 
 def _list(app: App, ws: Any) -> None:
@@ -88,8 +107,8 @@ def _list(app: App, ws: Any) -> None:
         "approved": [{"argv": list(one.argv), "at": one.at} for one in approved],
         "waiting": {id_: list(argv) for id_, argv in waiting.items()},
     }
-    lines = [f"approved  {shlex.join(one.argv)}  ({one.at})" for one in approved]
-    lines += [f"waiting   {shlex.join(argv)}  (baton trust {id_})" for id_, argv in waiting.items()]
+    lines = [f"approved  {shell_line(one.argv)}  ({one.at})" for one in approved]
+    lines += [f"waiting   {shell_line(argv)}  (baton trust {id_})" for id_, argv in waiting.items()]
     app.answer(data, "\n".join(lines))
     if not lines:
         app.say("no command is approved here, and none waits for it")

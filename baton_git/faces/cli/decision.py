@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from baton_git.faces.cli.app import App, command, group
-from baton_git.operations.decisions import add_decision, monitor_decision, supersede_decision
+from baton_git.faces.cli.app import App, at_terminal, command, flat, group
+from baton_git.operations.decisions import Vouched, add_decision, monitor_decision, supersede_decision
 
 TIERS = click.Choice(["raw_source", "llm_derived", "human_confirmed"])
 
@@ -15,7 +15,7 @@ TIERS = click.Choice(["raw_source", "llm_derived", "human_confirmed"])
 @click.option("--why", required=True, metavar="TEXT", help="The reason.")
 @click.option("--evidence", multiple=True, metavar="TEXT", help="What speaks for it; repeatable.")
 @click.option("--rejected", multiple=True, metavar="TEXT", help="What was turned down; repeatable.")
-@click.option("--tier", type=TIERS, help="Who vouches for it.  [llm_derived]")
+@click.option("--tier", type=TIERS, help="Who vouches for it; a person is asked.  [llm_derived]")
 @click.option("--id", "id_", metavar="ID", help="An id of your own, for example DEC-042, to go on with your numbering.")
 def add(
     app: App,
@@ -26,16 +26,30 @@ def add(
     tier: str | None,
     id_: str | None,
 ) -> None:
-    """Note a decision and its reasons.
+    """Note a decision and its reasons. With --tier human_confirmed a person must say so at a terminal.
 
     \b
     baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others" \\
         --evidence "incident of 2026-06-12" --rejected "a wrapper script"
     """
+    vouched = _vouched(app, what, why, evidence, rejected) if tier == "human_confirmed" else None
     with app.workspace() as ws:
         app.made(
-            add_decision(ws, app.now, what=what, why=why, evidence=evidence, rejected=rejected, tier=tier, id_=id_)
-        )
+            add_decision(
+                ws, app.now, what=what, why=why, evidence=evidence, rejected=rejected, tier=tier, id_=id_,
+                vouched=vouched,
+            )
+        )  # fmt: skip
+
+
+def _vouched(app: App, what: str, why: str, evidence: tuple[str, ...], rejected: tuple[str, ...]) -> Vouched | None:
+    """A person's word, typed at a terminal; None where there is no terminal, or the word is another one."""
+    if not at_terminal():
+        return None
+    app.say(f"Decision: {flat(what)}", f"Reason: {flat(why)}")
+    app.say(*(f"Evidence: {flat(one)}" for one in evidence), *(f"Rejected: {flat(one)}" for one in rejected), "")
+    typed = click.prompt("Type yes to confirm that you vouch for it", default="", show_default=False, err=True)
+    return Vouched(app.person, "terminal") if typed.strip().lower() == "yes" else None
 
 
 @command("monitor", short_help="It holds, but is being watched.")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import click
 
 from baton_git.branch import Written
-from baton_git.faces.cli.app import App, command
+from baton_git.errors import NeedsHuman
+from baton_git.faces.cli.app import App, at_terminal, command
 from baton_git.operations.history import rollback, rollback_record, rollback_session, undo
+
+Result = TypeVar("Result")
 
 
 @command("rollback")
@@ -28,12 +34,15 @@ def rollback_command(app: App, revision: str | None, record: str | None, of_sess
     if not (revision or record or of_session):
         raise click.UsageError("say where to: a revision or time, --record ID, or --of-session ID")
     with app.workspace() as ws:
-        if of_session is not None:
-            done = rollback_session(ws, app.now, of_session)
-        elif record is not None:
-            done = rollback_record(ws, app.now, record, revision)
-        else:
-            done = rollback(ws, app.now, str(revision))
+
+        def back(person: str | None) -> Written:
+            if of_session is not None:
+                return rollback_session(ws, app.now, of_session, person)
+            if record is not None:
+                return rollback_record(ws, app.now, record, revision, person)
+            return rollback(ws, app.now, str(revision), person)
+
+        done = _asking(app, back)
     _tell(app, done)
 
 
@@ -49,9 +58,28 @@ def undo_command(app: App, revision: str | None) -> None:
     baton undo 12
     """
     with app.workspace() as ws:
-        done, entry = undo(ws, app.now, revision)
+        done, entry = _asking(app, lambda person: undo(ws, app.now, revision, person))
     _tell(app, done)
-    app.say(f"taken back: {entry.subject}")
+    if done.changes:
+        app.say(f"taken back: {entry.subject}")
+
+
+def _asking(app: App, act: Callable[[str | None], Result]) -> Result:
+    """What `act` gives; where it takes a person, one is asked at the terminal.
+
+    Raises:
+        NeedsHuman: there is no terminal, or the answer is no.
+    """
+    try:
+        return act(None)
+    except NeedsHuman as error:
+        if not at_terminal():
+            raise
+        app.say(f"{error}.")
+        typed = click.prompt("Type yes to confirm it", default="", show_default=False, err=True)
+        if typed.strip().lower() != "yes":
+            raise
+    return act(app.person)
 
 
 def _tell(app: App, done: Written) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from baton_git.brief import BUDGET, MIN_BUDGET, age
-from baton_git.faces.cli.app import CHECKED_OUT, App, command, read_text
+from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, command, read_text
 from baton_git.lifecycle import iso
 from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, init, status, wrap
 
 
 @command("init")
 def init_command(app: App) -> None:
-    """Make a namespace in this repository; with --namespace its name is kept in the repository's git config.
+    """Make a namespace in this repository, and keep its name in the repository's git config (baton.namespace).
 
     It is a branch of its own, baton/NAME. Your files, index and other branches are not touched.
 
@@ -23,11 +23,10 @@ def init_command(app: App) -> None:
     baton init
     baton init --namespace project:memory-hall
     """
-    named = app.settings.asked.namespace
     with app.workspace() as ws:
         version, fresh = init(ws, app.now)
-        if named is not None and not app.settings.is_own_store:
-            app.settings.repository.config().set("baton.namespace", named)
+        if not app.settings.is_own_store:  # kept, so that a folder that gets another name finds its state again
+            app.settings.repository.config().set("baton.namespace", str(version.namespace))
     repository = app.settings.repository
     data = {
         "namespace": str(version.namespace),
@@ -48,7 +47,7 @@ def init_command(app: App) -> None:
     "--budget", type=click.IntRange(MIN_BUDGET), default=BUDGET, show_default=True, help="Bytes of the brief."
 )
 @click.option("--no-verify", is_flag=True, help="Run no checks.")
-@click.option("--check-budget", type=click.FloatRange(0.1), default=CHECK_BUDGET, show_default=True,
+@click.option("--check-budget", type=SECONDS, default=CHECK_BUDGET, show_default=True,
               help="Seconds that all checks together may take.")  # fmt: skip
 def boot_command(app: App, budget: int, no_verify: bool, check_budget: float) -> None:
     """Begin a session: settle what is due, run the checks, archive what was verified, and print the brief.
@@ -60,11 +59,13 @@ def boot_command(app: App, budget: int, no_verify: bool, check_budget: float) ->
     baton boot
     baton boot --session 2026-06-17-003 --agent claude --budget 4000
     """
+    app = app.lenient
     asked = app.settings.session
     with app.workspace() as ws:
         if asked is None:
             ws = replace(ws, actor=replace(ws.actor, session=None))  # not one that was left here without an end
-        begun = boot(ws, app.now, budget=budget, check_seconds=0 if no_verify else check_budget)
+        seconds = 0 if no_verify else check_budget
+        begun = boot(ws, app.now, budget=budget, check_seconds=seconds, problems=app.settings.problems or ())
     app.current.set(begun.session)
     app.answer(_boot_data(begun), begun.brief.text)
 

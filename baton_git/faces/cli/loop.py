@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -38,6 +40,7 @@ def add(app: App, action: str, argv: tuple[str, ...], expect: str, **options: An
     baton loop add "Deployed X" --expect "health is 200" --verify-http http://localhost:8080/health
     baton loop add "Fixed the parser" --expect "tests pass" --verify-command -- pytest -q tests/parser
     """
+    options["verify_file"] = _from_the_top(app, options["verify_file"])
     verify_spec = _verify_spec(argv, options)
     with app.workspace() as ws:
         made = add_loop(
@@ -47,6 +50,14 @@ def add(app: App, action: str, argv: tuple[str, ...], expect: str, **options: An
     app.made(made)
     if argv:
         app.say(f"the command runs only after: baton trust {made.id}")
+
+
+def _from_the_top(app: App, path: str | None) -> str | None:
+    """A path as it is from the top of the work tree, where checks look, and not from where we stand."""
+    top = app.settings.folder
+    if path is None or top is None or Path(path).is_absolute():
+        return path
+    return os.path.relpath(Path.cwd() / path, top)
 
 
 def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
@@ -103,21 +114,24 @@ def _host_and_port(text: str | None) -> dict[str, Any]:
 
 @command("verify", short_help="Check one loop, or say what you found.")
 @click.argument("id_", metavar="ID")
-@click.option("--passed", "result", flag_value="passed", help="You looked, and the outcome is as expected.")
-@click.option("--failed", "result", flag_value="failed", help="You looked, and it is not.")
+@click.option("--passed", is_flag=True, help="You looked, and the outcome is as expected.")
+@click.option("--failed", is_flag=True, help="You looked, and it is not.")
 @click.option("--note", metavar="TEXT", help="With --passed or --failed: what you saw.")
-def verify_one(app: App, id_: str, result: Any, note: str | None) -> int | None:
+def verify_one(app: App, id_: str, passed: bool, failed: bool, note: str | None) -> int | None:
     """Run the check of one loop; or say what a person or agent found out.
 
     \b
     baton loop verify OL-7k3f9q
     baton loop verify OL-7k3f9q --passed --note "page loads"
     """
-    if result is None:
-        with app.workspace() as ws:
-            return tell_checks(app, verify(ws, app.now, [id_]))
+    if passed and failed:
+        raise click.UsageError("give --passed or --failed, not both")
+    if note is not None and not (passed or failed):
+        raise click.UsageError("--note goes with --passed or --failed")
     with app.workspace() as ws:
-        app.made(settle_loop(ws, app.now, id_, result, note=note))
+        if not (passed or failed):
+            return tell_checks(app, verify(ws, app.now, [id_]))
+        app.made(settle_loop(ws, app.now, id_, "passed" if passed else "failed", note=note))
     return None
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from baton_git.faces.cli.app import App, command, group
+from baton_git.faces.cli.app import App, at_terminal, command, flat, group
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
 from baton_git.operations.workspace import Workspace
@@ -58,12 +56,16 @@ def graduate(app: App, id_: str, rule: str | None) -> None:
 def _confirmed(app: App, ws: Workspace, id_: str, rule: str | None) -> Confirmed | None:
     """A person's word, typed at a terminal; None where there is no terminal, or the word is another one."""
     pattern = ws.branch.read().state.find(Pattern, id_)
-    if pattern.status != "rule_candidate" or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    text = rule or pattern.proposed_rule
+    if pattern.status != "rule_candidate" or not text or not at_terminal():
         return None
-    app.say(f"{pattern.id}: {pattern.what}", f"seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}")
-    app.say("", f"It would become the rule: {rule or pattern.proposed_rule}", "")
-    typed = click.prompt(f"Type {pattern.id} to confirm", default="", show_default=False, err=True)
-    return Confirmed(by=app.settings.author.partition(" <")[0], how="terminal") if typed.strip() == pattern.id else None
+    app.say(flat(f"{pattern.id}: {pattern.what}"))
+    app.say(flat(f"seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}"))
+    app.say("", f"It would become the rule: {flat(text)}", "")
+    typed = click.prompt(f"Type {flat(pattern.id)} to confirm", default="", show_default=False, err=True)
+    if typed.strip() != pattern.id:
+        return None
+    return Confirmed(app.person, "terminal", pattern=pattern.id, rule=text, what=pattern.what)
 
 
 @command("dismiss", short_help="It is no pattern after all.")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from baton_git.errors import InvalidArgument, NotARepository
+from baton_git.errors import BatonError, InvalidArgument, NotARepository, StoreError
 from baton_git.faces.cli.surroundings import FOUND
 from baton_git.lifecycle import Policy
 from baton_git.names import AgentId, Namespace, SessionId
 from baton_git.store import Repository
+
+PREFIX = "refs/heads/baton/"
+
+Answer = TypeVar("Answer")
 
 _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
 """Variables that bind git to the repository of the hook or command around us, not to the one we are asked for."""
@@ -33,9 +38,25 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The answers, each worked out when it is first needed."""
+    """The answers, each worked out when it is first needed.
+
+    Attributes:
+        problems: where a bad setting or variable is named while its default is used; None lets it raise.
+    """
 
     asked: Asked
+    problems: list[str] | None = None
+
+    def _mild(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
+        try:
+            return read()
+        except BatonError as error:
+            if self.problems is None:
+                raise
+            said = f"{error}; {instead}"
+            if said not in self.problems:
+                self.problems.append(said)
+            return default
 
     def _named(self, what: str) -> str | None:
         """What the option says, else the variable; an empty variable says nothing, an empty option is a mistake."""
@@ -48,7 +69,7 @@ class Settings:
     def now() -> datetime:
         return datetime.now().astimezone()
 
-    @cached_property
+    @functools.cached_property
     def repository(self) -> Repository:
         """The one that was named, the one around us, or else the user's own, made on first use."""
         named = self._named("repo")
@@ -62,12 +83,12 @@ class Settings:
         owner = found.foreign_owner
         if owner is None or str(owner) == os.environ.get("SUDO_UID"):
             return
-        safe = _git_config(None, "^safe\\.directory$").get("safe.directory", "")
-        places = {str(found.work_tree), str(found.git_dir), "*"}
-        if safe not in places:
+        safe = [value for _, value in _git_said(Path(os.devnull), "^safe\\.directory$") or []]
+        place = found.work_tree or found.git_dir
+        if not _is_safe(place, safe):
             raise NotARepository(
                 f"{found.git_dir} belongs to another user",
-                hint=f"if you trust it: git config --global --add safe.directory {found.work_tree or found.git_dir}",
+                hint=f"if you trust it: git config --global --add safe.directory {place}",
             )
 
     @property
@@ -75,19 +96,19 @@ class Settings:
         """Whether this is the user's own store, which belongs to no folder."""
         return self.repository.common_dir == Path(os.path.realpath(data_home() / "baton" / "state.git"))
 
-    @cached_property
+    @functools.cached_property
     def config(self) -> Mapping[str, str]:
         """Git's configuration for this repository, the keys that matter here, in lower case."""
         return _git_config(self.repository.git_dir, r"^(baton|user)\.")
 
-    @cached_property
+    @functools.cached_property
     def namespace(self) -> Namespace:
         return Namespace(self._named("namespace") or self.config.get("baton.namespace") or self._folder_name())
 
     def _folder_name(self) -> str:
         """The name of the folder: that of the main work tree, for the linked ones too."""
         if self.is_own_store:
-            return _here().name or "default"
+            return _name_outside(_here())
         common = self.repository.common_dir
         if common.name == ".git":
             return common.parent.name or "default"
@@ -97,7 +118,10 @@ class Settings:
 
     @property
     def prefix(self) -> str:
-        prefix = self.config.get("baton.refprefix", "refs/heads/baton/")
+        return self._mild(self._prefix, PREFIX, f"{PREFIX} is used")
+
+    def _prefix(self) -> str:
+        prefix = self.config.get("baton.refprefix", PREFIX)
         if not re.fullmatch(r"refs/(?:[A-Za-z0-9_-]+/)+", prefix):
             raise InvalidArgument(f"baton.refPrefix {prefix!r} is no folder of refs", hint="for example refs/baton/")
         return prefix
@@ -105,11 +129,13 @@ class Settings:
     @property
     def policy(self) -> Policy:
         """The rules' numbers, with those that git's configuration sets (`baton.ttlDays`, …)."""
-        chosen = {}
+        chosen: dict[str, int] = {}
         for field in fields(Policy):
             text = self.config.get(f"baton.{field.name.replace('_', '')}")
             if text is not None:
-                chosen[field.name] = _whole(field.name, text)
+                read = functools.partial(_whole, field.name, text)
+                default = getattr(Policy, field.name)
+                chosen[field.name] = self._mild(read, default, f"{default} is used")
         return Policy(**chosen)
 
     @property
@@ -125,13 +151,20 @@ class Settings:
 
     @property
     def session(self) -> str | None:
-        named = self._named("session")
-        return SessionId(named).text if named else None
+        return self._actor("session", SessionId, "this session gets a fresh name")
 
     @property
     def agent(self) -> str | None:
-        named = self._named("agent")
-        return AgentId(named).text if named else None
+        return self._actor("agent", AgentId, "no agent is named")
+
+    def _actor(self, what: str, kind: Callable[[str], SessionId | AgentId], instead: str) -> str | None:
+        """A bad variable may be passed over, a bad option never."""
+        named = self._named(what)
+        if not named:
+            return None
+        if getattr(self.asked, what):
+            return kind(named).text
+        return self._mild(lambda: kind(named).text, None, f"BATON_{what.upper()} is passed over, {instead}")
 
     @property
     def private_hosts(self) -> bool:
@@ -165,25 +198,74 @@ def _opened(path: Path) -> Repository:
     return Repository.open(path)
 
 
-def _git_config(folder: Path | None, pattern: str) -> dict[str, str]:
+def _name_outside(folder: Path) -> str:
+    """A name for a folder of no repository: its own, and a digest of where it is, as others may be called the same."""
+    digest = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
+    return f"{folder.name or 'default'}-{digest[:6]}"
+
+
+def _is_safe(place: Path, values: Iterable[str | None]) -> bool:
+    """Whether git's `safe.directory`, all its values in their order, names the place; an empty one takes back."""
+    safe = False
+    for value in values:
+        safe = bool(value) and (safe or _covers(value or "", Path(os.path.realpath(place))))
+    return safe
+
+
+def _covers(value: str, place: Path) -> bool:
+    if value == "*":
+        return True
+    named = _at_home(value.removesuffix("/*") or "/")
+    if not named.is_absolute():
+        return False
+    real = Path(os.path.realpath(named))
+    return real in place.parents if value.endswith("/*") else real == place
+
+
+def _at_home(value: str) -> Path:
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:  # there is no such user
+        return Path(value)
+
+
+def _git_config(folder: Path, pattern: str) -> dict[str, str]:
     """What `git config` says, so that includes and conditions hold; without a git program, what the file says."""
-    where = [f"--git-dir={folder}"] if folder else []
+    said = _git_said(folder, pattern)
+    if said is None:
+        return _file_config(folder)
+    return {name: "true" if value is None else value for name, value in said}
+
+
+def _git_said(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
+    """Keys in lower case with their values, in git's order; None when there is no git program.
+
+    Raises:
+        StoreError: git cannot read its configuration; what it would say must not be taken for nothing.
+    """
     environment = {name: value for name, value in os.environ.items() if not _LOCAL_GIT.match(name)}
     try:
         said = subprocess.run(  # noqa: S603  the arguments are ours
-            ["git", *where, "config", "-z", "--get-regexp", pattern],  # noqa: S607  the user's git is meant
+            ["git", f"--git-dir={folder}", "config", "-z", "--get-regexp", pattern],  # noqa: S607  the user's git is meant
             capture_output=True, env=environment, timeout=10, check=False,
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return _file_config(folder)
+    except subprocess.TimeoutExpired:
+        raise StoreError("git config gave no answer within 10 seconds", hint="try: git config --list") from None
+    except OSError:
+        return None
+    if said.returncode not in (0, 1):  # 1: there is no such key
+        raise _unreadable(said.stderr)
     lines = said.stdout.decode("utf-8", "replace").split("\0")
     pairs = (line.partition("\n") for line in lines if line)
-    return {name.lower(): value if newline else "true" for name, newline, value in pairs}
+    return [(name.lower(), value if newline else None) for name, newline, value in pairs]
 
 
-def _file_config(folder: Path | None) -> dict[str, str]:
-    if folder is None:
-        return {}
+def _unreadable(stderr: bytes) -> StoreError:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a word"]
+    return StoreError(f"git config: {lines[0]}", hint="fix the git configuration; git config --list names the place")
+
+
+def _file_config(folder: Path) -> dict[str, str]:
     config = Repository.open(folder).config()
     keys = [f"baton.{name}" for name in config.keys("baton")] + ["user.name", "user.email"]
     return {key: value for key in keys if (value := config.get(key)) is not None}

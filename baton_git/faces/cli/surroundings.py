@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -23,3 +24,8 @@ def mend_streams() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  it stays open
         elif mode == "w":
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def end_in_order() -> None:
+    """SIGTERM ends us as Ctrl-C does, so that the programs we have started end with us."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,0 +1,25 @@
+"""Looking for commits of the user in real repositories."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton_git import code
+from baton_git.errors import BatonError
+from baton_git.store import Repository, Store
+
+
+def test_a_commit_is_found_by_id_branch_and_subject(store, git, top):
+    head = git(top, "rev-parse", "HEAD")
+    for text in (head, head[:9], "main", "first"):
+        assert code.find_commit(store, text) == head
+    assert code.find_commit(store, "no such subject") is None
+
+
+def test_in_a_shallow_clone_what_is_not_found_is_not_known(git, top, tmp_path):
+    git(top, "commit", "--allow-empty", "-m", "second")
+    git(tmp_path, "clone", "--depth=1", top.as_uri(), "shallow")
+    with Store(Repository.open(tmp_path / "shallow")) as store:
+        assert code.find_commit(store, "second") == git(top, "rev-parse", "HEAD")
+        with pytest.raises(BatonError, match="shallow"):
+            code.find_commit(store, "first")
