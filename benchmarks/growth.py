@@ -50,10 +50,12 @@ def growth() -> None:
         early = writes[SAMPLE // 2 : SAMPLE + SAMPLE // 2]
         late = writes[WRITES - SAMPLE // 2 : WRITES + SAMPLE // 2]
         print(
-            f"write: {statistics.median(early) * 1e3:.2f} ms at {SAMPLE}, {statistics.median(late) * 1e3:.2f} ms at {WRITES}"
+            f"write: {statistics.median(early) * 1e3:.2f} ms at {SAMPLE}, "
+            f"{statistics.median(late) * 1e3:.2f} ms at {WRITES}"
         )
         print(
-            f"       mean of all {statistics.mean(writes) * 1e3:.2f} ms, the longest {max(writes) * 1e3:.0f} ms (a roll-up)"
+            f"       mean of all {statistics.mean(writes) * 1e3:.2f} ms, "
+            f"the longest {max(writes) * 1e3:.0f} ms (a roll-up)"
         )
         tell(f"the {WRITES:,}th write against the {SAMPLE}th", statistics.median(late) / statistics.median(early), 1.3)
         tell(f"the {WRITES:,}th read against the {SAMPLE}th", reads[WRITES] / reads[SAMPLE], 1.3)

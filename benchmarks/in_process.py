@@ -17,6 +17,7 @@ from measuring import alternating, fill, missed, now, tell, workspace
 from baton_git.operations.documents import read
 from baton_git.operations.workspace import Workspace
 from baton_git.records.baton import FollowUp
+from baton_git.store import Store
 
 REF = b"refs/heads/baton/bench"
 FOLDER = b"follow_ups"
@@ -90,8 +91,6 @@ def main() -> int:
             repo.close()
 
         def ask() -> None:
-            from baton_git.store import Store
-
             with Store(ws.branch.store.repository) as store:
                 branch = type(ws.branch)(store, ws.branch.namespace)
                 read(Workspace(branch, ws.actor))

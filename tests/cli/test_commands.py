@@ -99,7 +99,7 @@ def test_a_decision_keeps_all_its_evidence(baton):
     (decision,) = records(baton, "active_decisions")
     assert (decision["evidence"], decision["rejected"], decision["status"]) == (["a", "b"], ["c"], "active")
     baton("decision", "monitor", "D-1")
-    assert "(monitoring)" in baton("boot").out
+    assert "monitoring: X" in baton("boot").out
 
 
 def test_a_decision_of_a_model_cannot_supersede_another(baton):
