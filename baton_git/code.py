@@ -13,6 +13,7 @@ SEARCHED = 20_000
 """How many of the newest commits of a branch are looked at; beyond them the answer is not known."""
 
 _SYMBOLIC = re.compile(r"ref: (refs/\S+)")
+_RELATIVE = re.compile(r"\S*(?:[~^]\d*|@\{[^}]*\})+")
 _ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
 
 
@@ -34,12 +35,17 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
 
     Raises:
         NotFound: there is no such branch.
-        BatonError: it is not among the newest `SEARCHED` commits and there are more, or the clone is shallow.
+        BatonError: it is not among the newest `SEARCHED` commits and there are more, the clone is shallow, or
+            `text` is an expression (`HEAD~1`) or the name of an annotated tag.
     """
     start = _start(store, branch)
     if start is None:
         raise NotFound("branch", branch or "HEAD")
-    named = named_ref(store, text)
+    if _RELATIVE.fullmatch(text):
+        raise BatonError("expressions are not looked up", hint="name the commit by its id or its subject")
+    named = head_commit(store) if text == "HEAD" else named_ref(store, text)
+    if named is not None:
+        store.commit(named)  # a tag object would be found on no branch, which says nothing about its commit
     wanted = named or (text if _ABBREVIATED.fullmatch(text) else None)
     looked_at = 0
     for info in islice(store.log(start), SEARCHED):
@@ -58,10 +64,15 @@ def _start(store: Store, branch: str | None) -> Oid | None:
 
 
 def named_ref(store: Store, name: str) -> Oid | None:
-    """The commit of a branch, remote branch, or full ref name; in the order in which git looks."""
+    """What a branch, remote branch, tag, or full ref name points to."""
     if not re.fullmatch(r"[^\s~^:?*\[\\]+", name) or ".." in name or name.startswith(("/", "-")):
         return None
-    for ref in (name if name.startswith("refs/") else "", f"refs/heads/{name}", f"refs/remotes/{name}"):
+    for ref in (
+        name if name.startswith("refs/") else "",
+        f"refs/heads/{name}",
+        f"refs/remotes/{name}",
+        f"refs/tags/{name}",
+    ):
         found = store.tip(ref) if ref else None
         if found:
             return found

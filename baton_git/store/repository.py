@@ -148,6 +148,9 @@ def _at(folder: Path) -> Repository | None:
         return _repository(dot, folder)
     if _is_git_dir(folder):
         return _repository(folder, None)
+    if _is(S_ISDIR, dot / "objects") and _is(S_ISDIR, dot / "refs"):
+        # git gives up here; going on would keep this repository's state in another one.
+        raise NotARepository(f"{dot} is damaged: its HEAD cannot be read", hint="see `git status`, and repair HEAD")
     return None
 
 

@@ -23,3 +23,13 @@ def test_in_a_shallow_clone_what_is_not_found_is_not_known(git, top, tmp_path):
         assert code.find_commit(store, "second") == git(top, "rev-parse", "HEAD")
         with pytest.raises(BatonError, match="shallow"):
             code.find_commit(store, "first")
+
+
+def test_head_and_tags_are_looked_up_and_expressions_are_not_known(store, git, top):
+    head = git(top, "rev-parse", "HEAD")
+    git(top, "tag", "light")
+    git(top, "tag", "-a", "-m", "x", "heavy")
+    assert code.find_commit(store, "HEAD") == code.find_commit(store, "light") == head
+    for text in ("HEAD~1", "heavy", "main^"):
+        with pytest.raises(BatonError):
+            code.find_commit(store, text)
