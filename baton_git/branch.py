@@ -11,19 +11,20 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import count, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git import diff, layout
+from baton_git.diary import LogEntry, log_entry
 from baton_git.errors import Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
 from baton_git.names import Namespace, Oid
 from baton_git.redaction import Redaction
 from baton_git.scrubbing import refuse_secret, scrubbed
 from baton_git.state import Key, State
-from baton_git.store import CommitInfo, Draft, Edit, Store
+from baton_git.store import Draft, Edit, Store
 
 PREFIX = "refs/heads/baton/"
 ROOT_AUTHOR = "baton-git <baton-git@localhost>"
@@ -68,27 +69,6 @@ class Version(NamedTuple):
     """The verb that made it; empty when a person committed by hand."""
 
 
-class LogEntry(NamedTuple):
-    """One commit of the diary."""
-
-    commit: Oid
-    parents: tuple[Oid, ...]
-    tree: Oid
-    time: datetime
-    author: str
-    subject: str
-    op: str
-    session: str | None
-    agent: str | None
-    machine: str | None
-    revision: int | None
-    trailers: tuple[tuple[str, str], ...] = ()
-
-    def said(self, name: str) -> list[str]:
-        """The values of a trailer."""
-        return [value for trailer, value in self.trailers if trailer == name]
-
-
 class Proposal(NamedTuple):
     """The next version: the state, and how it came about.
 
@@ -109,6 +89,10 @@ class Proposal(NamedTuple):
     note: str = ""
     trailers: tuple[tuple[str, str], ...] = ()
     redactions: tuple[tuple[Key, Redaction], ...] = ()
+
+
+Change = Callable[[Version], State | Proposal]
+"""What the next version is to be, computed from exactly the version it will stand on."""
 
 
 class Written(NamedTuple):
@@ -230,7 +214,7 @@ class Branch:
 
     def update(
         self,
-        change: Callable[[Version], State | Proposal],
+        change: Change,
         stamp: Stamp,
         *,
         expected_revision: int | None = None,
@@ -253,22 +237,29 @@ class Branch:
         for attempt in count():
             if work.draft is None:
                 return work.outcome
-            left = max(0.0, end - time.monotonic())
-            try:
-                with self.store.queue(self.ref, min(2.0, left)):
-                    if self.store.tip(self.ref) != work.outcome.before.commit:
-                        work = self._prepare(self.read(), change, stamp, expected_revision)
-                    if work.draft is None or self._publish(work, stamp):
-                        return work.outcome._replace(checked_out_at=self.store.checked_out_at(self.ref))
-            except Busy:
-                if time.monotonic() >= end:
-                    raise
+            work, moved = self._attempt(work, change, stamp, expected_revision, end)
+            if moved:
+                return work.outcome._replace(checked_out_at=self.store.checked_out_at(self.ref))
             if time.monotonic() >= end:
                 raise Busy(
                     f"{self.namespace}: others kept writing for {patience:g} s", hint="nothing was written; try again"
                 )
             time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
         raise AssertionError("unreachable")
+
+    def _attempt(
+        self, work: _Work, change: Change, stamp: Stamp, expected: int | None, end: float
+    ) -> tuple[_Work, bool]:
+        """The work, prepared anew if somebody was faster, and whether it is done."""
+        try:
+            with self.store.queue(self.ref, min(2.0, max(0.0, end - time.monotonic()))):
+                if self.store.tip(self.ref) != work.outcome.before.commit:
+                    work = self._prepare(self.read(), change, stamp, expected)
+                return work, work.draft is None or self._publish(work, stamp)
+        except Busy:
+            if time.monotonic() >= end:
+                raise
+            return work, False
 
     def create(self, stamp: Stamp) -> Version:
         """The namespace with its root commit, the same one wherever it is created; as it is if it exists."""
@@ -296,9 +287,7 @@ class Branch:
             who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
         )  # fmt: skip
 
-    def _prepare(
-        self, tip: Version, change: Callable[[Version], State | Proposal], stamp: Stamp, expected: int | None
-    ) -> _Work:
+    def _prepare(self, tip: Version, change: Change, stamp: Stamp, expected: int | None) -> _Work:
         """Everything up to the commit, in memory."""
         if expected is not None and expected != tip.revision:
             raise Stale(str(self.namespace), expected, tip.revision)
@@ -369,28 +358,6 @@ class _Work(NamedTuple):
 _BACK = re.compile(r"~(\d{0,9})")
 _REVISION = re.compile(r"r?(\d{1,9})")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
-_TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
-
-
-def log_entry(info: CommitInfo) -> LogEntry:
-    """A commit with what its trailers say."""
-    subject, _, body = info.message.partition("\n")
-    trailers = tuple(_TRAILER.findall(body))
-    said = dict(trailers)
-    revision = said.get("Baton-Revision", "")
-    return LogEntry(
-        info.oid, info.parents, info.tree, _time_of(info.time), info.author, subject,
-        said.get("Baton-Op", ""), said.get("Baton-Session"), said.get("Baton-Agent"), said.get("Baton-Machine"),
-        int(revision) if revision.isdecimal() and len(revision) < 10 else None, trailers,
-    )  # fmt: skip
-
-
-def _time_of(seconds: int) -> datetime:
-    """The point in time; the nearest that can be told, for a commit whose clock was mad."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.max.replace(tzinfo=UTC) if seconds > 0 else datetime.min.replace(tzinfo=UTC)
 
 
 def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:

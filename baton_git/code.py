@@ -73,7 +73,7 @@ def named_ref(store: Store, name: str) -> Oid | None:
         f"refs/remotes/{name}",
         f"refs/tags/{name}",
     ):
-        found = store.tip(ref) if ref else None
+        found = store.tip(ref)
         if found:
             return found
     return None

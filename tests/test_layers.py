@@ -19,7 +19,7 @@ LEVELS = (
         "schemas",
     ),
     ("store", "code", "local", "approvals", "probes"),
-    ("branch", "exchange"),
+    ("diary", "branch", "exchange"),
     ("operations",),
     ("faces", "__main__"),
 )  # fmt: skip

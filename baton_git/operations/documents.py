@@ -8,7 +8,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from baton_git.branch import LogEntry, Proposal, Version, Written
+from baton_git.branch import Proposal, Version, Written
+from baton_git.diary import LogEntry
 from baton_git.document import Document, held_back, parse_document, to_document, written
 from baton_git.errors import LimitExceeded
 from baton_git.lifecycle import Held, iso, known_session, seen_session

@@ -8,7 +8,8 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from baton_git import diff, layout
-from baton_git.branch import LogEntry, Proposal, Version, Written
+from baton_git.branch import Proposal, Version, Written
+from baton_git.diary import LogEntry
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound
 from baton_git.layout import FOLDERS, path_of
 from baton_git.merge import apply, decide
