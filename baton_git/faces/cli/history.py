@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from baton_git.diff import FieldChange, RecordChange, one_line
+from baton_git.diff import TITLES, FieldChange, RecordChange, one_line
 from baton_git.errors import InvalidArgument
 from baton_git.faces.cli.app import App, command
 from baton_git.lifecycle import iso
@@ -86,28 +86,37 @@ def heading(shown: Shown) -> str:
 
 
 def change_lines(changes: Sequence[RecordChange]) -> Iterator[str]:
-    """A line for each record, and one for each of its fields that changed."""
+    """A line for each field that changed, `OL-7k3f9q  status: open → verified`, or one for a record as a whole."""
     for change in changes:
         if change.kind == SHAPE.kind:
             continue
-        name = change.id or "baton"
+        kind = f"{change.kind.removeprefix('archived_')} " if change.kind not in TITLES and change.id else ""
+        name = kind + click.style(one_line(change.id, 80) or "baton", bold=True)
         about = f"  {one_line(change.title, 70)}" if change.title else ""
-        reason = f" ({one_line(change.reason, 60)})" if change.reason else ""
-        label = click.style(f"{change.action}{reason}", fg=COLOURS[change.action])
-        yield f"      {click.style(name, bold=True)}  {label}{about}"
-        if change.action == "changed" or (change.action == "archived" and change.fields):
-            for field in change.fields:
-                yield f"        {field_line(field)}"
+        if change.action != "changed":
+            reason = f" ({one_line(change.reason, 60)})" if change.reason else ""
+            yield f"      {name}  {click.style(f'{change.action}{reason}', fg=COLOURS[change.action])}{about}"
+        for field in change.fields if change.action in ("changed", "archived") else ():
+            yield f"      {name}  {field_line(field)}"
 
 
 def field_line(change: FieldChange) -> str:
     """`status: open → verified`; of lists, what came and what went."""
     before, after = change.before, change.after
     if before and after and isinstance(before[0], list | tuple) and isinstance(after[0], list | tuple):
-        gone = [click.style(f"- {_value((one,))}", fg="red") for one in before[0] if one not in after[0]]
-        come = [click.style(f"+ {_value((one,))}", fg="green") for one in after[0] if one not in before[0]]
+        gone = [click.style(f"- {_value((one,))}", fg="red") for one in _less(before[0], after[0])]
+        come = [click.style(f"+ {_value((one,))}", fg="green") for one in _less(after[0], before[0])]
         return f"{change.field}: {'  '.join([*gone, *come]) or 'in another order'}"
     return f"{change.field}: {click.style(_value(before), fg='red')} → {click.style(_value(after), fg='green')}"
+
+
+def _less(items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """`items` without `others`, each of which takes one away."""
+    left = list(items)
+    for one in others:
+        if one in left:
+            left.remove(one)
+    return left
 
 
 def _value(side: tuple[Any, ...]) -> str:
