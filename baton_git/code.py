@@ -67,12 +67,8 @@ def named_ref(store: Store, name: str) -> Oid | None:
     """What a branch, remote branch, tag, or full ref name points to."""
     if not re.fullmatch(r"[^\s~^:?*\[\\]+", name) or ".." in name or name.startswith(("/", "-")):
         return None
-    for ref in (
-        name if name.startswith("refs/") else "",
-        f"refs/heads/{name}",
-        f"refs/remotes/{name}",
-        f"refs/tags/{name}",
-    ):
+    full = [name] if name.startswith("refs/") else []
+    for ref in (*full, *(f"refs/{kind}/{name}" for kind in ("heads", "remotes", "tags"))):
         found = store.tip(ref)
         if found:
             return found
