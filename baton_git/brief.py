@@ -7,7 +7,7 @@ what did not fit is counted. Texts from records stand on one line each, so that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from baton_git.diff import one_line
@@ -195,7 +195,7 @@ def loop_line(loop: OpenLoop, now: datetime) -> str:
         parts.append(f"for a person: {loop.verify.note or 'no note'}")
     end = deadline(loop)
     if loop.status == "open" and end is not None:
-        parts.append(f"due in {max(0, (end - now).days)} d")
+        parts.append(f"due in {max(0, -((now - end) // timedelta(days=1)))} d")
     return _line(loop.id, loop.source_tier, " · ".join(parts))
 
 
