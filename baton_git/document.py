@@ -40,6 +40,11 @@ def parse_document(data: Any, *, where: str = "") -> Document:
     """
     if not isinstance(data, Mapping):
         raise InvalidDocument([Fault("", "a baton is an object with session_id, open_loops, …")], where=where)
+    if "baton" in data and "session_id" not in data:
+        fault = Fault(
+            "session_id", "is missing; this looks like the answer of a read, of which `baton` is the document"
+        )
+        raise InvalidDocument([fault], where=where, hint="baton read | jq .baton")
     strict_json.check(data, where=where)
     baton = parse(Baton, data, where=where)
     faults = [*_session_faults(baton), *_id_faults(baton)]

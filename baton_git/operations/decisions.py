@@ -47,7 +47,7 @@ def add_decision(
             hint="run it in a terminal and type yes when asked, or leave --tier out",
         )
     data = {
-        "id": id_ or fresh_id("DEC"),
+        "id": fresh_id("DEC") if id_ is None else id_,
         "what": what,
         "why": why,
         "created_at": iso(now),

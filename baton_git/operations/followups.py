@@ -29,7 +29,12 @@ def add_follow_up(
     """
     need(item, "item")
     optional = {"reason": reason, "linked_pattern": pattern, "priority": priority}
-    data = {"id": id_ or fresh_id("FU"), "item": item, "first_seen": iso(now), "source_tier": tier or "llm_derived"}
+    data = {
+        "id": fresh_id("FU") if id_ is None else id_,
+        "item": item,
+        "first_seen": iso(now),
+        "source_tier": tier or "llm_derived",
+    }
     record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})
     return Made(record.id, ws.update("followup-add", now, lambda tip: tip.state.add(record)))
 

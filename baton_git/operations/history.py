@@ -10,13 +10,13 @@ from typing import NamedTuple
 from baton_git import diff, layout
 from baton_git.branch import Proposal, Version, Written
 from baton_git.diary import LogEntry
-from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound
+from baton_git.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound
 from baton_git.layout import FOLDERS, path_of
 from baton_git.merge import apply, decide
 from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace
 from baton_git.records.base import Part
-from baton_git.records.baton import SECTIONS, Pattern
+from baton_git.records.baton import Pattern
 from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
 from baton_git.state import Key, State, Unreadable
@@ -91,6 +91,22 @@ def _files(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, Entry]:
         if item is not None and not item.is_folder:
             found[path] = item
     return found
+
+
+def full_id(ws: Workspace, text: str) -> str:
+    """The id that `text` is, or that alone begins so among the live records; else `text`, for what history may have.
+
+    Raises:
+        Ambiguous: several begin so.
+    """
+    state = ws.branch.read().state
+    ids = {one for kind in FOLDERS for one in state.ids(kind)}
+    if text in ids or any(state.entry(Key(kind, text, archived=True)) is not None for kind in FOLDERS):
+        return text
+    near = sorted(one for one in ids if one.lower().startswith(text.lower())) if text else []
+    if len(near) > 1:
+        raise Ambiguous("record", text, near)
+    return near[0] if near else text
 
 
 def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:
@@ -171,7 +187,7 @@ def rollback_record(
     Raises:
         NeedsHuman: it would make a rule of a pattern again.
     """
-    key = _key_of(ws, id_)
+    key = _key_of(ws, full_id(ws, id_))
     old = ws.branch.read(revision) if revision is not None else _before_last_change(ws, key)
 
     def change(tip: Version) -> Proposal:
@@ -190,8 +206,7 @@ def _key_of(ws: Workspace, id_: str) -> Key:
     if len(kinds) > 1:
         raise InvalidArgument(f"{id_} is the id of {' and '.join(kinds)}", hint="roll back the whole revision instead")
     if not kinds:
-        near = sorted(one for model in SECTIONS.values() for one in state.ids(model.kind) if one.startswith(id_))
-        raise NotFound("record", id_, hint=f"did you mean {near[0]}?" if near else "baton log shows what there was")
+        raise NotFound("record", id_, hint="baton log shows what there was")
     return Key(kinds[0], id_)
 
 

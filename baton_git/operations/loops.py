@@ -37,7 +37,7 @@ def add_loop(
     need(action, "action")
     need(expect, "expected outcome")
     data = {
-        "id": id_ or fresh_id("OL"),
+        "id": fresh_id("OL") if id_ is None else id_,
         "action": action,
         "expected_outcome": expect,
         "created_at": iso(now),

@@ -30,7 +30,7 @@ def record_pattern(
         InvalidDocument: a value does not fit its field.
     """
     need(what, "pattern")
-    fresh = id_ or fresh_id("PAT")
+    fresh = fresh_id("PAT") if id_ is None else id_
 
     def change(tip: Version) -> State:
         known = _known(tip.state, what, id_)

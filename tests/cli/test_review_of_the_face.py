@@ -302,3 +302,19 @@ def test_a_command_line_reads_back_as_its_arguments():
     done = subprocess.run(["bash", "-c", line], capture_output=True, check=True, env=env)
     assert done.stdout.decode().split("\0")[:-1] == argv
     assert shell_line(argv).isprintable()
+
+
+def test_an_option_before_the_command_says_where_it_stands(baton):
+    done = baton("--repo", ".", "status", code=2)
+    assert "--repo stands after the command" in done.err
+
+
+def test_the_answer_of_a_read_is_told_from_a_document(baton):
+    baton("followup", "add", "x")
+    done = baton("write", "--file", "-", given=baton("read").out, code=1)
+    assert "jq .baton" in done.err
+
+
+def test_a_log_that_finds_nothing_says_so(baton):
+    baton("followup", "add", "x")
+    assert baton("log", "--record", "nope").err == "no commit matches\n"

@@ -187,3 +187,10 @@ def test_counts_of_a_record_that_was_read_and_raised_go_up_once(ws):
             one["defer_count"] = 2
     write(ws, NOW, {**read_back, "session_id": "S", "parent_session": "P"})
     assert ws.branch.read().state.get(FollowUp, "FU-9").defer_count == 2
+
+
+def test_the_beginning_of_an_id_names_a_record_of_the_history_too(ws):
+    add_follow_up(ws, NOW, item="x", id_="FU-abc")
+    defer_follow_up(ws, NOW, "FU-abc")
+    rollback_record(ws, NOW, "FU-a")
+    assert stored(ws, "follow_up", "FU-abc").defer_count == 0

@@ -41,6 +41,10 @@ COMMANDS = {
 """By name, the module and the line of help, so that `--help` loads no command."""
 
 
+OF_COMMANDS = ("--repo", "--namespace", "-n", "--session", "--agent", "--json")
+"""The options that every command has, and that people try before it."""
+
+
 class Lazy(click.Group):
     """A group whose commands are loaded when they are called."""
 
@@ -58,6 +62,11 @@ class Lazy(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0].partition("=")[0] in OF_COMMANDS:
+            ctx.fail(f"{args[0]} stands after the command: baton COMMAND {args[0]} …")
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -30,7 +30,8 @@ def run(command: click.Command) -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("baton: interrupted; nothing was left half done", err=True)
+        newline = "\n" if sys.stderr.isatty() else ""  # the terminal has put ^C where we write
+        click.echo(f"{newline}baton: interrupted; nothing was left half done", err=True)
         return 130
     except SystemExit:
         if sys.stdout is printed_to:

@@ -14,7 +14,7 @@ from baton_git.diff import TITLES, FieldChange, RecordChange, one_line
 from baton_git.errors import InvalidArgument
 from baton_git.faces.cli.app import App, command
 from baton_git.lifecycle import iso
-from baton_git.operations.history import Filter, Shown, compare, lineage, log, show
+from baton_git.operations.history import Filter, Shown, compare, full_id, lineage, log, show
 from baton_git.records.lineage import Session
 from baton_git.state import SHAPE
 
@@ -54,13 +54,17 @@ def log_command(
             sessions = lineage(ws)
             app.answer([one.given() for one in sessions], _graph(sessions) if not app.json else "")
             return
-        wanted = Filter(record, by_session, by_agent, _moment(since), _moment(until, end=True))
+        wanted = Filter(record and full_id(ws, record), by_session, by_agent, _moment(since), _moment(until, end=True))
         commits = log(ws, wanted, limit or (30 if sys.stdout.isatty() else None))
         if app.json:
             app.answer([shown_data(one) for one in commits], "")
             return
+        found = False
         for one in commits:
+            found = True
             click.echo(heading(one) if oneline else "\n".join([heading(one), *change_lines(one.changes), ""]))
+        if not found:
+            app.say("no commit matches")
 
 
 def _moment(text: str | None, *, end: bool = False) -> datetime | None:
