@@ -85,7 +85,7 @@ def with_results(state: State, loops: Sequence[OpenLoop], found: dict[str, LastC
 
 
 def _spec(verify: VerifySpec) -> CheckSpec:
-    known = {name: getattr(verify, name) for name in CheckSpec.__dataclass_fields__ if hasattr(verify, name)}
+    known = {name: getattr(verify, name) for name in CheckSpec._fields if hasattr(verify, name)}
     return CheckSpec(**{**known, "argv": verify.argv or ()})
 
 

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 Argv = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class CheckSpec:
+class CheckSpec(NamedTuple):
     """One check. A method reads its own fields; what it needs and does not find makes it `Unknown`.
 
     Attributes:

@@ -6,23 +6,21 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from baton_git.probes.all_probes import PROBES
 from baton_git.probes.checks import CheckSpec, World
 from baton_git.probes.outcome import Outcome, Unknown
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(NamedTuple):
     """What one check found, and how long it took in whole milliseconds."""
 
     outcome: Outcome
     duration_ms: int
 
 
-@dataclass(frozen=True)
-class _Budget:
+class _Budget(NamedTuple):
     """One span of time for all checks, beginning when it is made."""
 
     seconds: float
@@ -108,7 +106,7 @@ def _checked(spec: CheckSpec, world: World, budget: _Budget) -> Checked:
     started = time.monotonic()
     # A little less than what is left, so that a command is killed before the caller may end and orphan it.
     limit = min(spec.timeout_seconds, budget.left * 0.9)
-    outcome = _outcome(replace(spec, timeout_seconds=limit), world)
+    outcome = _outcome(spec._replace(timeout_seconds=limit), world)
     took = time.monotonic() - started
     if isinstance(outcome, Unknown) and limit <= took and limit < spec.timeout_seconds:
         return budget.used_up

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
-import traceback
 from contextlib import suppress
 from pathlib import Path
 
@@ -77,6 +75,9 @@ def failed(error: BatonError) -> int:
 
 def _bug(error: Exception) -> int:
     """A report that can be pasted, in a file: nobody wants it on the screen."""
+    import tempfile  # only here: every start of a command would pay for them
+    import traceback
+
     report = Path(tempfile.gettempdir()) / f"baton-error-{os.getpid()}.txt"
     said = f"baton {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n\n{traceback.format_exc()}"
     try:
