@@ -20,6 +20,7 @@ from typing import NamedTuple
 from baton_git import diff, layout
 from baton_git.diary import LogEntry, log_entry
 from baton_git.errors import Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
+from baton_git.lifecycle import moment
 from baton_git.names import Namespace, Oid
 from baton_git.redaction import Redaction
 from baton_git.scrubbing import refuse_secret, scrubbed
@@ -207,8 +208,8 @@ class Branch:
             return lambda _, entry: self._revision(entry) == wanted
         if _COMMIT.fullmatch(text):
             return lambda _, entry: entry.commit.startswith(text)
-        moment = _moment(text)
-        return lambda _, entry: entry.time <= moment
+        latest = _moment(text)
+        return lambda _, entry: entry.time <= latest
 
     # --- writing
 
@@ -373,11 +374,8 @@ def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
 
 def _moment(text: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(text)
-        if len(text) <= len("2026-11-21"):
-            moment = moment.replace(hour=23, minute=59, second=59)
-        return moment if moment.tzinfo else moment.astimezone()
-    except (ValueError, OverflowError):
+        return moment(text, end_of_day=True)
+    except ValueError:
         raise InvalidArgument(
             f"{text[:60]!r} is no revision",
             hint="give a number, ~N, a commit id of 7 or more digits, or an ISO date or time",

@@ -54,10 +54,11 @@ def compose(heading: str, sections: Sequence[Section], budget: int = BUDGET) -> 
     top = [f"=== {heading} ===", *FRAME]
     bottom = "=== end of brief ==="
     room = max(budget, MIN_BUDGET) - _size([*top, "", bottom])
-    sections = _fitting(sections, room)
+    shown = _fitting(sections, room)
+    left_out = {one.what: len(one.lines) + one.more for one in sections if one not in shown and (one.lines or one.more)}
+    sections = shown
     taken = _share(sections, room)
     lines = list(top)
-    left_out: dict[str, int] = {}
     for section, count in zip(sections, taken, strict=True):
         missing = len(section.lines) - count + section.more
         if missing:

@@ -71,6 +71,24 @@ def iso(now: datetime) -> str:
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def moment(text: str, *, end_of_day: bool = False) -> datetime:
+    """An ISO date or time as an aware point in time; without an offset it is that of this place.
+
+    Args:
+        end_of_day: whether a plain date means its last second instead of its first.
+
+    Raises:
+        ValueError: it is none, or one that no calendar of ours reaches.
+    """
+    found = datetime.fromisoformat(text)
+    if end_of_day and len(text) <= len("2026-11-21"):
+        found = found.replace(hour=23, minute=59, second=59)
+    try:
+        return found if found.tzinfo else found.astimezone()
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
+
+
 # --- open loops
 
 

@@ -131,12 +131,10 @@ class State:
         kind = model.kind.replace("_", " ")
         if text and self.entry(Key(model.kind, text, archived=True)) is not None:
             raise NotFound(f"live {kind}", text, hint=f"it is in the archive; see: baton log --record {text}")
-        near = sorted(one for one in ids if one.lower().startswith(text.lower())) if text else []
-        if len(near) == 1:
-            return self.get(model, near[0])
-        if near:
-            raise Ambiguous(kind, text, near)
-        raise NotFound(kind, text)
+        near = completed(ids, text, kind)
+        if near is None:
+            raise NotFound(kind, text)
+        return self.get(model, near)
 
     @property
     def head(self) -> Head:
@@ -224,6 +222,18 @@ class State:
 
 
 Single = TypeVar("Single", Head, Shape)
+
+
+def completed(ids: Iterable[str], text: str, what: str) -> str | None:
+    """The only one of `ids` that begins with `text`, case ignored; None when none does.
+
+    Raises:
+        Ambiguous: several do.
+    """
+    near = sorted(one for one in ids if one.lower().startswith(text.lower())) if text else []
+    if len(near) > 1:
+        raise Ambiguous(what, text, near)
+    return near[0] if near else None
 
 
 def key_of(record: Part) -> Key:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from baton_git import diff, layout
 from baton_git.branch import Proposal, Version, Written
 from baton_git.diary import LogEntry
-from baton_git.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound
+from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound
 from baton_git.layout import FOLDERS, path_of
 from baton_git.merge import apply, decide
 from baton_git.names import Oid
@@ -19,7 +19,7 @@ from baton_git.records.base import Part
 from baton_git.records.baton import Pattern
 from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
-from baton_git.state import Key, State, Unreadable
+from baton_git.state import Key, State, Unreadable, completed
 from baton_git.store import Edit, Entry
 
 
@@ -47,6 +47,7 @@ class Filter(NamedTuple):
 def log(ws: Workspace, wanted: Filter | None = None, limit: int | None = None) -> Iterator[Shown]:
     """The commits that pass the filter, newest first, with what each changed."""
     wanted = wanted or Filter()
+    paths = _paths_of(wanted.record) if wanted.record is not None else []
     if ws.branch.read().commit is None:
         return
     found = 0
@@ -55,7 +56,7 @@ def log(ws: Workspace, wanted: Filter | None = None, limit: int | None = None) -
             if entry.time < wanted.since - SKEW:
                 return
             continue
-        if not _matches(entry, wanted) or (wanted.record is not None and not _touches(ws, entry, wanted.record)):
+        if not _matches(entry, wanted) or (paths and not _touches(ws, entry, paths)):
             continue
         yield Shown(entry, tuple(changes_of(ws, entry)))
         found += 1
@@ -71,9 +72,13 @@ def _matches(entry: LogEntry, wanted: Filter) -> bool:
     )
 
 
-def _touches(ws: Workspace, entry: LogEntry, record: str) -> bool:
-    """Whether a file of the record is not the same in the commit and in its first parent."""
-    paths = [path_of(Key(kind, record, archived)) for kind in FOLDERS for archived in (False, True)]
+def _paths_of(record: str) -> list[str]:
+    """Where a record of this id may stand, of whatever kind, live or closed."""
+    return [path_of(Key(kind, record, archived)) for kind in FOLDERS for archived in (False, True)]
+
+
+def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
+    """Whether one of the files is not the same in the commit and in its first parent."""
     before = _files(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
     return _files(ws, entry.tree, paths) != before
 
@@ -103,10 +108,7 @@ def full_id(ws: Workspace, text: str) -> str:
     ids = {one for kind in FOLDERS for one in state.ids(kind)}
     if text in ids or any(state.entry(Key(kind, text, archived=True)) is not None for kind in FOLDERS):
         return text
-    near = sorted(one for one in ids if one.lower().startswith(text.lower())) if text else []
-    if len(near) > 1:
-        raise Ambiguous("record", text, near)
-    return near[0] if near else text
+    return completed(ids, text, "record") or text
 
 
 def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:

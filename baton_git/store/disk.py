@@ -32,11 +32,6 @@ def writing(what: str) -> Iterator[None]:
         raise WriteFailed(f"cannot write {what}: {why}", hint=hint, errno=error.errno) from error
 
 
-def is_shared(folder: Path) -> bool:
-    """Whether a group writes here (`core.sharedRepository`): git leaves the folder group-writable then."""
-    return bool(folder.stat().st_mode & 0o020)
-
-
 def file_mode(folder: Path, wanted: int) -> int | None:
     """The mode a file in a shared folder needs so that the group can use it; None: the umask decides."""
     bits = folder.stat().st_mode

@@ -5,15 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pty
-import select
-import signal
 import subprocess
-import sys
-import time
 from datetime import UTC, datetime
 
 import pytest
+from pseudo_terminal import typing
 
 from baton_git.errors import NeedsHuman, NotAllowed
 from baton_git.faces.cli.app import shell_line
@@ -22,31 +18,6 @@ from baton_git.lifecycle import Confirmed, graduate
 from baton_git.operations.decisions import Vouched, add_decision
 from baton_git.records.baton import Pattern
 from baton_git.state import State
-
-
-def typing(top, *words, asked, typed, before=None):
-    """Runs the command at a pseudo terminal; once it has asked, calls `before` and types. Exit status and screen."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(top)
-        os.execv(sys.executable, [sys.executable, "-m", "baton_git", *words])
-    screen, end, due = b"", time.monotonic() + 40, 0.0
-    while time.monotonic() < end:
-        if asked.encode() in screen and time.monotonic() >= due:
-            before = before() if before and due == 0.0 else None
-            os.write(terminal, typed)
-            due = time.monotonic() + 1
-        if not select.select([terminal], [], [], 0.1)[0]:
-            continue
-        try:
-            screen += os.read(terminal, 4096)
-        except OSError:
-            break  # it has exited
-    else:
-        os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    return os.waitstatus_to_exitcode(status), screen.decode()
 
 
 def global_config(tmp_path, text):

@@ -4,43 +4,16 @@ from __future__ import annotations
 
 import os
 import pty
-import select
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
-
-
-def at_a_terminal(top, *words, typed=b""):
-    """Runs the command in a pseudo terminal, types `typed` when it is asked to confirm (and again every second, as
-    people do); its exit status and what the screen shows."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(top)
-        os.execv(sys.executable, [sys.executable, "-m", "baton_git", *words])
-    screen, end, due = b"", time.monotonic() + 30, 0.0
-    while time.monotonic() < end:
-        if b"confirm" in screen and time.monotonic() >= due:
-            os.write(terminal, typed)
-            due = time.monotonic() + 1
-        if not select.select([terminal], [], [], 0.1)[0]:
-            continue
-        try:
-            screen += os.read(terminal, 4096)
-        except OSError:
-            break  # it has exited
-    else:
-        os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    return os.waitstatus_to_exitcode(status), screen.decode()
+from pseudo_terminal import typing
 
 
 def test_a_person_who_types_the_id_graduates_a_pattern(baton, filled, git, top):
-    code, screen = at_a_terminal(top, "pattern", "graduate", "PAT-1", typed=b"PAT-1\n")
+    code, screen = typing(top, "pattern", "graduate", "PAT-1", typed=b"PAT-1\n")
     assert code == 0
     assert "It would become the rule: Look first" in screen
     (pattern,) = baton("read").json["baton"]["patterns"]
@@ -53,14 +26,14 @@ def test_a_person_who_types_the_id_graduates_a_pattern(baton, filled, git, top):
 @pytest.mark.parametrize("typed", [b"yes\n", b"y\n", b"\n", b"PAT-2\n", b"pat-1\n", b"\x04"])
 def test_another_word_does_not_graduate(baton, filled, top, typed):
     before = baton("read").json["commit"]
-    code, _ = at_a_terminal(top, "pattern", "graduate", "PAT-1", typed=typed)
+    code, _ = typing(top, "pattern", "graduate", "PAT-1", typed=typed)
     assert code in (1, 130)
     assert baton("read").json["commit"] == before
 
 
 def test_an_interrupted_question_does_not_graduate(baton, filled, top):
     before = baton("read").json["commit"]
-    code, screen = at_a_terminal(top, "pattern", "graduate", "PAT-1", typed=b"\x03")
+    code, screen = typing(top, "pattern", "graduate", "PAT-1", typed=b"\x03")
     assert code == 130
     assert "interrupted" in screen
     assert baton("read").json["commit"] == before
@@ -93,8 +66,8 @@ def test_a_terminal_for_output_only_is_none(baton, filled, top):
     assert baton("read").json["baton"]["patterns"][0]["status"] == "rule_candidate"
 
 
-def test_a_diff_is_coloured_at_a_terminal(filled, top):
-    code, screen = at_a_terminal(top, "diff", "1")
+def test_a_diff_is_coloured_typing(filled, top):
+    code, screen = typing(top, "diff", "1")
     assert code == 0
     assert "\x1b[32m" in screen
 

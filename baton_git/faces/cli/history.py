@@ -13,7 +13,7 @@ import click
 from baton_git.diff import TITLES, FieldChange, RecordChange, one_line
 from baton_git.errors import InvalidArgument
 from baton_git.faces.cli.app import App, command
-from baton_git.lifecycle import iso
+from baton_git.lifecycle import iso, moment
 from baton_git.operations.history import Filter, Shown, compare, full_id, lineage, log, show
 from baton_git.records.lineage import Session
 from baton_git.state import SHAPE
@@ -68,14 +68,9 @@ def log_command(
 
 
 def _moment(text: str | None, *, end: bool = False) -> datetime | None:
-    if text is None:
-        return None
     try:
-        moment = datetime.fromisoformat(text)
-        if end and len(text) <= len("2026-11-21"):
-            moment = moment.replace(hour=23, minute=59, second=59)
-        return moment if moment.tzinfo else moment.astimezone()
-    except (ValueError, OverflowError):
+        return None if text is None else moment(text, end_of_day=end)
+    except ValueError:
         raise InvalidArgument(
             f"{text!r} is no ISO date or time", hint="for example 2026-06-17 or 2026-06-17T12:30"
         ) from None
