@@ -174,7 +174,10 @@ def test_a_branch_of_somebody_else_is_not_written_to(ws):
 def test_the_brief_keeps_to_small_budgets(ws):
     write(ws, NOW, document("A", open_loops=[LOOP], follow_ups=[ITEM], context="c\n" * 50))
     for budget in (600, 700, 800, 1000):
-        assert len(boot(ws, NOW, budget=budget).brief.text.encode()) <= budget
+        brief = boot(ws, NOW, budget=budget).brief
+        assert len(brief.text.encode()) <= budget
+        for title, what in (("Open loops", "open loops"), ("Follow-ups", "follow-ups")):
+            assert f"## {title}" in brief.text or what in brief.left_out
 
 
 def test_counts_of_a_record_that_was_read_and_raised_go_up_once(ws):
