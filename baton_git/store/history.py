@@ -40,7 +40,7 @@ def all_commits(load: Load, tip: Oid) -> Iterator[CommitInfo]:
             seen.add(parent)
             heapq.heappush(waiting, _ranked(load(parent)))
         if _meets(stretch, waiting) or len(stretch) >= _LONGEST_STRETCH:
-            yield from _in_order(stretch)
+            yield from in_order(stretch)
             stretch = []
 
 
@@ -55,8 +55,8 @@ def _meets(stretch: list[CommitInfo], waiting: list[tuple[int, Oid, CommitInfo]]
     return not waiting or len(stretch) == 1 or waiting[0][2].time <= min(commit.time for commit in stretch)
 
 
-def _in_order(stretch: Iterable[CommitInfo]) -> Iterator[CommitInfo]:
-    """Kahn's algorithm within the stretch, the latest commit first among those whose children were given."""
+def in_order(stretch: Iterable[CommitInfo]) -> Iterator[CommitInfo]:
+    """These commits, children before parents, the latest first among those whose children were given (Kahn's way)."""
     inside = {commit.oid: commit for commit in stretch}
     children = dict.fromkeys(inside, 0)
     for commit in inside.values():

@@ -1,0 +1,89 @@
+"""One run of `ssh-keygen -Y`: bounded in time, and without a way to ask anybody for anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+SECONDS: Final = 10.0
+"""Time given to one run; a key in hardware waits for a touch meanwhile."""
+
+NAMESPACE: Final = ("-n", "git")
+
+_TOO_OLD = re.compile(rb"usage:|(?:invalid|unknown|illegal|unrecognized) option", re.IGNORECASE)
+_GOOD = re.compile(rb'Good "git" signature .* key (\S+)\s*\Z')
+_LINE_LIMIT: Final = 200
+
+
+class NoAnswer(Exception):
+    """The program is missing, does not know the operation, was killed, or took too long."""
+
+
+class Ran(NamedTuple):
+    """A run that came to its end: the exit status, and what it wrote to each stream."""
+
+    status: int
+    out: bytes
+    said: bytes
+
+    @property
+    def good_key(self) -> str | None:
+        """The fingerprint of the key, when it was asked about a signature and called it good."""
+        found = _GOOD.match(self.out) if self.status == 0 else None
+        return found[1].decode("ascii", "replace") if found else None
+
+    @property
+    def last_line(self) -> str:
+        """What it said at last, printable: the text ends up on terminals and in records."""
+        lines = self.said.decode("utf-8", "replace").splitlines()
+        shown = ("".join(c if c.isprintable() else " " for c in line).strip() for line in reversed(lines))
+        return next((line for line in shown if line), "without a word")[:_LINE_LIMIT]
+
+
+def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes = b"") -> Ran:
+    """Runs ssh-keygen, or what stands in for it, with `given` on its standard input.
+
+    Raises:
+        NoAnswer: it did not start or end, or is too old.
+    """
+    program = os.fsdecode(argv[0])
+    try:
+        ran = _run(argv, _quiet(environment), given)
+    except subprocess.TimeoutExpired:
+        raise NoAnswer(f"{program} gave no answer within {SECONDS:g} seconds") from None
+    except (OSError, ValueError) as error:
+        raise NoAnswer(f"cannot run {program}: {getattr(error, 'strerror', None) or error}") from error
+    if ran.status < 0:
+        raise NoAnswer(f"{program} was ended by {signal.Signals(-ran.status).name}")
+    if ran.status and _TOO_OLD.search(ran.said):
+        raise NoAnswer(f"{program} cannot do this; OpenSSH 8.8 or newer is needed")
+    return ran
+
+
+def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
+    """No window asks for a passphrase: by the variable that newer versions know, and by a program that says no."""
+    return {**environment, "SSH_ASKPASS_REQUIRE": "never", "SSH_ASKPASS": "false"}
+
+
+def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes) -> Ran:
+    # A session of its own has no terminal to ask on, and can be killed with all that was started in it.
+    with subprocess.Popen(  # noqa: S603  the program and the key are the user's own settings
+        argv,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, said = process.communicate(given, SECONDS)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return Ran(process.returncode, out, said)
