@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from baton_git.records.base import Part, Record, SourceTier, Text, Whole
-from baton_git.records.rules import Append, Counter, Earliest, Ladder, Latest, Newest, Recent, Union
+from baton_git.records.rules import Append, Beside, Counter, Earliest, Either, Ladder, Latest, Recent, Union
 
 Method = Literal["http", "file_exists", "process_running", "manual", "command", "git_commit", "port_open"]
 LoopStatus = Literal["open", "verified", "failed", "escalated"]
@@ -74,7 +74,9 @@ class OpenLoop(Record):
         "open", description="open → verified | failed | escalated."
     )
     source_tier: SourceTier = Field("llm_derived", description="Who vouches for it.")
-    last_check: Annotated[LastCheck | None, Newest("at")] = Field(None, description="Evidence of the last check.")
+    last_check: Annotated[LastCheck | None, Beside("status", "at")] = Field(
+        None, description="Evidence of the last check."
+    )
 
 
 class FollowUp(Record):
@@ -176,7 +178,9 @@ SECTIONS: dict[str, type[Record]] = {
 class Shape(Part):
     """How the last whole document was laid out, so that it is given back as it came: the file `document.toml`."""
 
-    sections: tuple[Text, ...] = Field((), description="The lists that the document had, empty ones too.")
-    order: dict[str, tuple[Text, ...]] = Field(
+    sections: Annotated[tuple[Text, ...], Union()] = Field(
+        (), description="The lists that the document had, empty ones too."
+    )
+    order: Annotated[dict[str, tuple[Text, ...]], Either()] = Field(
         default_factory=dict, description="By section, the ids in the document's order, where it is not by date."
     )

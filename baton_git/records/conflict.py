@@ -14,8 +14,8 @@ class Conflict(Record):
 
     record_kind: Text = Field(description="Kind of the contested record.")
     record_id: Text = Field(description="Its id.")
-    field: Text = Field(description="The contested field; empty when the whole record was removed on one side.")
+    field: Text = Field(description="The contested field; empty when the whole record is contested.")
     base: Any = Field(None, description="The value that both sides started from.")
-    ours: Any = Field(None, description="The value that was on the branch.")
-    theirs: Any = Field(None, description="The value that came in.")
+    ours: Any = Field(None, description="The value that stands; where a side was preferred, what was on the branch.")
+    theirs: Any = Field(None, description="The other value; where a side was preferred, what came in.")
     winner: Literal["ours", "theirs"] = Field(description="Which of the two stands for now.")

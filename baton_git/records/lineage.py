@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from baton_git.records.base import Record, Text, Whole
-from baton_git.records.rules import Earliest, Ladder, Latest
+from baton_git.records.rules import Earliest, Either, Ladder, Latest
 
 
 class Session(Record):
@@ -23,6 +23,6 @@ class Session(Record):
         "active", description="active → ended."
     )
     summary: Text | None = Field(None, description="What it said it did.")
-    wrote_document: Whole | None = Field(
+    wrote_document: Annotated[Whole | None, Either()] = Field(
         None, description="Revision of its last whole-document write: the base of its next one."
     )

@@ -86,5 +86,22 @@ class Newest(MergeRule):
         return {"newest": self.by}
 
 
+class Beside(Newest):
+    """The whole table of the side whose `field` stands; where both have it so, the one whose `by` is later."""
+
+    __match_args__ = ("by",)
+
+    def __init__(self, field: str, by: str) -> None:
+        super().__init__(by)
+        self.field = field
+
+    def described(self) -> Any:
+        return {"beside": [self.field, self.by]}
+
+
+class Either(MergeRule):
+    """One of the two, the larger by value: nobody needs to hear that there was another."""
+
+
 CHANGED_SIDE = MergeRule()
 """The rule of a field that declares none."""

@@ -42,6 +42,8 @@ def _table(data: dict[str, Any], schema: dict[str, Any], root: dict[str, Any], p
     others = schema.get("additionalProperties", True)
     for name, value in data.items():
         field = fields.get(name, others)
+        if field is False:
+            yield f"{path}.{name}: unknown"
         if isinstance(field, dict):
             yield from faults(value, field, root, f"{path}.{name}")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.codecs import json
-from baton_git.schemas import KINDS, schema
+from baton_git.schemas import DECISIONS, RECORDS, schema
 
 FORMATS = Path(__file__).parents[2] / "formats"
 TABLES = re.compile(r"(?<=<!-- fields: made by tests/formats/regenerate.py -->\n).*?(?=<!-- end)", re.DOTALL)
@@ -71,11 +71,14 @@ def rule_of(field: dict[str, Any]) -> str:
     if isinstance(rule, str):
         return rule
     [(name, argument)] = rule.items()
+    if name == "beside":
+        return f"beside {argument[0]}, else newest {argument[1]}"
     return f"{name}: {' < '.join(argument)}" if isinstance(argument, list) else f"{name} {argument}"
 
 
 def main() -> None:
-    for kind in KINDS:
+    (FORMATS / DECISIONS / "schema.json").write_text(schema_text(DECISIONS), encoding="utf-8", newline="\n")
+    for kind in RECORDS:
         folder = FORMATS / kind
         folder.mkdir(exist_ok=True)
         (folder / "schema.json").write_text(schema_text(kind), encoding="utf-8", newline="\n")

@@ -22,10 +22,10 @@ from baton_git.errors import BatonError, Fault, InvalidDocument, InvalidName
 from baton_git.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, alike, parse
-from baton_git.schemas import KINDS, schema
+from baton_git.schemas import RECORDS, schema
 from baton_git.state import Key, State, Unreadable
 
-STORED = tuple(kind for kind in KINDS if kind != "baton")
+STORED = tuple(kind for kind in RECORDS if kind != "baton")
 LEAST = {
     "open_loop": (20, 30), "follow_up": (5, 6), "pattern": (5, 6), "active_decision": (4, 5), "session": (3, 4),
     "conflict": (3, 3), "head": (4, 5), "shape": (4, 3), "archived": (4, 4), "rule": (4, 2), "baton": (8, 30),
@@ -81,7 +81,7 @@ def assert_faults(found: list[Fault], wanted: list[dict[str, str]]) -> None:
         assert any(fault.path == one["path"] and fault.message.startswith(one["message"]) for fault in found), found
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RECORDS)
 def test_there_are_golden_files_of_every_kind(kind: str) -> None:
     least_valid, least_invalid = LEAST.get(kind, (2, 2))
     if kind == "baton":

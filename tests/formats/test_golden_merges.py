@@ -1,50 +1,136 @@
-"""The golden merges of `formats/`: base, ours and theirs of one record, what becomes of them, and what is contested."""
+"""The golden merges of `formats/`: of one record, field by field, and of whole trees with the decisions."""
 
 from __future__ import annotations
 
 import json as plain
+from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
+from json_schema import faults
+from memory_folder import MemoryFolder
 from regenerate import FORMATS
 
 from baton_git import layout
-from baton_git.merge import apply, decide, merge_fields
+from baton_git.merge import Decision, apply, decide, merge_fields
 from baton_git.records.base import Part, alike, parse
 from baton_git.records.conflict import Conflict
-from baton_git.state import Key, State
+from baton_git.schemas import DECISIONS, schema
+from baton_git.state import HEAD, SHAPE, Key, State
 
 ROWS = {**layout.SINGLES, **layout.FOLDERS}
-FILES = sorted(FORMATS.glob("*/merge/*.json"))
+FILES = sorted(path for path in FORMATS.glob("*/merge/*.json") if path.parts[-3] != DECISIONS)
 CASES = [
     pytest.param(file.parts[-3], plain.loads(file.read_bytes()), id=f"{file.parts[-3]}-{file.stem}") for file in FILES
 ]
+TREES = sorted((FORMATS / DECISIONS / "merge").glob("*.json"))
+MERGES = [pytest.param(plain.loads(file.read_bytes()), id=file.stem) for file in TREES]
+SIDES = ("base", "ours", "theirs")
 
 
 def test_there_are_golden_merges_of_most_kinds() -> None:
-    assert len(FILES) >= 20
+    assert len(FILES) >= 36
     kinds = {file.parts[-3] for file in FILES}
-    assert kinds >= {"open_loop", "follow_up", "pattern", "active_decision", "head", "rule", "session"}
+    assert kinds >= {"open_loop", "follow_up", "pattern", "active_decision", "head", "shape", "rule", "session"}
+
+
+def test_there_are_golden_merges_of_whole_trees_with_every_action() -> None:
+    assert len(TREES) >= 20
+    actions = {one["action"] for case in TREES for one in plain.loads(case.read_bytes())["decisions"]}
+    assert actions == {"take", "merge", "rekey", "keep"}
 
 
 @pytest.mark.parametrize(("kind", "case"), CASES)
-def test_fields_merge_as_the_golden_file_says(kind: str, case: dict[str, Any]) -> None:
-    model = ROWS[kind].model
-    result, contested = merge_fields(model, case["base"], case["ours"], case["theirs"])
+@pytest.mark.parametrize("sides", [("ours", "theirs"), ("theirs", "ours")])
+def test_fields_merge_as_the_golden_file_says(kind: str, case: dict[str, Any], sides: tuple[str, str]) -> None:
+    result, contested = merge_fields(ROWS[kind].model, case["base"], *(case[side] for side in sides))
     assert alike(result, case["result"])
     assert [one.field for one in contested] == case["contested"]
-    mirrored, again = merge_fields(model, case["base"], case["theirs"], case["ours"], prefer="ours")
-    assert alike(mirrored, case["result"])
-    assert [one.field for one in again] == case["contested"]
+    for one in contested:
+        assert alike(one.ours, (result[one.field],) if one.field in result else ())
 
 
 @pytest.mark.parametrize(("kind", "case"), CASES)
-def test_states_merge_as_the_golden_file_says(kind: str, case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("sides", [("ours", "theirs"), ("theirs", "ours")])
+def test_states_merge_as_the_golden_file_says(kind: str, case: dict[str, Any], sides: tuple[str, str]) -> None:
     key = Key(kind, case["base"].get("id", ""))
-    states = [State().put(parse(ROWS[kind].model, case[side]), key) for side in ("base", "ours", "theirs")]
+    states = [State().put(parse(ROWS[kind].model, case[side]), key) for side in ("base", *sides)]
     result = apply(states[1], decide(*states))
     entry = result.entry(key)
     assert isinstance(entry, Part)
     if not alike(case["ours"], case["theirs"]):
         assert alike(entry.given(), case["result"])
     assert sorted(one.field for one in result.records(Conflict)) == sorted(case["contested"])
+
+
+# --- whole trees
+
+Tree = dict[str, Any]
+"""Path → text; `{"base64": …}` for what is no text."""
+
+
+def state_of(tree: Tree) -> State:
+    return layout.state_of(MemoryFolder({path: content(text) for path, text in tree.items()}))
+
+
+def content(text: Any) -> bytes:
+    return text.encode() if isinstance(text, str) else b64decode(text["base64"])
+
+
+def tree_of(state: State) -> Tree:
+    keys = [HEAD, SHAPE]
+    keys += [Key(kind, id_, old) for kind in layout.KINDS for old in (False, True)
+             for id_ in sorted(state.ids(kind, archived=old))]  # fmt: skip
+    found = {key: entry for key in keys if (entry := state.entry(key)) is not None}
+    return {path: shown(text) for path, text in layout.encode(found).items() if text is not None}
+
+
+def shown(text: bytes) -> Any:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(text).decode()}
+
+
+def as_data(decisions: list[Decision]) -> list[dict[str, Any]]:
+    return [one.as_data() for one in decisions]
+
+
+@pytest.mark.parametrize("case", MERGES)
+def test_trees_merge_as_the_golden_file_says(case: dict[str, Any]) -> None:
+    base, ours, theirs = (state_of(case[side]) for side in SIDES)
+    decisions = decide(base, ours, theirs, prefer=case.get("prefer"))
+    assert alike(as_data(decisions), case["decisions"])
+    assert tree_of(apply(ours, decisions)) == case["result"]
+
+
+@pytest.mark.parametrize("case", MERGES)
+def test_the_mirrored_merge_gives_the_same_tree(case: dict[str, Any]) -> None:
+    base, ours, theirs = (state_of(case[side]) for side in SIDES)
+    prefer = {"ours": "theirs", "theirs": "ours"}.get(case.get("prefer", ""))
+    if prefer is None:
+        assert tree_of(apply(theirs, decide(base, theirs, ours))) == case["result"]
+
+
+@pytest.mark.parametrize("case", MERGES)
+def test_the_decisions_fit_their_schema(case: dict[str, Any]) -> None:
+    assert not list(faults(case["decisions"], schema(DECISIONS), schema(DECISIONS)))
+    base, ours, theirs = (state_of(case[side]) for side in SIDES)
+    mirrored = as_data(decide(base, theirs, ours))
+    assert not list(faults(mirrored, schema(DECISIONS), schema(DECISIONS)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, [{}], [{"kind": "x", "id": "", "action": "take"}], [{"kind": "rule", "id": "P", "action": "drop"}],
+     [{"kind": "rule", "id": "P", "action": "take", "more": 1}],
+     [{"kind": "rule", "id": "P", "action": "take", "to": {"kind": "rule"}}],
+     [{"kind": "rule", "id": "P", "action": "keep", "contested": [{"field": "x"}]}]],
+)  # fmt: skip
+def test_the_schema_of_decisions_refuses_what_is_none(wrong: Any) -> None:
+    assert list(faults(wrong, schema(DECISIONS), schema(DECISIONS)))
+
+
+@pytest.mark.parametrize("case", MERGES)
+def test_every_file_of_the_trees_is_in_the_place_of_a_record(case: dict[str, Any]) -> None:
+    assert all(layout.key_at(path) for side in (*SIDES, "result") for path in case[side])

@@ -13,7 +13,7 @@ from baton_git import layout
 from baton_git.errors import NotFound
 from baton_git.records.base import merge_rule
 from baton_git.records.baton import Baton, FollowUp, Pattern
-from baton_git.schemas import KINDS, schema
+from baton_git.schemas import DECISIONS, KINDS, RECORDS, schema
 
 
 def tables(data: Any) -> Iterator[dict[str, Any]]:
@@ -31,7 +31,8 @@ def fields(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_the_kinds_are_those_of_the_layout_and_what_stands_around_them() -> None:
-    assert {*layout.FOLDERS, *layout.SINGLES, "archived", "baton"} == set(KINDS)
+    assert {*layout.FOLDERS, *layout.SINGLES, "archived", "baton"} == set(RECORDS)
+    assert set(KINDS) - set(RECORDS) == {DECISIONS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -40,14 +41,14 @@ def test_the_schema_in_formats_is_the_one_of_the_models(kind: str) -> None:
     assert stored == schema_text(kind), "run: python tests/formats/regenerate.py"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RECORDS)
 def test_the_page_in_formats_has_the_fields_of_the_models(kind: str) -> None:
     text = (FORMATS / kind / "README.md").read_text(encoding="utf-8")
     assert text == page(kind, text), "run: python tests/formats/regenerate.py"
     assert all(f"| `{name}` |" in text for name in schema(kind)["properties"])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RECORDS)
 def test_a_schema_says_what_it_is(kind: str) -> None:
     found = schema(kind)
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -57,7 +58,7 @@ def test_a_schema_says_what_it_is(kind: str) -> None:
     assert found["type"] == "object"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RECORDS)
 def test_every_property_is_described_and_every_table_takes_unknown_fields(kind: str) -> None:
     undescribed = [name for name, field in fields(kind) if not field.get("description")]
     closed = [table for table in tables(schema(kind)) if table["additionalProperties"] is not True]
@@ -95,7 +96,16 @@ def test_merge_rules_read_as_the_contract_says() -> None:
     assert schema("pattern")["properties"]["recent_occurrences"]["x-merge"] == {"recent": 5}
     assert schema("pattern")["properties"]["recent_occurrences"]["maxItems"] == 5
     assert schema("active_decision")["properties"]["evidence"]["x-merge"] == "set"
-    assert schema("open_loop")["properties"]["last_check"]["x-merge"] == {"newest": "at"}
+    assert schema("open_loop")["properties"]["last_check"]["x-merge"] == {"beside": ["status", "at"]}
+    assert schema("session")["properties"]["wrote_document"]["x-merge"] == "either"
+    assert schema("shape")["properties"]["order"]["x-merge"] == "either"
+
+
+def test_the_schema_of_decisions_says_what_it_is() -> None:
+    found = schema(DECISIONS)
+    assert (found["$id"], found["title"], found["type"]) == ("urn:baton-git:format:1:decisions", DECISIONS, "array")
+    assert all(field.get("description") for table in tables(found) for field in table["properties"].values())
+    assert all(table["additionalProperties"] is False for table in tables(found))
 
 
 def test_required_fields_are_those_of_session_baton() -> None:

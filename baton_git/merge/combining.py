@@ -1,0 +1,106 @@
+"""What a rule makes of two changes of one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from baton_git.merge.decisions import canonical, written
+from baton_git.records.rules import (
+    CHANGED_SIDE,
+    Append,
+    Counter,
+    Earliest,
+    Either,
+    Ladder,
+    Latest,
+    MergeRule,
+    Newest,
+    Recent,
+    Union,
+)
+
+Value = tuple[Any, ...]
+"""A value, or nothing where a side has none."""
+
+
+def combined(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> Value | None:
+    """What `rule` makes of two changes; None when it has no answer."""
+    if not ours or not theirs or ours[0] is None or theirs[0] is None:
+        return _without_one_side(rule, ours, theirs)
+    b = base[0] if base else None
+    o, t = ours[0], theirs[0]
+    match rule:
+        case Counter():
+            return (max(0, o + t - (b or 0)),)
+        case Union():
+            return (_union(b or (), o, t),)
+        case Recent(limit):
+            return (_recent(b or (), o, t, limit),)
+        case Append():
+            return _appended(b or "", o, t)
+    return _one_of(rule, o, t)
+
+
+def _one_of(rule: MergeRule, o: Any, t: Any) -> Value | None:
+    match rule:
+        case Latest():
+            return (max(o, t, key=_in_time),)
+        case Earliest():
+            return (min(o, t, key=_in_time),)
+        case Newest(by):
+            return (max(o, t, key=lambda table: (_in_time(table.get(by)), canonical(table))),)
+        case Either():
+            return (max(o, t, key=_in_size),)
+        case Ladder(steps) if o in steps and t in steps:
+            return (max(o, t, key=steps.index),)
+    return None
+
+
+def _in_time(text: Any) -> tuple[bool, str, str]:
+    """Sorts points in time as such, whatever their offset; what is none stands after them, as text."""
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        return True, "", str(text)
+    return False, moment.isoformat(timespec="microseconds"), str(text)
+
+
+def _in_size(value: Any) -> tuple[bool, float, str]:
+    """Sorts numbers as such, and before everything else."""
+    number = isinstance(value, int) and not isinstance(value, bool)
+    return not number, value if number else 0, canonical(value)
+
+
+def _without_one_side(rule: MergeRule, ours: Value, theirs: Value) -> Value | None:
+    """A combining rule keeps the side that says something; a scalar that one side took away is contested."""
+    if rule is CHANGED_SIDE:
+        return None
+    said = [side for side in (ours, theirs) if side and side[0] is not None]
+    return said[0] if said else None
+
+
+def _union(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
+    start, mine, other = ({canonical(item): item for item in side} for side in (base, ours, theirs))
+    kept = [item for name, item in start.items() if name in mine and name in other]
+    first, second = in_order(*([item for name, item in side.items() if name not in start] for side in (mine, other)))
+    return [*kept, *{canonical(item): item for item in (*first, *second)}.values()]
+
+
+def _recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any], limit: int) -> list[Any]:
+    return _union(base, [*base, *ours], [*base, *theirs])[-limit:]
+
+
+def _appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
+    if not (ours.startswith(base) and theirs.startswith(base)):
+        return None
+    first, second = in_order(ours[len(base) :], theirs[len(base) :])
+    return (f"{base}{first}{'' if first.endswith(chr(10)) else chr(10)}{second.lstrip(chr(10))}",)
+
+
+def in_order(one: Any, other: Any) -> tuple[Any, Any]:
+    """Both, in an order that does not depend on which side is ours."""
+    first, second = sorted((one, other), key=lambda value: (canonical(value), written(value)))
+    return first, second

@@ -1,0 +1,136 @@
+"""The fields of one record merged, each by the rule that it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from baton_git.merge.combining import Value, combined
+from baton_git.merge.decisions import Contested, Prefer, canonical, written
+from baton_git.merge.gate import gated
+from baton_git.records.base import Part, alike, merge_rule
+from baton_git.records.baton import Pattern
+from baton_git.records.rules import CHANGED_SIDE, Append, Beside, Counter, MergeRule
+
+Table = Mapping[str, Any]
+
+
+def merge_fields(
+    model: type[Part], base: Table, ours: Table, theirs: Table, prefer: Prefer | None = None
+) -> tuple[dict[str, Any], list[Contested]]:
+    """The fields of one record merged, and those for which no rule had an answer.
+
+    Args:
+        prefer: whose value stands where it is contested; None: by value, so that both sides come to the same.
+    """
+    merged: dict[str, Any] = {}
+    contested: list[Contested] = []
+    for name in _names(model, ours, theirs):
+        b, o, t = _values(name, base, ours, theirs)
+        rule = _rule_of(model, name, base)
+        if isinstance(rule, Counter) and base:
+            b, o, t = (side or (model.model_fields[name].get_default(),) for side in (b, o, t))
+            value = _counted(b, o, t)
+        elif isinstance(rule, Beside):
+            value = _beside(rule, merged.get(rule.field), (base, ours, theirs), (b, o, t))
+        else:
+            value = three_way(b, o, t)
+        if value is None:
+            value = combined(rule, b, o, t)
+        if value is None and name not in model.model_fields:
+            value = _table(b, o, t)
+        if value is None:
+            value, found = settled(name, b, o, t, prefer)
+            contested.append(found)
+        if value:
+            merged[name] = value[0]
+    if model is Pattern:
+        contested = gated(merged, contested, (base, ours, theirs), prefer)
+    return merged, contested
+
+
+def _values(name: str, base: Table, ours: Table, theirs: Table) -> tuple[Value, Value, Value]:
+    b, o, t = ((side[name],) if name in side else () for side in (base, ours, theirs))
+    return b, o, t
+
+
+def _rule_of(model: type[Part], name: str, base: Table) -> MergeRule:
+    """The rule of a field. Texts of which two records are made have not grown from one beginning."""
+    rule = merge_rule(model, name)
+    is_made = isinstance(rule, Append) and not base and model.model_fields[name].is_required()
+    return CHANGED_SIDE if is_made else rule
+
+
+def _names(model: type[Part], ours: Table, theirs: Table) -> Iterator[str]:
+    """The model's fields in its order, then those that it does not know: in their own order where both sides have one,
+    else sorted, so that it does not matter whose file is called ours."""
+    known = [name for name in model.model_fields if name in ours or name in theirs]
+    beside = [name for name in known if isinstance(merge_rule(model, name), Beside)]
+    yield from (name for name in known if name not in beside)
+    yield from beside
+    mine, other = ([name for name in side if name not in known] for side in (ours, theirs))
+    yield from mine if mine == other else sorted({*mine, *other})
+
+
+def settled(field: str, base: Value, ours: Value, theirs: Value, prefer: Prefer | None) -> tuple[Value, Contested]:
+    """The value that stands for now where no rule had an answer; one that is there before one that is not."""
+    if prefer is None:
+        first, second = sorted((ours, theirs), key=_in_substance, reverse=True)
+        return first, Contested(field, base, first, second, "ours")
+    winner: Prefer = prefer if (ours if prefer == "ours" else theirs) else ("ours" if ours else "theirs")
+    return (ours if winner == "ours" else theirs), Contested(field, base, ours, theirs, winner)
+
+
+def _in_substance(side: Value) -> tuple[int, bool, str]:
+    """Sorts nothing before null, null before all values, and these by their text."""
+    return len(side), side not in ((), (None,)), canonical(side[0]) if side else ""
+
+
+def three_way(base: Value, ours: Value, theirs: Value) -> Value | None:
+    """No change on one side → take the other; None when both changed."""
+    if alike(theirs, ours):
+        return ours if _is_text(ours) else min(ours, theirs, key=written)
+    if alike(theirs, base):
+        return ours
+    return theirs if alike(ours, base) else None
+
+
+def _is_text(side: Value) -> bool:
+    """Whether what is alike is also written alike; the keys of a table may stand in another order."""
+    return not side or isinstance(side[0], str)
+
+
+def _counted(base: Value, ours: Value, theirs: Value) -> Value | None:
+    """As `three_way`, but two sides that counted on to the same number have each counted."""
+    if theirs == base:
+        return ours
+    return theirs if ours == base else None
+
+
+def _table(base: Value, ours: Value, theirs: Value) -> Value | None:
+    """A table that no model knows, merged key by key as far as nothing in it is contested."""
+    tables = [side[0] if side else {} for side in (base, ours, theirs)]
+    if not (ours and theirs and all(isinstance(one, Mapping) for one in tables)):
+        return None
+    merged: dict[str, Any] = {}
+    for name in sorted({*tables[1], *tables[2]}):
+        sides = _values(name, *tables)
+        value = three_way(*sides)
+        if value is None:
+            value = _table(*sides)
+        if value is None:
+            return None
+        if value:
+            merged[name] = value[0]
+    return (merged,)
+
+
+def _beside(
+    rule: Beside, stands: Any, tables: tuple[Table, Table, Table], values: tuple[Value, Value, Value]
+) -> Value | None:
+    """What the side has of which `field` stands; where both have it so, what only one side changed."""
+    value = three_way(*values)
+    if value is not None and three_way(*_values(rule.field, *tables)) is not None:
+        return value
+    having = [found for table, found in zip(tables[1:], values[1:], strict=True) if table.get(rule.field) == stands]
+    return having[0] if len(having) == 1 else value

@@ -1,0 +1,344 @@
+"""The laws of merging, held on states that grew apart by what sessions do, oddities included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory_folder import MemoryFolder
+from merge_histories import (
+    MODELS,
+    History,
+    entries,
+    grown,
+    histories,
+    merged,
+    record_of,
+    steps,
+    stored,
+    titles,
+    told,
+    tree,
+)
+from strategies import laws
+
+from baton_git import layout
+from baton_git.diff import TITLES
+from baton_git.merge import decide
+from baton_git.merge.decisions import canonical, record_data, values
+from baton_git.merge.gate import GRADUATION
+from baton_git.records.base import TIERS, Part, Record, alike, parse
+from baton_git.records.baton import FollowUp, Pattern
+from baton_git.records.conflict import Conflict
+from baton_git.records.rule import Rule
+from baton_git.state import Key, State, Unreadable
+
+some = settings(laws, max_examples=100)
+PLAIN = ("remove", "break", "title", "restore", "archive", "edit_closed", "settle")
+"""Left out where a record must stay the same one at the same place."""
+
+
+# --- which side is called ours, and merging again
+
+
+@some
+@given(histories())
+def test_it_does_not_matter_which_side_is_called_ours(history: History) -> None:
+    assert tree(history.merged()) == tree(history.mirrored())
+
+
+@some
+@given(histories())
+def test_what_did_not_move_changes_nothing(history: History) -> None:
+    base, ours, _ = history
+    assert decide(base, ours, base) == []
+    assert decide(base, ours, ours) == []
+    assert merged(base, ours, ours) is ours
+
+
+@some
+@given(histories())
+def test_a_side_that_did_not_move_takes_the_other_as_it_is(history: History) -> None:
+    base, _, theirs = history
+    assert tree(merged(base, base, theirs)) == tree(theirs)
+
+
+@some
+@given(histories())
+def test_merging_the_same_again_changes_nothing_more(history: History) -> None:
+    result = history.merged()
+    for side in (history.ours, history.theirs):
+        assert merged(side, result, side) is result
+        assert tree(merged(side, side, result)) == tree(result)
+
+
+@some
+@given(histories(), steps("later"))
+def test_work_after_a_merge_goes_on_from_it_on_both_sides(history: History, more: list[Any]) -> None:
+    result = history.merged()
+    later = grown(result, more)
+    assert tree(merged(result, later, result)) == tree(later)
+    assert tree(merged(history.ours, history.ours, later)) == tree(later)
+
+
+@some
+@given(histories())
+def test_states_merge_alike_whether_they_are_stored_or_in_memory(history: History) -> None:
+    assert tree(history.merged()) == tree(merged(*(stored(one) for one in history)))
+
+
+@some
+@given(histories())
+def test_what_is_stored_of_a_merge_reads_back_as_it_was(history: History) -> None:
+    result = entries(history.merged())
+    again = entries(stored(history.merged()))
+    assert result.keys() == again.keys()
+    for key, entry in result.items():
+        assert isinstance(again[key], Unreadable) == isinstance(entry, Unreadable), again[key]
+        assert alike(record_of(again[key]), record_of(entry))
+
+
+def reversed_fields(state: State) -> State:
+    """The same, with the fields of each record written in another order."""
+    files = {}
+    for key, entry in entries(state).items():
+        data = turned(entry.given()) if isinstance(entry, Part) else {}
+        files[key] = parse(type(entry), data) if isinstance(entry, Part) else entry
+    return State(edits=files)
+
+
+def turned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: turned(inner) for name, inner in reversed(value.items())}
+    return [turned(one) for one in value] if isinstance(value, list) else value
+
+
+@some
+@given(histories())
+def test_the_order_in_which_fields_stand_decides_nothing(history: History) -> None:
+    other = [reversed_fields(one) for one in history]
+    plain, turned_ = (sorted(canonical(one.as_data()) for one in decide(*side)) for side in (history, other))
+    assert plain == turned_
+
+
+# --- nothing is lost
+
+
+@some
+@given(histories())
+def test_no_record_that_a_side_added_or_renamed_is_lost(history: History) -> None:
+    result = history.merged()
+    kept = titles(result) | told(result)
+    for side in (history.ours, history.theirs):
+        assert titles(side) - titles(history.base) <= kept
+
+
+def once(state: State) -> dict[tuple[str, str], Key]:
+    """By kind and title, where a record stands that is the only one of its title."""
+    found: dict[tuple[str, str], list[Key]] = {}
+    for key, entry in entries(state).items():
+        title = record_of(entry).get(title_field(key.kind))
+        if isinstance(title, str):
+            found.setdefault((key.kind, title), []).append(key)
+    return {name: keys[0] for name, keys in found.items() if len(keys) == 1}
+
+
+def title_field(kind: str) -> str:
+    return TITLES.get(kind, "")
+
+
+@some
+@given(histories())
+def test_no_record_that_neither_side_removed_is_lost(history: History) -> None:
+    base, ours, theirs = (once(one) for one in history)
+    result = history.merged()
+    kept = titles(result) | told(result)
+    assert {name for name in base if name in ours and name in theirs} <= kept
+
+
+@some
+@given(histories())
+def test_no_file_that_cannot_be_read_is_lost_unless_the_other_side_replaced_or_removed_it(history: History) -> None:
+    result = history.merged()
+    kept = {one.raw for one in entries(result).values() if isinstance(one, Unreadable)}
+    kept |= {canonical(side) for one in result.records(Conflict) for side in (one.ours, one.theirs)}
+    for side in (history.ours, history.theirs):
+        for key, entry in entries(side).items():
+            if isinstance(entry, Unreadable) and history.base.entry(key) != entry:
+                quiet = key.kind == Conflict.kind
+                assert quiet or entry.raw in kept or any(_says(entry, one) for one in kept if isinstance(one, str))
+
+
+def _says(entry: Unreadable, text: str) -> bool:
+    return text == canonical(values(entry)[0])
+
+
+@some
+@given(histories(without=PLAIN))
+def test_what_only_one_side_changed_is_as_that_side_has_it(history: History) -> None:
+    result = history.merged()
+    for key, was in entries(history.base).items():
+        sides = [state.entry(key) for state in (history.ours, history.theirs)]
+        if key.kind not in MODELS or key.archived or not all(isinstance(one, Part) for one in (was, *sides)):
+            continue
+        b, o, t = (record_of(one) for one in (was, *sides))
+        for name in {*b, *o, *t} - {*GRADUATION, "last_check"}:
+            mine, other, base = (alike_value(side, name) for side in (o, t, b))
+            if mine == base or other == base:
+                expected = other if mine == base else mine
+                assert alike_value(record_of(result.entry(key)), name) == expected, name
+
+
+def alike_value(data: Any, name: str) -> str:
+    return canonical(data[name]) if name in data else ""
+
+
+@some
+@given(histories())
+def test_each_conflict_tells_of_a_record_that_has_what_stands(history: History) -> None:
+    known = {one.id for side in history for one in side.records(Conflict)}
+    result = history.merged()
+    for one in result.records(Conflict):
+        assert one.record_kind not in ("conflict", "shape")
+        if one.id in known or not one.field:
+            continue
+        assert one.winner == "ours"
+        places = [Key(one.record_kind, id_, old) for id_, old in _places(result, one)]
+        found = [record_of(result.entry(key)).get(one.field) for key in places]
+        assert any(alike(value, one.given().get("ours")) for value in found), (one, found)
+
+
+def _places(state: State, conflict: Conflict) -> list[tuple[str, bool]]:
+    if conflict.record_kind == "head":
+        return [("", False)]
+    return [(id_, old) for old in (False, True) for id_ in state.ids(conflict.record_kind, archived=old)]
+
+
+# --- counters
+
+
+@some
+@given(histories(without=PLAIN))
+def test_counters_add_up(history: History) -> None:
+    result = history.merged()
+    for kind, name, start in (("follow_up", "defer_count", 0), ("pattern", "count", 1)):
+        for id_ in history.base.ids(kind):
+            found = [record_of(state.entry(Key(kind, id_))) for state in (*history, result)]
+            base, ours, theirs, all_ = (one.get(name, start) for one in found)
+            assert all_ == (ours if alike(found[1], found[2]) else ours + theirs - base)
+
+
+@some
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=6), st.randoms(use_true_random=False))
+def test_counters_add_up_over_any_number_of_sides(added: list[int], random: Any) -> None:
+    base = State().put(FollowUp(id="F", item="x", first_seen="2026-11-01", defer_count=2))
+    sides = [
+        base.put(base.get(FollowUp, "F").replace(defer_count=2 + one, **{f"by {n}": 1})) for n, one in enumerate(added)
+    ]
+    while len(sides) > 1:
+        one = sides.pop(random.randrange(len(sides)))
+        other = sides.pop(random.randrange(len(sides)))
+        sides.append(merged(base, one, other))
+    assert sides[0].get(FollowUp, "F").defer_count == 2 + sum(added)
+
+
+# --- gates
+
+
+def graduation(state: State, key: Key) -> dict[str, Any]:
+    data = record_of(state.entry(key))
+    return {name: data[name] for name in GRADUATION if name in data}
+
+
+@some
+@given(histories())
+def test_a_graduation_is_exactly_one_that_a_side_had(history: History) -> None:
+    had = [graduation(side, key) for side in history for key in entries(side) if key.kind == Pattern.kind]
+    result = history.merged()
+    for key in entries(result):
+        if key.kind == Pattern.kind and record_of(result.entry(key)).get("status") == "graduated":
+            assert any(alike(graduation(result, key), one) for one in had)
+
+
+@some
+@given(histories(without=PLAIN))
+def test_no_graduation_stands_that_the_other_side_contested(history: History) -> None:
+    result = history.merged()
+    for key in (Key(Pattern.kind, id_) for id_ in history.base.ids(Pattern.kind)):
+        base, ours, theirs, now = (graduation(one, key) for one in (*history, result))
+        if now.get("status") != "graduated" or alike(now, base):
+            continue
+        for side in (ours, theirs):
+            assert side.get("status") == "graduated" or alike(side, base)
+
+
+@some
+@given(histories(without=PLAIN))
+def test_where_a_graduation_does_not_stand_its_trust_does_not_either(history: History) -> None:
+    result = history.merged()
+    for id_ in history.base.ids(Pattern.kind):
+        base, ours, theirs, now = (one.get(Pattern, id_) for one in (*history, result))
+        grown_ = [one.status == "graduated" for one in (ours, theirs)]
+        if base.status != "graduated" and now.status != "graduated" and any(grown_):
+            assert tier_of(now) <= tier_of(theirs if grown_[0] else ours)
+
+
+@some
+@given(histories(without=PLAIN))
+def test_a_rule_stands_only_beside_the_graduation_that_it_came_with(history: History) -> None:
+    result = history.merged()
+    for rule in result.records(Rule):
+        pattern = result.get(Pattern, rule.id)
+        assert pattern.status == "graduated"
+        assert rule.text.startswith(f"{pattern.proposed_rule}\nby ")
+
+
+@some
+@given(histories())
+def test_no_tier_is_higher_than_both_sides_have_it(history: History) -> None:
+    result = history.merged()
+    for key, entry in entries(result).items():
+        if key.kind not in MODELS or not isinstance(entry, Part):
+            continue
+        record = MODELS[key.kind].model_validate(record_data(entry))
+        tiers = [tier_of(one) for side in history[1:] for one in _about(side, record)]
+        if tiers:
+            assert tier_of(record) <= max(tiers)
+
+
+def _about(state: State, record: Record) -> list[Record]:
+    """The records of a state with the title of this one, which may have another id."""
+    name = title_field(record.kind)
+    found = [entry for key, entry in entries(state).items() if key.kind == record.kind and isinstance(entry, Part)]
+    return [
+        type(record).model_validate(record_data(one))
+        for one in found
+        if record_data(one).get(name) == getattr(record, name)
+    ]
+
+
+def tier_of(record: Record) -> int:
+    return TIERS.index(record.source_tier)  # type: ignore[attr-defined]
+
+
+@some
+@given(histories(without=PLAIN))
+def test_a_tier_that_both_sides_changed_is_the_lower_one(history: History) -> None:
+    result = history.merged()
+    for key in (Key(kind, id_) for kind in MODELS for id_ in history.base.ids(kind)):
+        base, ours, theirs, now = (record_of(one.entry(key)).get("source_tier") for one in (*history, result))
+        if ours != base and theirs != base and ours is not None and theirs is not None:
+            assert TIERS.index(now) == min(TIERS.index(ours), TIERS.index(theirs))
+
+
+# --- size
+
+
+def test_what_two_sides_could_store_can_be_merged_and_stored() -> None:
+    text = "x" * (layout.MAX_RECORD_BYTES - 300)
+    base = State().put(FollowUp(id="F", item="x", first_seen="2026-11-01", reason="a"))
+    ours, theirs = (base.put(base.get(FollowUp, "F").replace(reason=text + end)) for end in "ab")
+    files = layout.encode(merged(base, ours, theirs).edits, limited=False)
+    again = layout.state_of(MemoryFolder({path: one for path, one in files.items() if one is not None}))
+    assert [one.field for one in again.records(Conflict)] == ["reason"]

@@ -1,0 +1,173 @@
+"""Replicas that edit on their own and merge in any order: all come to one state, and nothing that was added is lost.
+
+A pure model of what git does: versions with parents, true merge bases, several of them merged first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merge_histories import Step, Tree, grown, read, steps, titles, told, tree
+from strategies import laws
+
+from baton_git.merge import apply, decide
+from baton_git.records.baton import FollowUp
+from baton_git.state import State
+
+Version = str
+"""Named by its parents and all it holds: two machines that make the same have the same."""
+
+
+@dataclass
+class World:
+    """All versions that anybody made."""
+
+    parents: dict[Version, tuple[Version, ...]] = field(default_factory=dict)
+    states: dict[Version, State] = field(default_factory=dict)
+
+    def commit(self, state: State, *parents: Version) -> Version:
+        files = tree(state)
+        name = sha256(repr((sorted(parents), sorted(files.items()))).encode()).hexdigest()
+        self.parents[name] = tuple(sorted(parents))
+        self.states[name] = state
+        return name
+
+    def behind(self, version: Version) -> set[Version]:
+        """The version and all its ancestors."""
+        found, waiting = set(), [version]
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found.add(one)
+                waiting += self.parents[one]
+        return found
+
+    def bases(self, one: Version, other: Version) -> list[Version]:
+        common = self.behind(one) & self.behind(other)
+        return sorted(v for v in common if not any(v in self.behind(w) for w in common if w != v))
+
+    def base(self, one: Version, other: Version) -> State:
+        """What both grew from; several bases are merged, one after the other."""
+        found = self.bases(one, other)
+        if not found:
+            return State()
+        state, *rest = [self.states[base] for base in found]
+        for base, theirs in zip(found[1:], rest, strict=True):
+            below = self.base(found[0], base)
+            state = apply(state, decide(below, state, theirs), record_conflicts=False)
+        return state
+
+    def merge(self, mine: Version, other: Version) -> Version:
+        """As the one who holds `mine` makes it; a version that is behind the other needs none."""
+        if other in self.behind(mine):
+            return mine
+        if mine in self.behind(other):
+            return other
+        ours, theirs = self.states[mine], self.states[other]
+        return self.commit(apply(ours, decide(self.base(mine, other), ours, theirs)), mine, other)
+
+
+Event = tuple[int, int, list[Step]]
+"""Who, with whom, and what was done before that."""
+
+REPLICAS = 4
+
+
+def events(**more: Any) -> st.SearchStrategy[list[Event]]:
+    """What happens: a replica works, then merges with another one (itself: with nobody)."""
+    who = st.integers(0, REPLICAS - 1)
+    works = [steps(word, most=3, **more) for word in ("a", "b", "c", "d")]
+    return st.lists(who.flatmap(lambda one: st.tuples(st.just(one), who, works[one])), min_size=2, max_size=7)
+
+
+def lived(happened: list[Event]) -> tuple[World, list[Version]]:
+    """The world after everything happened, and where each replica stands."""
+    world = World()
+    root = world.commit(State())
+    at = [root] * REPLICAS
+    for who, whom, work in happened:
+        at[who] = worked(world, at[who], work)
+        at[who] = world.merge(at[who], at[whom])
+    return world, at
+
+
+def worked(world: World, at: Version, work: list[Step]) -> Version:
+    before = world.states[at]
+    after = grown(before, work)
+    return at if tree(after) == tree(before) else world.commit(after, at)
+
+
+def synced(world: World, at: list[Version], order: list[int]) -> list[Version]:
+    """Everybody merges with the hub and leaves the result there, then everybody takes what is there."""
+    hub = at[order[0]]
+    for one in order:
+        hub = at[one] = world.merge(at[one], hub)
+    return [world.merge(one, hub) for one in at]
+
+
+orders = st.permutations(range(REPLICAS))
+some = settings(laws, max_examples=60)
+
+
+@some
+@given(events(), orders)
+def test_all_replicas_come_to_one_version(happened: list[Event], order: list[int]) -> None:
+    world, at = lived(happened)
+    assert len(set(synced(world, at, order))) == 1
+
+
+@some
+@given(events(), st.integers(0, REPLICAS - 1), st.integers(0, REPLICAS - 1))
+def test_two_who_merge_the_same_versions_make_the_same_one(happened: list[Event], one: int, other: int) -> None:
+    world, at = lived(happened)
+    assert world.merge(at[one], at[other]) == world.merge(at[other], at[one])
+
+
+@some
+@given(events(), orders)
+def test_what_is_stored_between_merges_makes_no_difference(happened: list[Event], order: list[int]) -> None:
+    world, at = lived(happened)
+    again = World(dict(world.parents), {name: read(tree(state)) for name, state in world.states.items()})
+    assert synced(world, list(at), order) == synced(again, list(at), order)
+
+
+@some
+@given(events(without=("remove", "break", "title", "settle", "restore")), orders)
+def test_no_title_that_anybody_added_is_lost(happened: list[Event], order: list[int]) -> None:
+    world, at = lived(happened)
+    added = {title for version in world.states.values() for title in titles(version)}
+    result = world.states[synced(world, at, order)[0]]
+    assert added <= titles(result) | told(result)
+
+
+@some
+@given(st.lists(st.tuples(*[st.integers(0, REPLICAS - 1)] * 2, st.integers(0, 3)), max_size=12), orders)
+def test_every_count_is_counted_once(happened: list[tuple[int, int, int]], order: list[int]) -> None:
+    world = World()
+    root = world.commit(State().put(FollowUp(id="F", item="x", first_seen="2026-11-01")))
+    at = [root] * REPLICAS
+    for number, (who, whom, count) in enumerate(happened):
+        now = world.states[at[who]]
+        item = now.get(FollowUp, "F")
+        if count:
+            later = item.replace(defer_count=item.defer_count + count, **{f"at {number}": who})
+            at[who] = world.commit(now.put(later), at[who])
+        at[who] = world.merge(at[who], at[whom])
+    result = world.states[synced(world, at, order)[0]].get(FollowUp, "F")
+    assert result.defer_count == sum(count for _, _, count in happened)
+
+
+def test_the_model_meets_several_bases() -> None:
+    world = World()
+    root = world.commit(State())
+    item = FollowUp(id="F", item="x", first_seen="2026-11-01")
+    one, other = (world.commit(State().put(item.replace(id=name)), root) for name in "ab")
+    left = world.merge(one, other)
+    right = world.commit(world.states[left].put(item.replace(id="c")), one, other)
+    assert len(world.bases(left, right)) == 2
+    files: Tree = tree(world.base(left, right))
+    assert set(files) == {"follow_ups/a.toml", "follow_ups/b.toml"}
