@@ -18,10 +18,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git import diff, layout
-from baton_git.diary import LogEntry, log_entry
+from baton_git.diary import LogEntry, log_entry, revision_of
 from baton_git.errors import Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
-from baton_git.lifecycle import moment
+from baton_git.lifecycle import moment, waits_for_code
+from baton_git.local import Marks
 from baton_git.names import Namespace, Oid
+from baton_git.records.baton import OpenLoop
 from baton_git.redaction import Redaction
 from baton_git.scrubbing import refuse_secret, scrubbed
 from baton_git.state import Key, State
@@ -116,6 +118,8 @@ class Branch:
     store: Store
     namespace: Namespace
     prefix: str = PREFIX
+    sign: Callable[[bytes], bytes] | None = None
+    """What signs the commits that are made here; merges, which are the same everywhere, stay without."""
 
     @property
     def ref(self) -> str:
@@ -151,18 +155,10 @@ class Branch:
             layout.state_of(root),
             commit,
             info.tree,
-            self._revision(entry),
+            revision_of(self.store, info),
             entry.time,
             entry.op,
         )
-
-    def _revision(self, entry: LogEntry) -> int:
-        """The number in the trailer; for a commit made by hand, counted on from its parents'."""
-        uncounted = 0
-        while entry.revision is None and entry.parents:
-            uncounted += 1
-            entry = log_entry(self.store.commit(entry.parents[0]))
-        return (entry.revision or 0) + uncounted
 
     def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
         """The diary, newest first, read as far as it is asked for."""
@@ -178,8 +174,12 @@ class Branch:
         """
         if version.commit is None or version.by:
             return None
-        older = islice(self.history(version.commit, first_parent=True), 2, REVERT_DEPTH)
-        return next((entry for entry in older if entry.tree == version.tree), None)
+        return self.goes_back_to(version.commit)
+
+    def goes_back_to(self, commit: Oid) -> LogEntry | None:
+        """The version before the last that a commit has the same files as; None when there is none."""
+        first, _, *older = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
+        return next((entry for entry in older if entry.tree == first.tree), None)
 
     def resolve(self, text: str, tip: Oid | None = None) -> Oid:
         """The commit that `text` names: a revision number, `~N` back from the newest, a commit id (at least
@@ -199,17 +199,27 @@ class Branch:
                 return entry.commit
         raise NotFound("revision", text, hint="baton log shows what there is")
 
+    def _number(self, entry: LogEntry) -> int:
+        return revision_of(self.store, self.store.commit(entry.commit)) if entry.revision is None else entry.revision
+
     def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:
         if match := _BACK.fullmatch(text):
             back = int(match[1] or 1)
             return lambda number, _: number == back
         if match := _REVISION.fullmatch(text):
             wanted = int(match[1])
-            return lambda _, entry: self._revision(entry) == wanted
+            return lambda _, entry: self._number(entry) == wanted
         if _COMMIT.fullmatch(text):
             return lambda _, entry: entry.commit.startswith(text)
         latest = _moment(text)
         return lambda _, entry: entry.time <= latest
+
+    def beside(self, ref: str) -> Branch | None:
+        """The branch of the same store that `ref` names; None when that is no namespace."""
+        try:
+            return Branch(self.store, Namespace.from_component(ref.removeprefix(self.prefix)), self.prefix, self.sign)
+        except InvalidName:
+            return None
 
     # --- writing
 
@@ -262,6 +272,29 @@ class Branch:
                 raise
             return work, False
 
+    def advance(self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp) -> bool:
+        """Moves the branch to a commit made elsewhere, or in `draft`; False when it does not stand at `expected`.
+
+        Raises:
+            Busy, Corrupt, WriteFailed: as in `Store.publish`.
+        """
+        moved = self.store.publish(
+            draft, self.ref, expected, new,
+            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
+        )  # fmt: skip
+        if moved:
+            before = self.version(expected).state if expected is not None else State()
+            self.mark(before, self.version(new).state)
+        return moved
+
+    def mark(self, before: State, after: State) -> None:
+        """Leaves word for hooks: the branch has moved, and whether a check now waits for the code to change."""
+        marks = Marks(self.store.repository.common_dir)
+        marks.unsent.set(self.namespace.component)
+        loops = (after.entry(key) for key in before.differing(after) if key.kind == OpenLoop.kind and not key.archived)
+        if any(isinstance(one, OpenLoop) and waits_for_code(one) for one in loops):
+            marks.due.set(self.namespace.component)
+
     def create(self, stamp: Stamp) -> Version:
         """The namespace with its root commit, the same one wherever it is created; as it is if it exists."""
         now = self.read()
@@ -280,13 +313,16 @@ class Branch:
         return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
 
     def _publish(self, work: _Work, stamp: Stamp) -> bool:
-        version = work.outcome.version
+        version, before = work.outcome.version, work.outcome.before
         assert work.draft is not None
         assert version.commit is not None
-        return self.store.publish(
-            work.draft, self.ref, work.outcome.before.commit, version.commit,
+        moved = self.store.publish(
+            work.draft, self.ref, before.commit, version.commit,
             who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
         )  # fmt: skip
+        if moved:
+            self.mark(before.state, version.state)
+        return moved
 
     def _prepare(self, tip: Version, change: Change, stamp: Stamp, expected: int | None) -> _Work:
         """Everything up to the commit, in memory."""
@@ -307,7 +343,7 @@ class Branch:
         if tree == tip.tree and proposal.side is None:
             return _Work(Written(tip, tip))
         subject = f"{proposal.note}: {diff.subject(changes)}" if proposal.note else diff.subject(changes)
-        commit = self._commit(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
+        commit = self.seal(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         version = Version(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
         return _Work(Written(version, tip, tuple(changes), (*proposal.redactions, *redactions)), draft)
 
@@ -321,10 +357,10 @@ class Branch:
         tree = draft.tree(base.tree, layout.encode(edits))
         subject = diff.subject(diff.diff(base.state, State(state.source, edits)))
         onto = (base.commit or first,)
-        own = self._commit(draft, tree, onto, base.revision + 1, subject, stamp, proposal.trailers)
+        own = self.seal(draft, tree, onto, base.revision + 1, subject, stamp, proposal.trailers)
         return (first, own), max(tip.revision, base.revision + 1)
 
-    def _commit(
+    def seal(
         self,
         draft: Draft,
         tree: Oid,
@@ -334,6 +370,7 @@ class Branch:
         stamp: Stamp,
         more: tuple[tuple[str, str], ...],
     ) -> Oid:
+        """A commit in the draft, with a subject and the trailers that say who did what."""
         trailers = (
             ("Baton-Op", stamp.op if len(parents) == 1 else f"{stamp.op}-merge"),
             ("Baton-Session", stamp.session),
@@ -346,6 +383,7 @@ class Branch:
         return draft.commit(
             tree, parents,
             author=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"{subject}\n\n{lines}",
+            sign=self.sign,
         )  # fmt: skip
 
 

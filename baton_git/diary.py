@@ -7,7 +7,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from baton_git.names import Oid
-from baton_git.store import CommitInfo
+from baton_git.store import CommitInfo, Store
+
+CONFIRMED = "Baton-Confirmed"
+"""The trailer of a commit in which a person confirmed what only a person may do: how, and who."""
+UNDOES = "Baton-Undoes"
+"""The trailer that names a commit that was taken back."""
 
 _TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
 
@@ -44,6 +49,16 @@ def log_entry(info: CommitInfo) -> LogEntry:
         said.get("Baton-Op", ""), said.get("Baton-Session"), said.get("Baton-Agent"), said.get("Baton-Machine"),
         int(revision) if revision.isdecimal() and len(revision) < 10 else None, trailers,
     )  # fmt: skip
+
+
+def revision_of(store: Store, info: CommitInfo) -> int:
+    """The number in the trailer; for a commit made by hand, counted on from its parents'."""
+    uncounted = 0
+    entry = log_entry(info)
+    while entry.revision is None and entry.parents:
+        uncounted += 1
+        entry = log_entry(store.commit(entry.parents[0]))
+    return (entry.revision or 0) + uncounted
 
 
 def _time_of(seconds: int) -> datetime:

@@ -9,8 +9,12 @@
     ├── Ambiguous              a prefix that several ids share
     ├── NotAllowed             a rule forbids this change
     │   └── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
+    ├── Unsettled              two histories of one branch disagree, and only a person can say which counts
     ├── Stale                  written against a revision that is no longer the newest
     ├── Busy                   other writers, or a held lock, until the deadline
+    ├── RemoteError            another repository: it said no, or something that nobody understands
+    │   ├── Unreachable        it did not answer, or not in time
+    │   └── AccessDenied       it does not know us, or does not let us do this
     └── StoreError             the repository itself
         ├── NotARepository     no repository here, or of a kind that cannot be used
         ├── Corrupt            something stored does not read back
@@ -109,6 +113,10 @@ class NeedsHuman(NotAllowed):
     code = "needs_human"
 
 
+class Unsettled(BatonError):
+    code = "unsettled"
+
+
 class Stale(BatonError):
     """`expected` and `actual` are revision numbers; the caller reads, merges and tries again."""
 
@@ -125,6 +133,18 @@ class Stale(BatonError):
 
 class Busy(BatonError):
     code = "busy"
+
+
+class RemoteError(BatonError):
+    code = "remote_error"
+
+
+class Unreachable(RemoteError):
+    code = "unreachable"
+
+
+class AccessDenied(RemoteError):
+    code = "access_denied"
 
 
 class StoreError(BatonError):

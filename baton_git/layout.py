@@ -144,22 +144,32 @@ def shard(id_: str) -> str:
     return sha256(id_.encode()).hexdigest()[:2]
 
 
-def encode(edits: Mapping[Key, Part | None]) -> dict[str, bytes | None]:
+def encode(edits: Mapping[Key, Entry | None], *, limited: bool = True) -> dict[str, bytes | None]:
     """The files that carry out `edits`: path → content, None where the file goes.
+
+    Args:
+        limited: whether records have a largest size; what two sides could store can also be merged.
 
     Raises:
         LimitExceeded: a record is larger than `MAX_RECORD_BYTES`.
     """
-    return {path_of(key): None if record is None else _encode(key, record) for key, record in edits.items()}
+    files = {path_of(key): None if entry is None else _encode(key, entry) for key, entry in edits.items()}
+    for key, text in zip(edits, files.values(), strict=True) if limited else ():
+        _check_size(key, text or b"")
+    return files
 
 
-def _encode(key: Key, record: Part) -> bytes:
+def _encode(key: Key, entry: Entry) -> bytes:
+    if isinstance(entry, Unreadable):
+        return entry.raw
     row = SINGLES.get(key.kind) or FOLDERS[key.kind]
-    text = toml.dumps(record.given()) if key.archived else row.encode(record)
+    return toml.dumps(entry.given()) if key.archived else row.encode(entry)
+
+
+def _check_size(key: Key, text: bytes) -> None:
     limit = MAX_RECORD_BYTES * (1 if _is_given(key) else FRAMED)
     if len(text) > limit:
         raise LimitExceeded(str(key), len(text), limit, "bytes", hint="keep the long text in a file and name it")
-    return text
 
 
 def _is_given(key: Key) -> bool:
@@ -177,11 +187,11 @@ def decode(key: Key, path: str, text: bytes) -> Entry:
             return closed
         record = parse(row.model, row.decode(key.id, text))
     except InvalidDocument as error:
-        return Unreadable(path, str(error))
+        return Unreadable(path, str(error), text)
     except UnicodeDecodeError as error:
-        return Unreadable(path, f"not UTF-8 text: {error.reason} at byte {error.start}")
+        return Unreadable(path, f"not UTF-8 text: {error.reason} at byte {error.start}", text)
     if isinstance(record, Record) and record.id != key.id:
-        return Unreadable(path, f"id: is {record.id!r}, but the file is that of {key.id!r}")
+        return Unreadable(path, f"id: is {record.id!r}, but the file is that of {key.id!r}", text)
     return record
 
 
@@ -250,14 +260,14 @@ def differing_paths(ours: Folder, theirs: Folder | None, prefix: str = "") -> It
     mine = ours.entries()
     other = theirs.entries() if theirs is not None else {}
     for name in {**mine, **other}:
-        yield from _differing(name, ours, theirs, mine.get(name), other.get(name), prefix)
+        left, right = mine.get(name), other.get(name)
+        if left is None or right is None or left.oid != right.oid or left.is_folder != right.is_folder:
+            yield from _differing(name, ours, theirs, left, right, prefix)
 
 
 def _differing(
     name: str, ours: Folder, theirs: Folder | None, mine: Item | None, other: Item | None, prefix: str
 ) -> Iterator[str]:
-    if mine is not None and other is not None and mine.oid == other.oid and mine.is_folder == other.is_folder:
-        return
     if (mine is not None and mine.is_folder) or (other is not None and other.is_folder):
         left = ours.folder(name) if mine is not None and mine.is_folder else _EMPTY
         right = theirs.folder(name) if theirs is not None and other is not None and other.is_folder else _EMPTY

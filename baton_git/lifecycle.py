@@ -115,6 +115,15 @@ def checked(loop: OpenLoop, found: LastCheck) -> OpenLoop:
     return loop.replace(last_check=found, **({"status": status} if status else {}))
 
 
+CODE_METHODS = ("git_commit", "file_exists", "command")
+"""The checks whose answer a commit of the code, or a checkout, can change."""
+
+
+def waits_for_code(loop: OpenLoop) -> bool:
+    """Whether a change of the code can settle this loop."""
+    return loop.status != "verified" and loop.verify is not None and loop.verify.method in CODE_METHODS
+
+
 # --- follow-ups
 
 
@@ -300,14 +309,18 @@ class Held(NamedTuple):
     why: str
 
 
-def hold(base: Record | None, claim: Record, tier_of: Callable[[str], str | None]) -> tuple[Record, list[Held]]:
+def hold(
+    base: Record | None, claim: Record, tier_of: Callable[[str], str | None], *, evidence: bool = True
+) -> tuple[Record, list[Held]]:
     """`claim` (a record as a document has it) without what only a person, or nobody, may change.
 
     A graduation that `base` does not have, a tier raised to `human_confirmed` or lowered, a decision that moves
     back, and a supersession that the ACA table forbids keep the value of `base`. `tier_of` gives the tier of
-    the decision of an id, None when there is none.
+    the decision of an id, None when there is none. `evidence`: whether what a probe found is held as well.
     """
     holds = _holds(base, claim, tier_of)
+    if not evidence:
+        holds = [one for one in holds if one.field != "last_check"]
     if not holds:
         return claim, []
     data = claim.given()

@@ -1,4 +1,5 @@
-"""What this machine remembers about a work tree: which session is at work in it. Losing it loses nothing."""
+"""What this machine remembers beside the branches: which session is at work, what hooks should look at. Losing it loses
+nothing."""
 
 from __future__ import annotations
 
@@ -45,3 +46,47 @@ class CurrentSession:
                 self.path.with_name(f"{self.path.name}.{os.getpid()}").unlink()
             return False
         return True
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Which namespaces a git hook should look at: files that a shell can test for before it starts us.
+
+    `due`: a change of the code may settle one of its loops. `unsent`: no remote is known to have its newest commit.
+    """
+
+    common_dir: Path
+
+    @property
+    def due(self) -> Mark:
+        return Mark(self.common_dir / "baton" / "due")
+
+    @property
+    def unsent(self) -> Mark:
+        return Mark(self.common_dir / "baton" / "unsent")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One kind of mark: a folder with an empty file for each namespace, named like the last part of its branch."""
+
+    folder: Path
+
+    def set(self, component: str) -> None:
+        """A disk that refuses is passed over: nothing relies on hooks alone."""
+        file = self.folder / component
+        if file.exists():
+            return
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file.touch()
+
+    def clear(self, component: str) -> None:
+        with contextlib.suppress(OSError):
+            (self.folder / component).unlink(missing_ok=True)
+
+    def all(self) -> list[str]:
+        try:
+            return sorted(one.name for one in self.folder.iterdir())
+        except OSError:
+            return []

@@ -1,4 +1,4 @@
-"""The records as JSON Schema (draft 2020-12), made of the models: what `formats/<kind>/schema.json` holds.
+"""The formats as JSON Schema (draft 2020-12): what `formats/<kind>/schema.json` holds, for records made of the models.
 
 Merge rules stand in it as `x-merge`. Where the code demands more than a model can say (the name of a session is
 checked in `names`), `_BEYOND` adds it; what no schema can say (ids given twice) is in `$comment`.
@@ -6,12 +6,13 @@ checked in `names`), `_BEYOND` adds it; what no schema can say (ids given twice)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from pydantic.json_schema import GenerateJsonSchema
 
 from baton_git.errors import NotFound
 from baton_git.layout import FOLDERS, FORMAT, SINGLES
+from baton_git.merge import Contested, Decision
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part
 from baton_git.records.baton import Baton
@@ -23,8 +24,11 @@ _MODELS: dict[str, type[Part]] = {
     "archived": Archived,
     "baton": Baton,
 }
-KINDS = tuple(_MODELS)
-"""The names that `schema` knows: each kind with a folder, the singletons, `archived` and the whole document."""
+RECORDS = tuple(_MODELS)
+"""Each kind with a folder, the singletons, `archived` and the whole document."""
+DECISIONS = "decisions"
+KINDS = (*RECORDS, DECISIONS)
+"""The names that `schema` knows."""
 
 _SESSION = {"minLength": 1, "maxLength": 128, "pattern": r"\S"}
 _BEYOND: dict[str, dict[str, dict[str, Any]]] = {"baton": {"session_id": _SESSION, "parent_session": _SESSION}}
@@ -41,8 +45,10 @@ def schema(kind: str) -> dict[str, Any]:
     Raises:
         NotFound: there is no such kind; the hint lists them.
     """
-    if kind not in _MODELS:
+    if kind not in KINDS:
         raise NotFound("kind", kind, hint=f"the kinds are {', '.join(KINDS)}")
+    if kind == DECISIONS:
+        return _decisions()
     model = _MODELS[kind]
     data = model.model_json_schema(schema_generator=_Plain)
     for name, more in _BEYOND.get(kind, {}).items():
@@ -56,6 +62,58 @@ def _narrowed(field: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     if "anyOf" not in field:
         return {**field, **more}
     return {**field, "anyOf": [{**one, **more} if one.get("type") == "string" else one for one in field["anyOf"]]}
+
+
+def _decisions() -> dict[str, Any]:
+    """What `Decision.as_data` gives, in a list: written by hand, as these are no models."""
+    place = {
+        "kind": {"enum": [*FOLDERS, *SINGLES], "description": "Its kind.", "type": "string"},
+        "id": {"description": "Its id; empty for a single file.", "type": "string"},
+        "archived": {"description": "Present, and true, for a place in the archive.", "type": "boolean"},
+    }
+    value = "the key is absent where there is none."
+    contested = {
+        "field": {"description": "The field; empty for the record as a whole.", "type": "string"},
+        "base": {"description": f"The value that both started from; {value}"},
+        "ours": {"description": f"The value of ours, or the one that stands where nobody is preferred; {value}"},
+        "theirs": {"description": f"The other value; {value}"},
+        "winner": _choice(Contested, "winner", "Which of the two stands."),
+    }
+    decision = {
+        **place,
+        "action": _choice(Decision, "action", "What is done."),
+        "result": {"description": "The record as it will be; absent where it goes, or ours stays.", "type": "object"},
+        "to": {"$ref": "#/$defs/Place", "description": "Where the result goes, if not to the place of the record."},
+        "leaves": {"$ref": "#/$defs/Place", "description": "The place that becomes free."},
+        "contested": {"description": "What has a conflict.", "items": {"$ref": "#/$defs/Contested"}, "type": "array"},
+    }
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:baton-git:format:{FORMAT}:{DECISIONS}",
+        "title": DECISIONS,
+        "description": "What a merge does with each record, in the order of their places.",
+        "type": "array",
+        "items": {"$ref": "#/$defs/Decision"},
+        "$defs": {
+            "Decision": _table("What becomes of one record.", decision, ["kind", "id", "action"]),
+            "Place": _table("Where a record stands.", place, ["kind", "id"]),
+            "Contested": _table("A value that both sides changed.", contested, ["field", "winner"]),
+        },
+    }
+
+
+def _choice(of: type, name: str, description: str) -> dict[str, Any]:
+    return {"enum": list(get_args(get_type_hints(of)[name])), "description": description, "type": "string"}
+
+
+def _table(description: str, fields: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {
+        "description": description,
+        "type": "object",
+        "properties": fields,
+        "required": required,
+        "additionalProperties": False,
+    }
 
 
 class _Plain(GenerateJsonSchema):

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from baton_git.errors import Fault, InvalidDocument
 from baton_git.records.base import Part
 from baton_git.redaction import Redaction, holds_secret, redact
-from baton_git.state import Key, State
+from baton_git.state import Entry, Key, State
 
 
-def scrubbed(before: State, after: State) -> tuple[dict[Key, Part | None], list[tuple[Key, Redaction]]]:
+def scrubbed(before: State, after: State) -> tuple[dict[Key, Entry | None], list[tuple[Key, Redaction]]]:
     """The edits without secrets, and what was taken out. Only what is new is looked at."""
-    edits: dict[Key, Part | None] = {}
+    edits: dict[Key, Entry | None] = {}
     redactions = []
     for key, record in after.edits.items():
         edits[key] = record
-        if record is None:
+        if not isinstance(record, Part):
             continue
         refuse_secret(f"id of {key.kind.replace('_', ' ')}", key.id)
         data, found = redact(record.given(), known=_strings(before, key))

@@ -39,6 +39,7 @@ class Unreadable(NamedTuple):
 
     path: str
     why: str
+    raw: bytes = b""
 
 
 Entry = Part | Unreadable
@@ -81,7 +82,7 @@ class State:
     """The records of one namespace at one moment."""
 
     source: Source = field(default_factory=Nothing)
-    edits: Mapping[Key, Part | None] = field(default_factory=dict)
+    edits: Mapping[Key, Entry | None] = field(default_factory=dict)
 
     # --- asking
 

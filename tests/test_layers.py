@@ -18,8 +18,8 @@ LEVELS = (
         "codecs", "redaction", "state", "scrubbing", "layout", "diff", "merge", "lifecycle", "document", "brief",
         "schemas",
     ),
-    ("store", "code", "local", "approvals", "probes"),
-    ("diary", "branch", "exchange"),
+    ("store", "githooks", "code", "local", "approvals", "signing", "probes", "remotes"),
+    ("diary", "files", "joining", "incoming", "branch", "sync", "exchange"),
     ("operations",),
     ("faces", "__main__"),
 )  # fmt: skip

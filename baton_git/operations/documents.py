@@ -125,7 +125,7 @@ def _proposal(
         return Proposal(_noted(ws, now, state, document, op, tip.revision + 1)), held, []
     mine = written(seen, known, at=at)
     edits, redactions = scrubbed(seen, mine)
-    decisions = [one for one in decide(seen, tip.state, State(mine.source, edits)) if one.key != SHAPE]
+    decisions = [one for one in decide(seen, tip.state, State(mine.source, edits), prefer="theirs") if one.key != SHAPE]
     state = _as_writer(apply(tip.state, decisions), known)
     side = written(base.state, known, at=at)
     noted = _noted(ws, now, state, document, op, base.revision + 1)

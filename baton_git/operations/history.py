@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from baton_git import diff, layout
 from baton_git.branch import Proposal, Version, Written
-from baton_git.diary import LogEntry
+from baton_git.diary import CONFIRMED, UNDOES, LogEntry
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound
 from baton_git.layout import FOLDERS, path_of
 from baton_git.merge import apply, decide
@@ -298,10 +298,6 @@ def undo(
     return ws.update("undo", now, change), entry
 
 
-UNDOES = "Baton-Undoes"
-"""The trailer that names a commit that was taken back."""
-
-
 def _undone(newest_first: Iterable[LogEntry]) -> set[str]:
     """The commits that are taken back, by one that is not taken back itself."""
     undone: set[str] = set()
@@ -330,12 +326,17 @@ def _gated(tip: Version, proposal: Proposal, person: str | None) -> Proposal:
     Raises:
         NeedsHuman: nobody confirmed it.
     """
-    for key, record in proposal.state.edits.items():
-        now = tip.state.entry(key)
-        raised = isinstance(record, Pattern) and record.status == "graduated"
-        if raised and not (isinstance(now, Pattern) and now.status == "graduated") and person is None:
-            raise NeedsHuman(
-                f"going back makes a rule of pattern {key.id} again, which only a person may do",
-                hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
-            )
-    return proposal
+    raised = [key for key in proposal.state.edits if _graduates(tip.state, proposal.state, key)]
+    if not raised:
+        return proposal
+    if person is None:
+        raise NeedsHuman(
+            f"going back makes a rule of pattern {raised[0].id} again, which only a person may do",
+            hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
+        )
+    return proposal._replace(trailers=(*proposal.trailers, (CONFIRMED, f"terminal, by {person}")))
+
+
+def _graduates(before: State, after: State, key: Key) -> bool:
+    now, then = before.entry(key), after.entry(key)
+    return isinstance(then, Pattern) and then.status == "graduated" and getattr(now, "status", "") != "graduated"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from baton_git.branch import Version
+from baton_git.branch import Proposal, Version
+from baton_git.diary import CONFIRMED
 from baton_git.lifecycle import Confirmed, candidate, dismissed, graduate, iso, proposed, recurred
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
 from baton_git.records.base import parse
@@ -85,4 +86,10 @@ def graduate_pattern(
         NeedsHuman: `confirmed` is None.
         NotAllowed: the pattern is no candidate.
     """
-    return ws.edit("pattern-graduate", now, Pattern, id_, lambda state, one: graduate(state, one, confirmed, now, rule))
+
+    def change(state: State, one: Pattern) -> Proposal:
+        grown = graduate(state, one, confirmed, now, rule)
+        assert confirmed is not None
+        return Proposal(grown, trailers=((CONFIRMED, f"{confirmed.how}, by {confirmed.by}"),))
+
+    return ws.edit("pattern-graduate", now, Pattern, id_, change)

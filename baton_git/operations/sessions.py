@@ -17,12 +17,15 @@ from baton_git.layout import FOLDERS, SINGLES
 from baton_git.lifecycle import archive_closed, iso, known_session, seen_session, settle
 from baton_git.names import SessionId, minted
 from baton_git.operations.checks import due_checks, run_checks, with_results
+from baton_git.operations.reviewing import WaitingCount, waiting_counts
+from baton_git.operations.syncing import AT_START, at_start, commits, pending
 from baton_git.operations.workspace import Workspace
 from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
 from baton_git.records.conflict import Conflict
 from baton_git.records.lineage import Session
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import HEAD, Key, State, Unreadable
+from baton_git.sync import known_remotes
 
 CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
@@ -43,7 +46,10 @@ def fresh_session(now: datetime) -> SessionId:
 
 
 class Boot(NamedTuple):
-    """What a session starts with. `problems` names what is missing or broken; nothing of it stops the session."""
+    """What a session starts with. `problems` names what is missing or broken; nothing of it stops the session.
+
+    `news`: what came from other machines, what waits, and what could not be had.
+    """
 
     session: str
     parent: str | None
@@ -52,6 +58,7 @@ class Boot(NamedTuple):
     checks: Mapping[str, LastCheck] = MappingProxyType({})
     closed: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
 
 
 def boot(
@@ -60,6 +67,7 @@ def boot(
     *,
     budget: int = BUDGET,
     check_seconds: float = CHECK_BUDGET,
+    sync_seconds: float = AT_START,
     problems: Sequence[str] = (),
 ) -> Boot:
     """Begins a session: expire, check, archive what earlier sessions verified, and say how things stand.
@@ -67,6 +75,7 @@ def boot(
     Args:
         budget: bytes that the brief may have.
         check_seconds: for all checks together; 0 makes none.
+        sync_seconds: for getting what other machines sent; 0 does not ask them.
         problems: what the caller found wrong before; named with the rest.
 
     Raises:
@@ -76,6 +85,7 @@ def boot(
     refuse_secret("session", session)
     ws = replace(ws, actor=replace(ws.actor, session=session))
     problems = list(problems)
+    synced = at_start(ws, now, sync_seconds) if sync_seconds > 0 else []
     before = _read(ws, problems)
     problems += _reverted(ws, before)
     parent = _parent_of(before.state, session, problems)
@@ -83,8 +93,10 @@ def boot(
     after = _begun(ws, now, before, parent, checks, problems)
     closed = [loop for loop in _listed(before.state, OpenLoop, problems) if loop.status == "verified"]
     problems += [f"{one.path}: {one.why}" for one in _damaged(after.state, problems)]
-    brief = _brief(ws, now, session, after, [f"{one.id}: {one.action}" for one in closed], problems, budget)
-    return Boot(session, parent, after, brief, checks, tuple(one.id for one in closed), tuple(dict.fromkeys(problems)))
+    news = [*synced, *(f"{text} wait for a person: baton review" for text in _waiting(ws, problems))]
+    brief = _brief(ws, now, session, after, [f"{one.id}: {one.action}" for one in closed], problems, news, budget)
+    told = tuple(dict.fromkeys(problems))
+    return Boot(session, parent, after, brief, checks, tuple(one.id for one in closed), told, tuple(news))
 
 
 def _read(ws: Workspace, problems: list[str]) -> Version:
@@ -177,10 +189,12 @@ def _said(error: BatonError | OSError) -> str:
 
 
 def _brief(
-    ws: Workspace, now: datetime, session: str, version: Version, closed: list[str], problems: list[str], budget: int
-) -> Brief:
+    ws: Workspace, now: datetime, session: str, version: Version, closed: list[str], problems: list[str],
+    news: list[str], budget: int,
+) -> Brief:  # fmt: skip
     parts = list(_parts(ws, now, version, problems))
     first = Section("Problems", tuple(f"- {one_line(one, 400)}" for one in dict.fromkeys(problems)), "problems")
+    sync = Section("Other machines", tuple(f"- {one_line(one, 300)}" for one in news), "news")
     last = Section(
         "Verified by earlier sessions, archived now",
         tuple(f"- {one_line(one, 200)}" for one in closed),
@@ -188,7 +202,15 @@ def _brief(
     )
     when = f" · last change {age(iso(version.time), now)}" if version.time else " · nothing recorded yet"
     heading = f"baton {version.namespace} · revision {version.revision}{when} · session {session}"
-    return compose(one_line(heading, 300), [first, *parts, last], budget)
+    return compose(one_line(heading, 300), [first, sync, *parts, last], budget)
+
+
+def _waiting(ws: Workspace, problems: list[str]) -> list[str]:
+    try:
+        return [f"{commits(one.commits)} of {one.remote}" for one in waiting_counts(ws)]
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return []
 
 
 def _parts(ws: Workspace, now: datetime, version: Version, problems: list[str]) -> Iterator[Section]:
@@ -269,6 +291,8 @@ class Status(NamedTuple):
     damaged: tuple[Unreadable, ...]
     checked_out_at: str | None
     problems: tuple[str, ...] = ()
+    waiting: tuple[WaitingCount, ...] = ()
+    pending: Mapping[str, int] = MappingProxyType({})
 
 
 def status(ws: Workspace) -> Status:
@@ -283,7 +307,14 @@ def status(ws: Workspace) -> Status:
     }
     active = tuple(one for one in state.records(Session) if one.status == "active")
     place = ws.branch.store.checked_out_at(ws.branch.ref)
-    return Status(version, counts, active, tuple(state.damaged((*SINGLES, *FOLDERS))), str(place) if place else None)
+    damaged = tuple(state.damaged((*SINGLES, *FOLDERS)))
+    waiting = tuple(waiting_counts(ws))
+    return Status(version, counts, active, damaged, str(place) if place else None, (), waiting, _pending(ws))
+
+
+def _pending(ws: Workspace) -> dict[str, int]:
+    """By remote, how many commits it does not have yet."""
+    return {one: number for one in known_remotes(ws.branch) if (number := pending(ws.branch, one))}
 
 
 def _by(records: Any, name: str) -> dict[str, int]:

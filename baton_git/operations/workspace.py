@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch, Proposal, Stamp, Version, Written
@@ -16,6 +16,10 @@ from baton_git.lifecycle import Policy, iso
 from baton_git.names import minted
 from baton_git.records.base import Record
 from baton_git.state import State
+from baton_git.store import CommitInfo, Store
+
+if TYPE_CHECKING:
+    from baton_git.signing import AllowedSigners
 
 Model = TypeVar("Model", bound=Record)
 
@@ -31,6 +35,34 @@ class Actor:
 
 
 @dataclass(frozen=True)
+class Reach:
+    """How this machine's user wants other repositories dealt with.
+
+    Attributes:
+        remote: the one to sync with where none is named (git config baton.remote).
+        automatic: whether sessions sync by themselves (baton.autosync).
+        policies: by name of a remote, what its setting says (remote.<name>.batonPolicy).
+        signers: whose signatures count (baton.allowedSigners); None where that is not configured.
+        progress: is told what git says while it works.
+    """
+
+    remote: str | None = None
+    automatic: bool = True
+    policies: Mapping[str, str] = field(default_factory=dict)
+    signers: AllowedSigners | None = None
+    progress: Callable[[str], None] | None = None
+
+    def trusted(self, store: Store) -> Callable[[CommitInfo], bool] | None:
+        """Whether a commit in `store` is signed by an allowed key; None where no keys are configured."""
+        signers = self.signers
+        if signers is None:
+            return None
+        from baton_git.signing import Signed  # few have it, and every start would pay for it
+
+        return lambda info: isinstance(signers.verified(store.raw_commit(info.oid)), Signed)
+
+
+@dataclass(frozen=True)
 class Workspace:
     """One namespace, ready to work on.
 
@@ -38,7 +70,8 @@ class Workspace:
         folder: the work tree that checks refer to; None outside of one.
         approvals: the commands that may run on this machine.
         private_hosts: whether checks may reach private addresses other than loopback.
-        environment: what command checks see.
+        environment: what the programs that we start see.
+        reach: how other repositories are dealt with.
     """
 
     branch: Branch
@@ -48,11 +81,17 @@ class Workspace:
     approvals: Approvals | None = None
     private_hosts: bool = False
     environment: dict[str, str] = field(default_factory=dict)
+    reach: Reach = field(default_factory=Reach)
 
     @property
     def session(self) -> str:
         """The acting session's name, for records that must name one."""
         return self.actor.session or "none"
+
+    @property
+    def trusted(self) -> Callable[[CommitInfo], bool] | None:
+        """Whether a commit is signed by an allowed key; None where no keys are configured."""
+        return self.reach.trusted(self.branch.store)
 
     def stamp(self, op: str, now: datetime) -> Stamp:
         actor = self.actor
@@ -69,12 +108,12 @@ class Workspace:
         return self.branch.update(change, self.stamp(op, now), expected_revision=expected_revision)
 
     def edit(
-        self, op: str, now: datetime, model: type[Model], id_: str, change: Callable[[State, Model], State]
+        self, op: str, now: datetime, model: type[Model], id_: str, change: Callable[[State, Model], State | Proposal]
     ) -> Made:
         """Changes the live record that `id_` (or a unique beginning of its id) names."""
         record = self.branch.read().state.find(model, id_)
 
-        def on(tip: Version) -> State:
+        def on(tip: Version) -> State | Proposal:
             return change(tip.state, tip.state.get(model, record.id))
 
         return Made(record.id, self.update(op, now, on))

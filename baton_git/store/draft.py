@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dulwich.object_format import ObjectFormat
 
 from baton_git.errors import InvalidArgument
 from baton_git.names import Oid
+from baton_git.store.folder import Folder, Reader
+from baton_git.store.gpgsig import with_signature
 from baton_git.store.objects import (
     BLOB,
     COMMIT,
@@ -22,7 +24,6 @@ from baton_git.store.objects import (
     object_id,
     signature,
 )
-from baton_git.store.odb import Objects
 from baton_git.store.pack_reading import Raw
 
 Edit = bytes | Oid | Entry | None
@@ -38,9 +39,9 @@ _GITLINK: Final = 0o160000  # the commit of a submodule, which lives in another 
 class Draft:
     """Objects to be written. What `base` trees hold is not written again: their commits must become the parents."""
 
-    def __init__(self, stored: Objects) -> None:
+    def __init__(self, stored: Reader) -> None:
         self._stored = stored
-        self._form: ObjectFormat = stored.form
+        self.form: ObjectFormat = stored.form
         self.objects: dict[Oid, Raw] = {}
         self.borrowed: set[Oid] = set()
 
@@ -62,20 +63,46 @@ class Draft:
         changed = self._changed(base, _nodes(edits), "")
         return changed or self._add(TREE, b"")
 
-    def graft(self, base: Oid | None, edits: Mapping[str, Oid | None]) -> Oid:
-        """`tree` for blobs that exist already: they keep their ids."""
-        return self.tree(base, edits)
+    def on_top(self) -> Draft:
+        """Another draft that can read the objects of this one, which need not be stored with it."""
+        return Draft(self)
 
-    def commit(self, tree: Oid, parents: Sequence[Oid], *, author: str, time: int, timezone: int, message: str) -> Oid:
+    def folder(self, tree: Oid | None) -> Folder:
+        """A tree of the draft, or a stored one; None gives an empty one."""
+        return Folder(self, tree)
+
+    def read(self, oid: Oid, kind: int) -> bytes:
+        """The bytes of an object of the draft, or of a stored one.
+
+        Raises:
+            Corrupt: it is missing, damaged, or of another kind.
+        """
+        drafted = self.objects.get(oid)
+        return drafted[1] if drafted is not None and drafted[0] == kind else self._stored.read(oid, kind)
+
+    def commit(
+        self,
+        tree: Oid,
+        parents: Sequence[Oid],
+        *,
+        author: str,
+        time: int,
+        timezone: int,
+        message: str,
+        sign: Callable[[bytes], bytes] | None = None,
+    ) -> Oid:
         """The id of a commit; `author` ("Name <mail>") is its committer too, `time` is in seconds since 1970.
+
+        `sign` gives the armored signature of the bytes of the commit; what it raises is passed on.
 
         Raises:
             InvalidArgument: the author, the time or the message cannot be written in a commit.
         """
-        return self._add(COMMIT, encoded_commit(tree, parents, signature(author, time, timezone), message))
+        commit = encoded_commit(tree, parents, signature(author, time, timezone), message)
+        return self._add(COMMIT, commit if sign is None else with_signature(commit, sign(commit)))
 
     def _add(self, kind: int, data: bytes) -> Oid:
-        oid = object_id(kind, data, self._form)
+        oid = object_id(kind, data, self.form)
         self.objects[oid] = (kind, data)
         return oid
 
@@ -128,16 +155,14 @@ class Draft:
 
     def _blob_id(self, old: Entry | None, edit: bytes | Oid) -> Oid:
         if isinstance(edit, bytes):
-            oid = object_id(BLOB, edit, self._form)
+            oid = object_id(BLOB, edit, self.form)
             return oid if old is not None and old.oid == oid else self._add(BLOB, edit)
         if edit not in self.objects and (old is None or old.oid != edit):
             self.borrowed.add(edit)
         return edit
 
     def _entries(self, tree: Oid, where: str) -> Mapping[str, Entry]:
-        drafted = self.objects.get(tree)
-        data = drafted[1] if drafted is not None else self._stored.read(tree, TREE)
-        return decoded_tree(data, self._form, f"folder {where or '/'} ({tree})")
+        return decoded_tree(self.read(tree, TREE), self.form, f"folder {where or '/'} ({tree})")
 
 
 def _removes(edit: Edit | _Node) -> bool:

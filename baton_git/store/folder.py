@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Protocol
+
+from dulwich.object_format import ObjectFormat
 
 from baton_git.errors import Corrupt
 from baton_git.names import Oid
 from baton_git.store.objects import BLOB, TREE, Entry, decoded_tree
-from baton_git.store.odb import Objects
+
+
+class Reader(Protocol):
+    """Where the objects are."""
+
+    @property
+    def form(self) -> ObjectFormat: ...
+    def read(self, oid: Oid, kind: int) -> bytes: ...
 
 
 class Folder:
     """One folder of a tree. `oid` is None when there is no such folder, which reads as an empty one."""
 
-    __slots__ = ("_entries", "_objects", "oid", "path")
+    __slots__ = ("_entries", "_folders", "_objects", "oid", "path")
 
-    def __init__(self, objects: Objects, oid: Oid | None, path: str = "") -> None:
+    def __init__(self, objects: Reader, oid: Oid | None, path: str = "") -> None:
         self._objects = objects
         self.oid = oid
         self.path = path
+        self._folders: dict[str, Folder] = {}
         self._entries: Mapping[str, Entry] | None = MappingProxyType({}) if oid is None else None
 
     def __repr__(self) -> str:
@@ -36,10 +47,12 @@ class Folder:
         return self._entries
 
     def folder(self, name: str) -> Folder:
-        """The folder of this name; an empty one when there is none."""
-        entry = self.entries().get(name)
-        oid = entry.oid if entry is not None and entry.is_folder else None
-        return Folder(self._objects, oid, self._path_of(name))
+        """The folder of this name; an empty one when there is none. The same one each time: it is decoded once."""
+        if name not in self._folders:
+            entry = self.entries().get(name)
+            oid = entry.oid if entry is not None and entry.is_folder else None
+            self._folders[name] = Folder(self._objects, oid, self._path_of(name))
+        return self._folders[name]
 
     def read(self, name: str) -> bytes | None:
         """The content of the file of this name, checked against its id; None when there is none.

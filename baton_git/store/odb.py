@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -123,9 +123,11 @@ class ObjectFolder:
 class Objects:
     """All objects that the repository can see."""
 
-    def __init__(self, folder: Path, form: ObjectFormat) -> None:
+    def __init__(self, folder: Path, form: ObjectFormat, more: Sequence[Path] = ()) -> None:
+        """`more`: further object folders to read from, such as those of a push that is not yet accepted."""
         self.form = form
-        self.folders = [ObjectFolder(path, form) for path in _with_alternates(folder, _ALTERNATES_DEEP)]
+        paths = (path for one in (folder, *more) for path in _with_alternates(one, _ALTERNATES_DEEP))
+        self.folders = [ObjectFolder(path, form) for path in dict.fromkeys(paths)]
         self._cache: OrderedDict[Oid, Raw] = OrderedDict()
         self._cached = 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from typing import Self
 
 from baton_git.errors import Busy, Corrupt, StoreError
 from baton_git.names import Oid
-from baton_git.store import disk, history, reflog
+from baton_git.store import ancestry, disk, history, reflog
 from baton_git.store.checkouts import checked_out_at
 from baton_git.store.draft import Draft
 from baton_git.store.folder import Folder
@@ -21,7 +21,7 @@ from baton_git.store.housekeeping import Housekeeping, PackReport
 from baton_git.store.locks import flocked, local_name
 from baton_git.store.objects import BLOB, COMMIT, CommitInfo, decoded_commit, signature
 from baton_git.store.odb import Objects
-from baton_git.store.pack_reading import DAMAGE
+from baton_git.store.pack_reading import DAMAGE, Raw
 from baton_git.store.pack_writing import KeptPack, encoded_pack, write_kept
 from baton_git.store.refs import Refs, Swap
 from baton_git.store.repository import Repository
@@ -35,13 +35,14 @@ class Store:
 
     What an object id names never changes, so objects that were read are kept in memory. One store serves one thread.
     `locks.wait` and `locks.stale_after` are the seconds given to a held and to a forgotten `<ref>.lock`.
+    `more_objects` are object folders that are read as well: those of a push that waits for its acceptance.
     """
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, *, more_objects: Sequence[Path] = ()) -> None:
         form = repository.object_format
         self.repository = repository
         self.housekeeping = Housekeeping(repository.common_dir, form, may_remove=not repository.keeps_all_objects)
-        self._objects = Objects(repository.common_dir / "objects", form)
+        self._objects = Objects(repository.common_dir / "objects", form, more_objects)
         self._refs = Refs(repository.common_dir, form.hex_length)
         self.locks = self._refs.locks
 
@@ -83,6 +84,14 @@ class Store:
         found = decoded_commit(oid, self._objects.read(oid, COMMIT))
         return replace(found, parents=()) if oid in self._shallow else found
 
+    def raw_commit(self, oid: Oid) -> bytes:
+        """The bytes of a commit as git stores it, signature included.
+
+        Raises:
+            Corrupt: it is missing, damaged, or no commit.
+        """
+        return self._objects.read(oid, COMMIT)
+
     def folder(self, tree: Oid | None) -> Folder:
         """A tree, read when it is looked into; None gives an empty one."""
         return Folder(self._objects, tree)
@@ -94,6 +103,14 @@ class Store:
             Corrupt: it is missing, damaged, or no blob.
         """
         return self._objects.read(oid, BLOB)
+
+    def raw(self, oid: Oid) -> Raw:
+        """Type number and content of an object of any kind.
+
+        Raises:
+            Corrupt: it is missing or damaged.
+        """
+        return self._objects.get(oid)
 
     def has(self, oid: Oid) -> bool:
         """Whether the object is here and whole."""
@@ -157,6 +174,26 @@ class Store:
             self._tidy()
         return moved
 
+    def receive(self, objects: Mapping[Oid, Raw], refs: Mapping[str, Oid]) -> None:
+        """Stores objects that came from elsewhere durably, then moves each of these private refs, wherever it stood.
+
+        Raises:
+            Busy: the lock of a ref was held by somebody living for longer than `locks.wait`.
+            Corrupt: the present value of a ref cannot be read.
+            WriteFailed: the disk said no. Refs that moved already stay where they are.
+        """
+        draft = self.draft()
+        draft.objects.update(objects)
+        with disk.writing(f"what was fetched in {self.repository.common_dir}"):
+            pack = self._stored(draft)
+            try:
+                for ref, new in refs.items():
+                    while (old := self.tip(ref)) != new and self._refs.swap(ref, old, new, None) is Swap.ELSEWHERE:
+                        pass
+            finally:  # also after a failure: a ref may lead to it, and nobody is harmed by what nothing needs
+                self._settle(pack, draft, needed=True)
+        self._tidy()
+
     def log(self, tip: Oid, *, first_parent: bool = False) -> Iterator[CommitInfo]:
         """The commits behind `tip`, newest first and children before parents; read as they are asked for.
 
@@ -164,6 +201,30 @@ class Store:
             Corrupt: a commit is missing or damaged.
         """
         return history.first_parents(self.commit, tip) if first_parent else history.all_commits(self.commit, tip)
+
+    def merge_bases(self, a: Oid, b: Oid) -> list[Oid]:
+        """All best common ancestors, sorted by id; empty for unrelated histories. Reads little behind them.
+
+        Raises:
+            Corrupt: a commit is missing or damaged.
+        """
+        return ancestry.merge_bases(self.commit, a, b)
+
+    def is_ancestor(self, old: Oid, new: Oid) -> bool:
+        """Whether `new` is `old` or was built on it.
+
+        Raises:
+            Corrupt: a commit is missing or damaged.
+        """
+        return ancestry.is_ancestor(self.commit, old, new)
+
+    def only_in(self, tip: Oid, *others: Oid) -> Iterator[CommitInfo]:
+        """The commits behind `tip` (itself included) and behind none of the others, in the order of `log`.
+
+        Raises:
+            Corrupt: a commit is missing or damaged.
+        """
+        return ancestry.only_in(self.commit, tip, others)
 
     def pack(self, *, everything: bool = False) -> PackReport:
         """Merges the packs of ours that are due, or (`everything`) all of them with the best deltas.

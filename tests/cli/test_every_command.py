@@ -53,6 +53,15 @@ GOOD = {
     ("export", "session-baton"): ["{in}/out.json"],
     ("validate",): [],
     ("gc",): [],
+    ("sync",): ["--remote", "{in}/remote.git"],
+    ("review",): ["--remote", "{in}/remote.git"],
+    ("conflicts",): [],
+    ("resolve",): ["C-1", "--ours"],
+    ("merge-driver",): ["{in}/base", "{in}/ours", "{in}/theirs", "open_loops/OL-1.toml"],
+    ("hooks", "install"): [],
+    ("hooks", "status"): [],
+    ("hooks", "uninstall"): [],
+    ("hooks", "run"): ["post-commit"],
 }
 """By command, arguments with which it succeeds in the filled repository."""
 
@@ -79,7 +88,8 @@ def test_help_has_an_example(baton, command):
 @pytest.mark.parametrize("command", [words for words in all_commands() if words not in leaves()], ids=" ".join)
 def test_a_group_lists_its_commands(baton, command):
     done = baton(*command, "--help")
-    assert all(f"  {name}" in done.out for words in leaves() for name in words[1:2] if words[:1] == command)
+    shown = [words for words in leaves() if words[:1] == command and not all_commands()[words].hidden]
+    assert all(f"  {name}" in done.out for words in shown for name in words[1:2])
 
 
 def test_the_help_lists_every_command_and_its_own_line_of_help(baton):
@@ -242,9 +252,39 @@ BAD = [
     ("schema", "huh"),
     ("schema", "open_loop", "surplus"),
     ("schema", "--huh"),
+    *(
+        ("hooks", verb, *words)
+        for verb in ("install", "status", "uninstall")
+        for words in (
+            ("surplus",),
+            ("--huh",),
+            ("--repo", "/etc/passwd"),
+        )
+    ),
+    ("hooks", "run"),
+    ("hooks", "run", "nope"),
+    ("hooks", "run", "post-commit", "--repo", "/etc/passwd"),
     ("gc", "surplus"),
     ("gc", "--huh"),
     ("gc", "--repo", "/etc/passwd"),
+    ("sync",),
+    ("sync", "--remote", "nope"),
+    ("sync", "--settle", "huh"),
+    ("sync", "--remote", "--upload-pack=touch x"),
+    ("review",),
+    ("review", "--remote", "{in}/remote.git", "--accept-all", "--reject-all"),
+    ("review", "surplus"),
+    ("conflicts", "surplus"),
+    ("conflicts", "--repo", "/etc/passwd"),
+    ("conflicts", "--huh"),
+    ("resolve",),
+    ("resolve", "nope", "--ours"),
+    ("resolve", "C-1"),
+    ("resolve", "C-1", "--ours", "--value", "x"),
+    ("resolve", "C-1", "--value", "7"),
+    ("merge-driver",),
+    ("merge-driver", "/nonexistent", "/nonexistent", "/nonexistent", "open_loops/OL-1.toml"),
+    ("merge-driver", "{in}/base", "{in}/ours", "{in}/theirs", "../../x.toml"),
     ("completion",),
     ("completion", "tcsh"),
     ("completion", "bash", "surplus"),

@@ -90,7 +90,7 @@ def test_a_graft_keeps_the_bytes_of_an_old_version(store, writer, git, top):
     blob = store.folder(store.commit(old).tree).folder("a").entries()["x"].oid
     draft = store.draft()
     tip = store.tip(REF)
-    tree = draft.graft(store.commit(tip).tree, {"a/x": blob, "b": None})
+    tree = draft.tree(store.commit(tip).tree, {"a/x": blob, "b": None})
     assert set(draft.objects) == {tree, store.folder(store.commit(old).tree).entries()["a"].oid}
     new = draft.commit(tree, [tip], author=WHO, time=5, timezone=0, message="back")
     assert store.publish(draft, REF, tip, new, who=WHO, time=5, timezone=0, message="back")
@@ -101,7 +101,7 @@ def test_a_graft_keeps_the_bytes_of_an_old_version(store, writer, git, top):
 def test_a_graft_of_a_blob_that_does_not_exist_is_not_published(store, writer):
     tip = writer.commit({"a": b"1"})
     draft = store.draft()
-    tree = draft.graft(None, {"a": "1" * 40})
+    tree = draft.tree(None, {"a": "1" * 40})
     new = draft.commit(tree, [tip], author=WHO, time=5, timezone=0, message="m")
     with pytest.raises(Corrupt, match="missing"):
         store.publish(draft, REF, tip, new, who=WHO, time=5, timezone=0, message="m")

@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -58,13 +59,14 @@ class App:
         session = settings.session or self.current.get()
         with Store(repository) as store:
             yield Workspace(
-                Branch(store, settings.namespace, settings.prefix),
+                Branch(store, settings.namespace, settings.prefix, settings.sign),
                 Actor(settings.author, session, settings.agent, settings.machine),
                 settings.policy,
                 settings.folder,
                 Approvals(data_home() / "baton" / "approved.json", repository.common_dir),
                 settings.private_hosts,
                 settings.environment,
+                settings.reach,
             )
 
     @property
@@ -146,6 +148,11 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.
 def at_terminal() -> bool:
     """Whether a person can be asked here: who only shows our output on a terminal types nothing."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def baton_command() -> str:
+    """How a shell starts this program: by its name where that is found, else by the interpreter that runs it."""
+    return "baton" if shutil.which("baton") else f"{shlex.quote(sys.executable)} -m baton_git"
 
 
 def flat(text: str) -> str:

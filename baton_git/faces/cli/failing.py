@@ -11,11 +11,13 @@ from pathlib import Path
 import click
 
 from baton_git import __version__
-from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Stale
+from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Stale, Unsettled
 
 OK, FAILED, USAGE, CONFLICT, BUSY, UNKNOWN, BUG = 0, 1, 2, 3, 4, 5, 70
 
-_STATUS: dict[type[BatonError], int] = {Stale: CONFLICT, Busy: BUSY, InvalidName: USAGE, InvalidArgument: USAGE}
+_STATUS: dict[type[BatonError], int] = {
+    Stale: CONFLICT, Unsettled: CONFLICT, Busy: BUSY, InvalidName: USAGE, InvalidArgument: USAGE,
+}  # fmt: skip
 
 
 def run(command: click.Command) -> int:
@@ -70,6 +72,11 @@ def failed(error: BatonError) -> int:
     click.echo(f"baton: {error}", err=True)
     if error.hint:
         click.echo(f"       {error.hint}", err=True)
+    return status_of(error)
+
+
+def status_of(error: BatonError) -> int:
+    """The exit status that stands for an error."""
     return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), FAILED)
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import click
 
 from baton_git.brief import BUDGET, MIN_BUDGET, age
-from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, command, read_text
+from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, command, flat, read_text
 from baton_git.lifecycle import iso
 from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, init, status, wrap
+from baton_git.operations.syncing import AT_START, at_end, commits
 
 
 @command("init")
 def init_command(app: App) -> None:
     """Make a namespace in this repository, and keep its name in the repository's git config (baton.namespace).
 
-    It is a branch of its own, baton/NAME. Your files, index and other branches are not touched.
+    It is a branch of its own, baton/NAME. Your files, index and other branches are not touched. The repository's git
+    config also learns the merge driver, so that a plain git merge of that branch gives what baton sync gives.
 
     \b
     baton init
@@ -26,7 +29,10 @@ def init_command(app: App) -> None:
     with app.workspace() as ws:
         version, fresh = init(ws, app.now)
         if not app.settings.is_own_store:  # kept, so that a folder that gets another name finds its state again
-            app.settings.repository.config().set("baton.namespace", str(version.namespace))
+            config = app.settings.repository.config()
+            config.set("baton.namespace", str(version.namespace))
+            config.set("merge.baton.name", "records of baton")
+            config.set("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
     repository = app.settings.repository
     data = {
         "namespace": str(version.namespace),
@@ -49,8 +55,15 @@ def init_command(app: App) -> None:
 @click.option("--no-verify", is_flag=True, help="Run no checks.")
 @click.option("--check-budget", type=SECONDS, default=CHECK_BUDGET, show_default=True,
               help="Seconds that all checks together may take.")  # fmt: skip
-def boot_command(app: App, budget: int, no_verify: bool, check_budget: float) -> None:
-    """Begin a session: settle what is due, run the checks, archive what was verified, and print the brief.
+@click.option("--no-sync", is_flag=True, help="Do not ask the remote what is new.")
+@click.option(
+    "--sync-budget", type=SECONDS, default=AT_START, show_default=True, help="Seconds that asking the remote may take."
+)
+def boot_command(
+    app: App, budget: int, no_verify: bool, check_budget: float, no_sync: bool, sync_budget: float
+) -> None:
+    """Begin a session: take over what other machines sent, settle what is due, run the checks, archive what was
+    verified, and print the brief.
 
     Nothing stops it: what is missing or broken is named in the brief. The session's name is remembered for
     this work tree until baton wrap; agents that run side by side set BATON_SESSION.
@@ -65,7 +78,10 @@ def boot_command(app: App, budget: int, no_verify: bool, check_budget: float) ->
         if asked is None:
             ws = replace(ws, actor=replace(ws.actor, session=None))  # not one that was left here without an end
         seconds = 0 if no_verify else check_budget
-        begun = boot(ws, app.now, budget=budget, check_seconds=seconds, problems=app.settings.problems or ())
+        begun = boot(
+            ws, app.now, budget=budget, check_seconds=seconds, sync_seconds=0 if no_sync else sync_budget,
+            problems=app.settings.problems or (),
+        )  # fmt: skip
     app.current.set(begun.session)
     app.answer(_boot_data(begun), begun.brief.text)
 
@@ -81,6 +97,7 @@ def _boot_data(begun: Boot) -> dict[str, Any]:
         "checks": {id_: found.given() for id_, found in begun.checks.items()},
         "archived": list(begun.closed),
         "problems": list(begun.problems),
+        "news": list(begun.news),
         "left_out": begun.brief.left_out,
         "brief": begun.brief.text,
     }
@@ -91,10 +108,11 @@ def _boot_data(begun: Boot) -> dict[str, Any]:
 @click.option("--file", "-f", "file", metavar="FILE", help="The same from a file; - reads standard input.")
 @click.option("--summary", metavar="TEXT", help="What this session did, in a sentence.")
 @click.option("--expected-revision", type=click.IntRange(0), help="Refuse unless this is still the newest revision.")
+@click.option("--no-sync", is_flag=True, help="Do not send it to the remote.")
 def wrap_command(
-    app: App, context: str | None, file: str | None, summary: str | None, expected_revision: int | None
+    app: App, context: str | None, file: str | None, summary: str | None, expected_revision: int | None, no_sync: bool
 ) -> None:
-    """End a session: say where the work stands.
+    """End a session: say where the work stands, and send it to the remote that this namespace is synced with.
 
     The text takes the place of the one the session began with. If another session wrote one meanwhile, both are kept.
 
@@ -107,10 +125,13 @@ def wrap_command(
     with app.workspace() as ws:
         session = ws.actor.session
         done = wrap(ws, app.now, context=text, summary=summary, expected_revision=expected_revision)
+        news = [] if no_sync else at_end(ws, app.now)
     if app.current.get() == session:
         app.current.set(None)
-    app.answer({"session": session, "commit": done.version.commit, "revision": done.version.revision}, "")
+    data = {"session": session, "commit": done.version.commit, "revision": done.version.revision, "news": list(news)}
+    app.answer(data, "")
     app.told(done)
+    app.say(*news)
     if session is None:
         app.say("no session was begun here (baton boot, --session or BATON_SESSION), so none was ended")
 
@@ -141,6 +162,8 @@ def _status_data(app: App, found: Status) -> dict[str, Any]:
         "active_sessions": [one.given() for one in found.sessions],
         "damaged": [{"path": one.path, "why": one.why} for one in found.damaged],
         "checked_out_at": found.checked_out_at,
+        "waiting": {one.remote: one.commits for one in found.waiting},
+        "pending": dict(found.pending),
         "problems": list(found.problems),
     }
 
@@ -156,13 +179,25 @@ def _status_text(app: App, found: Status, ref: str) -> str:
     for name, counts in found.counts.items():
         said = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
         lines.append(f"  {name.replace('_', ' '):<18}{said or 'none'}")
-    working = ", ".join(f"{one.id}{f' ({one.agent})' if one.agent else ''}" for one in found.sessions[-5:])
-    lines.append(f"  {'at work':<18}{working or 'nobody'}")
+    lines += [f"  {'at work':<18}{one}" for one in _working(found, app.now)]
+    lines += [f"  {'waiting':<18}{commits(one.commits)} of {one.remote} (baton review)" for one in found.waiting]
+    lines += [f"  {'pending':<18}{commits(number)} for {name} (baton sync)" for name, number in found.pending.items()]
     lines += [f"  cannot be read: {one.path}: {one.why}" for one in found.damaged]
     lines += [f"  {one}" for one in found.problems]
     if found.checked_out_at:
         lines.append(f"  {CHECKED_OUT.format(found.checked_out_at)}")
     return "\n".join(lines)
+
+
+def _working(found: Status, now: datetime) -> list[str]:
+    """The sessions that began and did not end, the newest first."""
+    newest = sorted(found.sessions, key=lambda one: one.started, reverse=True)
+    lines = []
+    for one in newest[:5]:
+        whose = ", ".join(part for part in (one.agent, one.machine) if part)
+        lines.append(f"{one.id}{f' ({flat(whose)})' if whose else ''}, began {age(one.started, now)}")
+    more = [f"and {len(newest) - 5} more"] if len(newest) > 5 else []
+    return [*lines, *more] or ["nobody"]
 
 
 COMMANDS = {"init": init_command, "boot": boot_command, "wrap": wrap_command, "status": status_command}

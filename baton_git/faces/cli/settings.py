@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -11,14 +12,19 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from baton_git.errors import BatonError, InvalidArgument, NotARepository, StoreError
+from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.faces.cli.surroundings import FOUND
 from baton_git.lifecycle import Policy
 from baton_git.names import AgentId, Namespace, SessionId
-from baton_git.store import Repository
+from baton_git.operations.workspace import Reach
+from baton_git.store import Repository, Store
 
+if TYPE_CHECKING:
+    from baton_git.signing import AllowedSigners
+
+HEADS = "refs/heads/"
 PREFIX = "refs/heads/baton/"
 
 Answer = TypeVar("Answer")
@@ -99,11 +105,22 @@ class Settings:
     @functools.cached_property
     def config(self) -> Mapping[str, str]:
         """Git's configuration for this repository, the keys that matter here, in lower case."""
-        return _git_config(self.repository.git_dir, r"^(baton|user)\.")
+        return _git_config(self.repository.git_dir, r"^(baton|user)\.|^remote\..*\.batonpolicy$|^gpg\.ssh\.program$")
 
     @functools.cached_property
     def namespace(self) -> Namespace:
-        return Namespace(self._named("namespace") or self.config.get("baton.namespace") or self._folder_name())
+        named = self._named("namespace") or self.config.get("baton.namespace")
+        return Namespace(named) if named else self._found_namespace()
+
+    def _found_namespace(self) -> Namespace:
+        """The one called like the folder; in a clone, where that does not exist yet, the only one its remotes have."""
+        own = Namespace(self._folder_name())
+        with Store(self.repository) as store:
+            if self.is_own_store or not self.prefix.startswith(HEADS) or store.tip(self.prefix + own.component):
+                return own
+            middle = "/" + self.prefix.removeprefix(HEADS)
+            shared = {ref.partition(middle)[2] for ref in store.refs("refs/remotes/") if middle in ref}
+        return _only(shared) or own
 
     def _folder_name(self) -> str:
         """The name of the folder: that of the main work tree, for the linked ones too."""
@@ -171,6 +188,36 @@ class Settings:
         return self.config.get("baton.allowprivatehosts", "false").lower() in ("true", "yes", "on", "1")
 
     @property
+    def reach(self) -> Reach:
+        """How other repositories are dealt with."""
+        policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
+                    if key.endswith(".batonpolicy")}  # fmt: skip
+        automatic = self.config.get("baton.autosync", "true").lower() in ("true", "yes", "on", "1")
+        return Reach(self.config.get("baton.remote"), automatic, policies, self._signers())
+
+    def _signers(self) -> AllowedSigners | None:
+        file = self.config.get("baton.allowedsigners")
+        if not file:
+            return None
+        from baton_git.signing import AllowedSigners  # few have it, and every start would pay for it
+
+        return AllowedSigners(_at_home(file), self._keygen, self.environment)
+
+    @property
+    def sign(self) -> Callable[[bytes], bytes] | None:
+        """What signs commits; None where no key is set (git config baton.signingKey)."""
+        key = self.config.get("baton.signingkey")
+        if not key:
+            return None
+        from baton_git.signing import Signer  # as above
+
+        return Signer(key, self._keygen, self.environment).sign
+
+    @property
+    def _keygen(self) -> str:
+        return self.config.get("gpg.ssh.program") or "ssh-keygen"
+
+    @property
     def folder(self) -> Path | None:
         """Where checks look: the work tree, or where we stand when the store belongs to no folder."""
         return _here() if self.is_own_store else self.repository.work_tree
@@ -180,11 +227,25 @@ class Settings:
         return dict(FOUND)
 
 
+def _only(components: Iterable[str]) -> Namespace | None:
+    """The one namespace among the last parts of refs; None when there are several, or none."""
+    found = []
+    for one in components:
+        with contextlib.suppress(InvalidName):
+            found.append(Namespace.from_component(one))
+    return found[0] if len(found) == 1 else None
+
+
 def _here() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
         raise NotARepository("the folder that we stand in is gone", hint="go to one that is there") from None
+
+
+def outside_git() -> dict[str, str]:
+    """The environment without what binds git to the repository of a hook that we may run in."""
+    return {name: value for name, value in os.environ.items() if not _LOCAL_GIT.match(name)}
 
 
 def data_home() -> Path:
@@ -238,16 +299,15 @@ def _git_config(folder: Path, pattern: str) -> dict[str, str]:
 
 
 def _git_said(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
-    """Keys in lower case with their values, in git's order; None when there is no git program.
+    """Keys (all but subsections in lower case) with their values, in git's order; None when there is no git program.
 
     Raises:
         StoreError: git cannot read its configuration; what it would say must not be taken for nothing.
     """
-    environment = {name: value for name, value in os.environ.items() if not _LOCAL_GIT.match(name)}
     try:
         said = subprocess.run(  # noqa: S603  the arguments are ours
             ["git", f"--git-dir={folder}", "config", "-z", "--get-regexp", pattern],  # noqa: S607  the user's git is meant
-            capture_output=True, env=environment, timeout=10, check=False,
+            capture_output=True, env=outside_git(), timeout=10, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise StoreError("git config gave no answer within 10 seconds", hint="try: git config --list") from None
@@ -257,7 +317,7 @@ def _git_said(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None
         raise _unreadable(said.stderr)
     lines = said.stdout.decode("utf-8", "replace").split("\0")
     pairs = (line.partition("\n") for line in lines if line)
-    return [(name.lower(), value if newline else None) for name, newline, value in pairs]
+    return [(name, value if newline else None) for name, newline, value in pairs]
 
 
 def _unreadable(stderr: bytes) -> StoreError:
@@ -267,7 +327,13 @@ def _unreadable(stderr: bytes) -> StoreError:
 
 def _file_config(folder: Path) -> dict[str, str]:
     config = Repository.open(folder).config()
-    keys = [f"baton.{name}" for name in config.keys("baton")] + ["user.name", "user.email"]
+    policies = [f"remote.{name}" for name in config.keys("remote") if name.endswith(".batonpolicy")]
+    keys = [f"baton.{name}" for name in config.keys("baton")] + [
+        "user.name",
+        "user.email",
+        "gpg.ssh.program",
+        *policies,
+    ]
     return {key: value for key in keys if (value := config.get(key)) is not None}
 
 

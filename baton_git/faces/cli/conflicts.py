@@ -1,0 +1,116 @@
+"""`baton conflicts`, `resolve` and `merge-driver`: values that two sides changed differently."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.errors import StoreError
+from baton_git.faces.cli.app import App, command, flat, read_bytes
+from baton_git.operations.conflicts import conflicts, resolve
+from baton_git.operations.driving import merge_file
+from baton_git.records.conflict import Conflict
+from baton_git.store import Store
+
+
+@command("conflicts")
+def conflicts_command(app: App) -> None:
+    """List the values that two sides changed differently; one of each stands for now, both are kept.
+
+    \b
+    baton conflicts
+    """
+    with app.workspace() as ws:
+        found = conflicts(ws)
+    app.answer([one.given() for one in found], "\n".join(_lines(one) for one in found))
+    if not found:
+        app.say("nothing is contested")
+    else:
+        app.say("settle one with: baton resolve ID --ours | --theirs | --value VALUE")
+
+
+def _lines(one: Conflict) -> str:
+    about = f"{one.record_kind.replace('_', ' ')} {flat(one.record_id)}".strip()
+    field = f", {flat(one.field)}" if one.field else ", the whole record"
+    sides = [
+        f"  --{side:<7}{'(stands) ' if one.winner == side else '         '}{_said(one, side)}"
+        for side in ("ours", "theirs")
+    ]
+    return "\n".join([f"{one.id}  {about}{field}", *sides])
+
+
+def _said(one: Conflict, side: str) -> str:
+    if side not in one.model_fields_set:
+        return "nothing"
+    value = getattr(one, side)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return flat(text)[:200]
+
+
+@command("resolve")
+@click.argument("id_", metavar="ID")
+@click.option("--ours", "side", flag_value="ours", help="The first value that baton conflicts shows.")
+@click.option("--theirs", "side", flag_value="theirs", help="The second one.")
+@click.option("--value", metavar="VALUE", help="Another value: text, or JSON for anything else.")
+def resolve_command(app: App, id_: str, side: Any, value: str | None) -> None:
+    """Settle a conflict: choose whose value stands, or give another one.
+
+    ID is that of the conflict, or of a record that has only one.
+
+    \b
+    baton resolve C-1f2e3d4c --theirs
+    baton resolve OL-7k3f9q --value "the health check answers 200"
+    """
+    if (side is None) == (value is None):
+        raise click.UsageError("say one of --ours, --theirs and --value")
+    with app.workspace() as ws:
+        conflict, done = resolve(ws, app.now, id_, side, None if value is None else _plain(value))
+    data = {"id": conflict.id, "record": conflict.record_id, "field": conflict.field}
+    app.answer({**data, "commit": done.version.commit, "revision": done.version.revision}, "")
+    app.told(done)
+
+
+def _plain(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@command("merge-driver")
+@click.argument("base", metavar="%O")
+@click.argument("ours", metavar="%A")
+@click.argument("theirs", metavar="%B")
+@click.argument("path", metavar="%P")
+def merge_driver_command(app: App, base: str, ours: str, theirs: str, path: str) -> int:
+    """Merge one file of a namespace for git merge; baton init registers it.
+
+    Exit status 1 when git should stop: a value is contested, or two records had one id. What belongs to the result is
+    then in the work tree, and git add -A, git commit finish the merge.
+
+    \b
+    git config merge.baton.driver "baton merge-driver %O %A %B %P"
+    baton merge-driver base.tmp ours.tmp theirs.tmp open_loops/OL-1.toml
+    """
+    with Store(app.settings.repository) as store:
+        done = merge_file(store, path, *(read_bytes(one) for one in (base, ours, theirs)))
+    _write(Path(ours), done.text)
+    for name, text in done.beside.items():
+        _write(Path(name), text)
+        app.say(f"baton: {path}: {name} belongs to the merge too; finish it with git add -A and git commit")
+    app.answer({"path": path, "beside": sorted(done.beside)}, "")
+    return 1 if done.beside else 0
+
+
+def _write(path: Path, text: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}") from error
+
+
+COMMANDS = {"conflicts": conflicts_command, "resolve": resolve_command, "merge-driver": merge_driver_command}

@@ -1,0 +1,99 @@
+"""`baton review`: what came from a remote and waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+import click
+
+from baton_git import diff
+from baton_git.faces.cli.app import App, at_terminal, command, flat
+from baton_git.operations.reviewing import decide, review
+from baton_git.operations.workspace import Workspace
+from baton_git.sync import Decided, Item, Waiting
+
+
+@command("review")
+@click.option("--remote", "-r", metavar="R", help="The remote; else the one that baton sync uses.")
+@click.option("--accept", metavar="ID", multiple=True, help="Take this record over; may be given again.")
+@click.option("--reject", metavar="ID", multiple=True, help="Turn this record's changes down; may be given again.")
+@click.option("--accept-all", is_flag=True, help="Take over everything that is not rejected.")
+@click.option("--reject-all", is_flag=True, help="Turn down everything that is not accepted.")
+def review_command(
+    app: App, remote: str | None, accept: tuple[str, ...], reject: tuple[str, ...], accept_all: bool, reject_all: bool
+) -> None:
+    """See what came from a remote and waits; take it over or turn it down, record by record or all of it.
+
+    On a terminal it asks for each record. What is turned down stays so on later syncs; a later change of the same
+    record comes up again. Where commits wait is set by git config remote.NAME.batonPolicy review (or signed).
+
+    \b
+    baton review
+    baton review --accept OL-7k3f9q --reject PAT-2
+    baton review --reject PAT-2 --accept-all
+    """
+    if accept_all and reject_all:
+        raise click.UsageError("--accept-all and --reject-all do not go together")
+    with app.workspace() as ws:
+        name, found = review(ws, remote)
+        if found is None:
+            app.answer({"remote": name, "waiting": []}, "")
+            app.say(f"nothing of {name} waits")
+        elif accept or reject or accept_all or reject_all:
+            take: Collection[str] | None = None if accept_all else accept
+            refuse: Collection[str] | None = None if reject_all else reject
+            _told(app, name, decide(ws, app.now, name, take=take, refuse=refuse))
+        elif at_terminal() and not app.json:
+            _ask(app, ws, app.now, name, found)
+        else:
+            app.answer(_data(name, found), "\n".join(line for item in found.items for line in _lines(item)))
+            app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
+
+
+def _data(remote: str, found: Waiting) -> dict[str, Any]:
+    items = [{"kind": one.kind, "id": one.id, "changes": [c.as_data() for c in one.changes]} for one in found.items]
+    return {"remote": remote, "theirs": found.theirs, "commits": found.commits, "waiting": items}
+
+
+def _lines(item: Item) -> list[str]:
+    name = f"{item.kind.replace('_', ' ')} {flat(item.id)}" if item.kind != item.id else item.id
+    lines = [click.style(name, bold=True)]
+    for change in item.changes:
+        lines.append(f"  {diff.in_words(change) or f'{change.kind} {change.action}'}")
+        lines += [f"    {_field(one)}" for one in change.fields[:20]]
+    return lines if item.changes else [*lines, "  a file that is no record"]
+
+
+def _field(one: diff.FieldChange) -> str:
+    before, after = (flat(str(side[0]))[:120] if side else "nothing" for side in (one.before, one.after))
+    return f"{flat(one.field)}: {f'{before} → ' if one.before else ''}{after}"
+
+
+def _ask(app: App, ws: Workspace, now: datetime, name: str, found: Waiting) -> None:
+    """Each record on its own: a takes it, r turns it down, s leaves it waiting, q leaves the rest."""
+    take: list[str] = []
+    refuse: list[str] = []
+    for item in found.items:
+        app.say("", *_lines(item))
+        answer = click.prompt("accept, reject, skip or quit", type=click.Choice(["a", "r", "s", "q"]), err=True)
+        if answer == "q":
+            break
+        (take if answer == "a" else refuse if answer == "r" else []).append(item.id)
+    if take or refuse:
+        _told(app, name, decide(ws, now, name, take=take, refuse=refuse, shown=found.theirs))
+    else:
+        app.say("nothing was decided")
+
+
+def _told(app: App, name: str, done: Decided) -> None:
+    app.answer(
+        {"remote": name, "taken": done.taken, "refused": done.refused, "left": done.left, "commit": done.commit}, ""
+    )
+    app.say(f"{len(done.taken)} taken over, {len(done.refused)} turned down, {done.left} left")
+    if not done.left:
+        app.say("baton sync sends what was decided")
+
+
+COMMANDS = {"review": review_command}

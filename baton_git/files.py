@@ -1,0 +1,146 @@
+"""Files that are no records, merged by path: whole where one side changed them, line by line where both did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from merge3 import Merge3
+
+from baton_git.layout import differing_paths, key_at, paths_below
+from baton_git.merge import Contested, conflict
+from baton_git.records.conflict import Conflict
+from baton_git.store import Edit, Entry, Folder
+
+KIND = "file"
+"""What a conflict about such a file says is contested."""
+
+_REGULAR = 0o100000
+_KIND = 0o170000
+_MOST_BYTES = 1 << 20
+"""Beyond this no lines are compared."""
+
+Sides = tuple[Entry | None, Entry | None, Entry | None]
+
+
+class Files(NamedTuple):
+    """What becomes of ours, and what is contested."""
+
+    edits: dict[str, Edit]
+    conflicts: tuple[Conflict, ...]
+
+
+def merge_files(base: Folder, ours: Folder, theirs: Folder) -> Files:
+    """How the unknown files of `theirs` come into `ours`; it does not matter which side is called ours.
+
+    Where lines cannot be merged, one file (the one with the larger id) keeps the path; the other is put beside it.
+    """
+    edits: dict[str, Edit] = {}
+    conflicts: list[Conflict] = []
+    for path in sorted(path for path in differing_paths(base, theirs) if key_at(path) is None):
+        sides = (entry_at(base, path), entry_at(ours, path), entry_at(theirs, path))
+        if sides[2] in (sides[0], sides[1]):
+            continue
+        found = _merged(path, sides, (base, ours, theirs))
+        edits |= found.edits
+        conflicts += found.conflicts
+    return Files(_clear(ours, edits), tuple(conflicts))
+
+
+def entry_at(root: Folder, path: str) -> Entry | None:
+    """The file at a path; None when there is none, or a folder."""
+    *folders, name = path.split("/")
+    for one in folders:
+        root = root.folder(one)
+    found = root.entries().get(name)
+    return None if found is None or found.is_folder else found
+
+
+def text_at(root: Folder, path: str) -> bytes:
+    """The content of a file; empty when there is none.
+
+    Raises:
+        Corrupt: it cannot be read.
+    """
+    *folders, name = path.split("/")
+    for one in folders:
+        root = root.folder(one)
+    return root.read(name) or b""
+
+
+def _merged(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> Files:
+    was, mine, other = sides
+    if mine == was:
+        return Files({path: other}, ())
+    if mine is None or other is None:
+        kept, gone = (other, mine) if mine is None else (mine, other)
+        told = Contested("", _said(was, path), _said(kept, path), _said(gone, path), "ours")
+        return Files({path: kept}, (conflict(KIND, path, told),))
+    lines = _by_lines(path, sides, roots)
+    if lines is not None:
+        return Files({path: lines}, ())
+    first, second = sorted((mine, other), key=lambda one: (one.oid, one.mode), reverse=True)
+    beside = f"{path}.{second.oid[:8]}"
+    told = Contested("", _said(was, path), _said(first, path), _said(second, beside), "ours")
+    return Files({path: first, beside: second}, (conflict(KIND, path, told),))
+
+
+def _said(entry: Entry | None, path: str) -> tuple[dict[str, str], ...]:
+    return () if entry is None else ({"path": path, "blob": entry.oid},)
+
+
+def _by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> bytes | None:
+    """Both sides' changes together; None where they meet, or where these are no texts of one mode."""
+    regular = all(one is None or one.mode & _KIND == _REGULAR for one in sides)
+    if not regular or sides[1] is None or sides[2] is None or sides[1].mode != sides[2].mode:
+        return None
+    texts = [text_at(root, path) for root in roots]
+    if any(b"\0" in text or len(text) > _MOST_BYTES for text in texts):
+        return None
+    base, mine, other = ([*text.splitlines(keepends=True)] for text in texts)
+    first, second = sorted((mine, other))
+    merger = Merge3(base, first, second)
+    groups = list(merger.merge_groups())
+    if any(group[0] == "conflict" for group in groups):
+        return None
+    return b"".join(line for group in groups for line in _lines(group))
+
+
+def _lines(group: object) -> Iterable[bytes]:
+    assert isinstance(group, tuple)
+    return group[1]  # type: ignore[no-any-return]  # a group that is no conflict is its kind and its lines
+
+
+def _clear(ours: Folder, edits: Mapping[str, Edit]) -> dict[str, Edit]:
+    """The edits, with a new name where a file would stand in the way of a folder of ours, or a folder of a file."""
+    gone = {path for path, edit in edits.items() if edit is None}
+    return {_free(ours, path, gone) if edit is not None else path: edit for path, edit in edits.items()}
+
+
+def _free(ours: Folder, path: str, gone: set[str]) -> str:
+    parts = path.split("/")
+    root = ours
+    for number, name in enumerate(parts):
+        found = root.entries().get(name)
+        last = number == len(parts) - 1
+        if found is not None and found.is_folder == last and _stays(root, "/".join(parts[: number + 1]), gone):
+            parts[number] = f"{name}.{found.oid[:8]}"
+            break
+        root = root.folder(name)
+    return "/".join(parts)
+
+
+def _stays(above: Folder, path: str, gone: set[str]) -> bool:
+    """Whether anything is left of the file or folder at `path`."""
+    name = path.rpartition("/")[2]
+    found = above.entries()[name]
+    files = [f"{path}/{one}" for one in paths_below(above.folder(name))] if found.is_folder else [path]
+    return not gone.issuperset(files)
+
+
+def contents(root: Folder) -> Iterator[tuple[str, Entry]]:
+    """Every file of a tree with its path."""
+    for path in differing_paths(root, None):
+        found = entry_at(root, path)
+        if found is not None:
+            yield path, found

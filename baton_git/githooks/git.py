@@ -1,0 +1,72 @@
+"""The git program, asked about one repository."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from baton_git.errors import StoreError
+
+_VERSION = re.compile(r"git version (\d+)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Git:
+    """`folder`: where git stands, the top of a work tree or a bare repository.
+
+    `environment`: what it sees, without the variables that bind git to another repository.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+
+    @cached_property
+    def version(self) -> tuple[int, int]:
+        """Major and minor, `(2, 39)`.
+
+        Raises:
+            StoreError: there is no git program, or it does not say.
+        """
+        said = self.said("version") or ""
+        found = _VERSION.match(said)
+        if found is None:
+            raise StoreError(f"git does not say its version: {said[:60]!r}", hint="try: git version")
+        return int(found[1]), int(found[2])
+
+    def said(self, *arguments: str) -> str | None:
+        """What git prints, without the last line's end; None when it fails.
+
+        Raises:
+            StoreError: there is no git program, or it does not answer.
+        """
+        done = self._run(arguments)
+        return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n") if done.returncode == 0 else None
+
+    def do(self, *arguments: str) -> None:
+        """Has git do something.
+
+        Raises:
+            StoreError: it fails, or there is no git program.
+        """
+        done = self._run(arguments)
+        if done.returncode != 0:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a word"]
+            raise StoreError(f"git {arguments[0]}: {lines[-1]}")
+
+    def _run(self, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(  # noqa: S603  the arguments are ours
+                ["git", *arguments],  # noqa: S607  the user's git is meant
+                cwd=self.folder, env=dict(self.environment), stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
+                check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise StoreError(f"git {arguments[0]} gave no answer within 30 seconds") from None
+        except OSError as error:
+            raise StoreError(
+                f"the git program does not start: {error.strerror}", hint="hooks need git; install it"
+            ) from error

@@ -1,0 +1,111 @@
+"""Which hooks will really run here, and why the others will not."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from baton_git.githooks.installing import OTHERS_BACKUPS, STILL_RUN, content, exists
+from baton_git.githooks.place import Place
+from baton_git.githooks.script import Marked, Script, marked, program_of
+from baton_git.githooks.steps import is_program
+
+
+class EventState(NamedTuple):
+    """One event here: whether our script will run, and in words how, or why not."""
+
+    event: str
+    runs: bool
+    said: str
+
+
+def status(place: Place, scripts: Sequence[Script]) -> list[EventState]:
+    """The state of each of these, which are as `install` would write them now.
+
+    Raises:
+        StoreError: there is no git program, or a hook cannot be read.
+    """
+    return [_state(place, script) for script in scripts]
+
+
+def _state(place: Place, script: Script) -> EventState:
+    why = next(_obstacles(place, script.event), None)
+    if why is not None:
+        return EventState(script.event, False, why)
+    file = _file(place, script.event)
+    said = {
+        "configured": "configured in git's settings",
+        "files": f"as {file}",
+        "external": f"called from {file}",
+    }[place.mode]
+    stale = content(_script_file(place, script.event)) != script.text
+    return EventState(script.event, True, f"{said}; not up to date: baton hooks install" if stale else said)
+
+
+def _obstacles(place: Place, event: str) -> Iterator[str]:
+    look = {"configured": _not_configured, "files": _not_filed, "external": _not_called}[place.mode]
+    yield from look(place, event)
+    program = program_of(content(_script_file(place, event)) or b"")
+    path = place.git.environment.get("PATH")
+    if program is not None and not is_program(Path(program)) and shutil.which("baton", path=path) is None:
+        yield f"it finds no baton: {program} is gone: baton hooks install"
+
+
+def _not_configured(place: Place, event: str) -> Iterator[str]:
+    section = f"hook.baton-{event}"
+    if not exists(place.scripts / event):
+        yield "not installed"
+    command = place.git.said("config", "--get", f"{section}.command")
+    if command is None or place.git.said("config", "--get", f"{section}.event") != event:
+        yield f"git's settings have no {section}: baton hooks install"
+    elif command != place.setting_for(event):
+        yield f"{section}.command was changed: baton hooks install"
+    if place.git.said("config", "--type=bool", "--get", f"{section}.enabled") == "false":
+        yield f"switched off by {section}.enabled"
+    if not is_program(place.scripts / event):
+        yield f"{place.scripts / event} is not executable"
+
+
+def _not_filed(place: Place, event: str) -> Iterator[str]:
+    file = _script_file(place, event)
+    there = content(file)
+    if not exists(place.scripts / event) and (there is None or marked(there) is None):
+        yield "not installed"
+    elif there is None:
+        yield f"{file} was removed: baton hooks install puts it back"
+    elif marked(there) is None:
+        yield f"another tool has put its own hook at {file}: baton hooks install puts ours before it"
+    elif not is_program(file):
+        yield f"{file} is not executable"
+
+
+def _not_called(place: Place, event: str) -> Iterator[str]:
+    if not place.folder.is_dir():
+        yield f"{place.why_external}, and there is no such folder here: no hook runs at all"
+        return
+    file = place.file_for(event)
+    if not exists(place.scripts / event):
+        yield f"not installed; {place.why_external}"
+    if f"/baton/hooks/{event}".encode() not in (content(file) or b""):
+        yield f"{place.why_external}: git does not look for ours; add to {file}: {place.line_for(event)}"
+    elif not is_program(place.folder / event):
+        yield f"{place.folder / event} is not there, or not executable"
+
+
+def _file(place: Place, event: str) -> Path:
+    return place.file_for(event) if place.mode == "external" else _script_file(place, event)
+
+
+def _script_file(place: Place, event: str) -> Path:
+    """The file that our script is run from: our own folder's, that in the folder of hooks, or one put aside."""
+    if place.mode != "files":
+        return place.scripts / event
+    file = place.folder / event
+    for suffix in STILL_RUN:
+        aside = file.with_name(file.name + suffix)
+        mark: Marked | None = marked(content(aside) or b"")
+        if mark is not None and OTHERS_BACKUPS[suffix] in (content(file) or b""):
+            return aside
+    return file

@@ -1,0 +1,21 @@
+"""Where the files of the top-level `hooks/` are: in an installed wheel, or in a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from baton_git.errors import BatonError
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+def shipped(name: str) -> Path:
+    """The file or folder `name` of `hooks/`.
+
+    Raises:
+        BatonError: it is not there.
+    """
+    for folder in (_PACKAGE / "_hooks", _PACKAGE.parent / "hooks"):
+        if (folder / name).exists():
+            return folder / name
+    raise BatonError(f"hooks/{name} is missing from this installation", hint="install baton-git anew")

@@ -1,0 +1,295 @@
+"""What comes from elsewhere is looked at before it counts: paths, sizes, records, and claims that take a person.
+
+`refusals` is for a server, which turns a push away. `held` is for whoever merges: a commit on top, which takes back
+what nobody confirmed, and keeps it as a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from baton_git import layout
+from baton_git.diary import CONFIRMED, log_entry, revision_of
+from baton_git.errors import BatonError
+from baton_git.files import entry_at
+from baton_git.joining import AUTHOR, bounded, is_pure, is_root, trailers
+from baton_git.lifecycle import Held, hold
+from baton_git.merge import Contested, conflict
+from baton_git.names import Namespace, Oid
+from baton_git.records.archive import Archived
+from baton_git.records.base import Record, parse
+from baton_git.records.baton import ActiveDecision, Pattern
+from baton_git.records.rule import Rule
+from baton_git.state import Entry, Key, State, Unreadable
+from baton_git.store import CommitInfo, Draft, Folder, Store
+
+MAX_FILE_BYTES = 4 << 20
+MAX_CHANGED_FILES = 50_000
+_REGULAR = 0o100000
+_KIND = 0o170000
+
+Trusted = Callable[[CommitInfo], bool]
+"""Whether a commit is signed by an allowed key; None where signing is not configured."""
+
+
+class Refusal(NamedTuple):
+    """What is wrong with a commit; `record`, `field` are empty when it is about no record, or all of it."""
+
+    commit: Oid
+    record: str
+    field: str
+    why: str
+
+
+class Claim(NamedTuple):
+    """A field of a record that says what it may not."""
+
+    key: Key
+    held: Held
+
+
+# --- claims
+
+
+def claims(before: State, after: State) -> list[Claim]:
+    """What changed in records from one state to the other that only a person, or nobody, may change."""
+
+    def tier_of(id_: str) -> str | None:
+        found = _record(after, Key(ActiveDecision.kind, id_))
+        return found.source_tier if isinstance(found, ActiveDecision) else None
+
+    found = []
+    for key in sorted(one for one in before.differing(after) if one.kind in layout.FOLDERS):
+        claim = _record(after, key)
+        if isinstance(claim, Rule):
+            found += [Claim(key, one) for one in _of_rule(before.entry(key), claim)]
+        elif claim is not None:
+            _, holds = hold(_known(before, key, claim.id), claim, tier_of, evidence=False)
+            found += [Claim(key, one) for one in holds]
+    return found
+
+
+def _of_rule(before: Entry | None, rule: Rule) -> Iterator[Held]:
+    """Its text is what sessions are told that people confirmed."""
+    text = before.text if isinstance(before, Rule) else None
+    if rule.text != text:
+        yield Held(rule.id, "text", rule.text, text, "a rule is what a person confirmed")
+
+
+def _known(before: State, key: Key, id_: str) -> Record | None:
+    """The record as it was, live or closed."""
+    places = (key, Key(key.kind, id_), Key(key.kind, id_, archived=True))
+    return next((record for place in places if (record := _record(before, place)) is not None), None)
+
+
+def _record(state: State, key: Key) -> Record | None:
+    """The record at a key, live or closed."""
+    entry: Entry | None = state.entry(key)
+    if isinstance(entry, Archived):
+        model = layout.FOLDERS[key.kind].model
+        assert issubclass(model, Record)
+        return parse(model, entry.record)
+    return entry if isinstance(entry, Record) else None
+
+
+def unconfirmed(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | None = None) -> list[Claim]:
+    """The claims between two commits that stand in no commit which may make them.
+
+    A graduation, and a tier raised to `human_confirmed`, take a commit in which a person confirmed it; where signing is
+    configured, a signed one. Everything else takes a verb of baton: what somebody edited by hand does not count.
+
+    Raises:
+        Corrupt: a commit or a tree cannot be read.
+    """
+    before = _state(store, base)
+    found = claims(before, _state(store, tip))
+    if not found:
+        return []
+    commits = list(store.only_in(tip, *([base] if base is not None else [])))
+    return [one for one in found if not any(_makes(store, info, one, trusted) for info in commits)]
+
+
+def _state(store: Store, commit: Oid | None) -> State:
+    return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))
+
+
+def _makes(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | None) -> bool:
+    """Whether this commit makes the claim, and may.
+
+    None of its parents has it; of a merge in which somebody chose, one may.
+    """
+    entry = log_entry(info)
+    raises = _raises(claim)
+    if raises and not (trusted(info) if trusted is not None else entry.said(CONFIRMED)):
+        return False
+    if not raises and not entry.op:
+        return False
+    if not _says(_state(store, info.oid), claim):
+        return False
+    before = [_says(_state(store, parent), claim) for parent in info.parents]
+    return not all(before) if before and not raises and entry.op != "merge" else not any(before)
+
+
+def _raises(claim: Claim) -> bool:
+    """Whether it makes, or changes, a rule, or says that a person vouches for something."""
+    held = claim.held
+    makes_rule = held.field in ("graduated_to", "text") and held.claimed is not None
+    return makes_rule or held.claimed in ("graduated", "human_confirmed")
+
+
+def _says(state: State, claim: Claim) -> bool:
+    """A pattern says who vouches for it by being graduated: that is what a person confirms."""
+    record = _known(state, claim.key, claim.held.id)
+    if isinstance(record, Pattern) and _raises(claim) and record.status != "graduated":
+        return False
+    return record is not None and getattr(record, claim.held.field) == claim.held.claimed
+
+
+class Holding(NamedTuple):
+    """A commit on top of another, without what nobody confirmed."""
+
+    draft: Draft
+    commit: Oid
+    tree: Oid
+    claims: tuple[Claim, ...]
+
+
+def held(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | None = None) -> Holding | None:
+    """What is to be merged instead of `tip`, given that both sides grew from `base`; None when nothing is to be held.
+
+    Raises:
+        Corrupt: a commit or a tree cannot be read.
+    """
+    found = unconfirmed(store, base, tip, trusted)
+    if not found:
+        return None
+    info = store.commit(tip)
+    state = _without(_state(store, base), _state(store, tip), found)
+    draft = store.draft()
+    tree = draft.tree(info.tree, layout.encode(state.edits, limited=False))
+    subject = "; ".join(dict.fromkeys(f"{one.held.id} {one.held.field} held: {one.held.why}" for one in found[:3]))
+    said = [("Baton-Op", "hold"), *(("Baton-Held", f"{one.key} {one.held.field}") for one in found)]
+    message = f"{subject}\n\n{trailers(said)}Baton-Revision: {revision_of(store, info) + 1}\n"
+    commit = draft.commit(tree, (tip,), author=AUTHOR, time=bounded(info.time), timezone=0, message=message)
+    return Holding(draft, commit, tree, tuple(found))
+
+
+def _without(before: State, state: State, found: Sequence[Claim]) -> State:
+    graduations = {one.held.id for one in found if one.held.claimed == "graduated"}
+    for claim in found:
+        if claim.key.kind == Rule.kind:
+            state = State(state.source, {**state.edits, claim.key: before.entry(claim.key)})
+        else:
+            record = _record(state, claim.key)
+            assert record is not None
+            state = state.put(*_kept(state, claim, record))
+        if claim.key.kind != Rule.kind or claim.held.id not in graduations:
+            told = Contested(claim.held.field, (), _maybe(claim.held.kept), _maybe(claim.held.claimed), "ours")
+            state = state.put(conflict(claim.key.kind, claim.held.id, told))
+    return state
+
+
+def _kept(state: State, claim: Claim, record: Record) -> tuple[Record | Archived, Key]:
+    data = {name: value for name, value in record.given().items() if name != claim.held.field}
+    if claim.held.kept is not None:
+        data[claim.held.field] = claim.held.kept
+    entry = state.entry(claim.key)
+    kept = entry.replace(record=data) if isinstance(entry, Archived) else parse(type(record), data)
+    return kept, claim.key
+
+
+def _maybe(value: object) -> tuple[object, ...]:
+    return () if value is None else (value,)
+
+
+# --- trees
+
+
+def refusals(
+    store: Store, namespace: Namespace, old: Oid | None, new: Oid, *, trusted: Trusted | None = None
+) -> list[Refusal]:
+    """Why a server does not take the step from `old` (None: the branch is new) to `new`; empty when it does.
+
+    Args:
+        trusted: given where every commit must be signed.
+    """
+    try:
+        return list(_refusals(store, namespace, old, new, trusted))
+    except BatonError as error:
+        return [Refusal(new, "", "", f"{error}{f' ({error.hint})' if error.hint else ''}")]
+
+
+def _refusals(
+    store: Store, namespace: Namespace, old: Oid | None, new: Oid, trusted: Trusted | None
+) -> Iterator[Refusal]:
+    roots = [store.folder(store.commit(one).tree if one is not None else None) for one in (old, new)]
+    if layout.FORMAT_FILE not in roots[1].entries():
+        yield Refusal(new, "", "", f"{namespace}: it has no {layout.FORMAT_FILE}, so it is no branch of baton-git")
+        return
+    after = layout.state_of(roots[1])
+    faults = list(unsafe(roots[0], roots[1]))
+    yield from (Refusal(new, path, "", why) for path, why in faults)
+    if faults:
+        return
+    for one in broken(_state(store, old), after):
+        yield Refusal(new, one.path, "", one.why)
+    for claim in unconfirmed(store, old, new, trusted):
+        yield Refusal(new, claim.held.id, claim.held.field, claim.held.why)
+    if trusted is not None:
+        yield from _unsigned(store, old, new, trusted)
+
+
+def _unsigned(store: Store, old: Oid | None, new: Oid, trusted: Trusted) -> Iterator[Refusal]:
+    for info in store.only_in(new, *([old] if old is not None else [])):
+        if not (is_root(store, info) or trusted(info) or is_pure(store, info)):
+            yield Refusal(info.oid, "", "", "is not signed by an allowed key")
+
+
+def broken(before: State, after: State) -> list[Unreadable]:
+    """The records that cannot be read any more, or that came so."""
+    found = []
+    for key in sorted(before.differing(after)):
+        entry = after.entry(key)
+        if isinstance(entry, Unreadable) and before.entry(key) != entry:
+            found.append(entry)
+    return found
+
+
+def unsafe(before: Folder, after: Folder) -> Iterator[tuple[str, str]]:
+    """Changed files that no tree of ours may have, and why: links, unsafe names, names that meet where case is ignored.
+
+    Raises:
+        Corrupt: a tree cannot be read.
+    """
+    paths = [path for path in layout.differing_paths(before, after) if entry_at(after, path) is not None]
+    if len(paths) > MAX_CHANGED_FILES:
+        yield "", f"{len(paths):,} files changed, the limit is {MAX_CHANGED_FILES:,}"
+        return
+    for path in paths:
+        why = _fault(after, path)
+        if why:
+            yield path, why
+
+
+def _fault(root: Folder, path: str) -> str:
+    parts = path.split("/")
+    if any(part in ("", ".", "..") or part.lower().rstrip(". ") == ".git" or "\\" in part for part in parts):
+        return "is no safe path"
+    entry = entry_at(root, path)
+    if entry is None or entry.mode & _KIND != _REGULAR:
+        return "is a link or a submodule"
+    folder = root
+    for part in parts:
+        twins = [name for name in folder.entries() if name != part and name.casefold() == part.casefold()]
+        if twins:
+            return f"cannot be told from {twins[0]} where case is ignored"
+        folder = folder.folder(part)
+    return _misplaced(path)
+
+
+def _misplaced(path: str) -> str:
+    """Files in the places of records must be records."""
+    places = {row.place for row in layout.FOLDERS.values()} | {layout.ARCHIVE}
+    misplaced = path.split("/")[0] in places and layout.key_at(path) is None
+    return "is in the place of records, but is not the file of one" if misplaced else ""

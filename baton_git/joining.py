@@ -1,0 +1,148 @@
+"""Two commits of a namespace into one: a pure function of them, so that all machines make the same commit.
+
+The parents stand in an order that does not depend on who merges, the author is always the same, the time is that of
+the later parent. Several merge bases are merged first, recursively; without any the base is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from baton_git import diff, layout
+from baton_git.diary import log_entry, revision_of
+from baton_git.files import entry_at, merge_files
+from baton_git.merge import Decision, apply, decide
+from baton_git.names import Oid
+from baton_git.records.conflict import Conflict
+from baton_git.state import State
+from baton_git.store import CommitInfo, Draft, Edit, Folder, Store
+
+AUTHOR = "baton-git <baton-git@localhost>"
+"""Who commits what no person decided."""
+
+LATEST = 1 << 40
+"""The largest time, in seconds since 1970, that such a commit takes over from a mad clock."""
+
+
+class Joined(NamedTuple):
+    """A merge: its commit in a draft that nothing leads to yet, and how it came about."""
+
+    draft: Draft
+    commit: Oid
+    tree: Oid
+    decisions: tuple[Decision, ...]
+    conflicts: tuple[Conflict, ...]
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """By id, the id that one of two records got."""
+        return {one.key.id: one.to.id for one in self.decisions if one.action == "rekey" and one.to}
+
+
+class Merged(NamedTuple):
+    tree: Oid
+    decisions: tuple[Decision, ...]
+    conflicts: tuple[Conflict, ...]
+
+
+def join(store: Store, one: Oid, other: Oid) -> Joined:
+    """The merge of two commits of a namespace; both must be there, and neither behind the other.
+
+    Raises:
+        Corrupt: something of them cannot be read.
+    """
+    first, second = _in_order(store, (one, other))
+    below = store.draft()
+    base = base_tree(store, below, one, other)
+    draft = below.on_top()
+    merged = merge_trees(draft, base, first.tree, second.tree)
+    time = bounded(max(first.time, second.time))
+    message = _message(store, draft, (first, second), merged)
+    commit = draft.commit(merged.tree, (first.oid, second.oid), author=AUTHOR, time=time, timezone=0, message=message)
+    return Joined(draft, commit, merged.tree, merged.decisions, merged.conflicts)
+
+
+def bounded(time: int) -> int:
+    return min(max(time, 0), LATEST)
+
+
+def _in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
+    """The longer line first, else by id."""
+    found = [store.commit(oid) for oid in commits]
+    return sorted(found, key=lambda info: (-revision_of(store, info), info.oid))
+
+
+def base_tree(store: Store, draft: Draft, one: Oid, other: Oid) -> Oid | None:
+    """The tree that both grew from; that of several merge bases is made of them, in `draft`. None: unrelated histories.
+
+    Raises:
+        Corrupt: something of the histories cannot be read.
+    """
+    bases = _in_order(store, store.merge_bases(one, other))
+    if not bases:
+        return None
+    first, tree = bases[0], bases[0].tree
+    for info in bases[1:]:
+        below = base_tree(store, draft, first.oid, info.oid)
+        tree = merge_trees(draft, below, tree, info.tree, record_conflicts=False).tree
+    return tree
+
+
+def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid, *, record_conflicts: bool = True) -> Merged:
+    """The tree of `theirs` merged into that of `ours`; new objects go into the draft."""
+    roots = [draft.folder(tree) for tree in (base, ours, theirs)]
+    states = [State(layout.TreeSource(root)) for root in roots]
+    decisions = decide(*states)
+    files = merge_files(*roots)
+    merged = apply(states[1], decisions, record_conflicts=record_conflicts)
+    conflicts = tuple(_new_conflicts(states[1], merged)) if record_conflicts else ()
+    if record_conflicts:
+        for one in files.conflicts:
+            merged = merged.put(one)
+        conflicts += files.conflicts
+    edits = {**_edits(merged, states[2], roots[2]), **files.edits}
+    return Merged(draft.tree(ours, edits), tuple(decisions), conflicts)
+
+
+def _new_conflicts(before: State, after: State) -> Iterator[Conflict]:
+    for key, entry in after.edits.items():
+        if isinstance(entry, Conflict) and before.entry(key) is None:
+            yield entry
+
+
+def _edits(merged: State, theirs: State, root: Folder) -> dict[str, Edit]:
+    """The files of what changed. A record that theirs has as it is keeps its very bytes."""
+    taken = {key for key, entry in merged.edits.items() if entry is not None and theirs.entry(key) is entry}
+    made = {key: entry for key, entry in merged.edits.items() if key not in taken}
+    paths = [layout.path_of(key) for key in taken]
+    return {**{path: entry_at(root, path) for path in paths}, **layout.encode(made, limited=False)}
+
+
+def _message(store: Store, draft: Draft, parents: tuple[CommitInfo, CommitInfo], merged: Merged) -> str:
+    before = State(layout.TreeSource(draft.folder(parents[0].tree)))
+    after = State(layout.TreeSource(draft.folder(merged.tree)))
+    subject = diff.subject(diff.diff(before, after))
+    said = [("Baton-Op", "merge")]
+    said += [
+        ("Baton-Renamed", f"{one.key} → {one.to.id}") for one in merged.decisions if one.action == "rekey" and one.to
+    ]
+    said += [("Baton-Conflict", one.id) for one in merged.conflicts]
+    revision = 1 + max(revision_of(store, info) for info in parents)
+    return f"merge: {subject}\n\n{trailers(said)}Baton-Revision: {revision}\n"
+
+
+def trailers(said: list[tuple[str, str]]) -> str:
+    return "".join(f"{name}: {diff.one_line(value, 200)}\n" for name, value in said)
+
+
+def is_root(store: Store, info: CommitInfo) -> bool:
+    """Whether a commit is the beginning that all namespaces have: nobody said anything in it."""
+    return not info.parents and info.tree == store.draft().tree(None, layout.ROOT_FILES)
+
+
+def is_pure(store: Store, info: CommitInfo) -> bool:
+    """Whether a commit is exactly the merge that this program makes of its parents: nobody added anything."""
+    if len(info.parents) != 2 or log_entry(info).op != "merge":
+        return False
+    return join(store, *info.parents).commit == info.oid

@@ -1,0 +1,153 @@
+"""Values that two sides changed differently: look at them, and settle them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from baton_git.branch import Proposal, Version, Written
+from baton_git.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound
+from baton_git.files import KIND as FILE
+from baton_git.files import entry_at
+from baton_git.layout import FOLDERS, SINGLES
+from baton_git.lifecycle import hold, iso
+from baton_git.operations.workspace import Workspace
+from baton_git.records.archive import Archived
+from baton_git.records.base import Part, Record, parse
+from baton_git.records.baton import ActiveDecision
+from baton_git.records.conflict import Conflict
+from baton_git.records.rule import Rule
+from baton_git.state import Key, State
+
+Side = Literal["ours", "theirs"]
+
+
+def conflicts(ws: Workspace) -> list[Conflict]:
+    """All that are not settled yet, by record and field."""
+    found = ws.branch.read().state.records(Conflict)
+    return sorted(found, key=lambda one: (one.record_kind, one.record_id, one.field, one.id))
+
+
+def resolve(ws: Workspace, now: datetime, id_: str, side: Side | None, value: Any = None) -> tuple[Conflict, Written]:
+    """Settles a conflict: the value of one side, or another one, stands from now on.
+
+    Args:
+        id_: of the conflict, or of a record that has only one.
+        side: whose value; None: `value` is meant, as plain data.
+
+    Raises:
+        NotFound, Ambiguous: `id_` names none, or several.
+        NeedsHuman: it would graduate a pattern.
+        NotAllowed: a rule forbids that value.
+        InvalidDocument: the value does not fit its field.
+    """
+    conflict = _found(ws.branch.read().state, id_)
+
+    def change(tip: Version) -> State | Proposal:
+        one = tip.state.get(Conflict, conflict.id)
+        settled = tip.state.remove(Key(Conflict.kind, one.id))
+        if side == one.winner:
+            return settled
+        if one.record_kind == FILE:
+            return _file_settled(ws, tip, settled, one, side)
+        chosen = _value(one, side) if side is not None else (value,)
+        return _settled(ws, now, settled, one, chosen)
+
+    return conflict, ws.update("resolve", now, change)
+
+
+def _found(state: State, text: str) -> Conflict:
+    of_record = [one for one in state.records(Conflict) if text in (one.record_id, one.record_kind)]
+    if len(of_record) > 1:
+        raise Ambiguous("conflict", text, [one.id for one in of_record])
+    return of_record[0] if of_record else state.find(Conflict, text)
+
+
+def _value(conflict: Conflict, side: Side) -> tuple[Any, ...]:
+    """What a side had; nothing where it had none."""
+    return (getattr(conflict, side),) if side in conflict.model_fields_set else ()
+
+
+def _settled(ws: Workspace, now: datetime, state: State, conflict: Conflict, chosen: tuple[Any, ...]) -> State:
+    key, entry = _place(state, conflict)
+    if conflict.field == "":
+        return _whole(ws, now, state, key, entry, chosen)
+    if not isinstance(entry, Part):
+        hint = f"keep what stands: baton resolve {conflict.id} --{conflict.winner}"
+        raise NotFound("record", conflict.record_id or conflict.record_kind, hint=hint)
+    data = dict(entry.record) if isinstance(entry, Archived) else entry.given()
+    data.pop(conflict.field, None)
+    if chosen:
+        data[conflict.field] = chosen[0]
+    return _put(state, key, entry, data)
+
+
+def _place(state: State, conflict: Conflict) -> tuple[Key, Any]:
+    kind, id_ = conflict.record_kind, conflict.record_id
+    for key in (Key(kind, id_), Key(kind, id_, archived=True)):
+        if kind in SINGLES and key.archived:
+            continue
+        entry = state.entry(key)
+        if entry is not None:
+            return key, entry
+    return Key(kind, id_), None
+
+
+def _put(state: State, key: Key, entry: Part | None, data: dict[str, Any]) -> State:
+    model = (SINGLES.get(key.kind) or FOLDERS[key.kind]).model
+    record = parse(model, data)
+    if isinstance(record, Record):
+        _check(state, entry, record)
+    return state.put(entry.replace(record=record.given()) if isinstance(entry, Archived) else record, key)
+
+
+def _check(state: State, entry: Part | None, claim: Record) -> None:
+    """Settling a conflict is no way around the gate."""
+
+    def tier_of(id_: str) -> str | None:
+        found = state.entry(Key(ActiveDecision.kind, id_))
+        return found.source_tier if isinstance(found, ActiveDecision) else None
+
+    if isinstance(claim, Rule):
+        hint = f"keep what stands, or have a person graduate it again: baton pattern graduate {claim.id}"
+        raise NeedsHuman(f"the rule {claim.id} is what a person confirmed", hint=hint)
+    before = parse(type(claim), entry.record) if isinstance(entry, Archived) else entry
+    _, holds = hold(before if isinstance(before, Record) else None, claim, tier_of, evidence=False)
+    for one in holds:
+        if one.claimed == "graduated":
+            raise NeedsHuman(
+                f"{claim.id}: {one.why}", hint=f"baton pattern graduate {claim.id}, then baton resolve it --ours"
+            )
+        raise NotAllowed(f"{claim.id} {one.field}: {one.why}", hint="keep what stands: --ours")
+
+
+def _whole(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...]) -> State:
+    """A record that one side removed, or could not read."""
+    if not chosen:
+        if isinstance(entry, Record) and not key.archived:
+            return state.archive(entry, at=iso(now), reason="removed on one side", session=ws.actor.session)
+        return state
+    data = chosen[0]
+    if not isinstance(data, dict) or "unreadable" in data:
+        raise InvalidArgument(f"{key}: that side is no record", hint="keep what stands: --ours")
+    is_closed = "record" in data and "at" in data and "id" not in data
+    if is_closed:
+        closed = parse(Archived, data)
+        return state.put(closed, Key(key.kind, key.id, archived=True))
+    return _put(state, key, entry if isinstance(entry, Part) else None, data)
+
+
+def _file_settled(ws: Workspace, tip: Version, state: State, conflict: Conflict, side: Side | None) -> Proposal:
+    """The other side's file takes the place; the one beside it goes."""
+    chosen = _value(conflict, side) if side is not None else ()
+    if side is None:
+        raise InvalidArgument(f"{conflict.record_id} is a file", hint="choose --ours or --theirs")
+    assert tip.tree is not None
+    path = conflict.record_id
+    if not chosen:
+        return Proposal(state, files={path: None})
+    beside = str(chosen[0].get("path", path))
+    found = entry_at(ws.branch.store.folder(tip.tree), beside)
+    if found is None:
+        raise NotFound("file", beside, hint="keep what stands: --ours")
+    return Proposal(state, files={path: found, beside: None})

@@ -1,0 +1,177 @@
+"""What git hooks have done: look again at the loops that code can settle, and push along what no remote has yet.
+
+Both begin with marks: a file for each namespace that has such loops, or such commits. The hooks, which must cost
+nothing, look for these files only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from baton_git.branch import Written
+from baton_git.errors import InvalidName
+from baton_git.layout import FOLDERS, SINGLES
+from baton_git.lifecycle import CODE_METHODS, checked
+from baton_git.local import Mark, Marks
+from baton_git.names import Namespace
+from baton_git.operations.checks import due_checks, run_checks, with_results
+from baton_git.operations.syncing import automatic_remote, in_words, sync
+from baton_git.operations.workspace import Workspace
+from baton_git.records.baton import LastCheck, OpenLoop
+from baton_git.state import Key, State
+from baton_git.store import Repository, disk
+from baton_git.store.locks import flocked
+from baton_git.sync import places_of
+
+BY_COMMITS: Final = frozenset({"git_commit"})
+"""Those that a server answers from the repository alone: what was pushed to it must not make it do anything else."""
+SECONDS: Final = 30.0
+"""For all that a hook does in the background."""
+_LOG_BYTES: Final = 64 * 1024
+
+
+def verify_due(
+    ws: Workspace, now: datetime, seconds: float, methods: Collection[str] = CODE_METHODS, *, agent: str = "git-hook"
+) -> Written | None:
+    """Checks the loops of these methods that are not verified yet; None when there are none.
+
+    Only news is written: a first answer, or one that differs from the last. A check that could not be made is none.
+    No session is named, though one may be at work here: it has not seen what others wrote until now, and a commit in
+    its name would say that it has.
+
+    Args:
+        seconds: for all checks together.
+    """
+    ws = replace(ws, actor=replace(ws.actor, session=None, agent=agent))
+    loops = _due(ws, methods)
+    if not loops:
+        _settle_mark(ws, methods)
+        return None
+    found = run_checks(ws, now, loops, seconds)
+    written = ws.update("verify", now, lambda tip: with_results(tip.state, loops, _news(tip.state, found)))
+    _settle_mark(ws, methods)
+    return written
+
+
+def _due(ws: Workspace, methods: Collection[str]) -> list[OpenLoop]:
+    return [loop for loop in due_checks(ws.branch.read().state) if loop.verify and loop.verify.method in methods]
+
+
+def _news(state: State, found: dict[str, LastCheck]) -> dict[str, LastCheck]:
+    """What says more than the record says already."""
+    return {id_: check for id_, check in found.items() if _is_news(state.entry(Key(OpenLoop.kind, id_)), check)}
+
+
+def _is_news(loop: object, check: LastCheck) -> bool:
+    if not isinstance(loop, OpenLoop) or check.result == "unknown":
+        return False
+    last = loop.last_check.result if loop.last_check else None
+    return last != check.result or checked(loop, check).status != loop.status
+
+
+# --- one look at a time
+
+
+@contextmanager
+def turn(repository: Repository, wait: float = SECONDS + 10) -> Iterator[bool]:
+    """Waits until nobody else looks; whether a look is needed still.
+
+    The hook leaves the mark `asked` before it starts us. Whoever looks takes it away first, so a mark that is gone
+    means that somebody began to look after our commit was made.
+    """
+    asked = repository.git_dir / "baton" / "asked"
+    was_asked = asked.exists()
+    with flocked(repository.common_dir / "baton" / "locks" / "hooks", wait) as alone:
+        wanted = alone is not False and (asked.exists() or not was_asked)
+        if wanted:
+            disk.remove(asked)
+            _shorten(repository.common_dir / "baton" / "hooks.log")
+        yield wanted
+
+
+def _shorten(log: Path) -> None:
+    """Keeps the newer half of a log that has grown too long."""
+    with suppress(OSError):
+        if log.stat().st_size > _LOG_BYTES:
+            with log.open("r+b") as file:
+                kept = file.read()[-_LOG_BYTES // 2 :].partition(b"\n")[2]
+                file.seek(0)
+                file.truncate()
+                file.write(kept)
+
+
+def left_of(end: float) -> float:
+    """Seconds until the monotonic time `end`, and a little for whoever comes last."""
+    return max(0.5, end - time.monotonic())
+
+
+# --- marks
+
+
+def due_namespaces(repository: Repository) -> list[Namespace]:
+    """The namespaces with loops that code may settle."""
+    return _marked(Marks(repository.common_dir).due)
+
+
+def unsent_namespaces(repository: Repository) -> list[Namespace]:
+    """The namespaces with commits that no remote has acknowledged."""
+    return _marked(Marks(repository.common_dir).unsent)
+
+
+def _marked(mark: Mark) -> list[Namespace]:
+    return [name for component in mark.all() if (name := _namespace(component)) is not None]
+
+
+def _namespace(component: str) -> Namespace | None:
+    try:
+        return Namespace.from_component(component)
+    except InvalidName:
+        return None
+
+
+def _settle_mark(ws: Workspace, methods: Collection[str]) -> None:
+    """Takes the mark away when nothing is due; looks again then, since a loop may have been added meanwhile."""
+    mark = Marks(ws.branch.store.repository.common_dir).due
+    if not _due(ws, methods):
+        mark.clear(ws.branch.namespace.component)
+        if _due(ws, methods):
+            mark.set(ws.branch.namespace.component)
+
+
+# --- pre-push
+
+
+def pushed_components(lines: str, prefix: str) -> set[str]:
+    """What the user pushes of ours himself, by what git says to pre-push (`ref id remote-ref id`)."""
+    targets = (words[2] for line in lines.splitlines() if len(words := line.split()) == 4)
+    return {ref.removeprefix(prefix) for ref in targets if ref.startswith(prefix)}
+
+
+def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str:
+    """Syncs the namespace with `remote` within `seconds`; one line about it, empty when there is nothing to say.
+
+    Nothing is sent by itself to where it never was. A namespace with a record that nobody can read is not spread.
+
+    Raises:
+        BatonError: as for `sync`.
+    """
+    if not _goes_along(ws, remote):
+        return ""
+    damaged = next(iter(ws.branch.read().state.damaged((*SINGLES, *FOLDERS))), None)
+    if damaged is not None:
+        return f"{ws.branch.namespace} is not pushed along: {damaged.path}: {damaged.why}"
+    said = "; ".join(in_words(sync(ws, now, remote=remote, seconds=seconds), waiting=False))
+    return f"{ws.branch.namespace}: {said}" if said else ""
+
+
+def _goes_along(ws: Workspace, remote: str) -> bool:
+    if not ws.reach.automatic:
+        return False
+    has_it = ws.branch.store.tip(places_of(ws.branch, remote).seen) is not None
+    return has_it or automatic_remote(ws) == remote

@@ -1,0 +1,200 @@
+"""Bring this machine's state and a remote's together: when asked, at the start and at the end of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from baton_git.branch import Branch, namespaces
+from baton_git.errors import BatonError, NotFound, Unreachable
+from baton_git.operations.workspace import Workspace
+from baton_git.remotes import open_remote, remote_names
+from baton_git.store import Store
+from baton_git.sync import Outcome, Settle, Terms, count, known_remotes, places_of, policy_of, synchronise
+
+SECONDS = 60.0
+"""What a sync that somebody asked for may take."""
+AT_START = 3.0
+AT_END = 10.0
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What became of a sync. `offline`: why the remote could not be reached; everything is kept for the next time."""
+
+    remote: str
+    outcomes: tuple[Outcome, ...]
+    offline: str | None = None
+
+    @property
+    def errors(self) -> list[BatonError]:
+        return [one.error for one in self.outcomes if one.error is not None]
+
+    @property
+    def pending(self) -> int:
+        return sum(one.pending for one in self.outcomes)
+
+    def as_data(self) -> dict[str, Any]:
+        offline = {"offline": self.offline} if self.offline else {}
+        return {"remote": self.remote, **offline, "namespaces": [one.as_data() for one in self.outcomes]}
+
+
+def sync(
+    ws: Workspace, now: datetime, *, remote: str | None = None, everything: bool = False, dry_run: bool = False,
+    settle: Settle | None = None, receive_only: bool = False, seconds: float = SECONDS,
+) -> Synced:  # fmt: skip
+    """Fetches, merges and pushes.
+
+    Args:
+        remote: its name, or an address; else the one to sync with here (see `remote_of`).
+        everything: all namespaces, here and there.
+        dry_run: only says what would be done.
+        settle: what to do with a branch that was rewritten or deleted there.
+        seconds: for everything together.
+
+    Raises:
+        NotFound: there is no remote, or none of that name.
+        InvalidArgument: its policy is none.
+        AccessDenied, RemoteError: as in `Remote.fetch`. That it cannot be reached is no error: see `Synced.offline`.
+    """
+    name = remote or remote_of(ws)
+    if name is None:
+        raise NotFound("remote", "to sync with", hint="git remote add origin URL, or baton sync --remote URL")
+    branches = _branches(ws) if everything else [ws.branch]
+    terms = _terms(ws, name, settle)
+    try:
+        reached = open_remote(ws.branch.store.repository, name, ws.environment, progress=ws.reach.progress)
+        outcomes = synchronise(
+            branches, reached, name, terms, ws.stamp("sync", now),
+            seconds=seconds, dry_run=dry_run, receive_only=receive_only, more=everything,
+        )  # fmt: skip
+    except Unreachable as error:
+        return Synced(name, tuple(_left_as_it_is(branch, name) for branch in branches), str(error))
+    return Synced(name, tuple(outcomes))
+
+
+def _branches(ws: Workspace) -> list[Branch]:
+    branch = ws.branch
+    here = [Branch(branch.store, one, branch.prefix) for one in namespaces(branch.store, branch.prefix)]
+    return here or [branch]
+
+
+def _terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
+    where = f"git config remote.{remote}.batonPolicy"
+    return Terms(policy_of(ws.reach.policies.get(remote), where), ws.trusted, settle)
+
+
+def _left_as_it_is(branch: Branch, remote: str) -> Outcome:
+    return Outcome(str(branch.namespace), pending=pending(branch, remote))
+
+
+def pending(branch: Branch, remote: str) -> int:
+    """How many commits the remote does not have, as far as we know."""
+    return count(branch.store, branch.store.tip(branch.ref), branch.store.tip(places_of(branch, remote).seen))
+
+
+# --- which remote
+
+
+def remote_of(ws: Workspace) -> str | None:
+    """The remote to sync with: the one that is set, else `origin`, else the only one there is."""
+    if ws.reach.remote:
+        return ws.reach.remote
+    names = remote_names(ws.branch.store.repository, ws.environment)
+    if "origin" in names:
+        return "origin"
+    return names[0] if len(names) == 1 else None
+
+
+def automatic_remote(ws: Workspace) -> str | None:
+    """The remote that sessions sync with by themselves; None when there is none.
+
+    The one that is set, or one that has this namespace already: nothing is sent by itself to where it never was.
+    """
+    if not ws.reach.automatic:
+        return None
+    if ws.reach.remote:
+        return ws.reach.remote
+    store, ref = ws.branch.store, ws.branch.ref
+    if not known_remotes(ws.branch) and not _tracked(store, ref):
+        return None
+    name = remote_of(ws)
+    if name is None or (name in _tracked(store, ref) or store.tip(places_of(ws.branch, name).seen)):
+        return name
+    return None
+
+
+def _tracked(store: Store, ref: str) -> list[str]:
+    """The remotes that had this branch when git fetched from them last."""
+    tail = "/" + ref.removeprefix("refs/heads/")
+    found = [one.removeprefix("refs/remotes/") for one in store.refs("refs/remotes/") if one.endswith(tail)]
+    return [one.removesuffix(tail) for one in found]
+
+
+# --- by themselves
+
+
+def at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Sequence[str]:
+    """Before a session begins: what others sent comes in. In words what a person should know; never an error."""
+    return _by_itself(ws, now, seconds, receive_only=True)
+
+
+def at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> Sequence[str]:
+    """After a session: what it did goes out."""
+    return _by_itself(ws, now, seconds, receive_only=False)
+
+
+def _by_itself(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> Sequence[str]:
+    try:
+        name = automatic_remote(ws)
+        if name is None:
+            return []
+        done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only)
+        return in_words(done, waiting=not receive_only)
+    except (BatonError, OSError) as error:
+        hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""
+        return [f"not synced: {error}{hint}"]
+
+
+def in_words(done: Synced, *, waiting: bool = True) -> list[str]:
+    """What a person should know of a sync, a line each; nothing when all is as it was.
+
+    Args:
+        waiting: whether to tell what waits for a review.
+    """
+    lines = []
+    if done.offline:
+        lines.append(f"working offline, {commits(done.pending)} pending ({done.offline})")
+    for one in done.outcomes:
+        lines += [f"{one.namespace}: {text}" if len(done.outcomes) > 1 else text for text in _told(one, done.remote, waiting)]
+    return lines
+
+
+def _told(one: Outcome, remote: str, waiting: bool) -> list[str]:
+    lines = []
+    if one.received:
+        lines.append(f"{commits(one.received)} came in from {remote}")
+    if one.sent:
+        lines.append(f"{commits(one.sent)} sent to {remote}")
+    if one.waiting and waiting:
+        why = next((action.why for action in one.actions if action.kind == "wait"), "")
+        lines.append(f"{commits(one.waiting)} of {remote} wait for a review: {why} (baton review)")
+        if one.pending:
+            lines.append(f"{commits(one.pending)} of ours are sent after that")
+    if one.conflicts:
+        lines.append(f"{len(one.conflicts)} contested: {', '.join(one.conflicts[:5])} (baton conflicts)")
+    lines += [f"held back: {text}" for text in one.held]
+    lines += [f"{old} is now {new}: two records had this id" for old, new in (one.renamed or {}).items()]
+    lines += [f"cannot be read: {text}" for text in one.problems]
+    if one.checked_out_at:
+        lines.append(f"{one.checked_out_at} has the branch checked out and shows that as a revert: do not commit there")
+    if one.error is not None:
+        lines.append(f"{one.error}{f' ({one.error.hint})' if one.error.hint else ''}")
+    return lines
+
+
+def commits(number: int) -> str:
+    """`1 commit`, `2 commits`."""
+    return f"{number} commit{'' if number == 1 else 's'}"

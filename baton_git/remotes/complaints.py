@@ -1,0 +1,112 @@
+"""What git, ssh and servers say when something is wrong, as errors with a next step and without passwords."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from baton_git.errors import AccessDenied, RemoteError, Unreachable
+
+_LOGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<login>[^/\s'\"]*)@", re.IGNORECASE)
+_PREFIX = re.compile(r"^(?:(?:fatal|error|ssh|remote|ERROR|FATAL): )+")
+_WORTH = re.compile(r"^(?:fatal|error|remote|ERROR|FATAL): ")
+_GENERIC = re.compile(r"Could not read from remote repository|^and the repository exists|^Please make sure|^\s*$")
+_LONGEST: Final = 300
+_MOST_LINES: Final = 100
+
+_ACCESS_RULES: Final = (
+    (
+        r"dubious ownership|safe\.directory",
+        "if you trust it, run: git config --global --add safe.directory <the folder named here>",
+    ),
+    (
+        r"host key verification failed",
+        "connect once by hand with ssh, and check and accept the key of that host",
+    ),
+    (
+        r"permission denied|too many authentication failures|no supported authentication",
+        "check the ssh key for that host (ssh-add -l), or the permissions of the folder",
+    ),
+    (
+        (
+            r"authentication failed|could not read (?:username|password)|terminal prompts disabled|unauthorized"
+            r"|(?:returned error:|http resp) 40[137]|access denied(?! or)|invalid (?:username|credentials)"
+        ),
+        "log in once by hand (git ls-remote <remote>) so that a credential helper of git knows the password",
+    ),
+    (
+        (
+            r"repository .*not found|not exported|does not appear to be a git repository|DENIED|(?:error:|resp) 404"
+            r"|no such file or directory|not a git repository|project .*not (?:be )?found|does not exist"
+        ),
+        "check the address (git remote -v), and that you may use that repository",
+    ),
+)
+_NETWORK_RULES: Final = (
+    (
+        r"could not resolve|name or service not known|temporary failure in name|no address associated|nodename nor",
+        "check the name of the host and the network, and try again",
+    ),
+    (
+        (
+            r"connection (?:refused|timed out|reset|closed)|timed out|no route to host|network is unreachable"
+            r"|failed to connect|(?:couldn't|could not|unable to) connect|hung up|early eof|unexpected disconnect"
+            r"|empty reply|broken pipe|kex_exchange|(?:returned error:|http resp) 5\d\d|recv failure|send failure"
+            r"|transfer closed|remote end closed|closed the connection|eof occurred|connection aborted"
+        ),
+        "check the network and the server, and try again",
+    ),
+)
+_KINDS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), kind, hint)
+    for kind, rules in ((AccessDenied, _ACCESS_RULES), (Unreachable, _NETWORK_RULES))
+    for pattern, hint in rules
+)
+
+
+def masked(text: str) -> str:
+    """The text without the logins of URLs; of ssh addresses the user stays, for it is no secret."""
+    return _LOGIN.sub(_without_login, text)
+
+
+def _without_login(match: re.Match[str]) -> str:
+    user, colon, _ = match["login"].partition(":")
+    secret = match["scheme"].lower().startswith("http") or not user
+    return f"{match['scheme']}://{'***' if secret else user + (':***' if colon else '')}@"
+
+
+def printable(text: str) -> str:
+    """One line that a terminal can be given: no control characters, not endless."""
+    return "".join(char if char.isprintable() else " " for char in masked(text)).strip()[:_LONGEST]
+
+
+def lines_said(lines: Sequence[str]) -> tuple[str, ...]:
+    """What hooks printed, without what is no news."""
+    shown = [printable(line) for line in lines[-_MOST_LINES:]]
+    return tuple(line for line in shown if line and not is_progress(line))
+
+
+def is_progress(line: str) -> bool:
+    """Whether git itself counts something."""
+    return bool(re.match(r"(?:\w+ing (?:\w+ )?(?:objects|deltas|references|connectivity|files)|Total \d)", line))
+
+
+def as_error(name: str, text: str) -> RemoteError:
+    """The error for what was said about the remote `name` (any number of lines)."""
+    lines = [line for line in text.splitlines() if not _GENERIC.search(line)]
+    for pattern, kind, hint in _KINDS:
+        for line in lines:
+            if pattern.search(line):
+                return kind(f"{name}: {_core(line)}", hint=hint, remote=name)
+    worth = [line for line in lines if _WORTH.match(line)] or lines or text.splitlines() or ["it gave no reason"]
+    return RemoteError(f"{name}: {_core(worth[-1])}", hint="try it by hand: git ls-remote <remote>", remote=name)
+
+
+def too_late(name: str, seconds: float) -> Unreachable:
+    hint = "check the network and the server; give it more time if it is only slow"
+    return Unreachable(f"{name}: no answer within {seconds:g} s", hint=hint, remote=name, seconds=seconds)
+
+
+def _core(line: str) -> str:
+    return _PREFIX.sub("", printable(line))

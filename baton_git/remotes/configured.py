@@ -1,0 +1,52 @@
+"""Which remotes the user has configured, asked of git, else read from the files that git would read."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from baton_git.errors import NotFound
+from baton_git.remotes.complaints import masked
+from baton_git.remotes.git_command import Git
+from baton_git.remotes.ssh import SshSettings
+from baton_git.store import Repository
+
+_ASKED = r"^(remote\..*\.(url|pushurl)|core\.sshcommand|ssh\.variant)$"
+_REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
+
+
+class Configured(NamedTuple):
+    """The names of the remotes, in the order of the configuration, and how to reach them by ssh."""
+
+    names: tuple[str, ...]
+    ssh: SshSettings
+
+
+def git_for(repository: Repository, environment: Mapping[str, str], program: str | None) -> Git | None:
+    """The git program on the PATH of `environment`; None when there is none, or `program` is None."""
+    found = program and shutil.which(program, path=environment.get("PATH", ""))
+    return Git(found, repository, environment) if found else None
+
+
+def by_git(git: Git) -> Configured:
+    """What git says, with all its files and includes."""
+    printed = git.ask("config", "-z", "--get-regexp", _ASKED) or ""
+    settings = [entry.partition("\n")[::2] for entry in printed.split("\0") if entry]
+    names = dict.fromkeys(match[1] for key, _ in settings if (match := _REMOTE.match(key)))
+    values = dict(settings)
+    return Configured(tuple(names), SshSettings(values.get("core.sshcommand"), values.get("ssh.variant")))
+
+
+def checked(name: str, names: tuple[str, ...]) -> str:
+    """The name of a remote, or what looks like a URL or a path.
+
+    Raises:
+        NotFound: neither; the hint has the names that there are.
+    """
+    looks = any(sign in name for sign in ":/\\") or name in {".", ".."}
+    if name and not name.startswith("-") and (name in names or looks):
+        return name
+    known = f"the remotes here are {', '.join(names)}" if names else "there are none; add one with `git remote add`"
+    raise NotFound("remote", masked(name), hint=f"{known}; a URL or a path will do as well")

@@ -1,0 +1,88 @@
+"""The git program, working for one repository of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from baton_git.errors import RemoteError
+from baton_git.remotes import child, ssh
+from baton_git.remotes.complaints import printable
+from baton_git.remotes.git_environment import for_git
+from baton_git.remotes.remote import Progress
+from baton_git.store import Repository
+
+_SETTINGS: Final = {
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "core.fsync": "all",
+    "core.fsyncObjectFiles": "true",  # the same for git before 2.36; later ones warn, and nobody reads that
+    "fetch.output": "full",  # which is read here
+    "advice.fetchShowForcedUpdates": "false",
+}
+_LOCAL_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Git:
+    """`program` (its path) run with `--git-dir` for `repository`, so that no folder one stands in can matter."""
+
+    program: str
+    repository: Repository
+    environment: Mapping[str, str] = field(repr=False)
+
+    def ask(self, *words: str) -> str | None:
+        """What a command that only looks at the repository prints; None when it fails.
+
+        Raises:
+            RemoteError: git cannot be started, or does not end.
+        """
+        done = self._run(words, for_git(self.environment), _LOCAL_SECONDS, None)
+        if done is None:
+            raise RemoteError(f"git {words[0]} does not end", hint="try it by hand in that repository")
+        return done.out if done.code == 0 else None
+
+    def talk(
+        self,
+        words: tuple[str, ...],
+        settings: Mapping[str, str],
+        quiet_ssh: ssh.SshSettings,
+        seconds: float,
+        progress: Progress | None,
+    ) -> child.Finished | None:
+        """Runs a command that talks to a remote; None when it did not end within `seconds`.
+
+        Raises:
+            RemoteError: git cannot be started.
+        """
+        line = ssh.command(self.environment, quiet_ssh, seconds)
+        environment = for_git(self.environment) | {"GIT_SSH_COMMAND": line}
+        options = [part for name, value in {**_SETTINGS, **settings}.items() for part in ("-c", f"{name}={value}")]
+        return self._run((*options, *words), environment, seconds, progress and _by_line(progress))
+
+    def _run(
+        self, words: tuple[str, ...], environment: Mapping[str, str], seconds: float, heard: child.Heard | None
+    ) -> child.Finished | None:
+        common = self.repository.common_dir
+        top = self.repository.work_tree  # relative addresses of remotes are meant from here
+        folder = top if top is not None and top.is_dir() else common
+        try:
+            return child.run([self.program, f"--git-dir={common}", *words], environment, folder, seconds, heard)
+        except OSError as error:
+            raise RemoteError(f"cannot run {self.program}: {error.strerror}", hint="check that git works") from error
+
+
+def _by_line(progress: Progress) -> Callable[[bytes], None]:
+    """Gives whole lines; git ends those that it will write over with a carriage return."""
+    rest = b""
+
+    def heard(chunk: bytes) -> None:
+        nonlocal rest
+        *lines, rest = re.split(rb"[\r\n]+", rest + chunk)
+        for line in lines:
+            if text := printable(line.decode("utf-8", "replace")):
+                progress(text)
+
+    return heard

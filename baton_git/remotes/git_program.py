@@ -1,0 +1,151 @@
+"""A remote through the git program: its credential helpers, ssh, proxies and settings are the user's own."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from baton_git.names import Oid
+from baton_git.remotes import patterns, verdict
+from baton_git.remotes.child import Finished
+from baton_git.remotes.complaints import as_error, masked, too_late
+from baton_git.remotes.git_command import Git
+from baton_git.remotes.remote import Accepted, Outcome, Progress, Push
+from baton_git.remotes.ssh import SshSettings
+from baton_git.store import Store
+
+_FETCH: Final = (
+    "fetch", "--verbose", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance",
+    "--no-show-forced-updates", "--no-prune", "--no-prune-tags", "--no-write-commit-graph",
+    "--no-filter",  # a partial clone wants our blobs all the same
+    "--refmap=",  # else it would move refs/remotes/<name>/… as well
+)  # fmt: skip
+_PUSH: Final = (
+    "push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-recurse-submodules",
+    "--no-force-if-includes",
+)  # fmt: skip
+_MISSING = re.compile(r"^fatal: couldn't find remote ref (\S+)$", re.MULTILINE)
+_CONTENDED = re.compile(r"cannot lock ref|unable to update local ref|Unable to create .*\.lock")
+_MOVED = re.compile(r"^ [ =*+t-] .* -> (\S+)", re.MULTILINE)
+_PUSHED = re.compile(r"^([ *=+!-])\t[^\t:]*:([^\t]+)\t(.*)$", re.MULTILINE)
+_REASON = re.compile(r"\[(?P<who>[a-z ]+)\](?: \((?P<why>.*)\))?$")
+_ATTEMPTS: Final = 8
+
+
+class GitProgram:
+    """The remote at `address`: a URL, a path or (`named`) a name in the repository's configuration."""
+
+    def __init__(self, git: Git, address: str, ssh: SshSettings, progress: Progress | None, *, named: bool) -> None:
+        self._git = git
+        self._address = address
+        # A mirror takes no single refs, and newer gits would make a refs/remotes/<name>/HEAD.
+        settings = {"mirror": "false", "followRemoteHEAD": "never"} if named and "=" not in address else {}
+        self._settings = {f"remote.{address}.{key}": value for key, value in settings.items()}
+        self._ssh = ssh
+        self._progress = progress
+
+    @property
+    def name(self) -> str:
+        return masked(self._address)
+
+    def fetch(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
+        """See `Remote.fetch`."""
+        patterns.check(wants)
+        deadline = time.monotonic() + seconds
+        left = dict(wants)
+        done = Finished(0, "", "")
+        for attempt in range(_ATTEMPTS if left else 0):
+            done = self._run((*_FETCH, *self._verbosity()), _refspecs(left), seconds, deadline)
+            missing = _MISSING.search(done.err)
+            if done.code == 0 or (missing is None and not _CONTENDED.search(done.err)):
+                break
+            if missing is not None:
+                left = self._without(missing[1], left, seconds, deadline, first=attempt == 0)
+                if not left:
+                    return {}
+            else:  # another fetch of the same branches
+                time.sleep(random.uniform(0.01, 0.05))  # noqa: S311  not for secrets
+        if done.code != 0:
+            raise as_error(self.name, done.err)
+        return self._arrived(left, done.err)
+
+    def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, Outcome]:
+        """See `Remote.push`. Of the refs here only git's own refs/remotes/… of an accepted branch may move."""
+        if not moves:
+            return {}
+        leases = (f"--force-with-lease={move.ref}:{move.expected or ''}" for move in moves)
+        refspecs = [f"{move.new}:{move.ref}" for move in moves]
+        done = self._run((*_PUSH, *self._verbosity(), *leases), refspecs, seconds, time.monotonic() + seconds)
+        outcomes = _outcomes(done)
+        unsaid = [move.ref for move in moves if move.ref not in outcomes]
+        if unsaid:
+            raise as_error(self.name, done.err or f"fatal: the server did not say what became of {unsaid[0]}")
+        return outcomes
+
+    def _verbosity(self) -> tuple[str, ...]:
+        return ("--progress",) if self._progress is not None else ("--no-progress",)
+
+    def _run(self, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float) -> Finished:
+        left = max(0.0, deadline - time.monotonic())
+        done = self._git.talk((*words, "--", self._address, *rest), self._settings, self._ssh, left, self._progress)
+        if done is None:
+            raise too_late(self.name, seconds)
+        return done
+
+    def _without(
+        self, missing: str, wants: Mapping[str, str], seconds: float, deadline: float, *, first: bool
+    ) -> dict[str, str]:
+        """What is left to want. git names only one missing ref at a time, so the second time the server is asked."""
+        if first or len(wants) == 1:
+            return {there: here for there, here in wants.items() if there != missing}
+        exact = [there for there in wants if "*" not in there]
+        done = self._run(("ls-remote", "--refs"), exact, seconds, deadline)
+        if done.code != 0:
+            raise as_error(self.name, done.err)
+        present = {line.partition("\t")[2] for line in done.out.splitlines()}
+        return {there: here for there, here in wants.items() if "*" in there or there in present}
+
+    def _arrived(self, wants: Mapping[str, str], report: str) -> dict[str, Oid]:
+        """Where the refs stand that exist there: those named in full all do, of patterns the report says it."""
+        found = {there: here for there, here in wants.items() if "*" not in there}
+        globs = {here: there for there, here in wants.items() if "*" in there}
+        if globs:
+            shown = [full for name in _MOVED.findall(report) for full in _full_names(name)]
+            found |= {there: here for here, there in patterns.matches(globs, shown).items()}
+        with Store(self._git.repository) as store:
+            tips = {there: store.tip(here) for there, here in found.items()}
+        return {there: tip for there, tip in tips.items() if tip is not None}
+
+
+def _refspecs(wants: Mapping[str, str]) -> list[str]:
+    return [f"+{there}:{here}" for there, here in wants.items()]
+
+
+def _full_names(shown: str) -> tuple[str, ...]:
+    """What git may have meant: it prints branches, tags and remote branches without their folder."""
+    return (shown,) if shown.startswith("refs/") else tuple(f"refs/{kind}/{shown}" for kind in _KINDS)
+
+
+_KINDS: Final = ("heads", "tags", "remotes")
+
+
+def _outcomes(done: Finished) -> dict[str, Outcome]:
+    """By ref what the porcelain output says; nothing about refs that the server was silent about."""
+    printed = [line.removeprefix("remote:") for line in done.err.splitlines() if line.startswith("remote:")]
+    found = {}
+    for flag, ref, summary in _PUSHED.findall(done.out):
+        outcome = Accepted() if flag != "!" else _rejection(summary, printed)
+        if outcome is not None:
+            found[ref] = outcome
+    return found
+
+
+def _rejection(summary: str, printed: list[str]) -> Outcome | None:
+    reason = _REASON.search(summary)
+    if reason is None or reason["who"] == "remote failure":
+        return None
+    why = reason["why"] or reason["who"]
+    return verdict.by_server(why, printed) if reason["who"] == "remote rejected" else verdict.by_client(why)

@@ -1,0 +1,214 @@
+"""What is to be done to bring a branch here and its like on a remote together: looked at first, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+from baton_git.branch import Branch
+from baton_git.diary import UNDOES, LogEntry, log_entry
+from baton_git.incoming import unsafe
+from baton_git.joining import is_pure, is_root
+from baton_git.names import Oid
+from baton_git.store import Store
+from baton_git.sync.terms import Terms
+
+Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", "reset", "stop"]
+
+COUNTED = 1000
+"""Commits are counted up to here."""
+
+
+class Action(NamedTuple):
+    """One step. `commits`: how many it is about; `why`: for people, where it is not plain.
+
+    `take`: the branch begins here as it is there; `forward`: ours is behind; `merge`: both went on; `wait`: what came
+    needs a person; `create`, `send`: ours goes there; `reset`: ours becomes what theirs was rewritten to, with what was
+    not sent on top; `stop`: nothing is done before a person chose.
+    """
+
+    kind: Kind
+    namespace: str
+    commits: int = 0
+    why: str = ""
+    hint: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        return {name: value for name, value in self._asdict().items() if value not in ("", 0)}
+
+
+class Facts(NamedTuple):
+    """Where a branch stands here, there, and where it stood there when we last knew."""
+
+    local: Oid | None
+    theirs: Oid | None
+    seen: Oid | None
+
+
+class Plan(NamedTuple):
+    """The actions, and the commit of theirs that may come in by itself (None: none)."""
+
+    actions: tuple[Action, ...]
+    accepted: Oid | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        return any(one.kind == "stop" for one in self.actions)
+
+    @property
+    def sends(self) -> bool:
+        return any(one.kind in ("send", "create") for one in self.actions)
+
+    @property
+    def waiting(self) -> int:
+        return sum(one.commits for one in self.actions if one.kind == "wait")
+
+
+def plan(branch: Branch, facts: Facts, terms: Terms) -> Plan:
+    """What is to be done.
+
+    Raises:
+        Corrupt: a commit cannot be read.
+    """
+    name = str(branch.namespace)
+    stop = _stop(branch, facts, terms)
+    if stop is not None:
+        return Plan((stop,))
+    if facts.theirs is None:
+        ahead = count(branch.store, facts.local, None)
+        return Plan((Action("create" if ahead else "nothing", name, ahead),))
+    behind = count(branch.store, facts.theirs, facts.local)
+    accepted, waits = _accepted(branch, facts, terms) if behind else (None, [])
+    actions = [*_comes_in(branch, facts, accepted), *waits]
+    sends = facts.local is not None and not waits and not _is_behind(branch.store, facts.local, facts.theirs)
+    if sends:
+        merges = any(one.kind == "merge" for one in actions)
+        actions.append(Action("send", name, count(branch.store, facts.local, facts.theirs) + merges))
+    return Plan(tuple(actions) or (Action("nothing", name),), accepted)
+
+
+def count(store: Store, tip: Oid | None, other: Oid | None) -> int:
+    """How many commits are behind `tip` and not behind `other`; at most `COUNTED`."""
+    if tip is None or tip == other:
+        return 0
+    return sum(1 for _ in islice(store.only_in(tip, *([other] if other is not None else [])), COUNTED))
+
+
+def is_rewritten(store: Store, facts: Facts) -> bool:
+    """Whether commits that the branch had there, when we last knew it, are gone from it."""
+    if facts.seen is None or facts.theirs is None:
+        return False
+    return not _is_behind(store, facts.seen, facts.theirs)
+
+
+def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
+    return old == new or store.is_ancestor(old, new)
+
+
+def _stop(branch: Branch, facts: Facts, terms: Terms) -> Action | None:
+    """A branch that was rewritten or deleted there since we last knew it, or that goes back here by an oversight."""
+    name = str(branch.namespace)
+    if facts.seen is not None and facts.theirs is None and terms.settle == "theirs":
+        return Action("stop", name, 0, "the branch was deleted there, so there is nothing to take over",
+                      "baton sync --settle merge sends it again")  # fmt: skip
+    if terms.settle is not None:
+        return None
+    known = facts.theirs or facts.seen
+    older = _reverted(branch, facts.local, known) if facts.local is not None and known is not None else None
+    if older is not None:
+        return Action(
+            "stop", name, 0, f"a commit made by hand here goes back to revision {_number(older)} without saying so",
+            "baton undo takes it back; baton sync --settle merge stands by it",
+        )  # fmt: skip
+    if facts.seen is not None and facts.theirs is None:
+        return Action(
+            "stop", name, 0, "the branch was deleted there",
+            "baton sync --settle merge sends it again; git config baton.autosync false stops syncing",
+        )  # fmt: skip
+    if not is_rewritten(branch.store, facts):
+        return None
+    lost = count(branch.store, facts.seen, facts.theirs)
+    return Action(
+        "stop", name, lost, f"the branch was rewritten there: {lost} commits that it had are gone",
+        "baton sync --settle merge brings them back; --settle theirs gives them up here too (a backup ref keeps them)",
+    )  # fmt: skip
+
+
+def _comes_in(branch: Branch, facts: Facts, accepted: Oid | None) -> Iterator[Action]:
+    if accepted is None:
+        return
+    name, store = str(branch.namespace), branch.store
+    commits = count(store, accepted, facts.local)
+    if facts.local is None:
+        yield Action("take", name, commits)
+    elif commits:
+        yield Action("forward" if _is_behind(store, facts.local, accepted) else "merge", name, commits)
+
+
+def _accepted(branch: Branch, facts: Facts, terms: Terms) -> tuple[Oid | None, list[Action]]:
+    """The newest commit of theirs that comes in by itself, and what the rest waits for."""
+    assert facts.theirs is not None
+    why, fine = _judged(branch, facts, terms)
+    if not why:
+        return facts.theirs, []
+    commits = count(branch.store, facts.theirs, fine or facts.local)
+    waits = Action("wait", str(branch.namespace), commits, why, "baton review")
+    return fine, [waits]
+
+
+def _judged(branch: Branch, facts: Facts, terms: Terms) -> tuple[str, Oid | None]:
+    """Why not all of theirs comes in by itself (empty: it does), and as far as it does."""
+    assert facts.theirs is not None
+    store = branch.store
+    faults = _faults(store, facts)
+    if faults:
+        return faults, None
+    if terms.policy == "review":
+        return "the remote's policy is review", None
+    older = _reverted(branch, facts.theirs, facts.local) if terms.settle is None else None
+    if older is not None:
+        return f"a commit made by hand goes back to revision {_number(older)} without saying so", None
+    if terms.policy == "signed":
+        return _as_far_as_signed(store, facts, terms)
+    return "", facts.theirs
+
+
+def _reverted(branch: Branch, tip: Oid, known: Oid | None) -> LogEntry | None:
+    """The version that a new commit goes back to, when a person made it by hand and nobody has taken that back.
+
+    That is what `git commit -a` does in a work tree that has the branch checked out while others write.
+    """
+    branch.version(tip)  # raises when this is no branch of ours
+    new = [log_entry(info) for info in branch.store.only_in(tip, *([known] if known is not None else []))]
+    undone = {oid for entry in new for oid in entry.said(UNDOES)}
+    by_hand = (entry.commit for entry in new if not entry.op and entry.commit not in undone)
+    return next((older for commit in by_hand if (older := branch.goes_back_to(commit)) is not None), None)
+
+
+def _number(entry: LogEntry) -> str:
+    return entry.commit[:8] if entry.revision is None else str(entry.revision)
+
+
+def _faults(store: Store, facts: Facts) -> str:
+    assert facts.theirs is not None
+    trees = [store.commit(one).tree if one is not None else None for one in (facts.local, facts.theirs)]
+    found = next(unsafe(store.folder(trees[0]), store.folder(trees[1])), None)
+    return "" if found is None else f"{found[0]} {found[1]}".strip()
+
+
+def _as_far_as_signed(store: Store, facts: Facts, terms: Terms) -> tuple[str, Oid | None]:
+    """The newest commit behind which everything that is new is signed, or is a merge that nobody added to."""
+    assert facts.theirs is not None
+    fine: dict[Oid, bool] = {}
+    newest: Oid | None = None
+    new = list(store.only_in(facts.theirs, *([facts.local] if facts.local is not None else [])))
+    for info in reversed(new):
+        signed = terms.trusted is not None and terms.trusted(info)
+        own = signed or is_root(store, info) or is_pure(store, info)
+        fine[info.oid] = own and all(fine.get(parent, True) for parent in info.parents)
+        newest = info.oid if fine[info.oid] else newest
+    if fine[facts.theirs]:
+        return "", facts.theirs
+    why = "not signed by an allowed key"
+    return why if terms.trusted is not None else f"{why} (git config baton.allowedSigners FILE names them)", newest

@@ -1,0 +1,151 @@
+"""What may come in, brought into our branch: forward, or by a merge; without what nobody confirmed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from baton_git.branch import Branch, Stamp
+from baton_git.diary import log_entry, revision_of
+from baton_git.errors import Busy
+from baton_git.incoming import Holding, Trusted, broken, held
+from baton_git.joining import join, merge_trees
+from baton_git.names import Oid
+from baton_git.state import State
+from baton_git.store import Draft, Store
+from baton_git.sync.actions import Facts, count
+from baton_git.sync.places import Places, backed_up
+from baton_git.sync.terms import Terms
+
+_ATTEMPTS = 50
+
+
+@dataclass(frozen=True)
+class Integrated:
+    """Where our branch stands then, and what a person should know about how it came there."""
+
+    tip: Oid | None
+    received: int = 0
+    conflicts: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    renamed: dict[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    checked_out_at: str | None = None
+
+
+def integrated(
+    branch: Branch, accepted: Oid | None, facts: Facts, terms: Terms, stamp: Stamp, places: Places
+) -> Integrated:
+    """Our branch with `accepted` in it (None: only ours is looked at). Others may write meanwhile.
+
+    Raises:
+        Busy: others kept writing here.
+        Corrupt, WriteFailed: as in `Store.publish`.
+    """
+    found = Integrated(facts.local)
+    if accepted is not None:
+        theirs = _without_claims(branch.store, facts.local, accepted, terms.trusted)
+        if theirs is not None:
+            stored = branch.store.publish(
+                theirs.draft, places.incoming, branch.store.tip(places.incoming), theirs.commit,
+                who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message="baton: hold",
+            )  # fmt: skip
+            if not stored:
+                raise Busy(f"{branch.namespace}: somebody else syncs it", hint="try again")
+            accepted, found = theirs.commit, _noted(found, theirs)
+    for _ in range(_ATTEMPTS):
+        tip, holding = _own(branch, facts, terms, stamp)
+        found = _noted(found, holding) if holding is not None else found
+        step = _step(branch.store, tip, accepted)
+        if step is None:
+            return replace(found, tip=tip)
+        if branch.advance(step.draft, tip, step.commit, stamp):
+            return _told(branch, found, tip, step, facts)
+    raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
+
+
+def _noted(found: Integrated, holding: Holding) -> Integrated:
+    told = tuple(f"{one.held.id} {one.held.field}: {one.held.why}" for one in holding.claims)
+    return replace(found, held=tuple(dict.fromkeys((*found.held, *told))))
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The commit that our branch goes to, and the draft that it is in, if it is a new one."""
+
+    draft: Draft
+    commit: Oid
+    conflicts: tuple[str, ...] = ()
+    renamed: dict[str, str] = field(default_factory=dict)
+
+
+def _step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
+    """None when there is nothing to do."""
+    if accepted is None or (tip is not None and store.is_ancestor(accepted, tip)):
+        return None
+    if tip is None or store.is_ancestor(tip, accepted):
+        return _Step(store.draft(), accepted)
+    joined = join(store, tip, accepted)
+    return _Step(joined.draft, joined.commit, tuple(one.id for one in joined.conflicts), joined.renamed)
+
+
+def _told(branch: Branch, found: Integrated, tip: Oid | None, step: _Step, facts: Facts) -> Integrated:
+    before = branch.version(tip).state if tip is not None else State()
+    unreadable = broken(before, branch.version(step.commit).state)
+    problems = tuple(f"{one.path}: {one.why}" for one in unreadable)
+    place = branch.store.checked_out_at(branch.ref)
+    return replace(
+        found, tip=step.commit, received=count(branch.store, step.commit, facts.local), conflicts=step.conflicts,
+        renamed=step.renamed, problems=problems, checked_out_at=str(place) if place else None,
+    )  # fmt: skip
+
+
+def _own(branch: Branch, facts: Facts, terms: Terms, stamp: Stamp) -> tuple[Oid | None, Holding | None]:
+    """Our tip; where a person committed by hand what takes a confirmation, first a commit that takes that back."""
+    store = branch.store
+    tip = store.tip(branch.ref)
+    since = facts.seen or facts.theirs
+    if tip is None or tip == since:
+        return tip, None
+    known = [since] if since is not None else []
+    if all(log_entry(info).op for info in store.only_in(tip, *known)):
+        return tip, None
+    holding = held(store, _base(store, since, tip), tip, terms.trusted)
+    if holding is not None and branch.advance(holding.draft, tip, holding.commit, stamp):
+        return holding.commit, holding
+    return store.tip(branch.ref), None
+
+
+def _base(store: Store, one: Oid | None, other: Oid) -> Oid | None:
+    return next(iter(store.merge_bases(one, other)), None) if one is not None else None
+
+
+def _without_claims(store: Store, local: Oid | None, accepted: Oid, trusted: Trusted | None) -> Holding | None:
+    return held(store, _base(store, local, accepted), accepted, trusted)
+
+
+def resettled(branch: Branch, facts: Facts, terms: Terms, stamp: Stamp) -> Oid:
+    """Our branch set to theirs that was rewritten, with what we did since we last agreed on top.
+
+    A backup ref keeps what ours was. What nobody confirmed is held back here too.
+
+    Raises:
+        Busy: somebody wrote here meanwhile.
+    """
+    store = branch.store
+    assert facts.local is not None
+    assert facts.theirs is not None
+    assert facts.seen is not None
+    backed_up(branch, facts.local, stamp)
+    info = store.commit(facts.theirs)
+    new, theirs, revision, draft = info.oid, info.tree, revision_of(store, info), store.draft()
+    holding = _without_claims(store, facts.local, facts.theirs, terms.trusted)
+    if holding is not None:
+        new, theirs, revision, draft = holding.commit, holding.tree, revision + 1, holding.draft
+    base = store.commit(_base(store, facts.seen, facts.local) or facts.seen).tree
+    tree = merge_trees(draft, base, theirs, store.commit(facts.local).tree).tree
+    if tree != theirs:
+        subject = "what was not sent yet, on top of a rewritten branch"
+        new = branch.seal(draft, tree, (new,), revision + 1, subject, stamp, ())
+    if not branch.advance(draft, facts.local, new, stamp):
+        raise Busy(f"{branch.namespace}: somebody wrote here meanwhile", hint="run baton sync --settle theirs again")
+    return new

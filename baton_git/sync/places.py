@@ -1,0 +1,77 @@
+"""The private refs of syncing: what a remote had last, what came from it, and backups before anything unusual.
+
+refs/baton-incoming/<remote>/<namespace>   what was fetched last
+refs/baton-remotes/<remote>/<namespace>    where we last knew the remote to be
+refs/baton-backup/<namespace>/<time>       where our branch was before it was set elsewhere
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import NamedTuple
+
+from baton_git.branch import Branch, Stamp
+from baton_git.errors import InvalidName
+from baton_git.lifecycle import iso
+from baton_git.names import Oid, decode, encode
+from baton_git.store import Store
+
+INCOMING = "refs/baton-incoming/"
+REMOTES = "refs/baton-remotes/"
+BACKUP = "refs/baton-backup/"
+
+
+class Places(NamedTuple):
+    """The private refs of one namespace and one remote."""
+
+    incoming: str
+    seen: str
+
+
+def remote_component(remote: str) -> str:
+    """A remote's name, or its address, as a part of a ref."""
+    try:
+        return encode(remote)
+    except InvalidName:
+        return sha256(remote.encode("utf-8", "replace")).hexdigest()[:40]
+
+
+def places_of(branch: Branch, remote: str) -> Places:
+    tail = f"{remote_component(remote)}/{branch.namespace.component}"
+    return Places(INCOMING + tail, REMOTES + tail)
+
+
+def known_remotes(branch: Branch) -> list[str]:
+    """The remotes that this namespace was ever synced with."""
+    tail = "/" + branch.namespace.component
+    found = [ref for prefix in (REMOTES, INCOMING) for ref in branch.store.refs(prefix) if ref.endswith(tail)]
+    return sorted({_remote_of(ref.split("/")[2]) for ref in found})
+
+
+def _remote_of(component: str) -> str:
+    try:
+        return decode(component)
+    except InvalidName:
+        return component
+
+
+def point(store: Store, ref: str, to: Oid, stamp: Stamp) -> None:
+    """Sets a private ref, from wherever it stands."""
+    for _ in range(10):
+        now = store.tip(ref)
+        if now == to:
+            return
+        moved = store.publish(
+            store.draft(), ref, now, to,
+            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
+        )  # fmt: skip
+        if moved:
+            return
+
+
+def backed_up(branch: Branch, tip: Oid, stamp: Stamp) -> str:
+    """Keeps `tip` as a ref of its own, whose name it gives."""
+    time = iso(stamp.now).replace(":", "").replace("-", "")
+    ref = f"{BACKUP}{branch.namespace.component}/{time}-{tip[:8]}"
+    point(branch.store, ref, tip, stamp)
+    return ref

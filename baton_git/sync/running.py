@@ -1,0 +1,216 @@
+"""Carrying a sync out: one fetch, everything that is to be done here, one push; again where somebody was faster."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from baton_git.branch import Branch, Stamp
+from baton_git.errors import BatonError, Busy, NotAllowed, Unreachable, Unsettled
+from baton_git.local import Marks
+from baton_git.names import Oid
+from baton_git.remotes import Accepted, Overtaken, Push, Refused, Remote
+from baton_git.sync.actions import Action, Facts, Plan, count, is_rewritten, plan
+from baton_git.sync.integrating import Integrated, integrated, resettled
+from baton_git.sync.places import INCOMING, Places, places_of, point, remote_component
+from baton_git.sync.terms import Terms
+
+ATTEMPTS = 30
+"""How often somebody else may be faster before we give up."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one namespace.
+
+    Attributes:
+        received, sent: commits; `pending`: commits that the remote does not have yet; `waiting`: commits of it that
+            wait for a person.
+        problems: what cannot be read, in words.
+        checked_out_at: a work tree in which what came in looks like a revert now.
+        error: why it was not done.
+    """
+
+    namespace: str
+    actions: tuple[Action, ...] = ()
+    received: int = 0
+    sent: int = 0
+    pending: int = 0
+    waiting: int = 0
+    conflicts: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    renamed: Mapping[str, str] | None = None
+    problems: tuple[str, ...] = ()
+    checked_out_at: str | None = None
+    error: BatonError | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"namespace": self.namespace, "actions": [one.as_data() for one in self.actions]}
+        data |= {name: getattr(self, name) for name in ("received", "sent", "pending", "waiting")}
+        lists = {name: list(getattr(self, name)) for name in ("conflicts", "held", "problems")}
+        error = {} if self.error is None else {"error": self.error.code, "message": str(self.error)}
+        place = {"checked_out_at": self.checked_out_at} if self.checked_out_at else {}
+        return {**data, **lists, "renamed": dict(self.renamed or {}), **place, **error}
+
+
+class _Job(NamedTuple):
+    """One namespace on its way."""
+
+    branch: Branch
+    places: Places
+    outcome: Outcome
+    push: Push | None = None
+
+
+def synchronise(
+    branches: Sequence[Branch], remote: Remote, name: str, terms: Terms, stamp: Stamp, *,
+    seconds: float, dry_run: bool = False, receive_only: bool = False, more: bool = False,
+) -> list[Outcome]:  # fmt: skip
+    """Brings branches (all of one store) and their likes on a remote together.
+
+    Args:
+        name: what the remote is called here.
+        seconds: for everything together.
+        dry_run: fetches and plans, and changes no branch.
+        receive_only: sends nothing.
+        more: also the namespaces that only the remote has.
+
+    Raises:
+        Unreachable, AccessDenied, RemoteError: as in `Remote.fetch` and `Remote.push`; what came before is kept.
+    """
+    end = time.monotonic() + seconds
+    jobs = [_Job(branch, places_of(branch, name), Outcome(str(branch.namespace))) for branch in branches]
+    done: list[_Job] = []
+    for attempt in range(ATTEMPTS):
+        try:
+            tips = remote.fetch(_wants(jobs, name, more=more), seconds=_left(end))
+        except Unreachable:
+            if attempt == 0:
+                raise
+            break  # there was time for all but this
+        if more:
+            jobs += [_job(one, name) for one in _others(branches[0], tips, jobs)]
+            more = False
+        jobs = [_worked(job, tips.get(job.branch.ref), terms, stamp, dry_run=dry_run) for job in jobs]
+        moves = [] if dry_run or receive_only else [job.push for job in jobs if job.push is not None]
+        answers = remote.push(moves, seconds=_left(end)) if moves else {}
+        jobs = [_answered(job, answers.get(job.branch.ref), stamp) for job in jobs]
+        done += [job for job in jobs if not isinstance(answers.get(job.branch.ref), Overtaken)]
+        jobs = [job for job in jobs if isinstance(answers.get(job.branch.ref), Overtaken)]
+        if not jobs or time.monotonic() >= end:
+            break
+        time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
+    busy = Busy(f"{name}: others kept pushing", hint="what came is merged here; run baton sync again")
+    done += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
+    return [_finished(job, stamp) for job in done]
+
+
+def _left(end: float) -> float:
+    return max(0.05, end - time.monotonic())
+
+
+def _job(branch: Branch, name: str) -> _Job:
+    return _Job(branch, places_of(branch, name), Outcome(str(branch.namespace)))
+
+
+def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
+    jobs = list(jobs)
+    if more:
+        return {f"{jobs[0].branch.prefix}*": f"{INCOMING}{remote_component(name)}/*"}
+    return {job.branch.ref: job.places.incoming for job in jobs}
+
+
+def _others(first: Branch, tips: Mapping[str, Oid], jobs: Iterable[_Job]) -> list[Branch]:
+    """The namespaces that the remote has and nobody named; refs there that are no namespace are left alone."""
+    known = {job.branch.ref for job in jobs}
+    found = []
+    for ref in tips:
+        branch = first.beside(ref)
+        if branch is not None and ref not in known:
+            found.append(branch)
+    return found
+
+
+def _worked(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry_run: bool) -> _Job:
+    """Everything here: the plan, what comes in, and what is to be pushed."""
+    try:
+        return _done_here(job, theirs, terms, stamp, dry_run=dry_run)
+    except BatonError as error:  # one namespace that cannot be read must not keep the others from their sync
+        return job._replace(outcome=replace(job.outcome, error=error), push=None)
+
+
+def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry_run: bool) -> _Job:
+    branch, store = job.branch, job.branch.store
+    facts = Facts(store.tip(branch.ref), theirs, store.tip(job.places.seen))
+    resets = terms.settle == "theirs" and facts.local is not None and is_rewritten(store, facts)
+    reset = (Action("reset", str(branch.namespace), count(store, facts.seen, theirs)),) if resets else ()
+    if resets and not dry_run:
+        facts = facts._replace(local=resettled(branch, facts, terms, stamp), seen=None)
+    found = plan(branch, facts, terms) if not (resets and dry_run) else Plan(())
+    outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *found.actions), waiting=found.waiting)
+    if dry_run:
+        return job._replace(outcome=outcome)
+    if found.is_stopped:
+        [stop] = found.actions
+        error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)
+        return job._replace(outcome=replace(outcome, error=error), push=None)
+    if theirs is not None and theirs != facts.seen:
+        point(store, job.places.seen, theirs, stamp)
+    came = integrated(branch, found.accepted, facts, terms, stamp, job.places)
+    return job._replace(outcome=_told(outcome, came), push=_push(branch, found, came, theirs))
+
+
+def _told(outcome: Outcome, came: Integrated) -> Outcome:
+    return replace(
+        outcome,
+        received=outcome.received + came.received,
+        conflicts=(*outcome.conflicts, *came.conflicts),
+        held=(*outcome.held, *came.held),
+        renamed={**(outcome.renamed or {}), **came.renamed},
+        problems=(*outcome.problems, *came.problems),
+        checked_out_at=came.checked_out_at or outcome.checked_out_at,
+    )
+
+
+def _push(branch: Branch, found: Plan, came: Integrated, theirs: Oid | None) -> Push | None:
+    """Ours, when it holds all of theirs and more."""
+    if came.tip is None or came.tip == theirs or found.waiting:
+        return None
+    if theirs is not None and not branch.store.is_ancestor(theirs, came.tip):
+        return None
+    return Push(branch.ref, came.tip, theirs)
+
+
+def _answered(job: _Job, answer: object, stamp: Stamp) -> _Job:
+    if job.push is None or answer is None:
+        return job
+    if isinstance(answer, Accepted):
+        sent = count(job.branch.store, job.push.new, job.push.expected)
+        point(job.branch.store, job.places.seen, job.push.new, stamp)
+        return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
+    if isinstance(answer, Refused):
+        said = "".join(f"\n  {line}" for line in answer.said)
+        error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{said}", hint=_REFUSED)
+        return job._replace(outcome=replace(job.outcome, error=error), push=None)
+    return job
+
+
+_REFUSED = "what came is merged here; ours is kept and will be offered again"
+
+
+def _finished(job: _Job, stamp: Stamp) -> Outcome:
+    """The outcome with what is still to be sent; a mark for hooks goes when nothing is."""
+    store, component = job.branch.store, job.branch.namespace.component
+    try:
+        pending = count(store, store.tip(job.branch.ref), store.tip(job.places.seen))
+    except BatonError as error:
+        return replace(job.outcome, error=job.outcome.error or error)
+    if not pending:
+        marks = Marks(store.repository.common_dir)
+        marks.unsent.clear(component)
+        if store.tip(job.branch.ref) != store.tip(job.places.seen):  # somebody wrote meanwhile
+            marks.unsent.set(component)
+    return replace(job.outcome, pending=pending)

@@ -1,0 +1,98 @@
+"""The servers, one of each per worker, and a fresh repository on one of them for each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from itertools import count
+from pathlib import Path
+
+import pytest
+import servers
+from servers import Server
+from world import Place
+
+_NUMBERS = count()
+
+NETWORK = {"daemon": servers.git_daemon, "http": servers.smart_http, "openssh": servers.openssh}
+NEEDED = {"openssh": (servers.SSHD, "ssh", "ssh-keygen", "git-shell"), "gitolite": (servers.SSHD, "ssh", "gitolite")}
+PACKAGES = "apt-get install openssh-server openssh-client gitolite3"
+
+Start = Callable[[str], Server]
+
+
+def need(kind: str) -> None:
+    """Skips the test when a program is not there; .ci/run installs them all."""
+    missing = [program for program in NEEDED.get(kind, ()) if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed here ({PACKAGES})")
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts a server when it is asked for the first time."""
+    running: dict[str, Server] = {}
+    with ExitStack() as stack:
+
+        def get(kind: str) -> Server:
+            need(kind)
+            if kind not in running:
+                folder = tmp_path_factory.mktemp(kind)
+                local = {"path": str(folder), "file": f"file://{folder}"}
+                running[kind] = Server(local[kind], folder) if kind in local else _entered(stack, NETWORK[kind], folder)
+            return running[kind]
+
+        yield get
+
+
+def _entered(stack: ExitStack, make: Callable[[Path], AbstractContextManager[Server]], folder: Path) -> Server:
+    return stack.enter_context(make(folder))
+
+
+@pytest.fixture(scope="session")
+def gitolite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
+    """By user, the same gitolite."""
+    need("gitolite")
+    with servers.gitolite(tmp_path_factory.mktemp("gitolite")) as users:
+        yield users
+
+
+@pytest.fixture
+def make_place(start: Start, tmp_path: Path, git: Callable[..., str]) -> Callable[..., Place]:
+    """Makes repositories of users, all with the same repository on the server."""
+    repositories: dict[str, servers.Served] = {}
+
+    def make(kind: str, driver: str = "git", name: str = "here", **extra: str) -> Place:
+        if kind not in repositories:
+            repositories[kind] = start(kind).make(f"r{os.getpid()}-{next(_NUMBERS)}")
+        top = tmp_path / name
+        git(tmp_path, "init", "-q", "-b", "main", name)
+        return Place(top, driver, repositories[kind], extra)
+
+    return make
+
+
+ALL = [
+    pytest.param("git", "path", id="git-path"),
+    pytest.param("git", "daemon", id="git-daemon"),
+    pytest.param("dulwich", "daemon", id="dulwich-daemon"),
+    pytest.param("git", "http", id="git-http"),
+    pytest.param("dulwich", "http", id="dulwich-http"),
+    pytest.param("git", "openssh", id="git-openssh", marks=pytest.mark.servers),
+    pytest.param("dulwich", "openssh", id="dulwich-openssh", marks=pytest.mark.servers),
+]
+
+
+@pytest.fixture
+def both(make_place: Callable[..., Place], driver: str, kind: str) -> tuple[Place, Place]:
+    """Two users of one repository on the server: `ada` and `bob`."""
+    return make_place(kind, driver, "ada"), make_place(kind, driver, "bob")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Whatever asks for `driver` and `kind` runs with each driver on each server, unless it names its own."""
+    named = any(mark.args[0] == ("driver", "kind") for mark in metafunc.definition.iter_markers("parametrize"))
+    if {"driver", "kind"} <= set(metafunc.fixturenames) and not named:
+        metafunc.parametrize(("driver", "kind"), ALL)

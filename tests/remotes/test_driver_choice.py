@@ -1,0 +1,233 @@
+"""Names, URLs, settings and the environment: what of the user's setup is honoured, and what must not matter."""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from servers import LOGIN
+from world import INCOMING, SECONDS, X
+
+from baton_git.errors import NotFound, RemoteError, Unreachable
+from baton_git.remotes import Accepted, Push, open_remote, remote_names, remote_url
+from baton_git.store import Repository
+
+DRIVERS = ["git", "dulwich"]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_remote_has_a_name_and_an_address_without_password(make_place, driver, git):
+    place = make_place("http", driver)
+    program = "git" if driver == "git" else None
+    environment = place.environment()
+    assert remote_names(place.repository, environment, git=program) == ()
+    git(place.top, "remote", "add", "origin", place.served.url)
+    git(place.top, "remote", "add", "team/other", "short:r.git")
+    git(place.top, "config", "url.ssh://git@example.org/.insteadOf", "short:")
+    assert remote_names(place.repository, environment, git=program) == ("origin", "team/other")
+    assert remote_url(place.repository, "origin", environment, git=program) == place.served.url.replace(LOGIN, "***")
+    assert remote_url(place.repository, "team/other", environment, git=program) == "ssh://git@example.org/r.git"
+    first = place.commit(X, "first")
+    remote = place.remote("origin")
+    assert remote.name == "origin"
+    assert place.remote().name == place.served.url.replace(LOGIN, "***")
+    assert place.push(X, first, None) == Accepted()
+    assert remote.fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("name", ["upstream", "", "--upload-pack=touch x", "-x"])
+def test_an_unknown_remote_is_named_with_those_there_are(make_place, driver, git, name):
+    place = make_place("path", driver)
+    git(place.top, "remote", "add", "origin", "git://127.0.0.1/x.git")
+    for call in (open_remote, remote_url):
+        with pytest.raises(NotFound) as caught:
+            call(place.repository, name, place.environment(), git="git" if driver == "git" else None)
+        assert caught.value.hint
+
+
+def test_a_path_beside_the_work_tree_is_meant_from_its_top(make_place, git, tmp_path, monkeypatch):
+    ada = make_place("path")
+    first = ada.commit(X, "first")
+    ada.push(X, first, None)
+    (tmp_path / "near.git").symlink_to(ada.served.bare)
+    git(ada.top, "remote", "add", "near", "../near.git")
+    monkeypatch.chdir("/")
+    assert ada.remote("near").fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
+    assert ada.remote("../near.git").fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
+
+
+def test_a_file_url_will_do(make_place):
+    ada, bob = make_place("file", name="ada"), make_place("file", name="bob")
+    first = ada.commit(X, "first")
+    assert ada.push(X, first, None) == Accepted()
+    assert bob.fetch() == first
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_headers_and_rewritten_addresses_of_the_user_are_used(make_place, driver, git, monkeypatch, tmp_path):
+    place = make_place("http", driver)
+    bare_url = place.served.url.replace(f"{LOGIN}@", "")
+    home = tmp_path / "someone"
+    home.mkdir()
+    login = base64.b64encode(LOGIN.encode()).decode()
+    (home / ".gitconfig").write_text(
+        f'[http "{bare_url}"]\n\textraHeader = "Authorization: Basic {login}"\n'
+        f'[url "{bare_url}"]\n\tinsteadOf = memory:\n'
+    )
+    extra = {"HOME": str(home)}
+    there = type(place)(place.top, driver, place.served, extra)
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    git(place.top, "remote", "add", "origin", "memory:")
+    first = place.commit(X, "first")
+    assert there.remote("origin").push([Push(X, first, None)], seconds=SECONDS) == {X: Accepted()}
+    assert there.remote("origin").fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_the_users_proxy_is_used_unless_it_is_excepted(make_place, driver):
+    place = make_place("http", driver)
+    start, _, name = place.served.url.rpartition("/")
+    proxy = start.replace(f"{LOGIN}@", "")  # a server that looks only at the path of a URL can stand for a proxy
+    url = f"http://{LOGIN}@memory.invalid/{name}"
+    through = type(place)(place.top, driver, place.served, {"http_proxy": proxy})
+    first = place.commit(X, "first")
+    assert through.remote(url).push([Push(X, first, None)], seconds=SECONDS) == {X: Accepted()}
+    assert through.remote(url).fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
+    past = type(place)(place.top, driver, place.served, {"http_proxy": proxy, "no_proxy": "x.org, .invalid"})
+    with pytest.raises(Unreachable):
+        past.remote(url).fetch({X: INCOMING}, seconds=SECONDS)
+
+
+def test_a_credential_helper_knows_the_password(make_place, git, tmp_path):
+    place = make_place("http", "git")
+    base = place.served.url.rpartition("/")[0]
+    (tmp_path / "passwords").write_text(f"{base}\n")
+    git(place.top, "config", "credential.helper", f"store --file={tmp_path}/passwords")
+    git(place.top, "remote", "add", "origin", place.served.url.replace(f"{LOGIN}@", ""))
+    first = place.commit(X, "first")
+    assert place.remote("origin").push([Push(X, first, None)], seconds=SECONDS) == {X: Accepted()}
+    assert place.remote("origin").fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
+
+
+def test_a_hook_of_git_around_us_does_not_lead_astray(make_place, tmp_path, git):
+    """Inside a hook GIT_DIR and its kin name another repository, and pushing runs the hooks of this one."""
+    ada = make_place("path", name="ada")
+    hooks = ada.top / ".git" / "hooks"
+    hooks.mkdir(exist_ok=True)
+    (hooks / "pre-push").write_text("#!/bin/sh\nexit 1\n")
+    (hooks / "reference-transaction").write_text(f'#!/bin/sh\necho "$BATON_HOOK" >> {tmp_path}/seen\n')
+    for hook in hooks.iterdir():
+        hook.chmod(0o755)
+    lost = {
+        name: str(tmp_path / "nowhere")
+        for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
+                     "GIT_QUARANTINE_PATH", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+    }  # fmt: skip
+    place = type(ada)(ada.top, "git", ada.served, lost)
+    first = place.commit(X, "first")
+    assert place.push(X, first, None) == Accepted()
+    assert place.fetch() == first
+    assert set((tmp_path / "seen").read_text().split()) == {"1"}
+    assert place.tip_there() == first
+
+
+def test_only_the_wanted_branch_of_ten_thousand_is_asked_for(make_place, tmp_path):
+    place = make_place("daemon", "git", GIT_TRACE_PACKET=str(tmp_path / "trace"))
+    first = place.commit(X, "first")
+    place.push(X, first, None)
+    with (place.served.bare / "packed-refs").open("w") as packed:
+        packed.write("# pack-refs with: peeled fully-peeled sorted \n")
+        packed.writelines(f"{first} refs/heads/baton/z{number:05}\n" for number in range(10_000))
+    (tmp_path / "trace").unlink()
+    assert place.fetch() == first
+    assert len((tmp_path / "trace").read_text().splitlines()) < 100
+    without = type(place)(place.top, "dulwich", place.served, {})
+    assert without.fetch(here="refs/in/x") == first
+
+
+def test_eight_fetches_of_one_branch_at_once_all_succeed(make_place):
+    place = make_place("path")
+    first = place.commit(X, "first")
+    place.push(X, first, None)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(place.fetch())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [first] * 8
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_progress_is_told_by_lines(make_place, driver):
+    place = make_place("http", driver)
+    place.served.hook("post-receive", "echo well done")
+    lines: list[str] = []
+    remote = place.remote(progress=lines.append)
+    outcome = remote.push([Push(X, place.commit(X, "first"), None)], seconds=SECONDS)
+    assert outcome == {X: Accepted()}
+    assert "remote: well done" in lines
+    assert all(line.isprintable() and line for line in lines)
+
+
+def test_a_partial_clone_gets_the_whole_memory(make_place, git, tmp_path):
+    ada = make_place("file", name="ada")
+    git(ada.served.bare, "config", "uploadpack.allowFilter", "true")
+    first = ada.commit(X, "first")
+    ada.push(X, first, None)
+    bob = make_place("file", name="bob")
+    git(bob.top, "remote", "add", "origin", bob.served.url)
+    git(bob.top, "config", "remote.origin.promisor", "true")
+    git(bob.top, "config", "remote.origin.partialclonefilter", "blob:none")
+    assert bob.remote("origin").fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
+    with bob.store() as store:
+        entry = store.folder(store.commit(first).tree)
+        assert entry is not None
+    assert git(bob.top, "cat-file", "-t", f"{first}:open_loops/first.toml") == "blob"
+
+
+def test_without_git_on_the_path_dulwich_is_taken(make_place, tmp_path):
+    place = make_place("daemon")
+    environment = {**place.environment(), "PATH": str(tmp_path)}
+    first = place.commit(X, "first")
+    place.push(X, first, None)
+    remote = open_remote(place.repository, place.served.url, environment)
+    assert type(remote).__name__ == "DulwichClient"
+    assert remote.fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
+    assert type(open_remote(place.repository, place.served.url, place.environment())).__name__ == "GitProgram"
+
+
+@pytest.mark.parametrize("kind", ["bare", "linked", "sha256"])
+def test_in_every_kind_of_repository(make_place, git, tmp_path, kind):
+    place = make_place("path")
+    if kind == "linked":
+        git(place.top, "commit", "-q", "--allow-empty", "-m", "first")
+        git(place.top, "worktree", "add", "-q", str(tmp_path / kind))
+    options = {"bare": ["--bare"], "sha256": ["--object-format=sha256"]}.get(kind)
+    served = place.served
+    if options:
+        git(tmp_path, "init", "-q", *options, kind)
+    if kind == "sha256":
+        git(tmp_path, "init", "-q", "--bare", *(options or ()), "there.git")
+        served = type(served)(str(tmp_path / "there.git"), tmp_path / "there.git")
+        with pytest.raises(RemoteError, match="needs the git program"):
+            open_remote(Repository.open(tmp_path / kind), "git://127.0.0.1/r", place.environment(), git=None)
+    here = type(place)(tmp_path / kind, "git", served, {})
+    first = here.commit(X, "first")
+    assert here.push(X, first, None) == Accepted()
+    assert here.fetch() == here.tip(INCOMING) == first
+
+
+def test_the_room_is_light_to_load():
+    code = (
+        "import sys, baton_git.remotes\n"
+        "print([name for name in ('urllib3', 'dulwich.client', 'dulwich.config') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
+    assert done.stdout.strip() == "[]"

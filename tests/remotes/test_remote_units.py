@@ -1,0 +1,138 @@
+"""Small rules of the room, without a server: what texts mean, which ssh is called, which objects a commit brings."""
+
+from __future__ import annotations
+
+import pytest
+from world import WHO, X
+
+from baton_git.errors import AccessDenied, Corrupt, InvalidArgument, RemoteError, Unreachable
+from baton_git.remotes import Overtaken, Refused, complaints, incoming, patterns, ssh, verdict
+from baton_git.remotes.git_environment import for_git
+from baton_git.store import Repository, Store
+from baton_git.store.objects import BLOB
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("fatal: Authentication failed for 'https://x/'", AccessDenied),
+        ("fatal: could not read Username for 'https://x': terminal prompts disabled", AccessDenied),
+        ("a@b: Permission denied (publickey).\nfatal: Could not read from remote repository.", AccessDenied),
+        ("Host key verification failed.\nfatal: Could not read from remote repository.", AccessDenied),
+        ("remote: Repository not found.\nfatal: repository 'https://x/y/' not found", AccessDenied),
+        ("ERROR: Repository not found.\nfatal: Could not read from remote repository.", AccessDenied),
+        ("fatal: detected dubious ownership in repository at '/srv/x.git'", AccessDenied),
+        ("fatal: unable to access 'https://x/': The requested URL returned error: 403", AccessDenied),
+        ("fatal: remote error: access denied or repository not exported: /x.git", AccessDenied),
+        ("FATAL: R any baton bob DENIED by fallthru\n(or you mis-spelled the reponame)", AccessDenied),
+        ("fatal: '/x' does not appear to be a git repository", AccessDenied),
+        ("ssh: Could not resolve hostname x: Name or service not known", Unreachable),
+        ("ssh: connect to host x port 22: Connection refused\nfatal: Could not read from remote", Unreachable),
+        ("fatal: unable to access 'https://x/': Could not resolve host: x", Unreachable),
+        ("error: RPC failed; HTTP 502\nfatal: the remote end hung up unexpectedly", Unreachable),
+        ("fatal: unable to access 'https://x/': The requested URL returned error: 503", Unreachable),
+        ("fatal: protocol error: bad line length character: hell", RemoteError),
+        ("fatal: Could not read from remote repository.", RemoteError),
+        ("", RemoteError),
+    ],
+)
+def test_what_git_says_has_a_kind_and_a_next_step(text, kind):
+    error = complaints.as_error("origin", text)
+    assert type(error) is kind
+    assert error.hint
+    assert str(error).startswith("origin: ")
+    assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://ada:pw@host/x", "https://***@host/x"),
+        ("https://ghp_token@host/x", "https://***@host/x"),
+        ("to http://a:p@w@host:1/x and ssh://git@h/y", "to http://***@host:1/x and ssh://git@h/y"),
+        ("ssh://git:pw@h/y", "ssh://git:***@h/y"),
+        ("git@github.com:a/b", "git@github.com:a/b"),
+        ("https://host/a@b", "https://host/a@b"),
+    ],
+)
+def test_logins_of_urls_are_not_shown(text, shown):
+    assert complaints.masked(text) == shown
+
+
+@pytest.mark.parametrize(
+    "why",
+    ["failed to update ref", "failed to lock", "incorrect old value provided", "reference already exists",
+     "cannot lock ref 'refs/heads/x': is at 1234 but expected 5678", "fetch first"],
+)  # fmt: skip
+def test_a_server_that_lost_the_race_for_us_says_overtaken(why):
+    assert isinstance(verdict.by_server(why, []), Overtaken)
+
+
+@pytest.mark.parametrize(
+    "why",
+    ["pre-receive hook declined", "hook declined", "protected branch hook declined", "non-fast-forward",
+     "deny updating a hidden ref", "branch is currently checked out", "unpacker error", "refname conflict"],
+)  # fmt: skip
+def test_whatever_else_a_server_says_is_a_refusal(why):
+    assert verdict.by_server(why, [" not you", "Resolving deltas: 100% (1/1)", ""]) == Refused(why, ("not you",))
+
+
+@pytest.mark.parametrize(
+    ("environment", "settings", "line"),
+    [
+        ({}, (None, None), "ssh -o BatchMode=yes -o ConnectTimeout=3"),
+        ({"GIT_SSH_COMMAND": "ssh -i k"}, ("other", None), "ssh -i k -o BatchMode=yes -o ConnectTimeout=3"),
+        ({"GIT_SSH": "/a b/ssh"}, ("ssh -4", None), "ssh -4 -o BatchMode=yes -o ConnectTimeout=3"),
+        ({"GIT_SSH": "/a b/ssh"}, (None, None), "'/a b/ssh' -o BatchMode=yes -o ConnectTimeout=3"),
+        ({"GIT_SSH": "/opt/plink.exe"}, (None, None), "/opt/plink.exe -batch"),
+        ({"GIT_SSH_VARIANT": "putty"}, ("my-ssh", None), "my-ssh -batch"),
+        ({}, ("my-ssh", "simple"), "my-ssh"),
+    ],
+)
+def test_the_users_ssh_is_told_never_to_ask(environment, settings, line):
+    assert ssh.command(environment, ssh.SshSettings(*settings), 2.2) == line
+
+
+def test_gits_environment_keeps_what_the_user_said_and_drops_what_a_hook_set():
+    kept = {"GIT_CONFIG_PARAMETERS": "'a=b'", "GIT_CONFIG_COUNT": "0", "GIT_PROXY_COMMAND": "p", "PATH": "/bin"}
+    found = for_git(kept | {"GIT_DIR": "x", "GIT_INDEX_FILE": "y", "GIT_PUSH_OPTION_0": "z", "GIT_ASKPASS": "ask"})
+    assert kept.items() <= found.items()
+    assert not {"GIT_DIR", "GIT_INDEX_FILE", "GIT_PUSH_OPTION_0"} & found.keys()
+    assert (found["GIT_ASKPASS"], found["GIT_TERMINAL_PROMPT"], found["BATON_HOOK"]) == ("", "0", "1")
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [("x", "refs/x"), ("refs/*", "refs/x"), ("refs/x", "refs/*"), ("refs/*/*", "refs/*/*"), ("refs/x", "-x")],
+)
+def test_wants_are_full_names_or_two_patterns(there, here):
+    with pytest.raises(InvalidArgument):
+        patterns.check({there: here})
+
+
+def test_patterns_say_what_goes_where():
+    refs = ["refs/heads/baton/x", "refs/heads/baton/", "refs/heads/other", "refs/heads/baton/y"]
+    wants = {"refs/heads/baton/*": "refs/in/*", "refs/heads/other": "refs/o"}
+    assert patterns.matches(wants, refs) == {
+        "refs/heads/baton/x": "refs/in/x", "refs/heads/baton/y": "refs/in/y", "refs/heads/other": "refs/o",
+    }  # fmt: skip
+    assert patterns.prefixes(wants) == ["refs/heads/baton/", "refs/heads/other"]
+
+
+@pytest.mark.parametrize("missing", ["blob", "tree", "parent", "tip"])
+def test_what_came_must_be_whole(tmp_path, missing):
+    with Store(Repository.create_bare(tmp_path / "r.git")) as store:
+        draft = store.draft()
+        root = draft.commit(draft.tree(None, {}), (), author=WHO, time=0, timezone=0, message="root")
+        tree = draft.tree(None, {"a/b": b"x"})
+        tip = draft.commit(tree, (root,), author=WHO, time=1, timezone=0, message="m")
+        blob = next(oid for oid, (kind, _) in draft.objects.items() if kind == BLOB)
+        incoming.Arrivals(draft.objects, store).check_whole([tip])
+        gone = {"blob": blob, "tree": tree, "parent": root, "tip": tip}[missing]
+        rest = {oid: raw for oid, raw in draft.objects.items() if oid != gone}
+        with pytest.raises(Corrupt):
+            incoming.Arrivals(rest, store).check_whole([tip])
+        store.receive(draft.objects, {X: tip})
+        store.receive({}, {X: root, "refs/in/y": tip})
+        assert store.refs("refs/") == {X: root, "refs/in/y": tip}
+        assert not list((store.repository.common_dir / "objects" / "pack").glob("*.keep"))

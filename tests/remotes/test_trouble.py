@@ -1,0 +1,160 @@
+"""Servers that are away, silent, slow, strange or closed to us: one kind of error, in time, without the password."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from servers import LOGIN, free_port, listener
+from world import INCOMING, Place, X
+
+from baton_git.errors import AccessDenied, RemoteError, Unreachable
+from baton_git.remotes import Push
+
+DRIVERS = ["git", "dulwich"]
+SCHEMES = ["git", "http", pytest.param("ssh", marks=pytest.mark.servers)]
+
+
+def _fetch(place: Place, url: str, seconds: float = 10.0) -> RemoteError:
+    with pytest.raises(RemoteError) as caught:
+        place.remote(url).fetch({X: INCOMING}, seconds=seconds)
+    return _checked(caught.value)
+
+
+def _push(place: Place, url: str, seconds: float = 10.0) -> RemoteError:
+    with pytest.raises(RemoteError) as caught:
+        place.remote(url).push([Push(X, place.commit(X, "first"), None)], seconds=seconds)
+    return _checked(caught.value)
+
+
+def _checked(error: RemoteError) -> RemoteError:
+    assert "w0rd" not in f"{error} {error.hint} {error.data}"
+    assert "\n" not in str(error)
+    assert error.hint
+    return error
+
+
+def _start(scheme: str) -> str:
+    """With a login, where such a URL can have one."""
+    return {"git": "git://", "ssh": "ssh://ada@", "http": f"http://{LOGIN}@"}[scheme]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_nobody_listens(make_place, driver, scheme):
+    place = make_place("path", driver, GIT_SSH_COMMAND="ssh -F none")
+    url = f"{_start(scheme)}127.0.0.1:{free_port()}/r.git"
+    for error in (_fetch(place, url), _push(place, url)):
+        assert isinstance(error, Unreachable)
+        assert "refused" in str(error).lower() or "connect" in str(error).lower()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("scheme", ["git", "http"])
+def test_no_such_host(make_place, driver, scheme):
+    assert isinstance(_fetch(make_place("path", driver), f"{scheme}://nowhere.invalid/r.git"), Unreachable)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("talk", [_fetch, _push])
+def test_a_server_that_never_answers_is_given_up_in_time(make_place, driver, scheme, talk):
+    place = make_place("path", driver, GIT_SSH_COMMAND="ssh -F none")
+    with listener() as port:
+        start = time.monotonic()
+        error = talk(place, f"{_start(scheme)}127.0.0.1:{port}/r.git", 0.4)
+        assert time.monotonic() - start < 3
+    assert isinstance(error, Unreachable)
+    assert "no answer within 0.4 s" in str(error)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize(
+    ("scheme", "drip"),
+    [("git", b"0006"), ("http", b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n"), ("http", b"H"), ("git", b"f")],
+)
+def test_a_server_that_drips_is_given_up_in_time(make_place, driver, scheme, drip):
+    with listener(drip, drip=0.05) as port:
+        start = time.monotonic()
+        error = _fetch(make_place("path", driver), f"{scheme}://127.0.0.1:{port}/r.git", 0.4)
+        assert time.monotonic() - start < 3
+    assert str(error)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"hello, this is no git server\n", b"\xff" * 99,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\nConnection: close\r\n\r\n<html>\nhello",
+        (b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\nContent-Length: 9\r\n"
+         b"Connection: close\r\n\r\n000asomet"),
+        b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        b"HTTP/1.1 302 Over there\r\nLocation: /r.git/info/refs?service=x\r\nContent-Length: 0\r\n\r\n",
+    ],
+    ids=["text", "bytes", "a page", "half a packet", "503", "in circles"],
+)  # fmt: skip
+@pytest.mark.parametrize("scheme", ["git", "http"])
+def test_nonsense_is_one_kind_of_error(make_place, driver, scheme, answer):
+    with listener(answer) as port:
+        _fetch(make_place("path", driver), f"{scheme}://127.0.0.1:{port}/r.git", 0.4)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_wrong_password_is_named_but_not_shown(make_place, driver):
+    place = make_place("http", driver)
+    url = place.served.url.replace(LOGIN, "ada:wr0ng-w0rd")
+    for error in (_fetch(place, url), _push(place, url), _fetch(place, place.served.url.replace(f"{LOGIN}@", ""))):
+        assert isinstance(error, AccessDenied)
+    remote = place.remote(url)
+    assert "w0rd" not in f"{remote.name} {remote!r}"
+
+
+def test_git_is_never_allowed_to_ask(make_place, tmp_path):
+    asked = tmp_path / "asked"
+    ask = tmp_path / "ask"
+    ask.write_text(f"#!/bin/sh\ntouch {asked}\necho secret\n")
+    ask.chmod(0o755)
+    place = make_place("http", "git", GIT_ASKPASS=str(ask), SSH_ASKPASS=str(ask), DISPLAY=":0")
+    error = _fetch(place, place.served.url.replace(f"{LOGIN}@", ""))
+    assert isinstance(error, AccessDenied)
+    assert not asked.exists()
+
+
+def test_everything_that_was_started_is_killed_at_the_end_of_the_time(make_place, tmp_path):
+    pid = tmp_path / "pid"
+    script = tmp_path / "ssh-that-hangs"
+    script.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {pid}\nwait\n")
+    script.chmod(0o755)
+    for driver in DRIVERS:
+        place = make_place("path", driver, f"with-{driver}", GIT_SSH_COMMAND=str(script))
+        error = _fetch(place, "ssh://somebody@example.org/r.git", 1.0)
+        assert "no answer within 1 s" in str(error)
+        stat = Path("/proc") / pid.read_text().strip() / "stat"
+        deadline = time.monotonic() + 5
+        while stat.exists() and stat.read_text().split()[2] != "Z" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not stat.exists() or stat.read_text().split()[2] == "Z"
+
+
+@pytest.mark.parametrize("kind", ["path", "file"])
+def test_without_git_a_path_is_refused(make_place, kind):
+    error = _fetch(make_place(kind, "dulwich"), make_place(kind, name="other").served.url)
+    assert "needs the git program" in str(error)
+    assert "install git" in error.hint
+
+
+def test_what_is_not_whole_is_not_stored(make_place, git):
+    """A server whose repository lost a blob."""
+    ada, bob = make_place("daemon", "dulwich", "ada"), make_place("daemon", "dulwich", "bob")
+    first = ada.commit(X, "first")
+    ada.push(X, first, None)
+    bob.fetch()
+    second = ada.commit(X, "second")
+    ada.push(X, second, first)
+    blob = git(ada.served.bare, "rev-parse", f"{second}:open_loops/second.toml")
+    (ada.served.bare / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(RemoteError):
+        bob.fetch()
+    assert bob.tip(INCOMING) == first

@@ -1,0 +1,82 @@
+"""What the tests of remotes share: a repository of a user, commits on its memory branch, and a remote to send them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from servers import Served
+
+from baton_git.names import Oid
+from baton_git.remotes import Outcome, Push, Remote, open_remote
+from baton_git.store import Repository, Store
+
+X = "refs/heads/baton/x"
+Y = "refs/heads/baton/y"
+INCOMING = "refs/baton-incoming/origin/x"
+WHO = "Agent <agent@machine>"
+SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """A repository here, and how it reaches the server. `driver` is "git" or "dulwich"."""
+
+    top: Path
+    driver: str
+    served: Served
+    extra: Mapping[str, str]
+
+    @property
+    def repository(self) -> Repository:
+        return Repository.open(self.top)
+
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        with Store(self.repository) as opened:
+            yield opened
+
+    def commit(self, ref: str, content: str, *, parents: tuple[Oid, ...] | None = None) -> Oid:
+        """A commit on `ref` here (or a loose one on `parents`) that adds a file of this name and content."""
+        with self.store() as store:
+            tip = store.tip(ref)
+            on = parents if parents is not None else (tip,) if tip else ()
+            draft = store.draft()
+            base = store.commit(on[0]).tree if on else None
+            tree = draft.tree(base, {f"open_loops/{content}.toml": content.encode()})
+            when = 1_700_000_000 + (store.commit(on[0]).time - 1_699_999_999 if on else 0)
+            new = draft.commit(tree, on, author=WHO, time=when, timezone=0, message=content)
+            assert store.publish(draft, ref, tip, new, who=WHO, time=when, timezone=0, message=content)
+        return new
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, **self.served.environment, **self.extra}
+
+    def remote(self, name: str | None = None, **options: object) -> Remote:
+        """The server (its URL unless another name is given)."""
+        git = "git" if self.driver == "git" else None
+        return open_remote(self.repository, name or self.served.url, self.environment(), git=git, **options)  # type: ignore[arg-type]
+
+    def push(self, ref: str, new: Oid, expected: Oid | None) -> Outcome:
+        return self.remote().push([Push(ref, new, expected)], seconds=SECONDS)[ref]
+
+    def fetch(self, there: str = X, here: str = INCOMING) -> Oid | None:
+        return self.remote().fetch({there: here}, seconds=SECONDS).get(there)
+
+    def tip(self, ref: str) -> Oid | None:
+        with self.store() as store:
+            return store.tip(ref)
+
+    def tip_there(self, ref: str = X) -> str:
+        """Where the ref stands on the server; empty when it is not there."""
+        asked = ["git", "--git-dir", str(self.served.bare), "rev-parse", "-q", "--verify", ref]
+        return subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+
+
+def refs_of(top: Path) -> str:
+    done = subprocess.run(["git", "-C", str(top), "for-each-ref"], capture_output=True, text=True, check=True)
+    return done.stdout
