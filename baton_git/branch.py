@@ -290,7 +290,8 @@ class Branch:
     def mark(self, before: State, after: State) -> None:
         """Leaves word for hooks: the branch has moved, and whether a check now waits for the code to change."""
         marks = Marks(self.store.repository.common_dir)
-        marks.unsent.set(self.namespace.component)
+        if marks.synced.has(self.namespace.component):
+            marks.unsent.set(self.namespace.component)
         loops = (after.entry(key) for key in before.differing(after) if key.kind == OpenLoop.kind and not key.archived)
         if any(isinstance(one, OpenLoop) and waits_for_code(one) for one in loops):
             marks.due.set(self.namespace.component)

@@ -52,7 +52,8 @@ class CurrentSession:
 class Marks:
     """Which namespaces a git hook should look at: files that a shell can test for before it starts us.
 
-    `due`: a change of the code may settle one of its loops. `unsent`: no remote is known to have its newest commit.
+    `due`: a change of the code may settle one of its loops. `synced`: it was synced with some remote. `unsent`: it was,
+    and no remote is known to have its newest commit.
     """
 
     common_dir: Path
@@ -60,6 +61,10 @@ class Marks:
     @property
     def due(self) -> Mark:
         return Mark(self.common_dir / "baton" / "due")
+
+    @property
+    def synced(self) -> Mark:
+        return Mark(self.common_dir / "baton" / "synced")
 
     @property
     def unsent(self) -> Mark:
@@ -80,6 +85,9 @@ class Mark:
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             file.touch()
+
+    def has(self, component: str) -> bool:
+        return (self.folder / component).exists()
 
     def clear(self, component: str) -> None:
         with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.errors import StoreError
+from baton_git.githooks.looking import content, exists
 from baton_git.githooks.place import EVENTS, Mode, Place
 from baton_git.githooks.script import VERSION, Marked, Script, marked
 from baton_git.githooks.steps import Configure, KeepAs, Move, Remove, Say, Step, Unconfigure, Write, run
@@ -176,25 +176,6 @@ def _forgetting(place: Place) -> Iterator[Step]:
 
 
 # --- what is there
-
-
-def content(path: Path) -> bytes | None:
-    """The bytes of a hook; None when there is none.
-
-    Raises:
-        StoreError: it is there and cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}", hint="check that file") from error
-
-
-def exists(path: Path) -> bool:
-    """Whether there is such a name, be it a link that leads nowhere."""
-    return path.exists() or path.is_symlink()
 
 
 def _is_ours(data: bytes | None) -> bool:

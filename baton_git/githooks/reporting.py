@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.githooks.installing import OTHERS_BACKUPS, STILL_RUN, content, exists
+from baton_git.githooks.installing import OTHERS_BACKUPS, STILL_RUN
+from baton_git.githooks.looking import content, exists, is_program
 from baton_git.githooks.place import Place
 from baton_git.githooks.script import Marked, Script, marked, program_of
-from baton_git.githooks.steps import is_program
 
 
 class EventState(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,12 +114,3 @@ def _replace(path: Path, data: bytes, mode: int) -> None:
     except BaseException:
         disk.remove(fresh)
         raise
-
-
-def is_program(path: Path) -> bool:
-    """Whether git would run this file."""
-    try:
-        found = path.stat()
-    except OSError:
-        return False
-    return stat.S_ISREG(found.st_mode) and os.access(path, os.X_OK)

@@ -202,15 +202,15 @@ _REFUSED = "what came is merged here; ours is kept and will be offered again"
 
 
 def _finished(job: _Job, stamp: Stamp) -> Outcome:
-    """The outcome with what is still to be sent; a mark for hooks goes when nothing is."""
+    """The outcome with what is still to be sent, and the marks for hooks that say so."""
     store, component = job.branch.store, job.branch.namespace.component
     try:
         pending = count(store, store.tip(job.branch.ref), store.tip(job.places.seen))
     except BatonError as error:
         return replace(job.outcome, error=job.outcome.error or error)
-    if not pending:
-        marks = Marks(store.repository.common_dir)
-        marks.unsent.clear(component)
-        if store.tip(job.branch.ref) != store.tip(job.places.seen):  # somebody wrote meanwhile
-            marks.unsent.set(component)
+    marks = Marks(store.repository.common_dir)
+    marks.synced.set(component)
+    marks.unsent.clear(component)
+    if pending or store.tip(job.branch.ref) != store.tip(job.places.seen):  # or somebody wrote meanwhile
+        marks.unsent.set(component)
     return replace(job.outcome, pending=pending)

@@ -14,5 +14,5 @@ later() {
     echo "$pid" >"$asked"
     run_baton && exit
     IFS= read -r last <"$asked" && [ "$last" != "$pid" ] || rm -f "$asked"
-  ) </dev/null >>"$common/baton/hooks.log" 2>&1 &
+  ) </dev/null 2>/dev/null >>"$common/baton/hooks.log" 2>&1 &
 }

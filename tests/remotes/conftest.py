@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import servers
 from servers import Server
-from world import Place
+from remote_world import Place
 
 _NUMBERS = count()
 

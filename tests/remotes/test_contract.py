@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from world import INCOMING, SECONDS, WHO, Place, X, Y, refs_of
+from remote_world import INCOMING, SECONDS, WHO, Place, X, Y, refs_of
 
 from baton_git.errors import AccessDenied
 from baton_git.remotes import Accepted, Overtaken, Push, Refused

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 from servers import LOGIN
-from world import INCOMING, SECONDS, X
+from remote_world import INCOMING, SECONDS, X
 
 from baton_git.errors import NotFound, RemoteError, Unreachable
 from baton_git.remotes import Accepted, Push, open_remote, remote_names, remote_url

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from servers import Served, Server
-from world import SECONDS, Place
+from remote_world import SECONDS, Place
 
 from baton_git.errors import AccessDenied
 from baton_git.remotes import Accepted, Push, Refused

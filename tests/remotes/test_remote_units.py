@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from world import WHO, X
+from remote_world import WHO, X
 
 from baton_git.errors import AccessDenied, Corrupt, InvalidArgument, RemoteError, Unreachable
 from baton_git.remotes import Overtaken, Refused, complaints, incoming, patterns, ssh, verdict

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from servers import LOGIN, free_port, listener
-from world import INCOMING, Place, X
+from remote_world import INCOMING, Place, X
 
 from baton_git.errors import AccessDenied, RemoteError, Unreachable
 from baton_git.remotes import Push

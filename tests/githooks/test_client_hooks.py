@@ -1,0 +1,390 @@
+"""What happens after a commit, a merge, a checkout, a rewrite, and before a push."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from dulwich.repo import Repo as DulwichRepo
+from hook_world import eventually, everything, hook, quiet
+
+from baton_git.githooks.script import Script
+
+
+@pytest.fixture
+def hooked(baton, top):
+    """The repository with a namespace and with hooks."""
+    baton("init")
+    baton("hooks", "install")
+    return top
+
+
+@pytest.fixture
+def loop(baton):
+    """Adds a loop `OL-<number>` with a check."""
+
+    def add(number: int, *check: str) -> None:
+        baton("loop", "add", f"Did {number}", "--expect", "y", "--id", f"OL-{number}", *check)
+
+    return add
+
+
+@pytest.fixture
+def diary(git, top):
+    """The subjects of the namespace's commits, newest first."""
+    return lambda: git(top, "log", "--format=%s", "baton/work").splitlines()
+
+
+def commit(git, top, subject="x", *more):
+    git(top, "commit", "-q", "--allow-empty", "-m", subject, *more)
+
+
+def test_a_commit_verifies_what_it_settles_and_becomes_the_evidence(baton, git, hooked, loop, diary):
+    loop(1, "--verify-file", "done")
+    loop(2, "--verify-commit", "Mend it")
+    loop(3, "--verify-http", "http://127.0.0.1:1/")
+    (hooked / "done").touch()
+    commit(git, hooked, "Mend it")
+    eventually(lambda: len(diary()) == 5)
+    assert "OL-1 verified" in diary()[0]
+    assert "OL-2 verified" in diary()[0]
+    loops = {one["id"]: one for one in baton("read").json["baton"]["open_loops"]}
+    head = git(hooked, "rev-parse", "HEAD")
+    assert [loops[id_]["last_check"]["commit"] for id_ in ("OL-1", "OL-2")] == [head, head]
+    assert "last_check" not in loops["OL-3"]
+    assert "post-commit work: " in (hooked / ".git/baton/hooks.log").read_text()
+    eventually(lambda: not list((hooked / ".git/baton/due").iterdir()))
+
+
+def test_an_answer_is_written_once_and_no_answer_never(git, hooked, loop, diary):
+    loop(1, "--verify-file", "done")
+    loop(2, "--verify-command", "--", "true")
+    for number in range(3):
+        commit(git, hooked, str(number))
+        quiet(hooked)
+        eventually(lambda: "OL-1 failed" in diary()[0])
+    assert len(diary()) == 4
+    (hooked / "done").touch()
+    commit(git, hooked)
+    eventually(lambda: "OL-1 verified" in diary()[0])
+    assert len(diary()) == 5
+    assert (hooked / ".git/baton/due/work").exists()
+
+
+@pytest.mark.slow
+def test_of_many_commits_in_a_row_the_last_one_is_looked_at(git, hooked, loop, diary):
+    loop(1, "--verify-commit", "last")
+    for number in range(25):
+        commit(git, hooked, str(number))
+    commit(git, hooked, "last")
+    eventually(lambda: "OL-1 verified" in diary()[0])
+
+
+def test_no_session_is_named_and_nobody_elses_name_is_used(baton, git, hooked, loop, diary):
+    """A commit in the name of a session would say that it has seen what others wrote."""
+    baton("boot", "--session", "s1", "--no-verify")
+    loop(1, "--verify-file", "done")
+    (hooked / "done").touch()
+    git(hooked, "config", "user.name", "Me")
+    commit(git, hooked, "x", "--author", "Other <o@example.org>")
+    eventually(lambda: "OL-1 verified" in diary()[0])
+    said = git(hooked, "log", "-1", "--format=%an%n%B", "baton/work")
+    assert said.startswith("Me\n")
+    assert "Baton-Agent: git-hook" in said
+    assert "Baton-Session" not in said
+
+
+def test_head_index_and_files_stay_as_the_commit_left_them(git, hooked, loop, diary):
+    (hooked / "a").write_text("a")
+    (hooked / "b").write_text("b")
+    git(hooked, "add", "a")
+    loop(1, "--verify-file", "a")
+    git(hooked, "commit", "-q", "-m", "x")
+    before = (hooked / ".git/index").read_bytes(), (hooked / ".git/HEAD").read_bytes(), git(hooked, "status", "-s")
+    eventually(lambda: "OL-1 verified" in diary()[0])
+    after = (hooked / ".git/index").read_bytes(), (hooked / ".git/HEAD").read_bytes(), git(hooked, "status", "-s")
+    assert after == before
+
+
+@pytest.mark.parametrize("event", ["merge", "checkout", "amend", "rebase"])
+def test_a_merge_a_checkout_and_a_rewrite_settle_too(git, hooked, loop, diary, event):
+    git(hooked, "checkout", "-q", "-b", "side")
+    (hooked / "done").touch()
+    git(hooked, "add", "done")
+    commit(git, hooked, "side")
+    git(hooked, "checkout", "-q", "main")
+    quiet(hooked)
+    loop(1, "--verify-commit", "renamed") if event == "amend" else loop(1, "--verify-file", "done")
+    if event == "rebase":
+        commit(git, hooked, "mine")
+        eventually(lambda: "OL-1 failed" in diary()[0])
+    words = {
+        "merge": ["merge", "-q", "side"], "checkout": ["checkout", "-q", "side"], "rebase": ["rebase", "-q", "side"],
+        "amend": ["commit", "-q", "--amend", "--allow-empty", "-m", "renamed"],
+    }  # fmt: skip
+    git(hooked, *words[event])
+    eventually(lambda: "OL-1 verified" in diary()[0])
+
+
+def test_the_commit_does_not_wait_for_what_is_verified(baton, git, hooked, loop, diary):
+    words = [sys.executable, "-c", "import time; time.sleep(2)"]
+    loop(1, "--verify-command", "--", *words)
+    baton("trust", "--", *words)
+    started = time.monotonic()
+    done = subprocess.run(
+        "git commit -q --allow-empty -m x 2>&1 | cat", shell=True, cwd=hooked, capture_output=True, text=True
+    )
+    assert time.monotonic() - started < 2
+    assert done.stdout == ""
+    eventually(lambda: "OL-1 verified" in diary()[0])
+
+
+def test_nothing_is_started_when_nothing_is_due(baton, git, hooked, loop, tmp_path):
+    program = hook(tmp_path, "called", f"#!/bin/sh\ntouch {tmp_path}/was-called\n")
+    loop(1, "--verify-http", "http://127.0.0.1:1/")
+    for event in ("post-commit", "post-checkout", "post-merge", "post-rewrite"):
+        text = Script(event, "refs/heads/baton/", (str(program),)).text
+        (hooked / ".git/hooks" / event).write_bytes(text)
+    (hooked / ".git/baton/due/").mkdir(exist_ok=True)
+    commit(git, hooked)
+    commit(git, hooked, "y", "--amend")
+    git(hooked, "checkout", "-q", "-b", "other", "HEAD~1")
+    git(hooked, "merge", "-q", "main")
+    time.sleep(0.2)
+    assert not (tmp_path / "was-called").exists()
+    (hooked / ".git/baton/due/work").touch()
+    commit(git, hooked)
+    eventually(lambda: (tmp_path / "was-called").exists())
+
+
+def test_a_mark_that_is_not_true_any_more_is_taken_away(git, hooked, diary):
+    (hooked / ".git/baton/due").mkdir(parents=True, exist_ok=True)
+    (hooked / ".git/baton/due/work").touch()
+    (hooked / ".git/baton/due/NO NAME").touch()
+    commit(git, hooked)
+    eventually(lambda: not (hooked / ".git/baton/due/work").exists())
+    assert len(diary()) == 1
+
+
+def test_who_died_before_looking_holds_up_nobody(git, hooked, loop, diary):
+    loop(1, "--verify-file", "done")
+    (hooked / "done").touch()
+    gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout
+    (hooked / ".git/baton/asked").write_text(gone)
+    commit(git, hooked)
+    eventually(lambda: "OL-1 verified" in diary()[0])
+
+
+def test_one_that_was_asked_and_has_not_begun_is_asked_once(git, hooked, loop, diary):
+    loop(1, "--verify-file", "done")
+    (hooked / "done").touch()
+    asked = hooked / ".git/baton/asked"
+    asked.write_text(f"{os.getpid()}\n")
+    commit(git, hooked)
+    time.sleep(0.3)
+    assert asked.read_text() == f"{os.getpid()}\n"
+    os.utime(asked, (0, 0))  # it was killed, and somebody else has its number
+    commit(git, hooked)
+    eventually(lambda: "OL-1 verified" in diary()[0])
+
+
+def test_a_baton_that_breaks_leaves_no_mark_in_the_way(git, hooked, loop):
+    text = Script("post-commit", "refs/heads/baton/", ("/bin/sh", "-c", "echo broken >&2; exit 1")).text
+    (hooked / ".git/hooks/post-commit").write_bytes(text)
+    loop(1, "--verify-file", "done")
+    log = hooked / ".git/baton/hooks.log"
+    commit(git, hooked)
+    eventually(lambda: log.exists() and log.read_text() == "broken\n")
+    eventually(lambda: not (hooked / ".git/baton/asked").exists())
+    commit(git, hooked)
+    eventually(lambda: log.read_text() == "broken\nbroken\n")
+
+
+def test_one_namespace_that_is_broken_holds_up_no_other(baton, git, hooked, loop, diary):
+    loop(1, "--verify-file", "done")
+    (hooked / "done").touch()
+    (hooked / ".git/refs/heads/baton/bad").write_text("no id\n")
+    (hooked / ".git/baton/due/bad").touch()
+    commit(git, hooked)
+    eventually(lambda: "OL-1 verified" in diary()[0])
+    assert "bad" in (hooked / ".git/baton/hooks.log").read_text()
+
+
+def test_a_commit_that_another_program_makes_through_dulwich_settles_too(hooked, loop, diary):
+    """It starts hooks in another folder and without git's variables."""
+    loop(1, "--verify-file", "done")
+    (hooked / "done").touch()
+    with DulwichRepo(str(hooked)) as repo:
+        repo.get_worktree().commit(message=b"x", author=b"A <a@b>", committer=b"A <a@b>")
+    eventually(lambda: "OL-1 verified" in diary()[0])
+
+
+def test_the_log_stays_small(git, hooked, loop, diary):
+    log = hooked / ".git/baton/hooks.log"
+    log.write_text("a line of the past\n" * 10_000)
+    loop(1, "--verify-file", "done")
+    (hooked / "done").touch()
+    commit(git, hooked)
+    eventually(lambda: "OL-1 verified" in log.read_text())
+    assert log.stat().st_size < 40_000
+    assert log.read_text().startswith("a line of the past\n")
+
+
+def test_a_name_for_the_repository_in_the_surroundings_does_not_lead_astray(git, hooked, loop, diary, monkeypatch):
+    loop(1, "--verify-file", "done")
+    (hooked / "done").touch()
+    monkeypatch.setenv("BATON_REPO", str(hooked.parent / "elsewhere.git"))
+    monkeypatch.setenv("BATON_NAMESPACE", "else")
+    monkeypatch.setenv("BATON_SESSION", "x\ny")
+    commit(git, hooked)
+    eventually(lambda: "OL-1 verified" in diary()[0])
+    assert not (hooked.parent / "elsewhere.git").exists()
+
+
+def test_a_project_with_modules_of_our_names_is_not_run(git, hooked, loop, diary):
+    for name in ("click", "baton_git", "tomllib", "signal"):
+        (hooked / f"{name}.py").write_text("raise SystemExit('run')\n")
+    loop(1, "--verify-file", "click.py")
+    commit(git, hooked)
+    eventually(lambda: "OL-1 verified" in diary()[0])
+
+
+# --- pre-push
+
+
+@pytest.fixture
+def pushed(git, hooked):
+    """Pushes main to a fresh remote; gives what was said."""
+    git(hooked, "init", "-q", "--bare", "../r.git")
+    git(hooked, "remote", "add", "origin", "../r.git")
+
+    def push(*words: str, env: dict[str, str] | None = None) -> str:
+        argv = ["git", "push", "-q", *(words or ("origin", "main"))]
+        done = subprocess.run(argv, cwd=hooked, capture_output=True, text=True, env={**os.environ, **(env or {})})
+        assert done.returncode == 0
+        return done.stderr
+
+    return push
+
+
+def along(top, code):
+    """Lets pre-push call a python program in place of baton."""
+    words = (sys.executable, "-c", code)
+    (top / ".git/hooks/pre-push").write_bytes(Script("pre-push", "refs/heads/baton/", words).text)
+    (top / ".git/baton/unsent").mkdir(exist_ok=True)
+    (top / ".git/baton/unsent/work").touch()
+
+
+def test_a_push_that_breaks_in_baton_succeeds(hooked, pushed):
+    along(hooked, "import sys; print('broken', file=sys.stderr); sys.exit(70)")
+    assert pushed() == "broken\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "env"), [(("../r.git", "main"), {}), (("origin", "main"), {"BATON_HOOK": "1"})], ids=["no-name", "ours"]
+)
+def test_a_push_of_ours_and_one_to_no_named_remote_take_nothing_along(hooked, pushed, words, env):
+    along(hooked, "print('called')")
+    assert pushed(*words, env=env) == ""
+
+
+def test_a_push_hears_of_its_remote_and_what_is_pushed(git, hooked, pushed):
+    along(hooked, "import sys; print(sys.argv[1:], sys.stdin.read())")
+    head = git(hooked, "rev-parse", "HEAD")
+    expected = f"['hooks', 'run', 'pre-push', '--repo', '.git', 'origin'] refs/heads/main {head} refs/heads/main"
+    assert expected in pushed()
+
+
+IN_PLACE = """
+import sys, time
+from baton_git.faces.cli import hook_events, main
+hook_events.push_along = {}
+sys.argv = ['baton', *sys.argv[1:]]
+main()
+"""
+
+
+def test_a_push_waits_at_most_five_seconds(hooked, pushed):
+    along(hooked, IN_PLACE.format("lambda *_: time.sleep(60)"))
+    started = time.monotonic()
+    assert pushed() == "baton: not pushed along: no answer within 4 s\n"
+    assert time.monotonic() - started < 6.5
+
+
+def test_what_was_done_is_told_in_one_line(hooked, pushed):
+    along(hooked, IN_PLACE.format("lambda ws, now, remote, seconds: f'{ws.branch.namespace} to {remote}'"))
+    assert pushed() == "baton: work to origin\n"
+
+
+def test_what_the_user_pushes_himself_is_left_to_him(hooked, pushed):
+    """Our push would move the remote's branch after git has asked where it is, and git's own would fail."""
+    along(hooked, IN_PLACE.format("lambda *_: 'called'"))
+    assert pushed("origin", "main", "baton/work") == ""
+
+
+@pytest.fixture
+def synced(baton, git, hooked, pushed):
+    """The namespace is at the remote, and has one commit more here."""
+    git(hooked, "push", "-q", "--no-verify", "origin", "main")
+    baton("sync")
+    assert not (hooked / ".git/baton/unsent/work").exists()
+    baton("followup", "add", "Later", "--id", "FU-1")
+    assert (hooked / ".git/baton/unsent/work").exists()
+
+
+@pytest.mark.usefixtures("synced")
+def test_what_no_remote_has_goes_along_with_a_push(git, hooked, pushed):
+    commit(git, hooked)
+    assert pushed() == "baton: work: 1 commit sent to origin\n"
+    assert git(hooked.parent / "r.git", "rev-parse", "baton/work") == git(hooked, "rev-parse", "baton/work")
+    assert not (hooked / ".git/baton/unsent/work").exists()
+    commit(git, hooked)
+    assert pushed() == ""
+
+
+def test_nothing_goes_to_where_it_never_was_or_where_that_is_switched_off(baton, git, hooked, pushed):
+    baton("followup", "add", "Later")
+    assert pushed() == ""
+    baton("sync")
+    baton("followup", "add", "Later")
+    git(hooked, "config", "baton.autosync", "false")
+    commit(git, hooked)
+    assert pushed() == ""
+    assert git(hooked, "rev-parse", "baton/work") not in git(hooked.parent / "r.git", "for-each-ref")
+
+
+@pytest.mark.usefixtures("synced")
+def test_a_namespace_with_a_damaged_record_is_not_spread(baton, git, hooked, pushed):
+    blob = git(hooked, "hash-object", "-w", "--stdin", text="not [toml")
+    folder = git(hooked, "mktree", text=f"100644 blob {blob}\tOL-9.toml\n")
+    tree = git(hooked, "ls-tree", "baton/work") + f"\n040000 tree {folder}\topen_loops\n"
+    new = git(hooked, "commit-tree", "-p", "baton/work", "-m", "x", git(hooked, "mktree", text=tree))
+    git(hooked, "update-ref", "refs/heads/baton/work", new)
+    assert pushed("origin", "main:other").startswith("baton: work is not pushed along: open_loops/OL-9.toml: ")
+
+
+@pytest.mark.usefixtures("synced")
+def test_a_server_that_refuses_the_state_takes_the_code(git, hooked, pushed):
+    refuse = "#!/bin/sh\ngrep -q refs/heads/baton/ || exit 0\necho no baton here\nexit 1\n"
+    hook(hooked.parent / "r.git/hooks", "pre-receive", refuse)
+    commit(git, hooked)
+    said = pushed()
+    assert said.startswith("baton: work: ")
+    assert len(said.splitlines()) == 1
+    assert git(hooked.parent / "r.git", "rev-parse", "main") == git(hooked, "rev-parse", "main")
+
+
+def test_a_commit_with_hooks_leaves_no_other_files_behind(git, hooked, loop, diary):
+    loop(1, "--verify-file", "done")
+    (hooked / "done").touch()
+    before = set(everything(hooked))
+    commit(git, hooked)
+    eventually(lambda: "OL-1 verified" in diary()[0])
+    quiet(hooked)
+    eventually(lambda: not list((hooked / ".git/baton/due").iterdir()))
+    new = {name for name in set(everything(hooked)) - before if not name.startswith(".git/objects/")}
+    assert {name for name in new if not name.startswith(".git/baton/")} <= {".git/COMMIT_EDITMSG"}
+    assert not [name for name in new if "due" in name or name.endswith("asked")]

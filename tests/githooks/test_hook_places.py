@@ -1,0 +1,262 @@
+"""Where hooks run, or will not: core.hooksPath, linked work trees, moved and copied repositories, newer gits."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hook_world import CLIENT, eventually, everything, hook, quiet
+
+
+@pytest.fixture
+def status(baton, top):
+    """The answer of `baton hooks status`, with the events by name."""
+
+    def ask(cwd: Path = top, **more):
+        data = baton("hooks", "status", "--json", cwd=cwd, **more).json
+        return {**data, "events": {one["event"]: one for one in data["events"]}}
+
+    return ask
+
+
+@pytest.fixture
+def waits(baton, top, git):
+    """A loop that the file `done` settles; gives what has become of it."""
+    baton("init")
+    baton("loop", "add", "x", "--expect", "y", "--id", "OL-1", "--verify-file", "done")
+
+    def found() -> bool:
+        return 'status = "verified"' in git(top, "show", "baton/work:open_loops/OL-1.toml")
+
+    return found
+
+
+def commit(git, where):
+    (where / "done").touch()
+    git(where, "commit", "-q", "--allow-empty", "-m", "x")
+
+
+# --- core.hooksPath
+
+
+@pytest.mark.parametrize("folder", [".husky/_", ".githooks"])
+def test_a_tracked_folder_of_hooks_is_never_written_to(baton, git, top, status, waits, folder):
+    """lefthook#1429: installed into a folder that git did not look at; husky: what is in .git/hooks stops silently."""
+    (top / folder).mkdir(parents=True)
+    git(top, "config", "core.hooksPath", folder)
+    before = everything(top / ".git/hooks"), everything(top / folder)
+    done = baton("hooks", "install")
+    assert (everything(top / ".git/hooks"), everything(top / folder)) == before
+    assert status()["mode"] == "external"
+    assert not status()["events"]["post-commit"]["runs"]
+    place = top / (".husky" if "husky" in folder else folder) / "post-commit"
+    assert f"add this line to {place}" in done.err
+    line = next(one.strip() for one in done.err.splitlines() if "/baton/hooks/post-commit" in one)
+
+    hook(place.parent, "post-commit", f"#!/bin/sh\n{line}\n")
+    if "husky" in folder:
+        hook(top / folder, "post-commit", '#!/bin/sh\n. "$(dirname "$(dirname "$0")")/post-commit"\n')
+    assert status()["events"]["post-commit"]["runs"]
+    commit(git, top)
+    eventually(waits)
+    baton("hooks", "uninstall")
+    git(top, "commit", "-q", "--allow-empty", "-m", "the line that is left does no harm")
+
+
+def test_hooks_that_are_set_for_all_repositories_are_left_alone(baton, top, status, tmp_path, monkeypatch):
+    """lefthook#1248: with a global core.hooksPath the installer took over every repository of the user."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "gitconfig").write_text(f"[core]\n\thooksPath = {tmp_path}/mine\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    done = baton("hooks", "install")
+    assert "for all your repositories" in done.err
+    assert not list((tmp_path / "mine").iterdir())
+    assert status()["events"]["pre-push"]["said"].startswith("core.hooksPath is")
+
+
+def test_a_local_setting_that_hides_a_global_one_is_what_counts(baton, git, top, status, tmp_path, monkeypatch):
+    """beads#2729"""
+    (tmp_path / "gitconfig").write_text(f"[core]\n\thooksPath = {tmp_path}/mine\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    git(top, "config", "core.hooksPath", str(top / ".git/hooks"))
+    baton("hooks", "install")
+    assert status()["mode"] == "files"
+    assert all(one["runs"] for one in status()["events"].values())
+
+
+@pytest.mark.parametrize("value", ["/nowhere/hooks", "/dev/null"])
+def test_a_path_that_leads_nowhere_switches_all_hooks_off_and_that_is_told(baton, git, top, status, value):
+    """beads#5853: an absolute path was stale after a move, and git ran nothing, without a word."""
+    baton("hooks", "install")
+    git(top, "config", "core.hooksPath", value)
+    found = status()["events"]["post-commit"]
+    assert not found["runs"]
+    assert "no hook runs at all" in found["said"]
+
+
+def test_a_folder_of_hooks_that_is_a_link_to_others_is_left_alone(baton, top, status, tmp_path):
+    shutil.rmtree(top / ".git/hooks")
+    (tmp_path / "shared").mkdir()
+    (top / ".git/hooks").symlink_to(tmp_path / "shared")
+    assert "link to a folder" in baton("hooks", "install").err
+    assert not list((tmp_path / "shared").iterdir())
+    assert status()["mode"] == "external"
+
+
+# --- work trees, moves, copies
+
+
+def test_hooks_run_in_a_linked_work_tree_too(baton, git, top, status, waits):
+    baton("hooks", "install")
+    git(top, "worktree", "add", "-q", "../linked")
+    linked = top.parent / "linked"
+    assert all(one["runs"] for one in status(linked)["events"].values())
+    commit(git, linked)
+    eventually(waits)
+    assert git(top, "show", "baton/work:open_loops/OL-1.toml").count(git(linked, "rev-parse", "HEAD")) == 1
+
+
+def test_a_relative_path_that_a_linked_work_tree_does_not_have_is_told_there(baton, git, top, status):
+    """husky's relative `.husky/_` does not exist in a fresh linked work tree: beads#2414, #3118, #1127."""
+    (top / ".husky/_").mkdir(parents=True)
+    git(top, "config", "core.hooksPath", ".husky/_")
+    baton("hooks", "install")
+    git(top, "worktree", "add", "-q", "../linked")
+    assert "no hook runs at all" in status(top.parent / "linked")["events"]["post-commit"]["said"]
+    assert "no hook runs at all" not in status()["events"]["post-commit"]["said"]
+
+
+def test_a_path_of_one_work_tree_is_told_in_that_one(baton, git, top, status):
+    """claude-code#88747: hooks were off in 22 of 45 work trees by their config.worktree."""
+    baton("hooks", "install")
+    git(top, "worktree", "add", "-q", "../linked")
+    git(top, "config", "extensions.worktreeConfig", "true")
+    git(top.parent / "linked", "config", "--worktree", "core.hooksPath", "/gone")
+    assert not status(top.parent / "linked")["events"]["post-commit"]["runs"]
+    assert status()["events"]["post-commit"]["runs"]
+
+
+def test_hooks_of_a_submodule_are_its_own(baton, git, top, tmp_path, status):
+    git(tmp_path, "clone", "-q", "work", "other")
+    git(top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../other", "sub")
+    sub = top / "sub"
+    baton("init", cwd=sub)
+    baton("loop", "add", "x", "--expect", "y", "--id", "OL-1", "--verify-file", "done", cwd=sub)
+    baton("hooks", "install", cwd=sub)
+    assert all(one["runs"] for one in status(sub)["events"].values())
+    commit(git, sub)
+    eventually(lambda: "verified" in git(sub, "log", "-1", "--format=%s", "baton/sub"))
+    assert not (top / ".git/hooks/post-commit").exists()
+
+
+def test_a_repository_that_was_moved_keeps_its_hooks(baton, git, top, status, waits):
+    baton("hooks", "install")
+    moved = top.rename(top.parent / "moved")
+    assert all(one["runs"] for one in status(moved)["events"].values())
+    git(moved, "config", "baton.namespace", "work")
+    commit(git, moved)
+    eventually(lambda: "verified" in git(moved, "log", "-1", "--format=%s", "baton/work"))
+
+
+def test_the_hooks_of_a_copy_leave_the_original_alone(baton, git, top, waits):
+    baton("hooks", "install")
+    copy = top.parent / "copy"
+    shutil.copytree(top, copy, symlinks=True)
+    before = git(top, "rev-parse", "baton/work")
+    commit(git, copy)
+    eventually(lambda: "verified" in git(copy, "log", "-1", "--format=%s", "baton/work"))
+    assert git(top, "rev-parse", "baton/work") == before
+
+
+# --- git 2.54 and newer
+
+
+@pytest.fixture
+def newer_git(tmp_path, monkeypatch):
+    """A git that says it is 2.54, and ignores the settings of hooks as this one does."""
+    real = shutil.which("git")
+    folder = tmp_path / "newer"
+    hook(folder, "git", f'#!/bin/sh\n[ "$1" != version ] || {{ echo git version 2.54.1; exit; }}\nexec {real} "$@"\n')
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.usefixtures("newer_git")
+def test_a_newer_git_gets_settings_and_no_files(baton, git, top, status):
+    git(top, "config", "core.hooksPath", "/gone")
+    before = everything(top / ".git/hooks"), (top / ".git/config").read_bytes()
+    baton("hooks", "install")
+    assert everything(top / ".git/hooks") == before[0]
+    for event in CLIENT:
+        assert git(top, "config", "--get-all", f"hook.baton-{event}.event") == event
+        command = git(top, "config", "--get-all", f"hook.baton-{event}.command")
+        assert not command.endswith(";")
+        done = subprocess.run(["sh", "-c", f'{command} "$@"', command, "a", "a"], cwd=top, check=True)
+        assert done.returncode == 0
+    assert git(top, "config", "--name-only", "--get-regexp", r"^hook\.").count("\n") + 1 == 2 * len(CLIENT)
+    assert status()["mode"] == "configured"
+    assert all(one["runs"] for one in status()["events"].values())
+    assert baton("hooks", "install", "--json").json["changed"] is False
+    baton("hooks", "uninstall")
+    assert (everything(top / ".git/hooks"), (top / ".git/config").read_bytes()) == before
+
+
+@pytest.mark.usefixtures("newer_git")
+def test_the_configured_command_runs_the_script_with_gits_arguments(baton, git, top, waits):
+    baton("hooks", "install")
+    (top / "done").touch()
+    command = git(top, "config", "hook.baton-post-checkout.command")
+    subprocess.run(["sh", "-c", f'{command} "$@"', command, "a", "b", "1"], cwd=top, check=True)
+    eventually(waits)
+    shutil.rmtree(top / ".git/baton/hooks")
+    command = git(top, "config", "hook.baton-pre-push.command")
+    subprocess.run(["sh", "-c", f'{command} "$@"', command, "origin", "url"], cwd=top, check=True)
+
+
+@pytest.mark.usefixtures("newer_git")
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (["hook.baton-post-commit.enabled", "false"], "switched off"),
+        (["hook.baton-post-commit.event", "post-merge"], "have no hook.baton-post-commit"),
+        (["hook.baton-post-commit.command", "true"], "was changed"),
+    ],
+)
+def test_settings_that_were_changed_are_told(baton, git, top, status, setting, said):
+    baton("hooks", "install")
+    git(top, "config", *setting)
+    assert said in status()["events"]["post-commit"]["said"]
+
+
+def test_files_become_settings_when_git_became_newer_and_the_other_way_round(baton, git, top, request, tmp_path):
+    hook(top / ".git/hooks", "post-commit", "#!/bin/sh\necho mine\n")
+    before = everything(top / ".git/hooks"), (top / ".git/config").read_bytes()
+    baton("hooks", "install")
+    request.getfixturevalue("newer_git")
+    baton("hooks", "install")
+    assert everything(top / ".git/hooks") == before[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.environ["PATH"].partition(os.pathsep)[2])
+        baton("hooks", "install")
+        assert (top / ".git/config").read_bytes() == before[1]
+        baton("hooks", "uninstall")
+    assert everything(top / ".git/hooks") == before[0]
+
+
+def test_a_program_of_an_odd_name_is_quoted(baton, git, top, tmp_path, waits):
+    from baton_git.githooks.script import Script
+
+    baton("hooks", "install")
+    odd = tmp_path / "it's $here"
+    odd.mkdir()
+    hook(odd, "baton", f'#!/bin/sh\necho "$@" >{shlex.quote(str(tmp_path / "called"))}\n')
+    (top / ".git/hooks/post-commit").write_bytes(
+        Script("post-commit", "refs/heads/baton/", (str(odd / "baton"), "a b")).text
+    )
+    commit(git, top)
+    quiet(top)
+    eventually(lambda: (tmp_path / "called").exists())
+    assert (tmp_path / "called").read_text() == "a b hooks run post-commit --repo .git\n"

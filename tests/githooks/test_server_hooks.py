@@ -1,0 +1,242 @@
+"""What a bare repository lets in, and what it does with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from hook_world import eventually, hook
+
+from baton_git.githooks.script import Script
+
+PREFIX = "refs/heads/baton/"
+
+
+@pytest.fixture
+def server(baton, git, top):
+    """A bare repository with hooks, the remote `origin` of `top`, which has a namespace of four records."""
+    place = top.parent / "r.git"
+    git(top, "init", "-q", "--bare", "-b", "main", str(place))
+    git(place, "config", "user.name", "Server")
+    baton("hooks", "install", "--repo", str(place))
+    git(top, "remote", "add", "origin", str(place))
+    baton("init")
+    baton("loop", "add", "Did it", "--expect", "y", "--id", "OL-1", "--verify-commit", "Mend it")
+    baton("loop", "add", "Made it", "--expect", "y", "--id", "OL-2", "--verify-file", "/etc/passwd")
+    baton("pattern", "record", "Assumed", "--id", "PAT-1", "--rule", "Look first")
+    return place
+
+
+@pytest.fixture
+def push(top):
+    """Pushes; gives the exit status and what stood on the screen."""
+
+    def call(*words: str, to: str = "origin") -> tuple[int, str]:
+        done = subprocess.run(["git", "push", to, *words], cwd=top, capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stderr
+
+    return call
+
+
+@pytest.fixture
+def by_hand(git, top):
+    """A commit on the branch with these files, as a person makes it."""
+
+    def make(files: dict[str, str], *, branch: str = "baton/work", parent: str | None = None) -> str:
+        index = str(top / ".git/scratch-index")
+        run = {"cwd": top, "env": {**os.environ, "GIT_INDEX_FILE": index}, "check": True, "capture_output": True}
+        start = parent or git(top, "rev-parse", "baton/work")
+        subprocess.run(["git", "read-tree", start], **run)
+        for path, text in files.items():
+            blob = git(top, "hash-object", "-w", "--stdin", text=text)
+            subprocess.run(["git", "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}"], **run)
+        tree = subprocess.run(["git", "write-tree"], text=True, **run).stdout.strip()
+        new = git(top, "commit-tree", "-p", start, "-m", "by hand", tree)
+        git(top, "update-ref", f"refs/heads/{branch}", new)
+        return new
+
+    return make
+
+
+@pytest.fixture
+def daemon(top):
+    """The address of a git daemon for the folder around `top`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    base = str(top.parent)
+    words = ["--listen=127.0.0.1", f"--port={port}", f"--base-path={base}", "--enable=receive-pack", "--export-all"]
+    running = subprocess.Popen(["git", "daemon", "--reuseaddr", *words, base], stderr=subprocess.DEVNULL)
+    eventually(lambda: _answers(port))
+    yield f"git://127.0.0.1:{port}/r.git"
+    running.terminate()
+    running.wait()
+
+
+def _answers(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def graduated(git, top):
+    text = git(top, "show", "baton/work:patterns/PAT-1.toml")
+    return {"patterns/PAT-1.toml": text.replace('status = "observing"', 'status = "graduated"') + "\n"}
+
+
+def test_what_baton_wrote_is_let_in(git, server, push):
+    assert push("main", "baton/work")[0] == 0
+    assert git(server, "for-each-ref", "--format=%(refname)") == "refs/heads/baton/work\nrefs/heads/main"
+
+
+@pytest.mark.parametrize("way", ["path", "daemon"])
+def test_a_push_that_breaks_a_rule_is_refused_with_record_field_and_reason(
+    git, top, server, push, by_hand, request, way
+):
+    to = "origin" if way == "path" else request.getfixturevalue("daemon")
+    assert push("baton/work", to=to)[0] == 0
+    bad = by_hand(graduated(git, top))
+    before = git(server, "for-each-ref")
+    code, said = push("main", "baton/work", to=to)
+    assert code == 1
+    assert "remote: baton: refused PAT-1, field status: " in said
+    assert bad[:8] in said
+    assert "pre-receive hook declined" in said
+    assert git(server, "for-each-ref") == before
+
+
+def test_a_record_that_cannot_be_read_is_refused(server, push, by_hand):
+    by_hand({"open_loops/OL-7.toml": "not [toml"})
+    code, said = push("baton/work")
+    assert code == 1
+    assert "OL-7" in said
+
+
+def test_of_many_faults_twenty_are_told(server, push, by_hand):
+    by_hand({f"open_loops/OL-{number}.toml": "bad" for number in range(10, 45)})
+    _, said = push("baton/work")
+    assert said.count("remote: baton: refused ") == 20
+    assert "remote: baton: and 15 more" in said
+
+
+def test_a_branch_is_neither_deleted_nor_set_back_unless_the_server_allows_it(git, top, server, push):
+    assert push("baton/work", "baton/work:baton/second")[0] == 0
+    code, said = push(":baton/second", "+baton/work~1:baton/work")
+    assert code == 1
+    assert "second is not deleted by a push" in said
+    assert "work would lose commits" in said
+    git(server, "config", "baton.allowRewrite", "true")
+    assert push(":baton/second", "+baton/work~1:baton/work")[0] == 0
+
+
+def test_branches_that_no_namespace_has_and_those_of_something_else_are_refused(git, top, server, push, by_hand):
+    by_hand({"format.toml": "version = 99\n"}, branch="newer")
+    names = ("My-App", "a/b", "a%2fb%zz")
+    wrong = [f"baton/work:refs/heads/baton/{name}" for name in names]
+    code, said = push(*wrong, "main:baton/other", "newer:baton/newer")
+    assert code == 1
+    assert [f"refs/heads/baton/{name} is not the encoded name of a namespace" in said for name in names] == [True] * 3
+    assert "other: it has no format.toml" in said
+    assert "upgrade baton-git" in said
+
+
+def test_a_tag_in_place_of_a_commit_is_refused(git, top, server, push):
+    git(top, "tag", "-a", "-m", "x", "t", "baton/work")
+    git(server, "config", "receive.fsckObjects", "false")
+    assert push("t:refs/heads/baton/t")[0] == 1
+
+
+def test_other_branches_do_not_wait_for_baton(git, top, server, push, tmp_path):
+    program = hook(tmp_path, "called", f"#!/bin/sh\ntouch {tmp_path}/was-called\n")
+    for event in ("pre-receive", "post-receive"):
+        (server / "hooks" / event).write_bytes(Script(event, PREFIX, (str(program),)).text)
+    assert push("main", "main:feature/baton/x")[0] == 0
+    time.sleep(0.2)
+    assert not (tmp_path / "was-called").exists()
+
+
+def test_what_cannot_be_checked_is_refused_and_the_rest_is_not(server, push, monkeypatch):
+    (server / "hooks/pre-receive").write_bytes(Script("pre-receive", PREFIX, ("/nowhere/python",)).text)
+    path = [one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists()]
+    monkeypatch.setenv("PATH", os.pathsep.join(path))
+    code, said = push("baton/work")
+    assert code == 1
+    assert "baton is not found on this server" in said
+    assert push("main")[0] == 0
+
+
+def test_a_bug_of_ours_refuses_in_one_line(server, push, tmp_path):
+    program = hook(tmp_path, "broken", "#!/bin/sh\necho 'baton: a bug in baton itself' >&2\nexit 70\n")
+    (server / "hooks/pre-receive").write_bytes(Script("pre-receive", PREFIX, (str(program),)).text)
+    code, said = push("baton/work")
+    assert code == 1
+    assert said.count("remote: baton: ") == 1
+
+
+def test_hooks_that_were_there_see_the_same_push_and_may_refuse_it(baton, git, top, server, push):
+    baton("hooks", "uninstall", "--repo", str(server))
+    for event in ("pre-receive", "post-receive", "update"):
+        hook(server / "hooks", event, f'#!/bin/sh\ncat >>"{top.parent}/{event}"; echo "$@" >>"{top.parent}/{event}"\n')
+    update = (server / "hooks/update").read_bytes()
+    baton("hooks", "install", "--repo", str(server))
+    assert (server / "hooks/update").read_bytes() == update
+    assert push("main", "baton/work")[0] == 0
+    seen = (top.parent / "pre-receive").read_text()
+    assert (top.parent / "post-receive").read_text() == seen
+    assert seen.count("refs/heads/") == 2
+    hook(server / "hooks", "pre-receive.pre-baton", "#!/bin/sh\nexit 1\n")
+    assert push("main:other")[0] == 1
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen")
+def test_where_signing_is_configured_every_commit_needs_an_allowed_key(baton, git, top, server, push):
+    key = top.parent / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    (top.parent / "allowed").write_text(f"ada@example.org {key.with_suffix('.pub').read_text()}")
+    git(server, "config", "baton.allowedSigners", str(top.parent / "allowed"))
+    code, said = push("baton/work")
+    assert code == 1
+    assert "is not signed by an allowed key (commit " in said
+    git(top, "config", "baton.signingKey", str(key))
+    baton("init", "--namespace", "signed")
+    baton("followup", "add", "Later", "--namespace", "signed")
+    assert push("baton/signed")[0] == 0
+
+
+# --- after a push
+
+
+def checked(git, server, id_):
+    return "result = " in git(server, "show", f"baton/work:open_loops/{id_}.toml")
+
+
+def test_a_pushed_commit_settles_loops_on_the_server_and_nothing_else_is_checked(git, top, server, push):
+    push("main", "baton/work")
+    eventually(lambda: "OL-1 failed" in git(server, "log", "-1", "--format=%s", "baton/work"))
+    git(top, "commit", "-q", "--allow-empty", "-m", "Mend it")
+    code, _ = push("main")
+    assert code == 0
+    eventually(lambda: "OL-1 verified" in git(server, "log", "-1", "--format=%s", "baton/work"))
+    assert git(top, "rev-parse", "HEAD") in git(server, "show", "baton/work:open_loops/OL-1.toml")
+    assert "Baton-Agent: server" in git(server, "log", "-1", "--format=%B", "baton/work")
+    assert "Baton-Session" not in git(server, "log", "-1", "--format=%B", "baton/work")
+    assert not checked(git, server, "OL-2")
+    eventually(lambda: not list((server / "baton/due").iterdir()))
+
+
+def test_code_and_loops_that_come_in_one_push_are_settled(git, top, server, push):
+    git(top, "commit", "-q", "--allow-empty", "-m", "Mend it")
+    assert push("main", "baton/work")[0] == 0
+    eventually(lambda: "OL-1 verified" in git(server, "log", "-1", "--format=%s", "baton/work"))
+
+
+def test_the_server_of_a_prefix_of_ones_own_guards_that_one(baton, git, top, server, push):
+    git(server, "config", "baton.refPrefix", "refs/baton/")
+    assert "not up to date" in baton("hooks", "status", "--repo", str(server)).out
+    baton("hooks", "install", "--repo", str(server))
+    assert "is not the encoded name" in push("main:refs/baton/No")[1]
+    assert push("main:refs/heads/baton/No")[0] == 0
