@@ -10,7 +10,7 @@ from typing import Any
 from baton_git.branch import Branch, namespaces
 from baton_git.errors import BatonError, NotFound, Unreachable
 from baton_git.operations.workspace import Workspace
-from baton_git.remotes import open_remote, remote_names
+from baton_git.remotes import masked, open_remote, remote_names
 from baton_git.store import Store
 from baton_git.sync import Outcome, Settle, Terms, count, known_remotes, places_of, policy_of, synchronise
 
@@ -71,8 +71,8 @@ def sync(
             seconds=seconds, dry_run=dry_run, receive_only=receive_only, more=everything,
         )  # fmt: skip
     except Unreachable as error:
-        return Synced(name, tuple(_left_as_it_is(branch, name) for branch in branches), str(error))
-    return Synced(name, tuple(outcomes))
+        return Synced(masked(name), tuple(_left_as_it_is(branch, name) for branch in branches), str(error))
+    return Synced(masked(name), tuple(outcomes))
 
 
 def _branches(ws: Workspace) -> list[Branch]:
@@ -168,7 +168,8 @@ def in_words(done: Synced, *, waiting: bool = True) -> list[str]:
     if done.offline:
         lines.append(f"working offline, {commits(done.pending)} pending ({done.offline})")
     for one in done.outcomes:
-        lines += [f"{one.namespace}: {text}" if len(done.outcomes) > 1 else text for text in _told(one, done.remote, waiting)]
+        about = f"{one.namespace}: " if len(done.outcomes) > 1 else ""
+        lines += [f"{about}{text}" for text in _told(one, done.remote, waiting)]
     return lines
 
 

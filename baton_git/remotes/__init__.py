@@ -4,10 +4,11 @@ Two drivers of one `Remote`: the git program, with everything that the user has 
 without one. Nothing heavy is loaded before it is needed.
 """
 
+from baton_git.remotes.complaints import masked
 from baton_git.remotes.opening import open_remote, remote_names, remote_url
 from baton_git.remotes.remote import Accepted, Outcome, Overtaken, Progress, Push, Refused, Remote
 
 __all__ = [
-    "Accepted", "Outcome", "Overtaken", "Progress", "Push", "Refused", "Remote", "open_remote", "remote_names",
-    "remote_url",
+    "Accepted", "Outcome", "Overtaken", "Progress", "Push", "Refused", "Remote", "masked", "open_remote",
+    "remote_names", "remote_url",
 ]  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from baton_git.errors import RemoteError
@@ -22,16 +24,24 @@ _SETTINGS: Final = {
     "fetch.output": "full",  # which is read here
     "advice.fetchShowForcedUpdates": "false",
 }
+_IN_A_VIEW: Final = {
+    "core.fsync": "objects",  # its refs are gone soon
+    "core.hooksPath": os.devnull,  # hooks are meant for the repository
+}
 _LOCAL_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True)
 class Git:
-    """`program` (its path) run with `--git-dir` for `repository`, so that no folder one stands in can matter."""
+    """`program` (its path) run with `--git-dir` for `repository`, so that no folder one stands in can matter.
+
+    `view` is a git directory to work in instead of the repository's own, over the same objects.
+    """
 
     program: str
     repository: Repository
     environment: Mapping[str, str] = field(repr=False)
+    view: Path | None = None
 
     def ask(self, *words: str) -> str | None:
         """What a command that only looks at the repository prints; None when it fails.
@@ -59,7 +69,8 @@ class Git:
         """
         line = ssh.command(self.environment, quiet_ssh, seconds)
         environment = for_git(self.environment) | {"GIT_SSH_COMMAND": line}
-        options = [part for name, value in {**_SETTINGS, **settings}.items() for part in ("-c", f"{name}={value}")]
+        own = _SETTINGS if self.view is None else _SETTINGS | _IN_A_VIEW
+        options = [part for name, value in {**own, **settings}.items() for part in ("-c", f"{name}={value}")]
         return self._run((*options, *words), environment, seconds, progress and _by_line(progress))
 
     def _run(
@@ -68,8 +79,12 @@ class Git:
         common = self.repository.common_dir
         top = self.repository.work_tree  # relative addresses of remotes are meant from here
         folder = top if top is not None and top.is_dir() else common
+        if self.view is not None:
+            shared = {"GIT_OBJECT_DIRECTORY": str(common / "objects"), "GIT_WORK_TREE": str(folder)}
+            environment = {**environment, **shared}
         try:
-            return child.run([self.program, f"--git-dir={common}", *words], environment, folder, seconds, heard)
+            argv = [self.program, f"--git-dir={self.view or common}", *words]
+            return child.run(argv, environment, folder, seconds, heard)
         except OSError as error:
             raise RemoteError(f"cannot run {self.program}: {error.strerror}", hint="check that git works") from error
 

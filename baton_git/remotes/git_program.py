@@ -6,8 +6,10 @@ import random
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
+from baton_git.errors import StoreError
 from baton_git.names import Oid
 from baton_git.remotes import patterns, verdict
 from baton_git.remotes.child import Finished
@@ -15,6 +17,7 @@ from baton_git.remotes.complaints import as_error, masked, too_late
 from baton_git.remotes.git_command import Git
 from baton_git.remotes.remote import Accepted, Outcome, Progress, Push
 from baton_git.remotes.ssh import SshSettings
+from baton_git.remotes.views import view
 from baton_git.store import Store
 
 _FETCH: Final = (
@@ -54,31 +57,46 @@ class GitProgram:
     def fetch(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
         """See `Remote.fetch`."""
         patterns.check(wants)
+        if not wants:
+            return {}
+        with Store(self._git.repository) as store, view(self._git, _known(store, wants)) as (git, seen):
+            found = self._fetched(git, wants, seconds)
+            tips = {there: tip for there, here in found.items() if (tip := seen.tip(here)) is not None}
+            store.receive({}, {found[there]: tip for there, tip in tips.items()})
+        return tips
+
+    def _fetched(self, git: Git, wants: Mapping[str, str], seconds: float) -> dict[str, str]:
+        """By those refs that exist there, where they came to."""
         deadline = time.monotonic() + seconds
         left = dict(wants)
         done = Finished(0, "", "")
-        for attempt in range(_ATTEMPTS if left else 0):
-            done = self._run((*_FETCH, *self._verbosity()), _refspecs(left), seconds, deadline)
+        for attempt in range(_ATTEMPTS):
+            done = self._run(git, (*_FETCH, *self._verbosity()), _refspecs(left), seconds, deadline)
             missing = _MISSING.search(done.err)
             if done.code == 0 or (missing is None and not _CONTENDED.search(done.err)):
                 break
             if missing is not None:
-                left = self._without(missing[1], left, seconds, deadline, first=attempt == 0)
+                left = self._without(git, missing[1], left, seconds, deadline, first=attempt == 0)
                 if not left:
                     return {}
             else:  # another fetch of the same branches
                 time.sleep(random.uniform(0.01, 0.05))  # noqa: S311  not for secrets
         if done.code != 0:
             raise as_error(self.name, done.err)
-        return self._arrived(left, done.err)
+        return _arrived(left, done.err)
 
     def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, Outcome]:
-        """See `Remote.push`. Of the refs here only git's own refs/remotes/… of an accepted branch may move."""
+        """See `Remote.push`. Of the refs here only git's own refs/remotes/… of an accepted branch may move.
+
+        git needs none of them for it, so it is shown none where that can be.
+        """
         if not moves:
             return {}
         leases = (f"--force-with-lease={move.ref}:{move.expected or ''}" for move in moves)
         refspecs = [f"{move.new}:{move.ref}" for move in moves]
-        done = self._run((*_PUSH, *self._verbosity(), *leases), refspecs, seconds, time.monotonic() + seconds)
+        deadline = time.monotonic() + seconds
+        with view(self._git, {}) as (git, _):
+            done = self._run(git, (*_PUSH, *self._verbosity(), *leases), refspecs, seconds, deadline)
         outcomes = _outcomes(done)
         unsaid = [move.ref for move in moves if move.ref not in outcomes]
         if unsaid:
@@ -88,36 +106,44 @@ class GitProgram:
     def _verbosity(self) -> tuple[str, ...]:
         return ("--progress",) if self._progress is not None else ("--no-progress",)
 
-    def _run(self, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float) -> Finished:
+    def _run(self, git: Git, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float) -> Finished:
         left = max(0.0, deadline - time.monotonic())
-        done = self._git.talk((*words, "--", self._address, *rest), self._settings, self._ssh, left, self._progress)
+        done = git.talk((*words, "--", self._address, *rest), self._settings, self._ssh, left, self._progress)
         if done is None:
             raise too_late(self.name, seconds)
         return done
 
     def _without(
-        self, missing: str, wants: Mapping[str, str], seconds: float, deadline: float, *, first: bool
+        self, git: Git, missing: str, wants: Mapping[str, str], seconds: float, deadline: float, *, first: bool
     ) -> dict[str, str]:
         """What is left to want. git names only one missing ref at a time, so the second time the server is asked."""
         if first or len(wants) == 1:
             return {there: here for there, here in wants.items() if there != missing}
         exact = [there for there in wants if "*" not in there]
-        done = self._run(("ls-remote", "--refs"), exact, seconds, deadline)
+        done = self._run(git, ("ls-remote", "--refs"), exact, seconds, deadline)
         if done.code != 0:
             raise as_error(self.name, done.err)
         present = {line.partition("\t")[2] for line in done.out.splitlines()}
         return {there: here for there, here in wants.items() if "*" in there or there in present}
 
-    def _arrived(self, wants: Mapping[str, str], report: str) -> dict[str, Oid]:
-        """Where the refs stand that exist there: those named in full all do, of patterns the report says it."""
-        found = {there: here for there, here in wants.items() if "*" not in there}
-        globs = {here: there for there, here in wants.items() if "*" in there}
-        if globs:
-            shown = [full for name in _MOVED.findall(report) for full in _full_names(name)]
-            found |= {there: here for here, there in patterns.matches(globs, shown).items()}
-        with Store(self._git.repository) as store:
-            tips = {there: store.tip(here) for there, here in found.items()}
-        return {there: tip for there, tip in tips.items() if tip is not None}
+
+def _known(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
+    """What came from there before, and our own branches of those names: all that a server needs to know of us."""
+    found: dict[str, Oid] = {}
+    for ref in {part for pair in wants.items() for part in pair}:
+        with suppress(StoreError):  # who cannot read it will say so; without it only more is sent
+            start, star, _ = ref.partition("*")
+            tip = None if star else store.tip(ref)
+            found |= store.refs(start) if star else {ref: tip} if tip is not None else {}
+    return found
+
+
+def _arrived(wants: Mapping[str, str], report: str) -> dict[str, str]:
+    """The refs that exist there: those named in full all do, of patterns the report says it."""
+    found = {there: here for there, here in wants.items() if "*" not in there}
+    globs = {here: there for there, here in wants.items() if "*" in there}
+    shown = [full for name in _MOVED.findall(report) for full in _full_names(name)] if globs else []
+    return found | {there: here for here, there in patterns.matches(globs, shown).items()}
 
 
 def _refspecs(wants: Mapping[str, str]) -> list[str]:

@@ -11,6 +11,6 @@ from baton_git.sync.terms import Settle, Terms, policy_of
 from baton_git.sync.waiting import Decided, Item, Waiting, is_waiting, resolve, waiting
 
 __all__ = [
-    "Action", "Decided", "Item", "Outcome", "Settle", "Terms", "Waiting", "count", "is_waiting", "known_remotes", "places_of",
-    "policy_of", "resolve", "synchronise", "waiting",
+    "Action", "Decided", "Item", "Outcome", "Settle", "Terms", "Waiting", "count", "is_waiting", "known_remotes",
+    "places_of", "policy_of", "resolve", "synchronise", "waiting",
 ]  # fmt: skip

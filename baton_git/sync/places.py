@@ -7,6 +7,8 @@ refs/baton-backup/<namespace>/<time>       where our branch was before it was se
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -20,6 +22,8 @@ INCOMING = "refs/baton-incoming/"
 REMOTES = "refs/baton-remotes/"
 BACKUP = "refs/baton-backup/"
 
+_ADDRESS = re.compile(r"^[./~]|[:@\\]")
+
 
 class Places(NamedTuple):
     """The private refs of one namespace and one remote."""
@@ -29,11 +33,11 @@ class Places(NamedTuple):
 
 
 def remote_component(remote: str) -> str:
-    """A remote's name, or its address, as a part of a ref."""
-    try:
-        return encode(remote)
-    except InvalidName:
-        return sha256(remote.encode("utf-8", "replace")).hexdigest()[:40]
+    """A remote's name as a part of a ref; of an address, which may hold a password, a digest."""
+    if not _ADDRESS.search(remote):
+        with suppress(InvalidName):
+            return encode(remote)
+    return sha256(remote.encode("utf-8", "replace")).hexdigest()[:40]
 
 
 def places_of(branch: Branch, remote: str) -> Places:

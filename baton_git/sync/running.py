@@ -103,7 +103,7 @@ def synchronise(
         if not jobs or time.monotonic() >= end:
             break
         time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
-    busy = Busy(f"{name}: others kept pushing", hint="what came is merged here; run baton sync again")
+    busy = Busy(f"{remote.name}: others kept pushing", hint="what came is merged here; run baton sync again")
     done += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
     return [_finished(job, stamp) for job in done]
 

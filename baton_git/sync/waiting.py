@@ -150,7 +150,7 @@ class _Review:
         if holding is not None:
             self.draft.objects.update(holding.draft.objects)
             self.theirs_tree = holding.tree
-        base = base_tree(store, self.draft, self.local, theirs) if self.local else None
+        base = base_tree(store, self.draft, self.local, theirs) if self.local else self.ours_tree
         self.decided = self.memory.load()
         self.base = self.draft.tree(base, self.decided.files)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import servers
-from servers import Server
 from remote_world import Place
+from servers import Server
 
 _NUMBERS = count()
 

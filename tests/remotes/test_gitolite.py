@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from servers import Served, Server
 from remote_world import SECONDS, Place
+from servers import Served, Server
 
 from baton_git.errors import AccessDenied
 from baton_git.remotes import Accepted, Push, Refused

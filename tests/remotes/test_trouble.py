@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from servers import LOGIN, free_port, listener
 from remote_world import INCOMING, Place, X
+from servers import LOGIN, free_port, listener
 
 from baton_git.errors import AccessDenied, RemoteError, Unreachable
 from baton_git.remotes import Push

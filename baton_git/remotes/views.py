@@ -1,0 +1,70 @@
+"""A git directory of few refs over all the objects of a repository, to fetch into and to push from.
+
+For each fetch and push git goes through all refs: to say what it has, and to check that what came is whole. Beside
+100,000 namespaces that takes seconds, so git is shown only those that matter.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from baton_git.names import Oid
+from baton_git.remotes.git_command import Git
+from baton_git.store import Repository, Store, disk
+
+_PREFIX: Final = "view-"
+_ABANDONED: Final = 86_400.0  # seconds; after that its owner was killed
+
+
+@contextmanager
+def view(git: Git, refs: Mapping[str, Oid]) -> Iterator[tuple[Git, Store]]:
+    """The same git where there are only these refs, and the store that reads those it makes.
+
+    A repository that git keeps in a way of its own (a shallow or partial clone) is shown as it is.
+
+    Raises:
+        WriteFailed: the disk said no.
+    """
+    repository = git.repository
+    if (repository.common_dir / "shallow").exists() or repository.config().get("extensions.partialClone"):
+        with Store(repository) as store:
+            yield git, store
+        return
+    folder = repository.common_dir / "baton" / f"{_PREFIX}{disk.random_name()}"
+    try:
+        with disk.writing(str(folder)):
+            _sweep(folder.parent)
+            _make(folder, repository, refs)
+        with Store(Repository(folder, folder, None)) as store:
+            yield replace(git, view=folder), store
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make(folder: Path, repository: Repository, refs: Mapping[str, Oid]) -> None:
+    disk.make_folder(folder.parent)
+    (folder / "refs").mkdir(parents=True)
+    (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
+    (folder / "config").write_text(_config(repository), encoding="utf-8", errors="surrogateescape")
+    lines = sorted((ref.encode("utf-8", "surrogateescape"), oid.encode()) for ref, oid in refs.items())
+    packed = b"".join(b"%b %b\n" % (oid, ref) for ref, oid in lines)
+    (folder / "packed-refs").write_bytes(b"# pack-refs with: peeled fully-peeled sorted \n" + packed)
+
+
+def _config(repository: Repository) -> str:
+    form = repository.object_format.name
+    version = "0\n" if form == "sha1" else f"1\n[extensions]\n\tobjectFormat = {form}\n"
+    path = str(repository.common_dir / "config").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'[core]\n\trepositoryFormatVersion = {version}[include]\n\tpath = "{path}"\n'
+
+
+def _sweep(folder: Path) -> None:
+    for old in folder.glob(f"{_PREFIX}*"):
+        with suppress(FileNotFoundError):
+            if disk.now_of(folder) - old.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,119 @@
+"""`sync` from end to end, over every server and with both drivers: what two users write comes to one commit."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+from remote_world import WHO, Place, X
+from servers import Served, Server
+
+from baton_git.branch import Branch
+from baton_git.names import Namespace
+from baton_git.operations.loops import add_loop
+from baton_git.operations.syncing import Synced, sync
+from baton_git.operations.workspace import Actor, Reach, Workspace
+from baton_git.store import Store
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+
+
+@contextmanager
+def at_work(place: Place, namespace: str = "x") -> Iterator[Workspace]:
+    environment = place.environment()
+    if place.driver == "dulwich":
+        environment["PATH"] = only_ssh(place)
+    with Store(place.repository) as store:
+        actor = Actor(WHO, place.top.name, "claude", place.top.name)
+        branch = Branch(store, Namespace(namespace))
+        yield Workspace(branch, actor, environment=environment, reach=Reach(remote=place.served.url))
+
+
+def only_ssh(place: Place) -> str:
+    """A folder of programs without git."""
+    folder = place.top.parent / "programs"
+    folder.mkdir(exist_ok=True)
+    found = subprocess.run(["which", "ssh"], capture_output=True, text=True).stdout.strip()
+    if found and not (folder / "ssh").exists():
+        (folder / "ssh").symlink_to(found)
+    return str(folder)
+
+
+def synced(ws: Workspace) -> Synced:
+    done = sync(ws, NOW, seconds=60)
+    assert done.offline is None
+    return done
+
+
+def add(ws: Workspace, id_: str) -> None:
+    add_loop(ws, NOW, action=f"did {id_}", expect="it works", id_=id_)
+
+
+def test_two_users_come_to_one_commit(both: tuple[Place, Place]) -> None:
+    ada, bob = both
+    with at_work(ada) as here, at_work(bob) as there:
+        add(here, "OL-a")
+        add(there, "OL-b")
+        assert synced(here).outcomes[0].sent == 2
+        done = synced(there).outcomes[0]
+        assert (done.received, done.sent, done.error) == (2, 2, None)
+        assert synced(here).outcomes[0].sent == 0
+        assert here.branch.read().commit == there.branch.read().commit == ada.tip_there(X)
+        assert here.branch.read().state.ids("open_loop") == {"OL-a", "OL-b"}
+
+
+def test_a_push_that_is_overtaken_is_merged_and_sent_again(both: tuple[Place, Place]) -> None:
+    ada, bob = both
+    with at_work(ada) as here, at_work(bob) as there:
+        add(here, "OL-a")
+        synced(here)
+        synced(there)
+        add(here, "OL-c")
+        add(there, "OL-d")
+        fetched = here.branch.store.tip
+        raced = []
+
+        def race(ref: str) -> object:
+            """Bob's push lands between our fetch and our push."""
+            if not raced and ref == here.branch.ref:
+                raced.append(True)
+                synced(there)
+            return fetched(ref)
+
+        here.branch.store.tip = race  # type: ignore[method-assign]
+        done = synced(here).outcomes[0]
+        assert raced
+        assert done.error is None
+        synced(there)
+        assert here.branch.read().commit == there.branch.read().commit == ada.tip_there(X)
+        assert here.branch.read().state.ids("open_loop") == {"OL-a", "OL-c", "OL-d"}
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("driver", ["git", "dulwich"])
+def test_who_may_not_write_keeps_the_work_and_is_told(driver, gitolite: dict[str, Server], tmp_path, git) -> None:
+    def place(user: str) -> Place:
+        git(tmp_path, "init", "-q", "-b", "main", f"{user}-{driver}")
+        server = gitolite[user]
+        bare = server.folder / "memory.git"
+        return Place(
+            tmp_path / f"{user}-{driver}", driver, Served(f"{server.start}/memory", bare, server.environment), {}
+        )
+
+    alice, bob = place("alice"), place("bob")
+    for ref in git(alice.served.bare, "for-each-ref", "--format=%(refname)").split():
+        git(alice.served.bare, "update-ref", "-d", ref)
+    with at_work(alice, "alice") as hers, at_work(bob, "alice") as his:
+        add(hers, "OL-hers")
+        synced(hers)
+        synced(his)
+        add(his, "OL-his")
+        outcome = synced(his).outcomes[0]
+        assert "refused" in str(outcome.error)
+        assert "DENIED" in str(outcome.error)
+        assert outcome.pending == 1
+        assert his.branch.read().state.ids("open_loop") == {"OL-hers", "OL-his"}
+        assert alice.tip_there("refs/heads/baton/alice") == hers.branch.read().commit
