@@ -7,15 +7,16 @@ what nobody confirmed, and keeps it as a conflict.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from baton_git import layout
-from baton_git.diary import CONFIRMED, log_entry, revision_of
+from baton_git.diary import CONFIRMED, LogEntry, log_entry, revision_of
 from baton_git.errors import BatonError
 from baton_git.files import entry_at
 from baton_git.joining import AUTHOR, bounded, is_pure, is_root, trailers
 from baton_git.lifecycle import Held, hold
-from baton_git.merge import Contested, conflict
+from baton_git.merge import Contested, conflict, with_conflicts
 from baton_git.names import Namespace, Oid
 from baton_git.records.archive import Archived
 from baton_git.records.base import Record, parse
@@ -26,6 +27,8 @@ from baton_git.store import CommitInfo, Draft, Folder, Store
 
 MAX_FILE_BYTES = 4 << 20
 MAX_CHANGED_FILES = 50_000
+_HOLD_DEPTH = 100
+"""How far back the commit is looked for from which both sides grew when something was held."""
 _REGULAR = 0o100000
 _KIND = 0o170000
 
@@ -121,14 +124,18 @@ def _makes(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | None
     """
     entry = log_entry(info)
     raises = _raises(claim)
-    if raises and not (trusted(info) if trusted is not None else entry.said(CONFIRMED)):
+    if raises and trusted is None and entry.op != "hold" and not entry.said(CONFIRMED):
         return False
-    if not raises and not entry.op:
+    if not (raises or entry.op) or not _says(_state(store, info.oid), claim):
         return False
-    if not _says(_state(store, info.oid), claim):
+    if raises and not (_is_a_persons(info, entry, trusted) or is_hold(store, info, trusted)):
         return False
     before = [_says(_state(store, parent), claim) for parent in info.parents]
     return not all(before) if before and not raises and entry.op != "merge" else not any(before)
+
+
+def _is_a_persons(info: CommitInfo, entry: LogEntry, trusted: Trusted | None) -> bool:
+    return trusted(info) if trusted is not None else bool(entry.said(CONFIRMED))
 
 
 def _raises(claim: Claim) -> bool:
@@ -175,6 +182,16 @@ def held(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | None = Non
     return Holding(draft, commit, tree, tuple(found))
 
 
+def is_hold(store: Store, info: CommitInfo, trusted: Trusted | None = None) -> bool:
+    """Whether a commit is exactly what this program puts on top of its parent: nobody added anything."""
+    if log_entry(info).op != "hold" or len(info.parents) != 1:
+        return False
+    [parent] = info.parents
+    bases = (one.oid for one in islice(store.log(parent), 1, _HOLD_DEPTH))
+    found = (held(store, base, parent, trusted) for base in (*bases, None))
+    return any(one is not None and one.commit == info.oid for one in found)
+
+
 def _without(before: State, state: State, found: Sequence[Claim]) -> State:
     graduations = {one.held.id for one in found if one.held.claimed == "graduated"}
     for claim in found:
@@ -186,7 +203,7 @@ def _without(before: State, state: State, found: Sequence[Claim]) -> State:
             state = state.put(*_kept(state, claim, record))
         if claim.key.kind != Rule.kind or claim.held.id not in graduations:
             told = Contested(claim.held.field, (), _maybe(claim.held.kept), _maybe(claim.held.claimed), "ours")
-            state = state.put(conflict(claim.key.kind, claim.held.id, told))
+            state = with_conflicts(state, [conflict(claim.key.kind, claim.held.id, told)])
     return state
 
 
@@ -242,7 +259,8 @@ def _refusals(
 
 def _unsigned(store: Store, old: Oid | None, new: Oid, trusted: Trusted) -> Iterator[Refusal]:
     for info in store.only_in(new, *([old] if old is not None else [])):
-        if not (is_root(store, info) or trusted(info) or is_pure(store, info)):
+        fine = is_root(store, info) or trusted(info) or is_pure(store, info) or is_hold(store, info, trusted)
+        if not fine:
             yield Refusal(info.oid, "", "", "is not signed by an allowed key")
 
 

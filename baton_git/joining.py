@@ -12,7 +12,7 @@ from typing import NamedTuple
 from baton_git import diff, layout
 from baton_git.diary import log_entry, revision_of
 from baton_git.files import entry_at, merge_files
-from baton_git.merge import Decision, apply, decide
+from baton_git.merge import Decision, apply, decide, with_conflicts
 from baton_git.names import Oid
 from baton_git.records.conflict import Conflict
 from baton_git.state import State
@@ -85,22 +85,22 @@ def base_tree(store: Store, draft: Draft, one: Oid, other: Oid) -> Oid | None:
     first, tree = bases[0], bases[0].tree
     for info in bases[1:]:
         below = base_tree(store, draft, first.oid, info.oid)
-        tree = merge_trees(draft, below, tree, info.tree, record_conflicts=False).tree
+        tree = merge_trees(draft, below, tree, info.tree).tree
     return tree
 
 
-def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid, *, record_conflicts: bool = True) -> Merged:
-    """The tree of `theirs` merged into that of `ours`; new objects go into the draft."""
+def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merged:
+    """The tree of `theirs` merged into that of `ours`; new objects go into the draft.
+
+    Raises:
+        Corrupt: something that both changed cannot be read.
+    """
     roots = [draft.folder(tree) for tree in (base, ours, theirs)]
     states = [State(layout.TreeSource(root)) for root in roots]
     decisions = decide(*states)
     files = merge_files(*roots)
-    merged = apply(states[1], decisions, record_conflicts=record_conflicts)
-    conflicts = tuple(_new_conflicts(states[1], merged)) if record_conflicts else ()
-    if record_conflicts:
-        for one in files.conflicts:
-            merged = merged.put(one)
-        conflicts += files.conflicts
+    merged = with_conflicts(apply(states[1], decisions), files.conflicts)
+    conflicts = tuple(_new_conflicts(states[1], merged))
     edits = {**_edits(merged, states[2], roots[2]), **files.edits}
     return Merged(draft.tree(ours, edits), tuple(decisions), conflicts)
 

@@ -42,6 +42,8 @@ class Item(Protocol):
     def oid(self) -> Oid: ...
     @property
     def is_folder(self) -> bool: ...
+    @property
+    def mode(self) -> int: ...
 
 
 class Folder(Protocol):
@@ -161,7 +163,7 @@ def encode(edits: Mapping[Key, Entry | None], *, limited: bool = True) -> dict[s
 
 def _encode(key: Key, entry: Entry) -> bytes:
     if isinstance(entry, Unreadable):
-        return entry.raw
+        return entry.content()
     row = SINGLES.get(key.kind) or FOLDERS[key.kind]
     return toml.dumps(entry.given()) if key.archived else row.encode(entry)
 
@@ -261,7 +263,7 @@ def differing_paths(ours: Folder, theirs: Folder | None, prefix: str = "") -> It
     other = theirs.entries() if theirs is not None else {}
     for name in {**mine, **other}:
         left, right = mine.get(name), other.get(name)
-        if left is None or right is None or left.oid != right.oid or left.is_folder != right.is_folder:
+        if left is None or right is None or left.oid != right.oid or left.mode != right.mode:
             yield from _differing(name, ours, theirs, left, right, prefix)
 
 

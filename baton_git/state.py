@@ -39,7 +39,17 @@ class Unreadable(NamedTuple):
 
     path: str
     why: str
-    raw: bytes = b""
+    raw: bytes | None = None
+
+    def content(self) -> bytes:
+        """What the file holds.
+
+        Raises:
+            Corrupt: the repository cannot say.
+        """
+        if self.raw is None:
+            raise Corrupt(self.path, self.why, hint="run `git fsck`; a whole copy can come from a remote")
+        return self.raw
 
 
 Entry = Part | Unreadable

@@ -15,6 +15,10 @@ class MemoryItem:
     oid: Oid
     is_folder: bool
 
+    @property
+    def mode(self) -> int:
+        return 0o40000 if self.is_folder else 0o100644
+
 
 class MemoryFolder:
     """The folder of all `files` (path → content); one that is not there reads as empty, as the store's does.

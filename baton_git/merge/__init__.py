@@ -6,10 +6,21 @@ value in different ways and its rule cannot combine them, one of them stands for
 side is called ours.
 """
 
-from baton_git.merge.applying import apply, conflict, conflicts_of
+from baton_git.merge.applying import apply, conflict, conflicts_of, with_conflicts
 from baton_git.merge.deciding import decide
 from baton_git.merge.decisions import Contested, Decision, Prefer
 from baton_git.merge.fields import merge_fields
 from baton_git.merge.lineages import are_two
 
-__all__ = ["Contested", "Decision", "Prefer", "apply", "are_two", "conflict", "conflicts_of", "decide", "merge_fields"]
+__all__ = [
+    "Contested",
+    "Decision",
+    "Prefer",
+    "apply",
+    "are_two",
+    "conflict",
+    "conflicts_of",
+    "decide",
+    "merge_fields",
+    "with_conflicts",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from baton_git.merge.decisions import Contested, Decision, canonical, digest
 from baton_git.records.conflict import Conflict
@@ -17,16 +17,16 @@ def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool 
     edits: dict[Key, Entry | None] = {one.leaves: None for one in decisions if one.leaves is not None}
     edits |= {one.to or one.key: one.result for one in decisions if one.result is not None and one.action != "keep"}
     state = State(ours.source, {**ours.edits, **edits}) if edits else ours
-    for one in conflicts_of(decisions) if record_conflicts else ():
-        state = _recorded(state, one)
+    return with_conflicts(state, conflicts_of(decisions)) if record_conflicts else state
+
+
+def with_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
+    """With the conflicts; one goes under another id where a file that cannot be read has its place."""
+    for one in conflicts:
+        while isinstance(state.entry(Key(Conflict.kind, one.id)), Unreadable):
+            one = one.replace(id=f"{one.id}.2")
+        state = state.put(one)
     return state
-
-
-def _recorded(state: State, one: Conflict) -> State:
-    """With the conflict; under another id where a file that cannot be read has its place."""
-    while isinstance(state.entry(Key(Conflict.kind, one.id)), Unreadable):
-        one = one.replace(id=f"{one.id}.2")
-    return state.put(one)
 
 
 def conflicts_of(decisions: Sequence[Decision]) -> Iterator[Conflict]:

@@ -145,7 +145,7 @@ def _readable(mine: Entry | None, other: Entry | None, prefer: Prefer | None) ->
     if prefer is not None:
         return mine
     if isinstance(mine, Unreadable) and isinstance(other, Unreadable):
-        return max(mine, other, key=lambda one: (one.raw, one.why))
+        return max(mine, other, key=lambda one: (one.content(), one.why))
     return mine if isinstance(mine, Part) else other
 
 

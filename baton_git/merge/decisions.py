@@ -73,9 +73,9 @@ def values(entry: Entry | None) -> tuple[Any, ...]:
 def _held(entry: Unreadable) -> dict[str, Any]:
     """Without the reason: its words are not the same everywhere, and a merge must be."""
     try:
-        return {"unreadable": True, "text": entry.raw.decode()}
+        return {"unreadable": True, "text": entry.content().decode()}
     except UnicodeDecodeError:
-        return {"unreadable": True, "base64": b64encode(entry.raw).decode()}
+        return {"unreadable": True, "base64": b64encode(entry.content()).decode()}
 
 
 def record_data(part: Part) -> Mapping[str, Any]:

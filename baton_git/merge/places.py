@@ -30,6 +30,14 @@ class Wish(NamedTuple):
 
 def placed(ours: State, theirs: State, wishes: Sequence[Wish], prefer: Prefer | None) -> Iterator[Decision]:
     """The decisions that fulfil the wishes, at different places each."""
+    settled = list(_settled(ours, theirs, wishes, prefer))
+    left = {wish.here for wish, _ in settled if wish.here != wish.to}
+    for wish, stays in settled:
+        yield from _decision(ours, wish, stays=stays, left=wish.to in left)
+
+
+def _settled(ours: State, theirs: State, wishes: Sequence[Wish], prefer: Prefer | None) -> Iterator[tuple[Wish, bool]]:
+    """The wishes, with other ids where a place was wanted twice; and whether another record takes the place."""
     by_place: dict[Key, list[Wish]] = {}
     for wish in wishes:
         by_place.setdefault(wish.to, []).append(wish)
@@ -40,7 +48,7 @@ def placed(ours: State, theirs: State, wishes: Sequence[Wish], prefer: Prefer | 
         first, *rest = there or wanted[:1]
         gone = [wish for wish in wanted if wish.entry is None and wish is not first]
         for wish in (first, *(_renamed(ours, theirs, wish, place) for wish in rest), *gone):
-            yield from _decision(ours, wish, stays=wish is not first and wish.entry is None)
+            yield wish, wish is not first and wish.entry is None
 
 
 def _rank(wish: Wish, prefer: Prefer | None) -> tuple[bool, str]:
@@ -70,10 +78,13 @@ def called(entry: Entry, id_: str, before: str) -> Entry:
     return entry.replace(id=id_) if isinstance(entry, Record) else entry
 
 
-def _decision(ours: State, wish: Wish, *, stays: bool) -> Iterator[Decision]:
-    """What is to be done for a wish; nothing where ours is so already. `stays`: another record takes the place."""
+def _decision(ours: State, wish: Wish, *, stays: bool, left: bool) -> Iterator[Decision]:
+    """What is to be done for a wish; nothing where ours is so already.
+
+    `stays`: another record takes the place. `left`: what ours has there goes elsewhere.
+    """
     moves = wish.here is not None and wish.here != wish.to and ours.entry(wish.here) is not None
-    if not moves and not wish.contested and same(ours.entry(wish.to), wish.entry):
+    if not moves and not left and not wish.contested and same(ours.entry(wish.to), wish.entry):
         return
     leaves = wish.here if moves or (wish.entry is None and not stays and wish.action != "keep") else None
     to = wish.to if wish.to != wish.key else None

@@ -9,7 +9,7 @@ from baton_git.branch import Proposal, Version, Written
 from baton_git.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound
 from baton_git.files import KIND as FILE
 from baton_git.files import entry_at
-from baton_git.layout import FOLDERS, SINGLES
+from baton_git.layout import FOLDERS, SINGLES, key_at
 from baton_git.lifecycle import hold, iso
 from baton_git.operations.workspace import Workspace
 from baton_git.records.archive import Archived
@@ -18,6 +18,7 @@ from baton_git.records.baton import ActiveDecision
 from baton_git.records.conflict import Conflict
 from baton_git.records.rule import Rule
 from baton_git.state import Key, State
+from baton_git.store import Edit
 
 Side = Literal["ours", "theirs"]
 
@@ -46,10 +47,10 @@ def resolve(ws: Workspace, now: datetime, id_: str, side: Side | None, value: An
     def change(tip: Version) -> State | Proposal:
         one = tip.state.get(Conflict, conflict.id)
         settled = tip.state.remove(Key(Conflict.kind, one.id))
-        if side == one.winner:
-            return settled
         if one.record_kind == FILE:
             return _file_settled(ws, tip, settled, one, side)
+        if side == one.winner:
+            return settled
         chosen = _value(one, side) if side is not None else (value,)
         return _settled(ws, now, settled, one, chosen)
 
@@ -69,12 +70,13 @@ def _value(conflict: Conflict, side: Side) -> tuple[Any, ...]:
 
 
 def _settled(ws: Workspace, now: datetime, state: State, conflict: Conflict, chosen: tuple[Any, ...]) -> State:
+    if conflict.record_kind == Rule.kind and chosen:
+        raise NeedsHuman(f"{conflict.record_id}: a rule is what a person confirmed", hint=_keep(conflict))
     key, entry = _place(state, conflict)
     if conflict.field == "":
         return _whole(ws, now, state, key, entry, chosen)
     if not isinstance(entry, Part):
-        hint = f"keep what stands: baton resolve {conflict.id} --{conflict.winner}"
-        raise NotFound("record", conflict.record_id or conflict.record_kind, hint=hint)
+        raise NotFound("record", conflict.record_id or conflict.record_kind, hint=_keep(conflict))
     data = dict(entry.record) if isinstance(entry, Archived) else entry.given()
     data.pop(conflict.field, None)
     if chosen:
@@ -82,8 +84,14 @@ def _settled(ws: Workspace, now: datetime, state: State, conflict: Conflict, cho
     return _put(state, key, entry, data)
 
 
+def _keep(conflict: Conflict) -> str:
+    return f"keep what stands: baton resolve {conflict.id} --{conflict.winner}"
+
+
 def _place(state: State, conflict: Conflict) -> tuple[Key, Any]:
     kind, id_ = conflict.record_kind, conflict.record_id
+    if kind not in {**FOLDERS, **SINGLES}:
+        raise InvalidArgument(f"{conflict.id} is about a {kind!r}, which nobody here knows", hint=_keep(conflict))
     for key in (Key(kind, id_), Key(kind, id_, archived=True)):
         if kind in SINGLES and key.archived:
             continue
@@ -97,20 +105,19 @@ def _put(state: State, key: Key, entry: Part | None, data: dict[str, Any]) -> St
     model = (SINGLES.get(key.kind) or FOLDERS[key.kind]).model
     record = parse(model, data)
     if isinstance(record, Record):
-        _check(state, entry, record)
+        _check(state, key, entry, record)
     return state.put(entry.replace(record=record.given()) if isinstance(entry, Archived) else record, key)
 
 
-def _check(state: State, entry: Part | None, claim: Record) -> None:
-    """Settling a conflict is no way around the gate."""
+def _check(state: State, key: Key, entry: Part | None, claim: Record) -> None:
+    """Settling a conflict is no way around the gate, nor into the place of another record."""
+    if claim.id != key.id and not key.archived:
+        raise NotAllowed(f"{key} cannot become {claim.id}: an id stays", hint="keep what stands")
 
     def tier_of(id_: str) -> str | None:
         found = state.entry(Key(ActiveDecision.kind, id_))
         return found.source_tier if isinstance(found, ActiveDecision) else None
 
-    if isinstance(claim, Rule):
-        hint = f"keep what stands, or have a person graduate it again: baton pattern graduate {claim.id}"
-        raise NeedsHuman(f"the rule {claim.id} is what a person confirmed", hint=hint)
     before = parse(type(claim), entry.record) if isinstance(entry, Archived) else entry
     _, holds = hold(before if isinstance(before, Record) else None, claim, tier_of, evidence=False)
     for one in holds:
@@ -133,21 +140,30 @@ def _whole(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, cho
     is_closed = "record" in data and "at" in data and "id" not in data
     if is_closed:
         closed = parse(Archived, data)
+        record = parse(FOLDERS[key.kind].model, closed.record)
+        if isinstance(record, Record):
+            _check(state, key._replace(archived=True), entry if isinstance(entry, Part) else None, record)
         return state.put(closed, Key(key.kind, key.id, archived=True))
     return _put(state, key, entry if isinstance(entry, Part) else None, data)
 
 
 def _file_settled(ws: Workspace, tip: Version, state: State, conflict: Conflict, side: Side | None) -> Proposal:
-    """The other side's file takes the place; the one beside it goes."""
-    chosen = _value(conflict, side) if side is not None else ()
+    """The chosen side's file takes the place; the one beside it goes."""
     if side is None:
         raise InvalidArgument(f"{conflict.record_id} is a file", hint="choose --ours or --theirs")
     assert tip.tree is not None
-    path = conflict.record_id
-    if not chosen:
+    root, path = ws.branch.store.folder(tip.tree), conflict.record_id
+    other: Side = "theirs" if conflict.winner == "ours" else "ours"
+    named = [one.get("path") for one in _value(conflict, other) if isinstance(one, dict)]
+    beside = str(named[0] if named else path)
+    if any(key_at(one) is not None for one in (path, beside)):
+        raise NotAllowed(f"{conflict.id} is about a file, but {path} is a record", hint=_keep(conflict))
+    found = entry_at(root, beside)
+    gone: dict[str, Edit] = {beside: None} if beside != path else {}
+    if side == conflict.winner:
+        return Proposal(state, files=gone if found is not None else {})
+    if not _value(conflict, side):
         return Proposal(state, files={path: None})
-    beside = str(chosen[0].get("path", path))
-    found = entry_at(ws.branch.store.folder(tip.tree), beside)
     if found is None:
-        raise NotFound("file", beside, hint="keep what stands: --ours")
-    return Proposal(state, files={path: found, beside: None})
+        raise NotFound("file", beside, hint=f"keep what stands: --{conflict.winner}")
+    return Proposal(state, files={path: found, **gone})

@@ -21,13 +21,14 @@ from baton_git.lifecycle import CODE_METHODS, checked
 from baton_git.local import Mark, Marks
 from baton_git.names import Namespace
 from baton_git.operations.checks import due_checks, run_checks, with_results
-from baton_git.operations.syncing import automatic_remote, in_words, sync
+from baton_git.operations.reaching import automatic_remote
+from baton_git.operations.syncing import in_words, sync
 from baton_git.operations.workspace import Workspace
 from baton_git.records.baton import LastCheck, OpenLoop
 from baton_git.state import Key, State
 from baton_git.store import Repository, disk
 from baton_git.store.locks import flocked
-from baton_git.sync import places_of
+from baton_git.sync.places import places_of
 
 BY_COMMITS: Final = frozenset({"git_commit"})
 """Those that a server answers from the repository alone: what was pushed to it must not make it do anything else."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
 
 from baton_git.errors import NotFound
 from baton_git.names import Oid
-from baton_git.operations.syncing import remote_of
+from baton_git.operations.reaching import remote_of
 from baton_git.operations.workspace import Workspace
-from baton_git.sync import Decided, Waiting, count, is_waiting, known_remotes, places_of, resolve, waiting
+from baton_git.sync.waiting import Decided, Waiting, resolve, waiting
 
 
 def review(ws: Workspace, remote: str | None = None) -> tuple[str, Waiting | None]:
@@ -40,22 +39,6 @@ def decide(
     """
     stamp = ws.stamp("review", now)
     return resolve(ws.branch, remote, stamp, take=take, refuse=refuse, trusted=ws.trusted, shown=shown)
-
-
-class WaitingCount(NamedTuple):
-    remote: str
-    commits: int
-
-
-def waiting_counts(ws: Workspace) -> list[WaitingCount]:
-    """How many commits of each remote wait, of those that this namespace was ever synced with."""
-    found = []
-    for remote in known_remotes(ws.branch):
-        if is_waiting(ws.branch, remote):
-            store = ws.branch.store
-            theirs = store.tip(places_of(ws.branch, remote).incoming)
-            found.append(WaitingCount(remote, count(store, theirs, store.tip(ws.branch.ref))))
-    return found
 
 
 def _named(ws: Workspace, remote: str | None) -> str:

@@ -16,16 +16,15 @@ from baton_git.errors import BatonError, InvalidName
 from baton_git.layout import FOLDERS, SINGLES
 from baton_git.lifecycle import archive_closed, iso, known_session, seen_session, settle
 from baton_git.names import SessionId, minted
+from baton_git.operations.by_themselves import AT_START, at_start
 from baton_git.operations.checks import due_checks, run_checks, with_results
-from baton_git.operations.reviewing import WaitingCount, waiting_counts
-from baton_git.operations.syncing import AT_START, at_start, commits, pending
+from baton_git.operations.reaching import WaitingCount, commits, pending_counts, waiting_counts
 from baton_git.operations.workspace import Workspace
 from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
 from baton_git.records.conflict import Conflict
 from baton_git.records.lineage import Session
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import HEAD, Key, State, Unreadable
-from baton_git.sync import known_remotes
 
 CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
@@ -93,7 +92,10 @@ def boot(
     after = _begun(ws, now, before, parent, checks, problems)
     closed = [loop for loop in _listed(before.state, OpenLoop, problems) if loop.status == "verified"]
     problems += [f"{one.path}: {one.why}" for one in _damaged(after.state, problems)]
-    news = [*synced, *(f"{text} wait for a person: baton review" for text in _waiting(ws, problems))]
+    waits = [
+        f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in _waiting(ws, problems)
+    ]
+    news = [*synced, *waits]
     brief = _brief(ws, now, session, after, [f"{one.id}: {one.action}" for one in closed], problems, news, budget)
     told = tuple(dict.fromkeys(problems))
     return Boot(session, parent, after, brief, checks, tuple(one.id for one in closed), told, tuple(news))
@@ -309,12 +311,7 @@ def status(ws: Workspace) -> Status:
     place = ws.branch.store.checked_out_at(ws.branch.ref)
     damaged = tuple(state.damaged((*SINGLES, *FOLDERS)))
     waiting = tuple(waiting_counts(ws))
-    return Status(version, counts, active, damaged, str(place) if place else None, (), waiting, _pending(ws))
-
-
-def _pending(ws: Workspace) -> dict[str, int]:
-    """By remote, how many commits it does not have yet."""
-    return {one: number for one in known_remotes(ws.branch) if (number := pending(ws.branch, one))}
+    return Status(version, counts, active, damaged, str(place) if place else None, (), waiting, pending_counts(ws))
 
 
 def _by(records: Any, name: str) -> dict[str, int]:

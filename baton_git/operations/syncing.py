@@ -1,23 +1,22 @@
-"""Bring this machine's state and a remote's together: when asked, at the start and at the end of a session."""
+"""Bring this machine's state and a remote's together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from baton_git.branch import Branch, namespaces
 from baton_git.errors import BatonError, NotFound, Unreachable
+from baton_git.operations.reaching import commits, remote_of
 from baton_git.operations.workspace import Workspace
-from baton_git.remotes import masked, open_remote, remote_names
-from baton_git.store import Store
-from baton_git.sync import Outcome, Settle, Terms, count, known_remotes, places_of, policy_of, synchronise
+from baton_git.remotes import masked, open_remote
+from baton_git.sync.counting import pending
+from baton_git.sync.running import Outcome, synchronise
+from baton_git.sync.terms import Settle, Terms, policy_of
 
 SECONDS = 60.0
 """What a sync that somebody asked for may take."""
-AT_START = 3.0
-AT_END = 10.0
 
 
 @dataclass(frozen=True)
@@ -90,74 +89,6 @@ def _left_as_it_is(branch: Branch, remote: str) -> Outcome:
     return Outcome(str(branch.namespace), pending=pending(branch, remote))
 
 
-def pending(branch: Branch, remote: str) -> int:
-    """How many commits the remote does not have, as far as we know."""
-    return count(branch.store, branch.store.tip(branch.ref), branch.store.tip(places_of(branch, remote).seen))
-
-
-# --- which remote
-
-
-def remote_of(ws: Workspace) -> str | None:
-    """The remote to sync with: the one that is set, else `origin`, else the only one there is."""
-    if ws.reach.remote:
-        return ws.reach.remote
-    names = remote_names(ws.branch.store.repository, ws.environment)
-    if "origin" in names:
-        return "origin"
-    return names[0] if len(names) == 1 else None
-
-
-def automatic_remote(ws: Workspace) -> str | None:
-    """The remote that sessions sync with by themselves; None when there is none.
-
-    The one that is set, or one that has this namespace already: nothing is sent by itself to where it never was.
-    """
-    if not ws.reach.automatic:
-        return None
-    if ws.reach.remote:
-        return ws.reach.remote
-    store, ref = ws.branch.store, ws.branch.ref
-    if not known_remotes(ws.branch) and not _tracked(store, ref):
-        return None
-    name = remote_of(ws)
-    if name is None or (name in _tracked(store, ref) or store.tip(places_of(ws.branch, name).seen)):
-        return name
-    return None
-
-
-def _tracked(store: Store, ref: str) -> list[str]:
-    """The remotes that had this branch when git fetched from them last."""
-    tail = "/" + ref.removeprefix("refs/heads/")
-    found = [one.removeprefix("refs/remotes/") for one in store.refs("refs/remotes/") if one.endswith(tail)]
-    return [one.removesuffix(tail) for one in found]
-
-
-# --- by themselves
-
-
-def at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Sequence[str]:
-    """Before a session begins: what others sent comes in. In words what a person should know; never an error."""
-    return _by_itself(ws, now, seconds, receive_only=True)
-
-
-def at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> Sequence[str]:
-    """After a session: what it did goes out."""
-    return _by_itself(ws, now, seconds, receive_only=False)
-
-
-def _by_itself(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> Sequence[str]:
-    try:
-        name = automatic_remote(ws)
-        if name is None:
-            return []
-        done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only)
-        return in_words(done, waiting=not receive_only)
-    except (BatonError, OSError) as error:
-        hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""
-        return [f"not synced: {error}{hint}"]
-
-
 def in_words(done: Synced, *, waiting: bool = True) -> list[str]:
     """What a person should know of a sync, a line each; nothing when all is as it was.
 
@@ -194,8 +125,3 @@ def _told(one: Outcome, remote: str, waiting: bool) -> list[str]:
     if one.error is not None:
         lines.append(f"{one.error}{f' ({one.error.hint})' if one.error.hint else ''}")
     return lines
-
-
-def commits(number: int) -> str:
-    """`1 commit`, `2 commits`."""
-    return f"{number} commit{'' if number == 1 else 's'}"

@@ -44,6 +44,28 @@ def packed_below(path: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
                 return
 
 
+def packed_folders(path: Path, prefix: str) -> set[str]:
+    """The names of the folders of packed refs right below `prefix`, which ends in a slash; little else is read."""
+    start = prefix.encode()
+    with _mapped(path) as lines:
+        if not _is_sorted(lines):
+            tails = (name.removeprefix(prefix) for name, _ in packed_below(path, prefix))
+            return {tail.partition("/")[0] for tail in tails if "/" in tail}
+        found = set()
+        position = _first_at_or_after(lines, start)
+        while position < len(lines):
+            line, after = _line_at(lines, position)
+            name = line.partition(b" ")[2]
+            if line[:1] != b"^" and not name.startswith(start):
+                break
+            first, slash, _ = name.removeprefix(start).partition(b"/")
+            if slash:
+                found.add(first.decode("utf-8", "surrogateescape"))
+                after = _first_at_or_after(lines, start + first + b"0")  # what follows the slash
+            position = after
+        return found
+
+
 @contextmanager
 def _mapped(path: Path) -> Iterator[_Lines]:
     try:

@@ -18,7 +18,7 @@ from baton_git.errors import Corrupt, StoreError, WriteFailed
 from baton_git.names import Oid
 from baton_git.store import disk, reflog
 from baton_git.store.locks import RefLocks
-from baton_git.store.packed_refs import packed_below, packed_value
+from baton_git.store.packed_refs import packed_below, packed_folders, packed_value
 
 _NAME = re.compile(r"refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 _SYMBOLIC = b"ref: "
@@ -70,6 +70,19 @@ class Refs:
             if tip is not None:  # deleted meanwhile
                 found[ref] = tip
         return dict(sorted(found.items()))
+
+    def folders(self, prefix: str) -> list[str]:
+        """The names of the folders right below `prefix`, which ends in a slash.
+
+        Raises:
+            StoreError: they cannot be listed.
+        """
+        try:
+            loose = {one.name for one in os.scandir(self.common_dir / prefix) if one.is_dir()}
+        except OSError as error:
+            _unlistable(error)
+            loose = set()
+        return sorted(loose | packed_folders(self.packed, prefix))
 
     def swap(self, ref: str, expected: Oid | None, new: Oid, log_line: bytes | None) -> Swap:
         """Moves `ref` from `expected` (None: it must not exist) to `new`, durably, and reads it back.

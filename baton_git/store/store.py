@@ -75,6 +75,14 @@ class Store:
         """
         return self._refs.below(prefix)
 
+    def ref_folders(self, prefix: str) -> list[str]:
+        """The names of the folders of refs right below `prefix` (which ends in a slash), however many refs they hold.
+
+        Raises:
+            StoreError: they cannot be listed.
+        """
+        return self._refs.folders(prefix)
+
     def commit(self, oid: Oid) -> CommitInfo:
         """The commit with this id. Where a shallow clone ends it has no parents, as for git.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from baton_git.branch import Branch
@@ -12,12 +11,10 @@ from baton_git.incoming import is_hold, unsafe
 from baton_git.joining import is_pure, is_root
 from baton_git.names import Oid
 from baton_git.store import Store
+from baton_git.sync.counting import count
 from baton_git.sync.terms import Terms
 
 Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", "reset", "stop"]
-
-COUNTED = 1000
-"""Commits are counted up to here."""
 
 
 class Action(NamedTuple):
@@ -86,13 +83,6 @@ def plan(branch: Branch, facts: Facts, terms: Terms) -> Plan:
         merges = any(one.kind == "merge" for one in actions)
         actions.append(Action("send", name, count(branch.store, facts.local, facts.theirs) + merges))
     return Plan(tuple(actions) or (Action("nothing", name),), accepted)
-
-
-def count(store: Store, tip: Oid | None, other: Oid | None) -> int:
-    """How many commits are behind `tip` and not behind `other`; at most `COUNTED`."""
-    if tip is None or tip == other:
-        return 0
-    return sum(1 for _ in islice(store.only_in(tip, *([other] if other is not None else [])), COUNTED))
 
 
 def is_rewritten(store: Store, facts: Facts) -> bool:

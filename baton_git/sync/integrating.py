@@ -12,7 +12,8 @@ from baton_git.joining import join, merge_trees
 from baton_git.names import Oid
 from baton_git.state import State
 from baton_git.store import Draft, Store
-from baton_git.sync.actions import Facts, count
+from baton_git.sync.actions import Facts
+from baton_git.sync.counting import count
 from baton_git.sync.places import Places, backed_up
 from baton_git.sync.terms import Terms
 

@@ -47,9 +47,11 @@ def places_of(branch: Branch, remote: str) -> Places:
 
 def known_remotes(branch: Branch) -> list[str]:
     """The remotes that this namespace was ever synced with."""
-    tail = "/" + branch.namespace.component
-    found = [ref for prefix in (REMOTES, INCOMING) for ref in branch.store.refs(prefix) if ref.endswith(tail)]
-    return sorted({_remote_of(ref.split("/")[2]) for ref in found})
+    store, name = branch.store, branch.namespace.component
+    places = ((prefix, remote) for prefix in (REMOTES, INCOMING) for remote in store.ref_folders(prefix))
+    return sorted(
+        {_remote_of(remote) for prefix, remote in places if store.tip(f"{prefix}{remote}/{name}") is not None}
+    )
 
 
 def _remote_of(component: str) -> str:

@@ -13,7 +13,8 @@ from baton_git.errors import BatonError, Busy, NotAllowed, Unreachable, Unsettle
 from baton_git.local import Marks
 from baton_git.names import Oid
 from baton_git.remotes import Accepted, Overtaken, Push, Refused, Remote
-from baton_git.sync.actions import Action, Facts, Plan, count, is_rewritten, plan
+from baton_git.sync.actions import Action, Facts, Plan, is_rewritten, plan
+from baton_git.sync.counting import count
 from baton_git.sync.integrating import Integrated, integrated, resettled
 from baton_git.sync.places import INCOMING, Places, places_of, point, remote_component
 from baton_git.sync.terms import Terms

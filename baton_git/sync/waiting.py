@@ -13,9 +13,9 @@ from typing import NamedTuple
 from baton_git import diff, layout
 from baton_git.branch import Branch, Stamp
 from baton_git.diary import revision_of
-from baton_git.errors import Busy, NotFound, Unsettled
+from baton_git.errors import Busy, NotAllowed, NotFound, Unsettled
 from baton_git.files import KIND, entry_at
-from baton_git.incoming import Trusted, held
+from baton_git.incoming import Trusted, held, unsafe
 from baton_git.joining import base_tree, join, merge_trees
 from baton_git.names import Oid
 from baton_git.records.archive import Archived
@@ -24,7 +24,7 @@ from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
 from baton_git.state import HEAD, SHAPE, State, completed
 from baton_git.store import Draft, Edit
-from baton_git.sync.actions import count
+from baton_git.sync.counting import count, is_waiting
 from baton_git.sync.decided import Memory
 from baton_git.sync.places import places_of, point
 
@@ -55,12 +55,6 @@ class Decided(NamedTuple):
     refused: tuple[str, ...]
     left: int
     commit: Oid | None
-
-
-def is_waiting(branch: Branch, remote: str) -> bool:
-    """Whether something came from there that is not in our branch."""
-    theirs, local = branch.store.tip(places_of(branch, remote).incoming), branch.store.tip(branch.ref)
-    return theirs is not None and theirs != local and not (local and branch.store.is_ancestor(theirs, local))
 
 
 def waiting(branch: Branch, remote: str, trusted: Trusted | None = None) -> Waiting | None:
@@ -193,7 +187,12 @@ class _Review:
         return merge_trees(draft, base, self.ours_tree, self.theirs_tree).tree
 
     def carry_out(self, chosen: _Choice, stamp: Stamp) -> Decided | None:
-        """None when our branch moved meanwhile."""
+        """None when our branch moved meanwhile.
+
+        Raises:
+            NotAllowed: a file that was taken is none that a branch may have.
+        """
+        self._check(chosen.taken)
         is_plain = not (chosen.left or chosen.refused or self.decided.refused or self.decided.files or self.is_held)
         refused = (*self.decided.refused, *(one.id for one in chosen.refused))
         if is_plain:
@@ -207,6 +206,15 @@ class _Review:
         self._remember(chosen, refused, stamp)
         ids = [tuple(one.id for one in items) for items in (chosen.taken, chosen.refused)]
         return Decided(ids[0], ids[1], len(chosen.left), done)
+
+    def _check(self, taken: Collection[Item]) -> None:
+        """A link, or an unsafe name, does not come in through a review either."""
+        faults = dict(unsafe(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
+        for one in taken:
+            for path in sorted(one.paths & faults.keys()):
+                raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {one.id}")
+        if "" in faults:
+            raise NotAllowed(faults[""], hint="ask who sent it")
 
     def _all(self, stamp: Stamp) -> Oid | None:
         """Everything: what a sync without review does."""

@@ -331,6 +331,16 @@ def test_an_id_taken_out_of_the_archive_and_used_on_both_sides_loses_neither() -
     assert "mine" in {one.action for one in result.records(OpenLoop)} | {one.ours for one in result.records(Conflict)}
 
 
+def test_a_record_that_says_what_an_edit_of_ours_says_takes_its_place_when_that_goes_to_the_archive() -> None:
+    base = of(loop(action="old"))
+    ours = of(loop(action="same"))
+    theirs = archived(base, loop(action="old")).put(loop(action="same"))
+    for one, other in ((ours, theirs), (theirs, ours)):
+        result = merged(base, one, other)
+        assert result.get(OpenLoop, "OL-1").action == "same"
+        assert result.ids("open_loop", archived=True)
+
+
 def test_rules_that_grew_on_both_sides_keep_both_growths() -> None:
     result = both(Rule(id="P", text="a\n"), Rule(id="P", text="a\nb\n"), Rule(id="P", text="a\nc\n"))
     assert result.get(Rule, "P").text == "a\nb\nc\n"

@@ -39,7 +39,7 @@ def _lines(one: Conflict) -> str:
         f"  --{side:<7}{'(stands) ' if one.winner == side else '         '}{_said(one, side)}"
         for side in ("ours", "theirs")
     ]
-    return "\n".join([f"{one.id}  {about}{field}", *sides])
+    return "\n".join([f"{flat(one.id)}  {about}{field}", *sides])
 
 
 def _said(one: Conflict, side: str) -> str:

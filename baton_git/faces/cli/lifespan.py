@@ -11,8 +11,9 @@ import click
 from baton_git.brief import BUDGET, MIN_BUDGET, age
 from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, command, flat, read_text
 from baton_git.lifecycle import iso
+from baton_git.operations.by_themselves import AT_START, at_end
+from baton_git.operations.reaching import commits
 from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, init, status, wrap
-from baton_git.operations.syncing import AT_START, at_end, commits
 
 
 @command("init")
@@ -131,7 +132,7 @@ def wrap_command(
     data = {"session": session, "commit": done.version.commit, "revision": done.version.revision, "news": list(news)}
     app.answer(data, "")
     app.told(done)
-    app.say(*news)
+    app.say(*(flat(line) for text in news for line in text.splitlines()))
     if session is None:
         app.say("no session was begun here (baton boot, --session or BATON_SESSION), so none was ended")
 
@@ -180,7 +181,8 @@ def _status_text(app: App, found: Status, ref: str) -> str:
         said = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
         lines.append(f"  {name.replace('_', ' '):<18}{said or 'none'}")
     lines += [f"  {'at work':<18}{one}" for one in _working(found, app.now)]
-    lines += [f"  {'waiting':<18}{commits(one.commits)} of {one.remote} (baton review)" for one in found.waiting]
+    waits = [f"{commits(one.commits)} of {one.remote}" for one in found.waiting]
+    lines += [f"  {'waiting':<18}{text} (baton sync says why, baton review shows what)" for text in waits]
     lines += [f"  {'pending':<18}{commits(number)} for {name} (baton sync)" for name, number in found.pending.items()]
     lines += [f"  cannot be read: {one.path}: {one.why}" for one in found.damaged]
     lines += [f"  {one}" for one in found.problems]

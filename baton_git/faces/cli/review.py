@@ -12,7 +12,7 @@ from baton_git import diff
 from baton_git.faces.cli.app import App, at_terminal, command, flat
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.workspace import Workspace
-from baton_git.sync import Decided, Item, Waiting
+from baton_git.sync.waiting import Decided, Item, Waiting
 
 
 @command("review")
@@ -36,6 +36,8 @@ def review_command(
     """
     if accept_all and reject_all:
         raise click.UsageError("--accept-all and --reject-all do not go together")
+    if set(accept) & set(reject):
+        raise click.UsageError(f"{', '.join(sorted(set(accept) & set(reject)))} cannot be both accepted and rejected")
     with app.workspace() as ws:
         name, found = review(ws, remote)
         if found is None:

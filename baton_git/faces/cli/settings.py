@@ -32,6 +32,8 @@ Answer = TypeVar("Answer")
 _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
 """Variables that bind git to the repository of the hook or command around us, not to the one we are asked for."""
 
+_REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
+
 
 class Asked(NamedTuple):
     """What the options of a command say; None where they say nothing."""
@@ -105,7 +107,8 @@ class Settings:
     @functools.cached_property
     def config(self) -> Mapping[str, str]:
         """Git's configuration for this repository, the keys that matter here, in lower case."""
-        return _git_config(self.repository.git_dir, r"^(baton|user)\.|^remote\..*\.batonpolicy$|^gpg\.ssh\.program$")
+        wanted = r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl)$|^gpg\.ssh\.program$"
+        return _git_config(self.repository.git_dir, wanted)
 
     @functools.cached_property
     def namespace(self) -> Namespace:
@@ -193,7 +196,8 @@ class Settings:
         policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
                     if key.endswith(".batonpolicy")}  # fmt: skip
         automatic = self.config.get("baton.autosync", "true").lower() in ("true", "yes", "on", "1")
-        return Reach(self.config.get("baton.remote"), automatic, policies, self._signers())
+        remotes = dict.fromkeys(match[1] for key in self.config if (match := _REMOTE.match(key)))
+        return Reach(self.config.get("baton.remote"), automatic, tuple(remotes), policies, self._signers())
 
     def _signers(self) -> AllowedSigners | None:
         file = self.config.get("baton.allowedsigners")
@@ -327,12 +331,14 @@ def _unreadable(stderr: bytes) -> StoreError:
 
 def _file_config(folder: Path) -> dict[str, str]:
     config = Repository.open(folder).config()
-    policies = [f"remote.{name}" for name in config.keys("remote") if name.endswith(".batonpolicy")]
+    remotes = [
+        f"remote.{name}" for name in config.keys("remote") if name.endswith((".batonpolicy", ".url", ".pushurl"))
+    ]
     keys = [f"baton.{name}" for name in config.keys("baton")] + [
         "user.name",
         "user.email",
         "gpg.ssh.program",
-        *policies,
+        *remotes,
     ]
     return {key: value for key in keys if (value := config.get(key)) is not None}
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import click
 
 from baton_git.errors import BatonError
-from baton_git.faces.cli.app import SECONDS, App, command
+from baton_git.faces.cli.app import SECONDS, App, command, flat
 from baton_git.operations.syncing import SECONDS as DEFAULT
 from baton_git.operations.syncing import Synced, in_words, sync
-from baton_git.sync import Settle
+from baton_git.sync.terms import Settle
 
 
 @command("sync")
@@ -43,7 +43,8 @@ def sync_command(
         ws = replace(ws, reach=replace(ws.reach, progress=progress))
         done = sync(ws, app.now, remote=remote, everything=everything, dry_run=dry_run, settle=settle, seconds=timeout)
     app.answer(done.as_data(), "")
-    app.say(*(_planned(done) if dry_run else in_words(done) or [f"{done.remote} and this machine have the same"]))
+    told = _planned(done) if dry_run else in_words(done) or [f"{done.remote} and this machine have the same"]
+    app.say(*(flat(line) for text in told for line in text.splitlines()))
     return _status(done.errors)
 
 

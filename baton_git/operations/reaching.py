@@ -1,0 +1,74 @@
+"""Which remote a namespace is synced with, and what is known of it here: cheap enough for every start of a session."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from baton_git.operations.workspace import Workspace
+from baton_git.sync.counting import count, is_waiting, pending
+from baton_git.sync.places import known_remotes, places_of
+
+
+def remote_of(ws: Workspace) -> str | None:
+    """The remote to sync with: the one that is set, else `origin`, else the only one there is."""
+    if ws.reach.remote:
+        return ws.reach.remote
+    names = _names(ws)
+    if "origin" in names:
+        return "origin"
+    return names[0] if len(names) == 1 else None
+
+
+def automatic_remote(ws: Workspace) -> str | None:
+    """The remote that sessions sync with by themselves; None when there is none.
+
+    The one that is set, or one that has this namespace already: nothing is sent by itself to where it never was.
+    """
+    if not ws.reach.automatic:
+        return None
+    if ws.reach.remote:
+        return ws.reach.remote
+    name = remote_of(ws)
+    if name is None or _is_tracked(ws, name) or ws.branch.store.tip(places_of(ws.branch, name).seen):
+        return name
+    return None
+
+
+def _is_tracked(ws: Workspace, remote: str) -> bool:
+    """Whether the remote had this branch when git fetched from it last."""
+    tail = ws.branch.ref.removeprefix("refs/heads/")
+    return ws.branch.store.tip(f"refs/remotes/{remote}/{tail}") is not None
+
+
+def _names(ws: Workspace) -> tuple[str, ...]:
+    if ws.reach.remotes is not None:
+        return ws.reach.remotes
+    from baton_git.remotes import remote_names  # slow to load, and commands know the names already
+
+    return remote_names(ws.branch.store.repository, ws.environment)
+
+
+class WaitingCount(NamedTuple):
+    remote: str
+    commits: int
+
+
+def waiting_counts(ws: Workspace) -> list[WaitingCount]:
+    """How many commits of each remote wait, of those that this namespace was ever synced with."""
+    found = []
+    for remote in known_remotes(ws.branch):
+        if is_waiting(ws.branch, remote):
+            store = ws.branch.store
+            theirs = store.tip(places_of(ws.branch, remote).incoming)
+            found.append(WaitingCount(remote, count(store, theirs, store.tip(ws.branch.ref))))
+    return found
+
+
+def pending_counts(ws: Workspace) -> dict[str, int]:
+    """By remote, how many commits it does not have yet."""
+    return {one: number for one in known_remotes(ws.branch) if (number := pending(ws.branch, one))}
+
+
+def commits(number: int) -> str:
+    """`1 commit`, `2 commits`."""
+    return f"{number} commit{'' if number == 1 else 's'}"

@@ -1,0 +1,80 @@
+"""Machines around one bare repository, for tests of joining, syncing and reviewing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from machines import NOW, Clock, Machine, machine
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """What all machines call `origin`."""
+    return _bare(tmp_path)
+
+
+def _bare(folder: Path) -> Path:
+    bare = folder / "origin.git"
+    if not bare.exists():
+        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", "--template=", str(bare)], check=True)
+    return bare
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
+    """Makes a machine of this name."""
+    made: list[Machine] = []
+    clock = Clock(NOW + timedelta(hours=1))
+
+    def make_one(name: str, **reach: object) -> Machine:
+        _bare(tmp_path)
+        made.append(machine(tmp_path, name, clock, **reach))
+        return made[-1]
+
+    yield make_one
+    for one in made:
+        one.store.close()
+
+
+@pytest.fixture
+def ada(make: Callable[..., Machine]) -> Machine:
+    return make("ada")
+
+
+@pytest.fixture
+def bob(make: Callable[..., Machine]) -> Machine:
+    return make("bob")
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first pair is kept for the next test."""
+    return tmp_path_factory.mktemp("template")
+
+
+@pytest.fixture
+def pair(tmp_path: Path, template: Path, make: Callable[..., Machine]) -> tuple[Machine, Machine]:
+    """Two machines that have the same: a loop `OL-1` and a follow-up `FU-1`."""
+    if not (template / "done").exists():
+        _fill(template)
+    for name in ("origin.git", "ada", "bob"):
+        shutil.copytree(template / name, tmp_path / name, symlinks=True)
+    return make("ada"), make("bob")
+
+
+def _fill(template: Path) -> None:
+    _bare(template)
+    ada, bob = (machine(template, name, Clock()) for name in ("ada", "bob"))
+    ada.loop("OL-1")
+    ada.follow_up("FU-1")
+    ada.sync()
+    bob.sync()
+    assert ada.tip == bob.tip
+    for one in (ada, bob):
+        one.store.close()
+    (template / "done").touch()

@@ -1,0 +1,222 @@
+"""Machines with clones of one bare repository, each with a namespace `x`: what is written there, and by whom."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from baton_git.branch import Branch
+from baton_git.layout import FOLDERS, path_of, state_of
+from baton_git.lifecycle import Confirmed
+from baton_git.names import Namespace, Oid
+from baton_git.operations.conflicts import conflicts
+from baton_git.operations.decisions import add_decision
+from baton_git.operations.followups import add_follow_up, defer_follow_up
+from baton_git.operations.loops import add_loop
+from baton_git.operations.patterns import graduate_pattern, record_pattern
+from baton_git.operations.reviewing import decide, review
+from baton_git.operations.syncing import Synced, sync
+from baton_git.operations.workspace import Actor, Reach, Workspace
+from baton_git.records.base import parse
+from baton_git.records.conflict import Conflict
+from baton_git.state import Key, State
+from baton_git.store import Repository, Store
+from baton_git.sync.running import Outcome
+from baton_git.sync.waiting import Waiting
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+REF = "refs/heads/baton/x"
+INCOMING = "refs/baton-incoming/origin/x"
+SEEN = "refs/baton-remotes/origin/x"
+
+
+def loop(id_: str, action: str = "deployed", **more: str) -> bytes:
+    """The file of an open loop as a person might type it."""
+    text = f'id = "{id_}"\naction = "{action}"\nexpected_outcome = "it answers"\ncreated_at = "2026-11-01"\n'
+    return (text + "".join(f'{name} = "{value}"\n' for name, value in more.items())).encode()
+
+
+@dataclass
+class Clock:
+    """One for all machines, a minute later at each look."""
+
+    now: datetime = NOW
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(minutes=1)
+        return self.now
+
+
+@dataclass
+class Machine:
+    """One clone. All of its writing goes through the verbs, or is `by_hand`."""
+
+    name: str
+    top: Path
+    ws: Workspace
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def store(self) -> Store:
+        return self.ws.branch.store
+
+    @property
+    def tip(self) -> Oid | None:
+        return self.store.tip(REF)
+
+    @property
+    def state(self) -> State:
+        return self.ws.branch.read().state
+
+    def get(self, kind: str, id_: str, *, archived: bool = False) -> Any:
+        return self.state.entry(Key(kind, id_, archived))
+
+    def git(self, *args: str, code: int = 0) -> str:
+        done = subprocess.run(["git", "-C", str(self.top), *args], capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, f"git {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout.strip()
+
+    def files(self, commit: str | None = None) -> dict[str, bytes]:
+        """Every file of the newest version (or of a commit), by path."""
+        found = {}
+        for line in self.git("ls-tree", "-r", "-z", commit or REF).split("\0"):
+            if line:
+                head, _, path = line.partition("\t")
+                _, kind, oid = head.split()
+                found[path] = self.store.read(Oid(oid)) if kind == "blob" else oid.encode()
+        return found
+
+    # --- verbs
+
+    def loop(self, id_: str, action: str = "deployed", **more: Any) -> str:
+        return add_loop(self.ws, self.clock(), action=action, expect="it answers", id_=id_, **more).id
+
+    def follow_up(self, id_: str) -> str:
+        return add_follow_up(self.ws, self.clock(), item=f"item {id_}", id_=id_).id
+
+    def defer(self, id_: str) -> None:
+        defer_follow_up(self.ws, self.clock(), id_)
+
+    def decision(self, id_: str, **more: Any) -> str:
+        return add_decision(self.ws, self.clock(), what=f"use {id_}", why="because", id_=id_, **more).id
+
+    def pattern(self, id_: str, rule: str = "look first", times: int = 3, **more: Any) -> str:
+        """A rule candidate."""
+        for _ in range(times):
+            record_pattern(self.ws, self.clock(), what=f"assumed {id_}", rule=rule, id_=id_, **more)
+        return id_
+
+    def graduate(self, id_: str, rule: str = "look first") -> None:
+        confirmed = Confirmed("Ada", "terminal", id_, rule)
+        graduate_pattern(self.ws, self.clock(), id_, confirmed)
+
+    def change(self, kind: str, id_: str, **fields: Any) -> None:
+        """Fields of a live record, by a verb that knows no rules."""
+        key = Key(kind, id_)
+
+        def change(tip: Any) -> State:
+            one = tip.state.entry(key)
+            return tip.state.put(parse(FOLDERS[kind].model, {**one.given(), **fields}), key)
+
+        self.ws.update("edit", self.clock(), change)
+
+    # --- by hand
+
+    def by_hand(self, files: Mapping[str, Any], message: str = "by hand", seconds: int | None = None,
+                timezone: int = 0, onto: Oid | None = None) -> Oid:  # fmt: skip
+        """A commit on the tip as a person would make it: without trailers."""
+        tip = self.tip
+        base = onto or tip
+        draft = self.store.draft()
+        tree = draft.tree(self.store.commit(base).tree if base else None, files)
+        time = int(self.clock().timestamp()) if seconds is None else seconds
+        who = f"{self.name} <{self.name}@example.org>"
+        new = draft.commit(tree, [base] if base else [], author=who, time=time, timezone=timezone, message=message)
+        assert self.store.publish(draft, REF, tip, new, who=who, time=max(0, time), timezone=0, message=message)
+        return new
+
+    def edit(self, kind: str, id_: str, old: str, new: str) -> Oid:
+        """The text of a record's file, changed in an editor and committed."""
+        path = path_of(Key(kind, id_))
+        text = self.files()[path].decode()
+        assert old in text, text
+        return self.by_hand({path: text.replace(old, new).encode()})
+
+    def push(self, *more: str) -> None:
+        """As a person does it."""
+        self.git("push", "-q", *more, "origin", f"{REF}:{REF}")
+
+    def pull(self) -> None:
+        """Takes what is there by git alone, whatever stood here."""
+        self.git("fetch", "-q", "origin", f"+{REF}:{REF}")
+
+    # --- syncing
+
+    def sync(self, **more: Any) -> Outcome:
+        """The outcome of the one namespace; it must have gone well."""
+        outcome = self.tried(**more)
+        assert outcome.error is None, outcome.error
+        return outcome
+
+    def tried(self, **more: Any) -> Outcome:
+        done = self.synced(**more)
+        assert done.offline is None, done.offline
+        [outcome] = done.outcomes
+        return outcome
+
+    def synced(self, **more: Any) -> Synced:
+        return sync(self.ws, self.clock(), **more)
+
+    def with_policy(self, policy: str) -> None:
+        self.reach(policies={"origin": policy})
+
+    def reach(self, **fields: Any) -> None:
+        self.ws = replace(self.ws, reach=replace(self.ws.reach, **fields))
+
+    def waiting(self) -> list[str]:
+        found = self.look()
+        return [one.id for one in found.items] if found else []
+
+    def look(self) -> Waiting | None:
+        return review(self.ws)[1]
+
+    def decide(self, take: Any = (), refuse: Any = ()) -> Any:
+        return decide(self.ws, self.clock(), "origin", take=take, refuse=refuse)
+
+    def conflicts(self) -> list[Conflict]:
+        return conflicts(self.ws)
+
+    def contested(self) -> list[tuple[str, str]]:
+        return [(one.record_id, one.field) for one in self.conflicts()]
+
+
+def machine(folder: Path, name: str, clock: Clock, **reach: Any) -> Machine:
+    """A machine whose `origin` is the folder beside; one that is there already is opened."""
+    top = folder / name
+    if not top.exists():
+        subprocess.run(["git", "init", "-q", "-b", "main", "--template=", str(top)], check=True)
+        subprocess.run(["git", "-C", str(top), "remote", "add", "origin", "../origin.git"], check=True)
+    store = Store(Repository.open(top))
+    actor = Actor(f"{name} <{name}@example.org>", f"s-{name}", "claude", name)
+    ws = Workspace(Branch(store, Namespace("x")), actor, environment=dict(os.environ), reach=Reach(**reach))
+    return Machine(name, top, ws, clock)
+
+
+def settled(*machines: Machine, rounds: int = 3) -> Oid:
+    """Syncs them in turn until all and the remote stand at one commit, which it gives."""
+    for _ in range(rounds):
+        for one in machines:
+            one.sync()
+            tips = {tip for each in machines for tip in (each.tip, each.store.tip(SEEN))}
+            if len(tips) == 1 and None not in tips:
+                return Oid(str(*tips))
+    raise AssertionError(tips)
+
+
+def tree_state(one: Machine, tree: Oid) -> State:
+    return state_of(one.store.folder(tree))

@@ -1,0 +1,283 @@
+"""Conflicts: listed, settled by either side or by another value, and carried to the other machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from machines import Machine, settled
+
+from baton_git.errors import Ambiguous, BatonError, InvalidArgument, InvalidDocument, NeedsHuman, NotAllowed, NotFound
+from baton_git.operations.conflicts import resolve
+from baton_git.operations.loops import close_loop
+
+Pair = tuple[Machine, Machine]
+
+
+def settle(one: Machine, id_: str, side: Any = None, value: Any = None) -> None:
+    resolve(one.ws, one.clock(), id_, side, value)
+
+
+@pytest.fixture
+def contested(pair: Pair) -> Pair:
+    """Both changed the action of `OL-1`, and both machines know it."""
+    ada, bob = pair
+    ada.change("open_loop", "OL-1", action="here")
+    bob.change("open_loop", "OL-1", action="there")
+    settled(ada, bob)
+    return ada, bob
+
+
+def other(one: Machine) -> str:
+    [conflict] = one.conflicts()
+    return str(conflict.theirs if conflict.winner == "ours" else conflict.ours)
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_side_is_chosen_and_that_reaches_the_other_machine(contested: Pair, side: Any) -> None:
+    ada, bob = contested
+    [conflict] = ada.conflicts()
+    settle(ada, conflict.id, side)
+    assert ada.get("open_loop", "OL-1").action == getattr(conflict, side)
+    bob.loop("OL-2")
+    settled(ada, bob)
+    assert bob.conflicts() == []
+    assert bob.get("open_loop", "OL-1").action == getattr(conflict, side)
+
+
+def test_another_value_is_chosen(contested: Pair) -> None:
+    ada, bob = contested
+    settle(ada, "OL-1", value="both")
+    settled(ada, bob)
+    assert bob.get("open_loop", "OL-1").action == "both"
+    assert bob.conflicts() == []
+
+
+def test_the_beginning_of_an_id_will_do(contested: Pair) -> None:
+    ada, _ = contested
+    [conflict] = ada.conflicts()
+    settle(ada, conflict.id[:6], "ours")
+    assert ada.conflicts() == []
+    with pytest.raises(NotFound):
+        settle(ada, conflict.id, "ours")
+
+
+def test_a_record_with_two_conflicts_must_be_told_apart(pair: Pair) -> None:
+    ada, bob = pair
+    ada.change("open_loop", "OL-1", action="here", expected_outcome="here")
+    bob.change("open_loop", "OL-1", action="there", expected_outcome="there")
+    settled(ada, bob)
+    with pytest.raises(Ambiguous):
+        settle(ada, "OL-1", "ours")
+    for one in ada.conflicts():
+        settle(ada, one.id, "theirs")
+    settled(ada, bob)
+    assert bob.conflicts() == []
+
+
+@pytest.mark.parametrize("value", [7, ["a"], None, {"a": 1}])
+def test_a_value_that_does_not_fit_is_one_clear_line(contested: Pair, value: Any) -> None:
+    ada, _ = contested
+    tip = ada.tip
+    with pytest.raises(InvalidDocument) as error:
+        settle(ada, "OL-1", value=value)
+    assert "action" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert ada.tip == tip
+
+
+def test_a_contested_field_of_an_archived_record_is_settled_there(contested: Pair) -> None:
+    ada, bob = contested
+    close_loop(ada.ws, ada.clock(), "OL-1", reason="done")
+    wanted = other(ada)
+    settle(ada, "OL-1", "theirs")
+    assert ada.get("open_loop", "OL-1", archived=True).record["action"] == wanted
+    assert ada.get("open_loop", "OL-1") is None
+    settled(ada, bob)
+
+
+def test_settled_differently_on_both_sides_is_contested_again(contested: Pair) -> None:
+    ada, bob = contested
+    settle(ada, "OL-1", value="one")
+    settle(bob, "OL-1", value="two")
+    settled(ada, bob)
+    assert ada.contested() == [("OL-1", "action")]
+
+
+def test_settled_alike_on_both_sides_is_settled(contested: Pair) -> None:
+    ada, bob = contested
+    settle(ada, "OL-1", "theirs")
+    settle(bob, "OL-1", "theirs")
+    settled(ada, bob)
+    assert ada.conflicts() == []
+
+
+# --- whole records
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_removed_on_one_side_and_edited_on_the_other(pair: Pair, side: Any) -> None:
+    ada, bob = pair
+    ada.by_hand({"open_loops/OL-1.toml": None, "notes": b"cleaned up\n"})
+    bob.change("open_loop", "OL-1", action="edited")
+    settled(ada, bob)
+    [conflict] = ada.conflicts()
+    assert (conflict.record_id, conflict.field) == ("OL-1", "")
+    assert ada.get("open_loop", "OL-1").action == "edited"
+    settle(ada, conflict.id, side)
+    assert ada.conflicts() == []
+    kept = ada.get("open_loop", "OL-1") or ada.get("open_loop", "OL-1", archived=True)
+    assert kept is not None
+    settled(ada, bob)
+
+
+def test_one_that_one_side_cannot_read(pair: Pair) -> None:
+    ada, bob = pair
+    ada.by_hand({"open_loops/OL-1.toml": b"broken ["})
+    bob.change("open_loop", "OL-1", action="edited")
+    settled(ada, bob)
+    [conflict] = ada.conflicts()
+    loser = "theirs" if conflict.winner == "ours" else "ours"
+    with pytest.raises(InvalidArgument):
+        settle(ada, conflict.id, loser)
+    settle(ada, conflict.id, conflict.winner)
+    assert ada.get("open_loop", "OL-1").action == "edited"
+
+
+# --- files
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_two_files_of_one_name(pair: Pair, side: Any) -> None:
+    ada, bob = pair
+    ada.by_hand({"notes": b"here\n"})
+    bob.by_hand({"notes": b"there\n"})
+    settled(ada, bob)
+    [conflict] = ada.conflicts()
+    wanted = ada.store.read(getattr(conflict, side)["blob"])
+    settle(ada, conflict.id, side)
+    files = {path: text for path, text in ada.files().items() if path.startswith("notes")}
+    assert files == {"notes": wanted}
+    settled(ada, bob)
+    assert bob.conflicts() == []
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_file_that_one_side_removed(pair: Pair, side: Any) -> None:
+    ada, bob = pair
+    ada.by_hand({"notes": b"first\n"})
+    settled(ada, bob)
+    ada.by_hand({"notes": None, "other": b"x\n"})
+    bob.by_hand({"notes": b"second\n"})
+    settled(ada, bob)
+    [conflict] = ada.conflicts()
+    settle(ada, conflict.id, side)
+    assert ada.conflicts() == []
+    assert ("notes" in ada.files()) == (side == conflict.winner)
+
+
+def test_a_file_is_no_value(pair: Pair) -> None:
+    ada, bob = pair
+    ada.by_hand({"notes": b"here\n"})
+    bob.by_hand({"notes": b"there\n"})
+    settled(ada, bob)
+    with pytest.raises(InvalidArgument):
+        settle(ada, "notes", value="x")
+
+
+# --- the gate
+
+
+def test_settling_graduates_nothing(pair: Pair) -> None:
+    ada, bob = pair
+    ada.pattern("PAT-1")
+    settled(ada, bob)
+    bob.edit("pattern", "PAT-1", 'status = "rule_candidate"', 'status = "graduated"')
+    bob.by_hand({"rules/PAT-2.md": b"do as I say\n"})
+    bob.push()
+    settled(ada, bob)
+    for one in ada.conflicts():
+        for side in ("ours", "theirs"):
+            if side != one.winner:
+                with pytest.raises(NotAllowed):
+                    settle(ada, one.id, side)
+    with pytest.raises(NeedsHuman):
+        settle(ada, "PAT-1", value="graduated")
+    with pytest.raises(NeedsHuman):
+        settle(ada, "PAT-2", value="do as I say")
+    assert ada.state.ids("rule") == set()
+    for one in ada.conflicts():
+        settle(ada, one.id, one.winner)
+    settled(ada, bob)
+    assert bob.get("pattern", "PAT-1").status == "rule_candidate"
+    assert bob.conflicts() == []
+
+
+def test_settling_raises_no_tier(pair: Pair) -> None:
+    ada, bob = pair
+    ada.decision("DEC-1", tier="llm_derived")
+    settled(ada, bob)
+    bob.edit("active_decision", "DEC-1", '"llm_derived"', '"human_confirmed"')
+    bob.push()
+    settled(ada, bob)
+    with pytest.raises(BatonError, match="no person confirmed"):
+        settle(ada, "DEC-1", "theirs")
+
+
+# --- conflicts that somebody made up
+
+
+def made_up(one: Machine, **fields: str) -> None:
+    said = {"id": "C-1", "record_kind": "open_loop", "record_id": "OL-1", "field": "action", "winner": "ours", **fields}
+    text = "".join(f"{name} = {value if value.startswith('{') else repr(value)}\n" for name, value in said.items())
+    one.by_hand({"conflicts/C-1.toml": text.encode()})
+
+
+def test_one_about_a_kind_that_nobody_knows(pair: Pair) -> None:
+    ada, _ = pair
+    made_up(ada, record_kind="nonsense")
+    with pytest.raises(InvalidArgument, match="nonsense"):
+        settle(ada, "C-1", "theirs")
+    settle(ada, "C-1", "ours")
+    assert ada.conflicts() == []
+
+
+def test_one_that_would_put_a_record_in_anothers_place(pair: Pair) -> None:
+    ada, _ = pair
+    made_up(ada, field="id", theirs="OL-2")
+    with pytest.raises(NotAllowed):
+        settle(ada, "C-1", "theirs")
+    made_up(ada, field="", theirs='{id = "OL-2", action = "a", expected_outcome = "b", created_at = "2026-11-01"}')
+    with pytest.raises(NotAllowed):
+        settle(ada, "C-1", "theirs")
+
+
+@pytest.mark.parametrize("path", ["rules/PAT-9.md", "patterns/PAT-1.toml", "baton.toml", "open_loops/OL-1.toml"])
+def test_one_that_would_put_a_file_in_the_place_of_a_record(pair: Pair, path: str) -> None:
+    ada, _ = pair
+    ada.by_hand({"evil": b"do as I say\n"})
+    made_up(ada, record_kind="file", record_id=path, field="", theirs='{path = "evil"}')
+    before = {name: text for name, text in ada.files().items() if not name.startswith("conflicts/")}
+    with pytest.raises(NotAllowed):
+        settle(ada, "C-1", "theirs")
+    made_up(ada, record_kind="file", record_id="evil", field="", theirs=f'{{path = "{path}"}}')
+    with pytest.raises(NotAllowed):
+        settle(ada, "C-1", "ours")
+    assert {name: text for name, text in ada.files().items() if not name.startswith("conflicts/")} == before
+
+
+@pytest.mark.parametrize("path", ["../evil", ".git/config", "a//b", "/etc/passwd"])
+def test_one_about_a_path_that_is_none(pair: Pair, path: str) -> None:
+    ada, _ = pair
+    made_up(ada, record_kind="file", record_id=path, field="", theirs='{path = "format.toml"}')
+    with pytest.raises(BatonError):
+        settle(ada, "C-1", "theirs")
+
+
+def test_a_closed_record_is_no_way_around_the_gate(pair: Pair) -> None:
+    ada, _ = pair
+    record = '{id = "PAT-1", what = "w", first_seen = "2026-11-01", last_seen = "2026-11-01", status = "graduated"}'
+    closed = f'{{at = "2026-11-01T00:00:00Z", reason = "x", record = {record}}}'
+    made_up(ada, record_kind="pattern", record_id="PAT-1", field="", theirs=closed)
+    with pytest.raises(NotAllowed):
+        settle(ada, "C-1", "theirs")

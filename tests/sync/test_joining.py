@@ -1,0 +1,345 @@
+"""Two commits into one: the same one wherever it is made, whatever the histories and the files are."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from machines import REF, Machine, loop, settled
+
+from baton_git.joining import AUTHOR, LATEST, is_pure, is_root, join
+from baton_git.names import Oid
+from baton_git.records.baton import OpenLoop
+from baton_git.store import Entry, Repository, Store
+
+Pair = tuple[Machine, Machine]
+
+
+def joined_everywhere(one: Machine, other: Machine) -> Oid:
+    """The merge of both tips, made on both machines, in both orders, by stores that know nothing yet."""
+    tips = one.tip, other.tip
+    one.git("fetch", "-q", str(other.top), f"{REF}:refs/other")
+    other.git("fetch", "-q", str(one.top), f"{REF}:refs/other")
+    found = set()
+    for here in (one, other):
+        for first, second in (tips, tips[::-1]):
+            with Store(Repository.open(here.top)) as store:
+                found.add(join(store, first, second).commit)
+    assert len(found) == 1, found
+    return found.pop()
+
+
+def merged(one: Machine, other: Machine) -> dict[str, bytes]:
+    """The files of the merge, which becomes the tip of `one`."""
+    new = joined_everywhere(one, other)
+    done = join(one.store, one.tip, other.tip)
+    assert done.commit == new
+    assert one.ws.branch.advance(done.draft, one.tip, new, one.ws.stamp("sync", one.clock()))
+    assert not one.git("fsck", "--strict", "--no-dangling")
+    return one.files()
+
+
+def conflicts_in(files: dict[str, bytes]) -> list[str]:
+    return [path for path in files if path.startswith("conflicts/")]
+
+
+# --- one commit id
+
+
+def test_both_machines_make_the_same_commit(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    ada.defer("FU-1")
+    bob.loop("OL-3")
+    bob.defer("FU-1")
+    bob.defer("FU-1")
+    files = merged(ada, bob)
+    assert {"open_loops/OL-2.toml", "open_loops/OL-3.toml"} <= files.keys()
+
+
+def test_the_merge_says_who_made_it_and_when_nothing_else_could(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    bob.loop("OL-3")
+    bob.loop("OL-4")
+    times = [one.store.commit(one.tip).time for one in pair]
+    tips = bob.tip, ada.tip  # the longer line first
+    merged(ada, bob)
+    info = ada.store.commit(ada.tip)
+    assert info.parents == tips
+    assert info.author == AUTHOR
+    assert info.time == max(times)
+    assert "Baton-Op: merge" in info.message
+    assert is_pure(ada.store, info)
+
+
+def test_a_merge_that_somebody_added_to_is_not_pure(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    bob.loop("OL-3")
+    merged(ada, bob)
+    info = ada.store.commit(ada.tip)
+    draft = ada.store.draft()
+    tree = draft.tree(info.tree, {"open_loops/OL-9.toml": loop("OL-9")})
+    new = draft.commit(tree, info.parents, author=AUTHOR, time=info.time, timezone=0, message=info.message)
+    ada.store.publish(draft, "refs/forged", None, new, who=AUTHOR, time=0, timezone=0, message="x")
+    assert not is_pure(ada.store, ada.store.commit(new))
+
+
+def test_only_the_common_beginning_counts_as_one(ada: Machine) -> None:
+    ada.ws.branch.create(ada.ws.stamp("init", ada.clock()))
+    assert is_root(ada.store, ada.store.commit(ada.tip))
+    draft = ada.store.draft()
+    tree = draft.tree(ada.store.commit(ada.tip).tree, {"open_loops/OL-9.toml": loop("OL-9")})
+    message = ada.store.commit(ada.tip).message
+    new = draft.commit(tree, (), author=AUTHOR, time=0, timezone=0, message=message)
+    ada.store.publish(draft, "refs/forged", None, new, who=AUTHOR, time=0, timezone=0, message="x")
+    assert not is_root(ada.store, ada.store.commit(new))
+
+
+# --- histories
+
+
+def test_crossing_merges_have_one_made_of_all_their_bases(pair: Pair) -> None:
+    """Each merged the other's commit on its own, with git alone, and went on."""
+    ada, bob = pair
+    ada.defer("FU-1")
+    bob.defer("FU-1")
+    first, second = ada.tip, bob.tip
+    ada.git("fetch", "-q", str(bob.top), f"{REF}:refs/other")
+    bob.git("fetch", "-q", str(ada.top), f"{REF}:refs/other")
+    tree = join(ada.store, first, second).tree
+    for one, parents, text in ((ada, (first, second), "a"), (bob, (second, first), "b")):
+        draft = join(one.store, first, second).draft
+        new = draft.commit(tree, parents, author=AUTHOR, time=one.store.commit(first).time, timezone=0, message=text)
+        stamp = one.ws.stamp("sync", one.clock())
+        assert one.ws.branch.advance(draft, one.tip, new, stamp)
+        one.defer("FU-1")
+    assert len(ada.store.merge_bases(first, second)) == 1
+    joined_everywhere(ada, bob)
+    assert len(ada.store.merge_bases(ada.tip, bob.tip)) == 2
+    merged(ada, bob)
+    assert ada.get("follow_up", "FU-1").defer_count == 4
+
+
+def test_branches_with_nothing_in_common_are_joined(ada: Machine, bob: Machine) -> None:
+    """Bob made his by hand, without our first commit."""
+    ada.loop("OL-1")
+    ada.loop("OL-same")
+    files = ada.files()
+    draft = bob.store.draft()
+    ours = {name: files[name] for name in ("format.toml", ".gitattributes", "open_loops/OL-same.toml")}
+    tree = draft.tree(None, {**ours, "open_loops/OL-2.toml": loop("OL-2")})
+    new = draft.commit(tree, (), author="Bob <b>", time=5, timezone=0, message="by hand")
+    bob.store.publish(draft, REF, None, new, who="Bob <b>", time=5, timezone=0, message="x")
+    found = merged(ada, bob)
+    assert {"OL-1", "OL-2", "OL-same"} == ada.state.ids("open_loop")
+    assert not conflicts_in(found)
+
+
+@pytest.mark.parametrize("seconds", [0, 1, 253_402_300_799, 1 << 62])
+@pytest.mark.parametrize("timezone", [0, -12 * 3600 + 60, 14 * 3600])
+def test_mad_clocks_make_no_other_commit(pair: Pair, seconds: int, timezone: int) -> None:
+    ada, bob = pair
+    ada.by_hand({"open_loops/OL-2.toml": loop("OL-2")}, seconds=seconds, timezone=timezone)
+    bob.loop("OL-3")
+    merged(ada, bob)
+    assert ada.store.commit(ada.tip).time == min(max(seconds, ada.store.commit(bob.tip).time), LATEST)
+    assert ada.git("log", "-1", "--format=%H", REF) == ada.tip
+    ada.loop("OL-4")
+    assert ada.ws.branch.read().revision > 0
+
+
+def test_revisions_that_lie_make_no_other_commit(pair: Pair) -> None:
+    ada, bob = pair
+    lie = "by hand\n\nBaton-Op: edit\nBaton-Revision: 999999999\n"
+    ada.by_hand({"open_loops/OL-2.toml": loop("OL-2")}, message=lie)
+    bob.loop("OL-3")
+    merged(ada, bob)
+    ada.loop("OL-4")
+    assert {"OL-2", "OL-3", "OL-4"} <= ada.state.ids("open_loop")
+    assert bob.tip is not None
+    bob.git("fetch", "-q", str(ada.top), f"{REF}:refs/other")
+    assert join(bob.store, bob.by_hand({"notes": b"x\n"}), Oid(bob.git("rev-parse", "refs/other"))).commit
+
+
+# --- bytes
+
+
+def test_what_nobody_or_one_side_touched_keeps_its_very_bytes(pair: Pair) -> None:
+    ada, bob = pair
+    commented = b"# by hand, do not lose me\n" + loop("OL-9") + b"\n# the end"
+    spaced = loop("OL-8").replace(b" = ", b"   =   ")
+    ada.by_hand({"open_loops/OL-9.toml": commented})
+    ada.sync()
+    bob.sync()
+    bob.by_hand({"open_loops/OL-8.toml": spaced, "open_loops/OL-1.toml": b"# mine\n" + loop("OL-1")})
+    ada.loop("OL-2")
+    files = merged(ada, bob)
+    assert files["open_loops/OL-9.toml"] == commented
+    assert files["open_loops/OL-8.toml"] == spaced
+    assert files["open_loops/OL-1.toml"] == b"# mine\n" + loop("OL-1")
+    assert files["open_loops/OL-2.toml"] == ada.store.read(Oid(ada.git("rev-parse", f"{REF}:open_loops/OL-2.toml")))
+
+
+def test_fields_that_nobody_knows_are_merged_too(pair: Pair) -> None:
+    ada, bob = pair
+    text = ada.files()["open_loops/OL-1.toml"]
+    ada.by_hand({"open_loops/OL-1.toml": text + b'colour = "red"\n'})
+    bob.by_hand({"open_loops/OL-1.toml": text + b'shape = "round"\n'})
+    files = merged(ada, bob)
+    assert b'colour = "red"' in files["open_loops/OL-1.toml"]
+    assert b'shape = "round"' in files["open_loops/OL-1.toml"]
+
+
+# --- files that are no records
+
+
+LINES = "".join(f"line {number}\n" for number in range(20))
+
+
+@pytest.fixture
+def noted(pair: Pair) -> Pair:
+    """Both have `notes.txt` with twenty lines, and `bin`, which is no text."""
+    ada, bob = pair
+    ada.by_hand({"notes.txt": LINES.encode(), "bin": b"\0one", "docs/a.txt": b"a\n"})
+    ada.sync()
+    bob.sync()
+    return ada, bob
+
+
+def test_texts_are_merged_line_by_line(noted: Pair) -> None:
+    ada, bob = noted
+    ada.by_hand({"notes.txt": LINES.replace("line 2\n", "ada\n").encode()})
+    bob.by_hand({"notes.txt": LINES.replace("line 15\n", "bob\n").encode()})
+    files = merged(ada, bob)
+    assert files["notes.txt"].decode() == LINES.replace("line 2\n", "ada\n").replace("line 15\n", "bob\n")
+    assert not conflicts_in(files)
+
+
+def test_where_lines_meet_both_texts_are_kept(noted: Pair) -> None:
+    ada, bob = noted
+    ada.by_hand({"notes.txt": LINES.replace("line 2\n", "ada\n").encode()})
+    bob.by_hand({"notes.txt": LINES.replace("line 2\n", "bob\n").encode()})
+    files = merged(ada, bob)
+    both = {path: text for path, text in files.items() if path.startswith("notes.txt")}
+    assert len(both) == 2
+    assert "notes.txt" in both
+    assert {b"ada" in text for text in both.values()} == {True, False}
+    [told] = ada.conflicts()
+    assert (told.record_kind, told.record_id) == ("file", "notes.txt")
+
+
+def test_files_that_are_no_text_are_both_kept(noted: Pair) -> None:
+    ada, bob = noted
+    ada.by_hand({"bin": b"\0two"})
+    bob.by_hand({"bin": b"\0three"})
+    files = merged(ada, bob)
+    assert {text for path, text in files.items() if path.startswith("bin")} == {b"\0two", b"\0three"}
+
+
+def test_a_file_that_one_removed_and_the_other_changed_stays(noted: Pair) -> None:
+    ada, bob = noted
+    ada.by_hand({"notes.txt": None})
+    bob.by_hand({"notes.txt": b"changed\n"})
+    assert merged(ada, bob)["notes.txt"] == b"changed\n"
+    assert [one.record_id for one in ada.conflicts()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_changed_mode_comes_with_the_file(noted: Pair, swapped: bool) -> None:
+    ada, bob = noted[::-1] if swapped else noted
+    blob = Oid(ada.git("rev-parse", f"{REF}:notes.txt"))
+    ada.by_hand({"notes.txt": Entry(blob, False, 0o100755)})
+    bob.loop("OL-2")
+    merged(ada, bob)
+    assert ada.git("ls-tree", REF, "notes.txt").startswith("100755")
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_file_and_a_folder_of_one_name_are_both_kept(pair: Pair, swapped: bool) -> None:
+    ada, bob = pair[::-1] if swapped else pair
+    ada.by_hand({"notes": b"a file\n"})
+    bob.by_hand({"notes/inside": b"in a folder\n"})
+    files = merged(ada, bob)
+    assert {b"a file\n", b"in a folder\n"} <= set(files.values())
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("longer", [False, True])
+def test_a_file_that_became_a_folder_on_one_side_is_one(noted: Pair, swapped: bool, longer: bool) -> None:
+    ada, bob = noted[::-1] if swapped else noted
+    ada.by_hand({"notes.txt": None, "notes.txt/a": b"a\n", "docs/a.txt": None, "docs": b"a file now\n"})
+    bob.loop("OL-2")
+    if longer:
+        bob.loop("OL-3")
+    files = merged(ada, bob)
+    assert files["notes.txt/a"] == b"a\n"
+    assert files["docs"] == b"a file now\n"
+    assert not [path for path in files if path.startswith("notes.txt.")]
+
+
+def test_links_and_other_oddities_of_one_side_come_as_they_are(noted: Pair) -> None:
+    ada, bob = noted
+    blob = Oid(ada.git("rev-parse", f"{REF}:notes.txt"))
+    ada.by_hand({"link": Entry(blob, False, 0o120000)})
+    bob.loop("OL-2")
+    merged(ada, bob)
+    assert ada.git("ls-tree", REF, "link").startswith("120000")
+
+
+# --- records that cannot be read, or are large
+
+
+def test_a_record_that_cannot_be_read_is_kept_byte_for_byte(pair: Pair) -> None:
+    ada, bob = pair
+    ada.by_hand({"open_loops/OL-1.toml": b"broken ["})
+    bob.loop("OL-2")
+    assert merged(ada, bob)["open_loops/OL-1.toml"] == b"broken ["
+
+
+def test_of_a_broken_and_a_changed_record_the_record_stands_and_both_are_kept(pair: Pair) -> None:
+    ada, bob = pair
+    ada.by_hand({"open_loops/OL-1.toml": b"broken ["})
+    bob.change("open_loop", "OL-1", action="changed")
+    merged(ada, bob)
+    assert ada.get("open_loop", "OL-1").action == "changed"
+    [told] = ada.conflicts()
+    assert "broken [" in str(told.given())
+
+
+@pytest.mark.slow
+def test_texts_that_grew_on_both_sides_may_be_larger_than_one_side_could_write(pair: Pair) -> None:
+    ada, bob = pair
+    ada.pattern("PAT-1", times=1, rule="r")
+    ada.sync()
+    bob.sync()
+    for one in pair:
+        one.edit("pattern", "PAT-1", 'proposed_rule = "r"', f'proposed_rule = "r\\n{one.name}{"x" * 200_000}"')
+    merged(ada, bob)
+    assert len(ada.get("pattern", "PAT-1").proposed_rule) > 400_000
+    bob.sync()
+    settled(ada, bob)
+
+
+def test_archived_on_one_side_and_edited_on_the_other_is_archived_with_the_edit(pair: Pair) -> None:
+    from baton_git.operations.loops import close_loop
+
+    ada, bob = pair
+    close_loop(ada.ws, ada.clock(), "OL-1", reason="done")
+    bob.change("open_loop", "OL-1", action="edited")
+    merged(ada, bob)
+    assert ada.get("open_loop", "OL-1") is None
+    assert ada.get("open_loop", "OL-1", archived=True).record["action"] == "edited"
+    assert not ada.conflicts()
+
+
+def test_git_finds_nothing_wrong_with_what_was_made(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    bob.loop("OL-3")
+    settled(ada, bob)
+    for one in pair:
+        done = subprocess.run(["git", "-C", str(one.top), "fsck", "--strict"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert isinstance(ada.get("open_loop", "OL-3"), OpenLoop)

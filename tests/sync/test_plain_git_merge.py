@@ -1,0 +1,180 @@
+"""A plain `git merge` or `git pull` of the branch, by a person with a work tree of it, gives what a sync gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from machines import REF, Machine, loop, settled
+
+from baton_git.joining import join
+from baton_git.operations.driving import merge_file
+from baton_git.operations.loops import close_loop
+from baton_git.operations.validation import validate_branch
+
+Pair = tuple[Machine, Machine]
+DRIVER = f"{sys.executable} -m baton_git merge-driver %O %A %B %P"
+
+
+class Person:
+    """Somebody on Ada's machine, who has the branch checked out in a work tree of its own."""
+
+    def __init__(self, ada: Machine, bob: Machine) -> None:
+        self.ada, self.bob = ada, bob
+        self.tree = ada.top.with_name("tree")
+        ada.git("config", "merge.baton.driver", DRIVER)
+        ada.git("config", "pull.rebase", "false")
+
+    def git(self, *args: str, code: int | None = 0) -> str:
+        done = subprocess.run(["git", "-C", str(self.tree), *args], capture_output=True, text=True, timeout=60)
+        assert code in (None, done.returncode), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    def sees(self) -> str:
+        """The tree that a sync would make of both; they are merged by git now, but not yet committed if that stops."""
+        self.ada.git("worktree", "add", "-q", str(self.tree), "baton/x")
+        self.ada.git("fetch", "-q", str(self.bob.top), f"{REF}:refs/other")
+        done = join(self.ada.store, self.ada.tip, self.bob.tip)
+        return done.tree
+
+    def merges(self, *, stops: bool = False) -> None:
+        wanted = self.sees()
+        self.git("merge", "-q", "--no-edit", "refs/other", code=1 if stops else 0)
+        if stops:
+            self.git("add", "-A")
+            self.git("commit", "-q", "--no-edit")
+        assert self.git("rev-parse", "HEAD^{tree}").strip() == wanted, self.difference(wanted)
+
+    def difference(self, wanted: str) -> str:
+        draft = join(self.ada.store, self.ada.store.commit(self.ada.tip).parents[0], self.bob.tip).draft
+        tree = draft.folder(wanted)
+        return f"{self.git('ls-tree', '-r', 'HEAD')}\n{self.git('status', '--short')}\n{tree.entries()}"
+
+
+@pytest.fixture
+def person(pair: Pair) -> Person:
+    return Person(*pair)
+
+
+def test_different_records(person: Person) -> None:
+    person.ada.loop("OL-2")
+    person.bob.loop("OL-3")
+    person.merges()
+
+
+def test_one_record_different_fields(person: Person) -> None:
+    person.ada.change("open_loop", "OL-1", action="here")
+    person.bob.change("open_loop", "OL-1", expected_outcome="there")
+    person.merges()
+
+
+def test_counters(person: Person) -> None:
+    person.ada.defer("FU-1")
+    person.bob.defer("FU-1")
+    person.bob.defer("FU-1")
+    person.merges()
+    assert person.ada.get("follow_up", "FU-1").defer_count == 3
+
+
+def test_archived_here_and_edited_there(person: Person) -> None:
+    close_loop(person.ada.ws, person.ada.clock(), "OL-1", reason="done")
+    person.bob.change("open_loop", "OL-1", action="edited")
+    person.merges()
+    assert person.ada.get("open_loop", "OL-1", archived=True).record["action"] == "edited"
+
+
+def test_edited_here_and_archived_there(person: Person) -> None:
+    close_loop(person.bob.ws, person.bob.clock(), "OL-1", reason="done")
+    person.ada.change("open_loop", "OL-1", action="edited")
+    person.merges()
+
+
+def test_a_contested_value_stops_git_and_add_and_commit_finish_it(person: Person) -> None:
+    person.ada.change("open_loop", "OL-1", action="here")
+    person.bob.change("open_loop", "OL-1", action="there")
+    person.merges(stops=True)
+    assert person.ada.contested() == [("OL-1", "action")]
+
+
+def test_two_records_under_one_id(person: Person) -> None:
+    person.ada.loop("OL-2", "deployed the shop")
+    person.bob.loop("OL-2", "cleaned the disk")
+    person.merges(stops=True)
+    assert len(person.ada.state.ids("open_loop")) == 3
+
+
+def test_a_record_that_cannot_be_read(person: Person) -> None:
+    person.ada.by_hand({"open_loops/OL-1.toml": b"broken [\n"})
+    person.bob.change("open_loop", "OL-1", action="edited")
+    person.merges(stops=True)
+    assert person.ada.get("open_loop", "OL-1").action == "edited"
+
+
+def test_a_session_that_ended_here_and_one_that_ended_there(person: Person) -> None:
+    from baton_git.operations.sessions import boot, wrap
+
+    for one in (person.ada, person.bob):
+        boot(one.ws, one.clock(), sync_seconds=0)
+        wrap(one.ws, one.clock(), context=f"from {one.name}")
+    wanted = person.sees()
+    said = person.git("merge", "-q", "--no-edit", "refs/other", code=None)
+    person.git("add", "-A")
+    person.git("commit", "-q", "--no-edit", "--allow-empty", code=None)
+    assert person.git("rev-parse", "HEAD^{tree}").strip() == wanted, said
+
+
+def test_git_pull_and_then_a_sync(person: Person) -> None:
+    """The person pulls, pushes, and both machines go on from there."""
+    ada, bob = person.ada, person.bob
+    ada.defer("FU-1")
+    bob.defer("FU-1")
+    bob.sync()
+    ada.git("worktree", "add", "-q", str(person.tree), "baton/x")
+    person.git("pull", "-q", "--no-edit", "origin", "baton/x")
+    person.git("push", "-q", "origin", "HEAD:baton/x")
+    assert ada.get("follow_up", "FU-1").defer_count == 2
+    settled(ada, bob)
+    assert bob.get("follow_up", "FU-1").defer_count == 2
+    assert all(not one.faults for one in validate_branch(ada.ws))
+
+
+def test_lines_that_end_in_crlf_are_read_and_merged(person: Person) -> None:
+    text = person.ada.files()["open_loops/OL-1.toml"]
+    crlf = text.replace(b"\n", b"\r\n")
+    done = merge_file(person.ada.store, "open_loops/OL-1.toml", text, crlf, text + b'colour = "red"\n')
+    assert done.beside == {}
+    assert b'colour = "red"' in done.text
+
+
+def test_an_empty_base_is_none(person: Person) -> None:
+    same = loop("OL-7")
+    done = merge_file(person.ada.store, "open_loops/OL-7.toml", b"", same, same)
+    assert (done.text, done.beside) == (same, {})
+    done = merge_file(person.ada.store, "open_loops/OL-7.toml", b"", same, same + b'colour = "red"\n')
+    assert b'colour = "red"' in done.text
+    assert done.beside == {}
+
+
+@pytest.mark.parametrize("broken", [b"", b"broken [", b"\0\xff"])
+def test_a_broken_side_never_takes_the_other_away(person: Person, broken: bytes) -> None:
+    fine = loop("OL-7")
+    done = merge_file(person.ada.store, "open_loops/OL-7.toml", fine, broken, fine + b'colour = "red"\n')
+    assert b'colour = "red"' in done.text or any(b"red" in text for text in done.beside.values())
+
+
+def test_files_that_are_no_records_are_gits_own_business(person: Person) -> None:
+    person.ada.by_hand({"notes.txt": b"a\n"})
+    person.bob.by_hand({"other.txt": b"b\n"})
+    person.merges()
+
+
+def test_the_command_init_registers_is_the_one_that_git_runs(
+    top: Path, baton: Callable[..., object], git: Callable[..., str]
+) -> None:
+    baton("init")
+    driver = git(top, "config", "merge.baton.driver")
+    assert driver.endswith("merge-driver %O %A %B %P")
+    assert "merge=baton" in git(top, "show", "baton/work:.gitattributes")

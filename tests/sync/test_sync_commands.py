@@ -1,0 +1,267 @@
+"""`baton sync`, `review`, `conflicts`, `resolve`, and the sessions that sync by themselves, as commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pseudo_terminal import typing
+
+Baton = Callable[..., Any]
+Git = Callable[..., str]
+REF = "refs/heads/baton/work"
+
+
+@pytest.fixture
+def here(top: Path, bare: Path, git: Git) -> Path:
+    """The repository `top` with `origin`."""
+    git(top, "remote", "add", "origin", str(bare))
+    return top
+
+
+@pytest.fixture
+def there(tmp_path: Path, bare: Path, git: Git) -> Path:
+    """Another clone; its folder has the same name, and so has its namespace."""
+    folder = tmp_path / "b" / "work"
+    git(tmp_path, "init", "-q", "-b", "main", str(folder))
+    git(folder, "remote", "add", "origin", str(bare))
+    return folder
+
+
+def add(baton: Baton, where: Path, id_: str, action: str = "deployed") -> None:
+    baton("loop", "add", action, "--expect", "it answers", "--id", id_, cwd=where)
+
+
+@pytest.fixture
+def synced(baton: Baton, here: Path, there: Path) -> tuple[Path, Path]:
+    """Both have the loop `OL-1`."""
+    baton("init")
+    add(baton, here, "OL-1")
+    baton("sync")
+    baton("sync", cwd=there)
+    return here, there
+
+
+def ids(baton: Baton, where: Path) -> set[str]:
+    return {one["id"] for one in baton("read", cwd=where).json["baton"]["open_loops"]}
+
+
+def test_from_one_clone_to_the_other_and_back(baton: Baton, synced: tuple[Path, Path]) -> None:
+    here, there = synced
+    assert ids(baton, there) == {"OL-1"}
+    add(baton, there, "OL-2")
+    add(baton, here, "OL-3")
+    assert "1 commit sent to origin" in baton("sync", cwd=there).err
+    done = baton("sync", "--json")
+    [one] = done.json["namespaces"]
+    assert [action["kind"] for action in one["actions"]] == ["merge", "send"]
+    baton("sync", cwd=there)
+    assert ids(baton, there) == ids(baton, here) == {"OL-1", "OL-2", "OL-3"}
+    assert "have the same" in baton("sync").err
+
+
+def test_a_dry_run_prints_what_would_be_done(baton: Baton, synced: tuple[Path, Path], git: Git) -> None:
+    here, there = synced
+    add(baton, there, "OL-2")
+    baton("sync", cwd=there)
+    add(baton, here, "OL-3")
+    before = git(here, "rev-parse", REF), git(here, "ls-remote", "origin")
+    done = baton("sync", "--dry-run", "--json")
+    assert [action["kind"] for action in done.json["namespaces"][0]["actions"]] == ["merge", "send"]
+    assert "merge what both have, 1 commits" in baton("sync", "--dry-run").err
+    assert (git(here, "rev-parse", REF), git(here, "ls-remote", "origin")) == before
+
+
+def test_a_rewritten_branch_is_a_conflict_with_two_ways_out(baton: Baton, synced: tuple[Path, Path], git: Git) -> None:
+    here, there = synced
+    add(baton, here, "OL-2")
+    baton("sync")
+    git(there, "push", "-q", "--force", "origin", f"{REF}:{REF}")
+    done = baton("sync", "--json", code=3)
+    [one] = done.json["namespaces"]
+    assert one["error"] == "unsettled"
+    assert "--settle merge" in done.err
+    baton("boot", "--session", "s1", "--no-verify")
+    baton("wrap", "--context", "still working")
+    assert git(here, "ls-remote", "origin", REF).split()[0] == git(there, "rev-parse", REF)
+    baton("sync", "--settle", "merge")
+    baton("sync", cwd=there)
+    assert ids(baton, there) == {"OL-1", "OL-2"}
+
+
+def test_offline_is_no_error_and_the_next_session_sends(
+    baton: Baton, synced: tuple[Path, Path], bare: Path, git: Git
+) -> None:
+    here, there = synced
+    git(here, "remote", "set-url", "origin", "git://127.0.0.1:1/x.git")
+    add(baton, here, "OL-2")
+    assert "working offline, 1 commit pending" in baton("sync").err
+    begun = baton("boot", "--session", "s1", "--no-verify", "--json").json
+    assert any("working offline" in one for one in begun["news"])
+    assert "working offline" in begun["brief"]
+    ended = baton("wrap", "--context", "on a train")
+    assert "working offline, 3 commits pending" in ended.err
+    assert "pending" in baton("status").out
+    git(here, "remote", "set-url", "origin", str(bare))
+    baton("boot", "--session", "s2", "--no-verify")
+    assert "commits sent to origin" in baton("wrap", "--context", "home again").err
+    baton("sync", cwd=there)
+    assert "OL-2" in ids(baton, there)
+
+
+def test_a_repository_that_is_gone_does_not_stop_a_session(baton: Baton, synced: tuple[Path, Path], bare: Path) -> None:
+    here, _ = synced
+    bare.rename(bare.with_name("elsewhere.git"))
+    add(baton, here, "OL-2")
+    begun = baton("boot", "--session", "s1", "--no-verify", "--json").json
+    assert any("origin" in one for one in begun["news"])
+    assert "origin" in baton("wrap", "--context", "x").err
+    baton("sync", code=1)
+
+
+def test_without_a_remote_there_is_nothing_to_sync_with(baton: Baton, top: Path) -> None:
+    baton("init")
+    assert "git remote add" in baton("sync", code=1).err
+    assert baton("boot", "--no-verify", "--json").json["news"] == []
+    assert baton("wrap", "--context", "x", "--json").json["news"] == []
+    assert "no remote" in baton("sync", "--remote", "nowhere", code=1).err
+
+
+def test_a_refused_push_is_told(baton: Baton, synced: tuple[Path, Path], bare: Path) -> None:
+    here, _ = synced
+    hook = bare / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'not on a Sunday' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    add(baton, here, "OL-2")
+    done = baton("sync", code=1)
+    assert "not on a Sunday" in done.err
+    baton("wrap", "--context", "x")
+
+
+def test_all_brings_namespaces_that_only_the_remote_has(baton: Baton, synced: tuple[Path, Path]) -> None:
+    here, there = synced
+    baton("loop", "add", "x", "--expect", "y", "-n", "Other: one", cwd=there)
+    baton("sync", "--all", cwd=there)
+    done = baton("sync", "--all", "--json")
+    assert {one["namespace"] for one in done.json["namespaces"]} == {"work", "Other: one"}
+    assert len(baton("read", "-n", "Other: one", cwd=here).json["baton"]["open_loops"]) == 1
+
+
+# --- review
+
+
+@pytest.fixture
+def waiting(baton: Baton, synced: tuple[Path, Path], git: Git) -> Path:
+    """In `top` the loops OL-2 and OL-3 wait for a review."""
+    here, there = synced
+    git(here, "config", "remote.origin.batonPolicy", "review")
+    add(baton, there, "OL-2", "SECRET PLAN \x1b[31m")
+    add(baton, there, "OL-3")
+    baton("sync", cwd=there)
+    baton("sync")
+    return here
+
+
+def test_what_waits_is_shown_but_not_injected(baton: Baton, waiting: Path) -> None:
+    begun = baton("boot", "--session", "s1", "--no-verify", "--json").json
+    assert "2 commits" in begun["brief"]
+    assert "SECRET PLAN" not in json.dumps(begun)
+    status = baton("status")
+    assert "2 commits of origin (baton sync says why, baton review shows what)" in status.out
+    assert "SECRET PLAN" not in status.out
+    assert baton("status", "--json").json["waiting"] == {"origin": 2}
+    shown = baton("review")
+    assert "open loop OL-2" in shown.out
+    assert "SECRET PLAN" in shown.out
+    assert "\x1b[31m" not in shown.out
+
+
+def test_review_by_flags(baton: Baton, waiting: Path) -> None:
+    assert [one["id"] for one in baton("review", "--json").json["waiting"]] == ["OL-2", "OL-3"]
+    done = baton("review", "--reject", "OL-2", "--json")
+    assert done.json["refused"] == ["OL-2"]
+    assert done.json["left"] == 1
+    assert "OL-2" not in baton("review").out
+    assert "1 taken over, 0 turned down, 0 left" in baton("review", "--accept-all").err
+    assert ids(baton, waiting) == {"OL-1", "OL-3"}
+    assert "1 commit sent" in baton("sync").err or "sent to origin" in baton("sync").err
+    assert "nothing of origin waits" in baton("review").err
+
+
+def test_flags_that_contradict_each_other_are_refused(baton: Baton, waiting: Path) -> None:
+    baton("review", "--accept-all", "--reject-all", code=2)
+    baton("review", "--accept", "OL-9", code=1)
+    baton("review", "--accept", "OL-2", "--reject", "OL-2", code=2)
+    assert ids(baton, waiting) == {"OL-1"}
+
+
+def test_review_at_a_terminal_asks_for_each_record(baton: Baton, waiting: Path) -> None:
+    code, screen = typing(waiting, "review", asked="skip or quit", typed=b"a\n")
+    assert code == 0, screen
+    assert "2 taken over" in screen
+    assert "\x1b[31m" not in screen
+    assert ids(baton, waiting) == {"OL-1", "OL-2", "OL-3"}
+
+
+def test_a_review_that_is_quit_leaves_all_as_it_was(baton: Baton, waiting: Path) -> None:
+    code, screen = typing(waiting, "review", asked="skip or quit", typed=b"q\n")
+    assert code == 0, screen
+    assert "nothing was decided" in screen
+    assert ids(baton, waiting) == {"OL-1"}
+
+
+def test_a_policy_that_is_none_is_one_clear_line(baton: Baton, waiting: Path, git: Git) -> None:
+    git(waiting, "config", "remote.origin.batonPolicy", "revue")
+    done = baton("sync", code=2)
+    assert "auto, review, signed" in done.err
+    assert any("batonPolicy" in one for one in baton("boot", "--no-verify", "--json").json["news"])
+
+
+# --- conflicts
+
+
+def test_a_conflict_is_listed_and_settled_and_travels(baton: Baton, synced: tuple[Path, Path], git: Git) -> None:
+    here, there = synced
+    baton("followup", "add", "Refactor", "--id", "FU-1")
+    baton("sync")
+    baton("sync", cwd=there)
+    for where, text in ((here, "here"), (there, "there")):
+        baton("followup", "defer", "FU-1", "--reason", text, cwd=where)
+    baton("sync")
+    baton("sync", cwd=there)
+    baton("sync")
+    listed = baton("conflicts", "--json").json
+    assert listed, git(here, "log", "--stat", REF)
+    assert "baton resolve" in baton("conflicts").err
+    for one in listed:
+        baton("resolve", one["id"], "--ours")
+    baton("sync")
+    baton("sync", cwd=there)
+    assert baton("conflicts", "--json", cwd=there).json == []
+    baton("resolve", "C-0", "--ours", code=1)
+    baton("resolve", "C-0", code=2)
+
+
+# --- several sessions at once
+
+
+def test_sessions_at_the_same_time_see_each_other_and_lose_nothing(baton: Baton, top: Path) -> None:
+    baton("init")
+    for session in ("s1", "s2"):
+        baton("boot", "--session", session, "--no-verify")
+    revision = baton("status", "--json").json["revision"]
+    documents = [baton("read", "--session", one).json["baton"] for one in ("s1", "s2")]
+    for session, document in zip(("s1", "s2"), documents, strict=True):
+        loop = {"id": f"OL-{session}", "action": "a", "expected_outcome": "b", "created_at": "2026-11-21"}
+        document |= {"session_id": session, "open_loops": [loop], "context": f"by {session}"}
+        baton("write", "--session", session, "-f", "-", given=json.dumps(document))
+    assert baton("status", "--json").json["revision"] > revision + 1
+    assert ids(baton, top) == {"OL-s1", "OL-s2"}
+    active = {one["id"] for one in baton("status", "--json").json["active_sessions"]}
+    assert active == {"s1", "s2"}
+    baton("wrap", "--session", "s1", "--context", "one")
+    assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == ["s2"]
