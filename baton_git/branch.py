@@ -250,6 +250,7 @@ class Branch:
                 return work.outcome
             work, moved = self._attempt(work, change, stamp, expected_revision, end)
             if moved:
+                self.store.tidy()
                 return work.outcome._replace(checked_out_at=self.store.checked_out_at(self.ref))
             if time.monotonic() >= end:
                 raise Busy(
@@ -320,6 +321,7 @@ class Branch:
         moved = self.store.publish(
             work.draft, self.ref, before.commit, version.commit,
             who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
+            tidy=False,
         )  # fmt: skip
         if moved:
             self.mark(before.state, version.state)

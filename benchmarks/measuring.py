@@ -21,13 +21,23 @@ missed: list[str] = []
 
 def alternating(rounds: int, *works: Callable[[], object]) -> list[float]:
     """The median time in seconds of each work, run in turns so that all meet the same machine."""
+    return prepared(rounds, *((_nothing, work) for work in works))
+
+
+def prepared(rounds: int, *works: tuple[Callable[[], object], Callable[[], object]]) -> list[float]:
+    """The same for works that need something to be done before each, which is not timed."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
-        for number, work in enumerate(works):
+        for number, (prepare, work) in enumerate(works):
+            prepare()
             started = time.perf_counter()
             work()
             times[number].append(time.perf_counter() - started)
     return [statistics.median(one) for one in times]
+
+
+def _nothing() -> None:
+    pass
 
 
 def tell(what: str, figure: float, goal: float, unit: str = "×") -> None:

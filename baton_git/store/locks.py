@@ -12,6 +12,7 @@ import errno
 import hashlib
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -62,13 +63,37 @@ def flocked(path: Path, wait: float) -> Iterator[bool | None]:
         yield None
         return
     try:
-        yield _grab_within(fd, wait)
+        yield _in_line(fd, wait)
     finally:
         os.close(fd)
 
 
 def _grab_within(fd: int, wait: float) -> bool | None:
     return grab(fd) if until(lambda: grab(fd) is not False, wait) else False
+
+
+def _in_line(fd: int, wait: float) -> bool | None:
+    """Stands in the kernel's own line, which is first come, first served: who asks again and again may never be next.
+
+    The thread that waits for us takes nothing with it when we give up: closing the file ends its turn as it comes.
+    """
+    first = grab(fd)
+    if first is not False or wait <= 0:
+        return first
+    answer: list[bool | None] = []
+    waiting = threading.Thread(target=lambda: answer.append(_grab_at_last(fd)), daemon=True)
+    waiting.start()
+    waiting.join(wait)
+    return answer[0] if answer else False
+
+
+def _grab_at_last(fd: int) -> bool | None:
+    """As `grab`, but waits for as long as it takes."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    except OSError:
+        return None
+    return True
 
 
 def until(done: Callable[[], bool], wait: float) -> bool:

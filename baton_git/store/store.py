@@ -147,11 +147,13 @@ class Store:
         time: int,
         timezone: int,
         message: str,
+        tidy: bool = True,
     ) -> bool:
         """Stores the draft durably and moves `ref` from `expected` to the commit `new`.
 
         `expected` None: the ref must not exist. `who` ("Name <mail>"), `time`, `timezone` and `message` are for the
-        reflog, which is written where git would write one.
+        reflog, which is written where git would write one. `tidy`: whether packs are merged then, when it is time; who
+        holds others up does that later.
 
         Returns:
             True when it moved. False when the ref stands elsewhere; nothing was left behind then, except for objects
@@ -178,8 +180,8 @@ class Store:
         moved = swap is Swap.MOVED or (swap is Swap.OVERTAKEN and self._is_built_on(ref, new))
         if swap is Swap.MOVED:
             self._refs.last_good.note(ref, new)
-        if moved:
-            self._tidy()
+        if moved and tidy:
+            self.tidy()
         return moved
 
     def receive(self, objects: Mapping[Oid, Raw], refs: Mapping[str, Oid]) -> None:
@@ -200,7 +202,7 @@ class Store:
                         pass
             finally:  # also after a failure: a ref may lead to it, and nobody is harmed by what nothing needs
                 self._settle(pack, draft, needed=True)
-        self._tidy()
+        self.tidy()
 
     def log(self, tip: Oid, *, first_parent: bool = False) -> Iterator[CommitInfo]:
         """The commits behind `tip`, newest first and children before parents; read as they are asked for.
@@ -344,8 +346,11 @@ class Store:
         for oid, raw in draft.objects.items():
             self._objects.add(oid, raw)
 
-    def _tidy(self) -> None:
-        """Merges packs when it is time. The write succeeded already, so nothing that goes wrong here may undo that."""
+    def tidy(self) -> None:
+        """Merges packs when it is time: after a write, and when nobody waits for us any more.
+
+        The write succeeded already, so nothing that goes wrong here may undo that.
+        """
         with suppress(StoreError, OSError, *DAMAGE):
             if self.housekeeping.is_due():
                 self.housekeeping.pack(everything=False)

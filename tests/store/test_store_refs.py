@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from store_world import REF, WHO
 
 from baton_git.errors import Corrupt, StoreError
-from baton_git.store.packed_refs import packed_below, packed_value
+from baton_git.store.packed_refs import packed_below, packed_folders, packed_value
 
 ONE, TWO = "1" * 40, "2" * 40
 NAMES = st.text("ab-./0é", min_size=1, max_size=6).map(lambda name: f"refs/{name}")
@@ -67,6 +67,19 @@ def test_a_broken_ref_is_an_error_with_the_way_back(store, writer, git, top, con
     git(top, "update-ref", REF, good, code=128)  # why the command begins with rm
     subprocess.run(caught.value.hint.partition("put it back with: ")[2], shell=True, check=True, cwd=top)
     assert store.tip(REF) == good
+
+
+def test_folders_of_refs_are_named_loose_and_packed(store, new_writer, git, top):
+    for ref in ("refs/q/a/x", "refs/q/a/y", "refs/q/b-c/x", "refs/q/b/x/deep", "refs/q/leaf", "refs/r/z/x"):
+        new_writer(top, ref).commit({"a": b"1"})
+    assert store.ref_folders("refs/q/") == ["a", "b", "b-c"]
+    git(top, "pack-refs", "--all", "--prune")
+    new_writer(top, "refs/q/new/x").commit({"a": b"1"})
+    assert store.ref_folders("refs/q/") == ["a", "b", "b-c", "new"]
+    assert store.ref_folders("refs/none/") == []
+    packed = top / ".git" / "packed-refs"
+    packed.write_text("".join(line for line in packed.read_text().splitlines(keepends=True) if line[0] != "#"))
+    assert packed_folders(packed, "refs/q/") == {"a", "b", "b-c"}
 
 
 def test_a_broken_ref_can_be_mended_and_a_whole_one_not(store, writer, git, top):

@@ -1,0 +1,155 @@
+"""One namespace beside 10,000 and 100,000 others, against one beside 10; and one in a project of 100,000 commits."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from measuring import fill, missed, prepared, tell
+from sync import Machine, nothing
+
+from baton_git.operations.documents import read
+
+FEW = 10
+SIZES = {10_000: 1.5, 100_000: 2.0}
+ROUNDS = 6
+COMMITS = 100_000
+
+
+def commits(repository: Path, number: int, *, chained: bool) -> list[str]:
+    """Ids of new commits there, in a chain or each for itself; nothing leads to them yet."""
+
+    def stream() -> Iterator[bytes]:
+        yield b"blob\nmark :1\ndata 1\nx\n"
+        for one in range(number):
+            parent = f"from :{one + 1}\n" if chained and one else ""
+            said = f"commit {one}\n"
+            if not chained:
+                yield b"reset refs/heads/built\n\n"
+            yield (
+                f"commit refs/heads/built\nmark :{one + 2}\ncommitter B <b@localhost> {1_700_000_000 + one} +0000\n"
+                f"data {len(said)}\n{said}{parent}M 644 :1 {'file' if chained else 'format.toml'}\n\n"
+            ).encode()
+
+    marks = repository / "marks"
+    subprocess.run(
+        ["git", f"--git-dir={repository}", "fast-import", "--quiet", "--force", f"--export-marks={marks}"],
+        input=b"".join(stream()), check=True,
+    )  # fmt: skip
+    subprocess.run(["git", f"--git-dir={repository}", "update-ref", "-d", "refs/heads/built"], check=True)
+    numbered = dict(line.split(" ") for line in marks.read_text().splitlines())
+    return [numbered[f":{one + 2}"] for one in range(number)]
+
+
+def crowd(repository: Path, number: int) -> None:
+    """So many other namespaces, a commit each, packed like git packs them."""
+    oids = commits(repository, number, chained=False)
+    lines = [f"{oid} refs/heads/baton/crowd-{one:06d}\n" for one, oid in enumerate(oids)]
+    text = "# pack-refs with: peeled fully-peeled sorted \n" + "".join(lines)
+    (repository / "packed-refs").write_text(text)
+
+
+def clone(place: Path, name: str, remote: Path, source: Path | None = None) -> Machine:
+    """A machine with the objects and refs of `source` (a bare repository), connected to `remote`."""
+    folder = place / name
+    environment = {"PATH": os.environ["PATH"], "HOME": str(place), "XDG_DATA_HOME": f"{place}/data"}
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    if source is not None:
+        shutil.copytree(source / "objects", folder / ".git" / "objects", dirs_exist_ok=True)
+        shutil.copy(source / "packed-refs", folder / ".git" / "packed-refs")
+    found = Machine(folder, environment)
+    found.git("remote", "add", "origin", str(remote))
+    return found
+
+
+def bare(place: Path, name: str, like: Path | None = None) -> Path:
+    """A bare repository, with all that `like` has."""
+    path = place / name
+    subprocess.run(["git", "init", "-q", "--bare", str(path)], check=True)
+    if like is not None:
+        shutil.copytree(like / "objects", path / "objects", dirs_exist_ok=True)
+        shutil.copy(like / "packed-refs", path / "packed-refs")
+    return path
+
+
+def shared(one: Machine) -> Machine:
+    with one.workspace() as ws:
+        fill(ws)
+    one.sync()
+    return one
+
+
+def look(one: Machine) -> None:
+    with one.workspace() as ws:
+        read(ws)
+
+
+def fetch_and_push(one: Machine) -> None:
+    one.fetch()
+    one.push()
+
+
+def compared(few: Machine, many: Machine, what: str, goal: float, *, local: bool = True) -> None:
+    if local:
+        a, b = prepared(ROUNDS, (nothing, lambda: look(few)), (nothing, lambda: look(many)))
+        tell(f"a read {what}", b / a, goal)
+        a, b = prepared(ROUNDS, (nothing, few.write), (nothing, many.write))
+        tell(f"a write {what}", b / a, goal)
+    for one in (few, many):
+        one.sync()
+        one.fetch()
+    times = prepared(
+        ROUNDS,
+        (nothing, few.sync), (nothing, many.sync), (nothing, few.fetch), (nothing, many.fetch),
+        (few.write, few.sync), (many.write, many.sync),
+        (few.write, lambda: fetch_and_push(few)), (many.write, lambda: fetch_and_push(many)),
+    )  # fmt: skip
+    for name, (a, b, git_a, git_b) in zip(("with nothing to do", "of one commit"), (times[:4], times[4:]), strict=True):
+        tell(f"a sync {name} {what}", b / a, goal)
+        print(
+            f"  ours {a * 1e3:.1f} → {b * 1e3:.1f} ms; git alone {git_a * 1e3:.1f} → {git_b * 1e3:.1f} ms "
+            f"({git_b / git_a:.1f}×); ours against git's {b / git_b:.2f}×"
+        )
+
+
+def namespaces() -> None:
+    with tempfile.TemporaryDirectory(prefix="baton-bench-") as text:
+        place = Path(text)
+        crowds = {number: bare(place, f"crowd-{number}.git") for number in (FEW, *SIZES)}
+        for number, source in crowds.items():
+            crowd(source, number)
+        few = shared(clone(place, "few", bare(place, "few.git", crowds[FEW]), crowds[FEW]))
+        for number, goal in SIZES.items():
+            alone = shared(clone(place, f"alone-{number}", bare(place, f"alone-{number}.git"), crowds[number]))
+            compared(few, alone, f"beside {number:,} namespaces", goal)
+            with_them = shared(
+                clone(place, f"many-{number}", bare(place, f"many-{number}.git", crowds[number]), crowds[number])
+            )
+            compared(few, with_them, f"beside {number:,}, which the remote has too", goal, local=False)
+
+
+def project() -> None:
+    """A namespace in a clone of a big project, whose remote has the project as well."""
+    with tempfile.TemporaryDirectory(prefix="baton-bench-") as text:
+        place = Path(text)
+        machines = []
+        for number in (FEW, COMMITS):
+            source = bare(place, f"{number}.git")
+            tip = commits(source, number, chained=True)[-1]
+            (source / "packed-refs").write_text(
+                f"# pack-refs with: peeled fully-peeled sorted \n{tip} refs/heads/main\n"
+            )
+            remote = bare(place, f"remote-{number}.git", source)
+            machines.append(shared(clone(place, f"project-{number}", remote, source)))
+        compared(*machines, f"in a project of {COMMITS:,} commits", 1.5)
+
+
+if __name__ == "__main__":
+    namespaces()
+    project()
+    sys.exit(1 if missed else 0)

@@ -1,0 +1,48 @@
+"""What git is shown of a repository when it fetches and pushes for us."""
+
+from __future__ import annotations
+
+import os
+
+from remote_world import INCOMING, SECONDS, X
+
+from baton_git.remotes import Accepted, Push
+from baton_git.remotes.git_command import Git
+from baton_git.remotes.views import view
+
+
+def _views(place):
+    return list((place.repository.common_dir / "baton").glob("view-*"))
+
+
+def test_git_sees_the_wanted_refs_only_and_all_objects(make_place, git):
+    place = make_place("path", "git")
+    first = place.commit(X, "first")
+    git(place.top, "update-ref", "refs/heads/other", first)
+    program = Git("git", place.repository, place.environment())
+    with view(program, {INCOMING: first}) as (shown, store):
+        assert (shown.ask("for-each-ref", "--format=%(refname)") or "").split() == [INCOMING]
+        assert shown.ask("cat-file", "-t", first) == "commit\n"
+        assert store.tip(INCOMING) == first
+        assert _views(place)
+    assert not _views(place)
+
+
+def test_nothing_of_it_stays_behind_and_what_was_abandoned_goes(make_place):
+    place = make_place("path", "git")
+    first = place.commit(X, "first")
+    old = place.repository.common_dir / "baton" / "view-old"
+    old.mkdir(parents=True)
+    os.utime(old, (1, 1))
+    assert place.remote().push([Push(X, first, None)], seconds=SECONDS) == {X: Accepted()}
+    assert place.remote().fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
+    assert not _views(place)
+
+
+def test_a_shallow_clone_is_shown_as_it_is(make_place, git):
+    place = make_place("path", "git")
+    first = place.commit(X, "first")
+    (place.repository.common_dir / "shallow").write_text(f"{first}\n")
+    program = Git("git", place.repository, place.environment())
+    with view(program, {}) as (shown, _):
+        assert shown is program

@@ -1,0 +1,153 @@
+"""What a history owes to those who wrote it: looked up in every commit, so that the one that lost something is found.
+
+Words like `K00012q` are written once. A merge must have all words that one side brought, and those that both have. A
+commit of one parent may drop words only where its verb is there to do so. Counts are the sum of what was counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from baton_git.diary import log_entry
+from baton_git.diff import TITLES
+from baton_git.layout import state_of
+from baton_git.merge.decisions import record_data
+from baton_git.names import Oid
+from baton_git.records.base import Part
+from baton_git.state import Key
+from baton_git.store import CommitInfo, Store
+
+WORD = re.compile(rb"[KL]\d{5}q")
+COUNTS = {"follow_up": ("defer_count", 0), "pattern": ("count", 1)}
+GOING_BACK = {"rollback", "rollback-record", "rollback-session", "undo", "resolve", ""}
+"""Verbs that are there to take something away; without a verb, a person did it by hand."""
+REPLACING = {"wrap", "followup-defer", "pattern-propose", "pattern-record"}
+"""Verbs by which later words take the place of earlier ones."""
+DOCUMENTS = {"write", "import"}
+"""Verbs by which records of one id are written over whole; what a document leaves out is archived."""
+
+Title = tuple[str, str]
+
+
+class History:
+    """The commits of one store, looked at once each."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._words: dict[Oid, frozenset[bytes]] = {}
+        self._counts: dict[Oid, dict[Title, list[int]]] = {}
+        self._fine: set[Oid] = set()
+
+    # --- words
+
+    def check(self, tip: Oid | None) -> None:
+        """Raises AssertionError at a commit that lost a word."""
+        if tip is None or tip in self._fine:
+            return
+        for info in self.store.log(tip):
+            if info.oid not in self._fine:
+                lost = self._lost(info)
+                assert not lost, f"{info.oid} lost {sorted(lost)}: {info.message}"
+                self._fine.add(info.oid)
+
+    def words(self, commit: Oid) -> frozenset[bytes]:
+        return self._words_below(self.store.commit(commit).tree)
+
+    def _words_below(self, tree: Oid) -> frozenset[bytes]:
+        if tree not in self._words:
+            found: set[bytes] = set()
+            folder = self.store.folder(tree)
+            for item in folder.entries().values():
+                if item.is_folder:
+                    found |= self._words_below(item.oid)
+                elif item.oid in self._words:
+                    found |= self._words[item.oid]
+                else:
+                    self._words[item.oid] = frozenset(WORD.findall(self.store.read(item.oid)))
+                    found |= self._words[item.oid]
+            self._words[tree] = frozenset(found)
+        return self._words[tree]
+
+    def _lost(self, info: CommitInfo) -> frozenset[bytes]:
+        if len(info.parents) == 2:
+            return self._owed(info) - self._words_below(info.tree)
+        op = log_entry(info).op
+        if not info.parents or op in GOING_BACK | DOCUMENTS:
+            return frozenset()
+        gone = self.words(info.parents[0]) - self._words_below(info.tree)
+        return frozenset(word for word in gone if not word.startswith(b"L")) if op in REPLACING else gone
+
+    def _owed(self, info: CommitInfo) -> frozenset[bytes]:
+        one, other = (self.words(parent) for parent in info.parents)
+        before = frozenset().union(*(self.words(base) for base in self.store.merge_bases(*info.parents)))
+        return (one & other) | ((one | other) - before)
+
+    # --- counts
+
+    def check_counts(self, tip: Oid) -> int:
+        """Raises AssertionError at the first merge where a count is not the sum; gives how many were looked at."""
+        unclear = {title for info in self.store.log(tip) for title in self._unclear(info)}
+        sums = self._sums(tip)
+        plain = {title: found[0] for title, found in self.counts(tip).items() if title not in unclear}
+        wrong = [title for title in plain if plain[title] != sums[title]]
+        assert not wrong, self._wrong_at(tip, wrong[0])
+        return len(plain)
+
+    def _unclear(self, info: CommitInfo) -> set[Title]:
+        """What is there twice, goes, went back, or came from both sides: of these nobody can say what the count is."""
+        after = self.counts(info.oid)
+        twice = {title for title, found in after.items() if len(found) > 1}
+        if len(info.parents) == 1:
+            before = self.counts(info.parents[0])
+            gone = before.keys() - after.keys()
+            back = {title for title in before.keys() & after.keys() if after[title][0] < before[title][0]}
+            return twice | gone | back | (after.keys() - before.keys() if gone else set())  # perhaps with another title
+        sides = [self.counts(parent) for parent in info.parents]
+        bases = [self.counts(base) for base in self.store.merge_bases(*info.parents)] if sides else []
+        both = sides[0].keys() & sides[1].keys() if sides else set()
+        return twice | {title for title in both if not any(title in base for base in bases)}
+
+    def _sums(self, tip: Oid) -> Counter[Title]:
+        sums: Counter[Title] = Counter()
+        for info in self.store.log(tip):
+            if len(info.parents) == 1:
+                before = self.counts(info.parents[0])
+                for title, found in self.counts(info.oid).items():
+                    sums[title] += found[0] - before.get(title, [0])[0]
+        return sums
+
+    def _wrong_at(self, tip: Oid, title: Title) -> str:
+        for info in reversed(list(self.store.log(tip))):
+            if title in self.counts(info.oid) and self.counts(info.oid)[title][0] != self._sums(info.oid)[title]:
+                bases = self.store.merge_bases(*info.parents) if len(info.parents) == 2 else []
+                places = (info.oid, *info.parents, *bases)
+                found = [(one[:8], self.counts(one).get(title)) for one in places]
+                return f"{title}: {self._sums(info.oid)[title]} counted, but {found}: {info.message}"
+        return f"{title} in no commit of {tip}"
+
+    def counts(self, commit: Oid) -> dict[Title, list[int]]:
+        if commit not in self._counts:
+            found: dict[Title, list[int]] = {}
+            for title, part in self.records(commit):
+                if title[0] in COUNTS:
+                    name, default = COUNTS[title[0]]
+                    found.setdefault(title, []).append(int(record_data(part).get(name, default)))
+            self._counts[commit] = found
+        return self._counts[commit]
+
+    def records(self, commit: Oid) -> Iterator[tuple[Title, Part]]:
+        """All that can be read, live and closed, by kind and title."""
+        state = state_of(self.store.folder(self.store.commit(commit).tree))
+        for kind, field in TITLES.items():
+            for archived in (False, True):
+                for id_ in state.ids(kind, archived=archived):
+                    entry = state.entry(Key(kind, id_, archived))
+                    if isinstance(entry, Part):
+                        yield (kind, str(record_data(entry).get(field))), entry
+
+    def rules(self, commit: Oid) -> set[str]:
+        """The titles of the patterns that became rules."""
+        patterns = [(title, record_data(part)) for (kind, title), part in self.records(commit) if kind == "pattern"]
+        return {title for title, data in patterns if data.get("status") == "graduated"}

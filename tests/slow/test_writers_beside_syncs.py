@@ -1,0 +1,81 @@
+"""Many processes write in two clones while both are synced with one remote: none of them loses anything."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+from claims import History
+from clones import Act, Clone, attempted, made_clone, made_remote, run_git, sync, write_many
+
+from baton_git.operations.followups import add_follow_up
+from baton_git.operations.syncing import Synced
+from baton_git.records.baton import FollowUp
+
+pytestmark = pytest.mark.slow
+
+PROCESSES = 16
+WRITES = 10
+
+
+def acts_of(number: int) -> list[Act]:
+    """Every second one puts the shared follow-up off."""
+    verbs = ("followup add", "followup defer")
+    return [Act(verbs[n % 2], 0, f"FU-{number}-{n}", f"w{number}", number * 100 + n + 1) for n in range(WRITES)]
+
+
+def synced(top: Path, end: float) -> None:
+    """In a process of its own: one sync after the other."""
+    clone = Clone(top)
+    while time.time() < end:
+        done = attempted(lambda: sync(clone.workspace("sync"), clone.now(timedelta())))
+        assert not isinstance(done, Synced) or not done.offline
+
+
+def test_sixteen_processes_in_one_namespace_beside_syncs_lose_nothing(tmp_path):
+    made_remote(tmp_path / "remote.git")
+    clones = [made_clone(tmp_path / name, tmp_path / "remote.git") for name in ("one", "two")]
+    add_follow_up(clones[0].workspace(), clones[0].now(timedelta()), item="shared", id_="FU-0")
+    for clone in clones:
+        sync(clone.workspace(), clone.now(timedelta()))
+    processes = get_context("forkserver")
+    ends = [processes.Process(target=synced, args=(clone.top, time.time() + 3600)) for clone in clones]
+    journals = [tmp_path / f"journal-{number}" for number in range(PROCESSES)]
+    writers = [
+        processes.Process(
+            target=write_many,
+            args=(clones[number % 2].top, timedelta(), timedelta(), acts_of(number), False, journals[number]),
+        )
+        for number in range(PROCESSES)
+    ]
+    for process in (*ends, *writers):
+        process.start()
+    for process in writers:
+        process.join(250)
+    for process in ends:
+        process.terminate()
+        process.join()
+    assert [process.exitcode for process in writers] == [0] * PROCESSES
+    for clone in (*clones, *clones):
+        done = sync(clone.workspace(), clone.now(timedelta()))
+        assert not done.errors
+    told = [line for journal in journals for line in journal.read_text().split()]
+    assert len(told) == PROCESSES * WRITES
+    [tip] = {clone.tip for clone in clones}
+    assert tip is not None
+    history = {info.oid: info for info in clones[0].store.log(tip)}
+    assert {*told} <= history.keys()
+    assert any(len(info.parents) == 2 for info in history.values())
+    state = clones[0].branch.read().state
+    assert len(state.ids("follow_up")) == 1 + PROCESSES * WRITES // 2
+    assert sum(one.defer_count for one in state.records(FollowUp)) == PROCESSES * WRITES // 2
+    look = History(clones[0].store)
+    look.check(tip)
+    assert look.check_counts(tip) == 1 + PROCESSES * WRITES // 2
+    run_git(clones[0].top, "fsck", "--strict", "--no-dangling")
+    assert list(state.damaged(["follow_up"])) == []
+    for clone in clones:
+        clone.store.close()
