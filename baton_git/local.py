@@ -48,7 +48,6 @@ class CurrentSession:
         return True
 
 
-@dataclass(frozen=True)
 class Marks:
     """Which namespaces a git hook should look at: files that a shell can test for before it starts us.
 
@@ -56,26 +55,16 @@ class Marks:
     and no remote is known to have its newest commit.
     """
 
-    common_dir: Path
-
-    @property
-    def due(self) -> Mark:
-        return Mark(self.common_dir / "baton" / "due")
-
-    @property
-    def synced(self) -> Mark:
-        return Mark(self.common_dir / "baton" / "synced")
-
-    @property
-    def unsent(self) -> Mark:
-        return Mark(self.common_dir / "baton" / "unsent")
+    def __init__(self, common_dir: Path) -> None:
+        folder = common_dir / "baton"
+        self.due, self.synced, self.unsent = (Mark(folder / name) for name in ("due", "synced", "unsent"))
 
 
-@dataclass(frozen=True)
 class Mark:
     """One kind of mark: a folder with an empty file for each namespace, named like the last part of its branch."""
 
-    folder: Path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def set(self, component: str) -> None:
         """A disk that refuses is passed over: nothing relies on hooks alone."""

@@ -10,7 +10,7 @@ from baton_git.branch import Branch, namespaces
 from baton_git.errors import BatonError, NotFound, Unreachable
 from baton_git.operations.reaching import commits, remote_of
 from baton_git.operations.workspace import Workspace
-from baton_git.remotes import masked, open_remote
+from baton_git.remotes import Configured, SshSettings, masked, open_remote
 from baton_git.sync.counting import pending
 from baton_git.sync.running import Outcome, synchronise
 from baton_git.sync.terms import Settle, Terms, policy_of
@@ -64,7 +64,9 @@ def sync(
     branches = _branches(ws) if everything else [ws.branch]
     terms = _terms(ws, name, settle)
     try:
-        reached = open_remote(ws.branch.store.repository, name, ws.environment, progress=ws.reach.progress)
+        known = None if ws.reach.remotes is None else Configured(ws.reach.remotes, SshSettings(*ws.reach.ssh))
+        repository, progress = ws.branch.store.repository, ws.reach.progress
+        reached = open_remote(repository, name, ws.environment, progress=progress, known=known)
         outcomes = synchronise(
             branches, reached, name, terms, ws.stamp("sync", now),
             seconds=seconds, dry_run=dry_run, receive_only=receive_only, more=everything,

@@ -42,6 +42,7 @@ class Reach:
         remote: the one to sync with where none is named (git config baton.remote).
         automatic: whether sessions sync by themselves (baton.autosync).
         remotes: the names of those that are configured; None: they are looked up where they are needed.
+        ssh: core.sshCommand and ssh.variant, where `remotes` is given.
         policies: by name of a remote, what its setting says (remote.<name>.batonPolicy).
         signers: whose signatures count (baton.allowedSigners); None where that is not configured.
         progress: is told what git says while it works.
@@ -50,6 +51,7 @@ class Reach:
     remote: str | None = None
     automatic: bool = True
     remotes: tuple[str, ...] | None = None
+    ssh: tuple[str | None, str | None] = (None, None)
     policies: Mapping[str, str] = field(default_factory=dict)
     signers: AllowedSigners | None = None
     progress: Callable[[str], None] | None = None

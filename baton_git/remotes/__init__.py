@@ -5,10 +5,12 @@ without one. Nothing heavy is loaded before it is needed.
 """
 
 from baton_git.remotes.complaints import masked
+from baton_git.remotes.configured import Configured
 from baton_git.remotes.opening import open_remote, remote_names, remote_url
 from baton_git.remotes.remote import Accepted, Outcome, Overtaken, Progress, Push, Refused, Remote
+from baton_git.remotes.ssh import SshSettings
 
 __all__ = [
-    "Accepted", "Outcome", "Overtaken", "Progress", "Push", "Refused", "Remote", "masked", "open_remote",
-    "remote_names", "remote_url",
+    "Accepted", "Configured", "Outcome", "Overtaken", "Progress", "Push", "Refused", "Remote", "SshSettings", "masked",
+    "open_remote", "remote_names", "remote_url",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from baton_git.errors import NotFound
 from baton_git.remotes import configured
 from baton_git.remotes.complaints import masked
+from baton_git.remotes.configured import Configured
 from baton_git.remotes.git_program import GitProgram
 from baton_git.remotes.remote import Progress, Remote
 from baton_git.store import Repository
@@ -19,11 +20,12 @@ def open_remote(
     *,
     progress: Progress | None = None,
     git: str | None = "git",
+    known: Configured | None = None,
 ) -> Remote:
     """The remote called `name`, or at that URL or path (a relative path is meant from the top of the work tree).
 
     `environment` is what programs are started with, and says where git and its files are. `git` is the program to
-    use, None for none.
+    use, None for none. `known`: what git's configuration says, where that was asked already.
 
     Raises:
         NotFound: there is no such remote.
@@ -31,7 +33,7 @@ def open_remote(
     """
     program = configured.git_for(repository, environment, git)
     if program is not None:
-        known = configured.by_git(program)
+        known = known or configured.by_git(program)
         address = configured.checked(name, known.names)
         return GitProgram(program, address, known.ssh, progress, named=address in known.names)
     from baton_git.remotes import dulwich_client  # slow to load, and rarely needed

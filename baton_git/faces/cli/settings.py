@@ -32,6 +32,9 @@ Answer = TypeVar("Answer")
 _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
 """Variables that bind git to the repository of the hook or command around us, not to the one we are asked for."""
 
+WANTED = r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
+"""The keys of git's configuration that matter here."""
+
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
 
@@ -107,8 +110,7 @@ class Settings:
     @functools.cached_property
     def config(self) -> Mapping[str, str]:
         """Git's configuration for this repository, the keys that matter here, in lower case."""
-        wanted = r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl)$|^gpg\.ssh\.program$"
-        return _git_config(self.repository.git_dir, wanted)
+        return _git_config(self.repository.git_dir, WANTED)
 
     @functools.cached_property
     def namespace(self) -> Namespace:
@@ -197,7 +199,8 @@ class Settings:
                     if key.endswith(".batonpolicy")}  # fmt: skip
         automatic = self.config.get("baton.autosync", "true").lower() in ("true", "yes", "on", "1")
         remotes = dict.fromkeys(match[1] for key in self.config if (match := _REMOTE.match(key)))
-        return Reach(self.config.get("baton.remote"), automatic, tuple(remotes), policies, self._signers())
+        ssh = (self.config.get("core.sshcommand"), self.config.get("ssh.variant"))
+        return Reach(self.config.get("baton.remote"), automatic, tuple(remotes), ssh, policies, self._signers())
 
     def _signers(self) -> AllowedSigners | None:
         file = self.config.get("baton.allowedsigners")
@@ -338,6 +341,8 @@ def _file_config(folder: Path) -> dict[str, str]:
         "user.name",
         "user.email",
         "gpg.ssh.program",
+        "core.sshCommand",
+        "ssh.variant",
         *remotes,
     ]
     return {key: value for key in keys if (value := config.get(key)) is not None}
