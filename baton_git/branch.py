@@ -178,7 +178,8 @@ class Branch:
 
     def goes_back_to(self, commit: Oid) -> LogEntry | None:
         """The version before the last that a commit has the same files as; None when there is none."""
-        first, _, *older = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
+        first, *before = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
+        older = before[1:]
         return next((entry for entry in older if entry.tree == first.tree), None)
 
     def resolve(self, text: str, tip: Oid | None = None) -> Oid:
@@ -213,6 +214,10 @@ class Branch:
             return lambda _, entry: entry.commit.startswith(text)
         latest = _moment(text)
         return lambda _, entry: entry.time <= latest
+
+    def is_namespace(self, commit: Oid) -> bool:
+        """Whether a commit is one of baton's, and not of a branch that only has such a name."""
+        return layout.FORMAT_FILE in self.store.folder(self.store.commit(commit).tree).entries()
 
     def beside(self, ref: str) -> Branch | None:
         """The branch of the same store that `ref` names; None when that is no namespace."""

@@ -280,6 +280,8 @@ def unsafe(before: Folder, after: Folder) -> Iterator[tuple[str, str]]:
     Raises:
         Corrupt: a tree cannot be read.
     """
+    if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
+        yield layout.FORMAT_FILE, "is gone: without it this is no branch of baton-git"
     paths = [path for path in layout.differing_paths(before, after) if entry_at(after, path) is not None]
     if len(paths) > MAX_CHANGED_FILES:
         yield "", f"{len(paths):,} files changed, the limit is {MAX_CHANGED_FILES:,}"

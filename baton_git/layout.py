@@ -31,6 +31,8 @@ ATTRIBUTES_FILE = ".gitattributes"
 ARCHIVE = "archive"
 MAX_RECORD_BYTES = 256 * 1024
 """Size that the file of one record may have."""
+MAX_FOLDERS = 64
+"""How deep the folders of a tree may be nested."""
 FRAMED = 8
 """How much larger the files may be that we make of records ourselves: what could be stored can also be closed."""
 
@@ -259,6 +261,8 @@ def differing_paths(ours: Folder, theirs: Folder | None, prefix: str = "") -> It
     """Paths of the files that are not the same in both folders; folders of one id are not opened."""
     if theirs is not None and ours.oid is not None and ours.oid == theirs.oid:
         return
+    if prefix.count("/") > MAX_FOLDERS:
+        raise Corrupt(prefix[:60] + "…", f"folders are nested deeper than {MAX_FOLDERS}", hint="take that folder out")
     mine = ours.entries()
     other = theirs.entries() if theirs is not None else {}
     for name in {**mine, **other}:

@@ -31,6 +31,16 @@ MAX_DEPTH = 128
 """Levels of nesting that a file may have: those of a document, and what the archive and conflicts put around."""
 
 
+MAX_BYTES = 8 << 20
+"""Size of a file that is looked into."""
+
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_ENDLESS_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH},}}+[ \t]*+")
+"""A dotted key with more parts than there may be levels: to read it takes time and memory that grow with its square."""
+_LONGEST_LINE = 10_000
+"""Words with dots between them that a line of some text may begin with."""
+
+
 def dumps(data: Mapping[str, Any]) -> bytes:
     """TOML text of a table, UTF-8 with LF; strings of several lines stand as such where that is exact.
 
@@ -53,7 +63,7 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
             (`nan`, `inf`, more than `MAX_DEPTH` levels).
     """
     try:
-        table = tomllib.loads(text.decode(), parse_float=_finite)
+        table = tomllib.loads(_bounded(text.decode(), where), parse_float=_finite)
     except UnicodeDecodeError as error:
         raise InvalidDocument(
             [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")], where=where
@@ -61,6 +71,23 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InvalidDocument([Fault("", f"not TOML: {error}")], where=where) from None
     return {_plain_key(key, key, where): _decoded(value, key, where, 1) for key, value in table.items()}
+
+
+def _bounded(text: str, where: str) -> str:
+    """The text, unless reading it would take too long."""
+    if len(text) > MAX_BYTES:
+        raise InvalidDocument([Fault("", f"{len(text):,} characters, the limit is {MAX_BYTES:,}")], where=where)
+    if any(_is_key(text, found) for found in _ENDLESS_KEY.finditer(text)):
+        raise InvalidDocument([Fault("", f"nested deeper than {MAX_DEPTH} levels: a key has more parts")], where=where)
+    return text
+
+
+def _is_key(text: str, found: re.Match[str]) -> bool:
+    """Whether dotted words stand where a key does, and not in a string."""
+    if text[found.end() : found.end() + 1] in ("=", "]"):
+        return True
+    before = text[max(0, found.start() - 200) : found.start()].rstrip(" \t")
+    return found[0].count(".") > _LONGEST_LINE and before[-1:] in ("", "\n", "[", "{", ",")
 
 
 def _encoded(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from baton_git.errors import BatonError
-from baton_git.operations.reaching import automatic_remote
+from baton_git.operations.reaching import automatic_remote, others_there
 from baton_git.operations.workspace import Workspace
 
 AT_START = 3.0
@@ -28,7 +28,9 @@ def _by_itself(ws: Workspace, now: datetime, seconds: float, *, receive_only: bo
     try:
         name = automatic_remote(ws)
         if name is None:
-            return []
+            there = others_there(ws)
+            text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
+            return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []
         from baton_git.operations.syncing import in_words, sync  # slow to load, and many have no remote
 
         done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only)

@@ -56,7 +56,7 @@ class WaitingCount(NamedTuple):
 def waiting_counts(ws: Workspace) -> list[WaitingCount]:
     """How many commits of each remote wait, of those that this namespace was ever synced with."""
     found = []
-    for remote in known_remotes(ws.branch):
+    for remote in _known(ws):
         if is_waiting(ws.branch, remote):
             store = ws.branch.store
             theirs = store.tip(places_of(ws.branch, remote).incoming)
@@ -66,7 +66,24 @@ def waiting_counts(ws: Workspace) -> list[WaitingCount]:
 
 def pending_counts(ws: Workspace) -> dict[str, int]:
     """By remote, how many commits it does not have yet."""
-    return {one: number for one in known_remotes(ws.branch) if (number := pending(ws.branch, one))}
+    return {one: number for one in _known(ws) if (number := pending(ws.branch, one))}
+
+
+def _known(ws: Workspace) -> list[str]:
+    """The remotes that this namespace was synced with and that still have a name here."""
+    names = ws.reach.remotes
+    return [one for one in known_remotes(ws.branch) if names is None or one in names or one == ws.reach.remote]
+
+
+def others_there(ws: Workspace) -> list[str]:
+    """The namespaces that the remote had when git fetched from it last, where this one exists nowhere yet."""
+    store, prefix = ws.branch.store, ws.branch.prefix
+    name = remote_of(ws) if ws.reach.automatic and prefix.startswith("refs/heads/") else None
+    if name is None or store.tip(ws.branch.ref) is not None:
+        return []
+    folder = f"refs/remotes/{name}/{prefix.removeprefix('refs/heads/')}"
+    found = (ws.branch.beside(prefix + ref.removeprefix(folder)) for ref in store.refs(folder))
+    return [str(one.namespace) for one in found if one is not None]
 
 
 def commits(number: int) -> str:

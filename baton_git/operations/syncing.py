@@ -78,7 +78,8 @@ def sync(
 
 def _branches(ws: Workspace) -> list[Branch]:
     branch = ws.branch
-    here = [Branch(branch.store, one, branch.prefix) for one in namespaces(branch.store, branch.prefix)]
+    all_ = [Branch(branch.store, one, branch.prefix, branch.sign) for one in namespaces(branch.store, branch.prefix)]
+    here = [one for one in all_ if (tip := branch.store.tip(one.ref)) is not None and one.is_namespace(tip)]
     return here or [branch]
 
 
@@ -122,6 +123,7 @@ def _told(one: Outcome, remote: str, waiting: bool) -> list[str]:
     lines += [f"held back: {text}" for text in one.held]
     lines += [f"{old} is now {new}: two records had this id" for old, new in (one.renamed or {}).items()]
     lines += [f"cannot be read: {text}" for text in one.problems]
+    lines += one.notes
     if one.checked_out_at:
         lines.append(f"{one.checked_out_at} has the branch checked out and shows that as a revert: do not commit there")
     if one.error is not None:

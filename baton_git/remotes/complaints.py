@@ -8,6 +8,7 @@ from typing import Final
 
 from baton_git.errors import AccessDenied, RemoteError, Unreachable
 
+_QUERY = re.compile(r"([a-z][a-z0-9+.-]*://[^\s?'\"]*)\?[^\s'\"]+", re.IGNORECASE)
 _LOGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<login>[^/\s'\"]*)@", re.IGNORECASE)
 _PREFIX = re.compile(r"^(?:(?:fatal|error|ssh|remote|ERROR|FATAL): )+")
 _WORTH = re.compile(r"^(?:fatal|error|remote|ERROR|FATAL): ")
@@ -66,8 +67,8 @@ _KINDS: Final = tuple(
 
 
 def masked(text: str) -> str:
-    """The text without the logins of URLs; of ssh addresses the user stays, for it is no secret."""
-    return _LOGIN.sub(_without_login, text)
+    """The text without the logins and the queries of URLs; of ssh addresses the user stays, for it is no secret."""
+    return _QUERY.sub(r"\1?***", _LOGIN.sub(_without_login, text))
 
 
 def _without_login(match: re.Match[str]) -> str:
@@ -105,7 +106,7 @@ def as_error(name: str, text: str) -> RemoteError:
 
 def too_late(name: str, seconds: float) -> Unreachable:
     hint = "check the network and the server; give it more time if it is only slow"
-    return Unreachable(f"{name}: no answer within {seconds:g} s", hint=hint, remote=name, seconds=seconds)
+    return Unreachable(f"{name}: no answer within {seconds:.3g} s", hint=hint, remote=name, seconds=seconds)
 
 
 def _core(line: str) -> str:

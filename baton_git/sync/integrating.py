@@ -124,10 +124,13 @@ def _without_claims(store: Store, local: Oid | None, accepted: Oid, trusted: Tru
     return held(store, _base(store, local, accepted), accepted, trusted)
 
 
-def resettled(branch: Branch, facts: Facts, terms: Terms, stamp: Stamp) -> Oid:
+def resettled(branch: Branch, facts: Facts, terms: Terms, stamp: Stamp) -> tuple[Oid, str]:
     """Our branch set to theirs that was rewritten, with what we did since we last agreed on top.
 
-    A backup ref keeps what ours was. What nobody confirmed is held back here too.
+    What nobody confirmed is held back here too.
+
+    Returns:
+        Its tip, and the backup ref that keeps what it was.
 
     Raises:
         Busy: somebody wrote here meanwhile.
@@ -136,7 +139,7 @@ def resettled(branch: Branch, facts: Facts, terms: Terms, stamp: Stamp) -> Oid:
     assert facts.local is not None
     assert facts.theirs is not None
     assert facts.seen is not None
-    backed_up(branch, facts.local, stamp)
+    backup = backed_up(branch, facts.local, stamp)
     info = store.commit(facts.theirs)
     new, theirs, revision, draft = info.oid, info.tree, revision_of(store, info), store.draft()
     holding = _without_claims(store, facts.local, facts.theirs, terms.trusted)
@@ -149,4 +152,4 @@ def resettled(branch: Branch, facts: Facts, terms: Terms, stamp: Stamp) -> Oid:
         new = branch.seal(draft, tree, (new,), revision + 1, subject, stamp, ())
     if not branch.advance(draft, facts.local, new, stamp):
         raise Busy(f"{branch.namespace}: somebody wrote here meanwhile", hint="run baton sync --settle theirs again")
-    return new
+    return new, backup

@@ -45,13 +45,14 @@ class Outcome:
     held: tuple[str, ...] = ()
     renamed: Mapping[str, str] | None = None
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     checked_out_at: str | None = None
     error: BatonError | None = None
 
     def as_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {"namespace": self.namespace, "actions": [one.as_data() for one in self.actions]}
         data |= {name: getattr(self, name) for name in ("received", "sent", "pending", "waiting")}
-        lists = {name: list(getattr(self, name)) for name in ("conflicts", "held", "problems")}
+        lists = {name: list(getattr(self, name)) for name in ("conflicts", "held", "problems", "notes")}
         error = {} if self.error is None else {"error": self.error.code, "message": str(self.error)}
         place = {"checked_out_at": self.checked_out_at} if self.checked_out_at else {}
         return {**data, **lists, "renamed": dict(self.renamed or {}), **place, **error}
@@ -130,7 +131,7 @@ def _others(first: Branch, tips: Mapping[str, Oid], jobs: Iterable[_Job]) -> lis
     found = []
     for ref in tips:
         branch = first.beside(ref)
-        if branch is not None and ref not in known:
+        if branch is not None and ref not in known and branch.is_namespace(tips[ref]):
             found.append(branch)
     return found
 
@@ -146,12 +147,19 @@ def _worked(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry_ru
 def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry_run: bool) -> _Job:
     branch, store = job.branch, job.branch.store
     facts = Facts(store.tip(branch.ref), theirs, store.tip(job.places.seen))
+    for commit in (facts.local, theirs):
+        if commit is not None:
+            branch.version(commit)  # raises for what is no namespace, or of a newer layout
     resets = terms.settle == "theirs" and facts.local is not None and is_rewritten(store, facts)
     reset = (Action("reset", str(branch.namespace), count(store, facts.seen, theirs)),) if resets else ()
+    notes: tuple[str, ...] = ()
     if resets and not dry_run:
-        facts = facts._replace(local=resettled(branch, facts, terms, stamp), seen=None)
+        local, backup = resettled(branch, facts, terms, stamp)
+        facts = facts._replace(local=local, seen=None)
+        notes = (f"set to what {branch.ref} is there now; what was here is kept as {backup}",)
     found = plan(branch, facts, terms) if not (resets and dry_run) else Plan(())
     outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *found.actions), waiting=found.waiting)
+    outcome = replace(outcome, notes=(*outcome.notes, *notes))
     if dry_run:
         return job._replace(outcome=outcome)
     if found.is_stopped:

@@ -221,6 +221,7 @@ def test_nothing_of_the_user_is_touched(both: Both, git):
 
 
 @pytest.mark.parametrize(("driver", "kind"), [("git", "path"), ("dulwich", "daemon")])
+@pytest.mark.slow
 def test_sixty_small_fetches_leave_little_behind(both: Both, git):
     ada, bob = both
     tips = [ada.commit(X, f"{number}") for number in range(60)]

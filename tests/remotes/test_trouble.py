@@ -64,7 +64,7 @@ def test_a_server_that_never_answers_is_given_up_in_time(make_place, driver, sch
     with listener() as port:
         start = time.monotonic()
         error = talk(place, f"{_start(scheme)}127.0.0.1:{port}/r.git", 0.4)
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 15
     assert isinstance(error, Unreachable)
     assert "no answer within 0.4 s" in str(error)
 
@@ -78,7 +78,7 @@ def test_a_server_that_drips_is_given_up_in_time(make_place, driver, scheme, dri
     with listener(drip, drip=0.05) as port:
         start = time.monotonic()
         error = _fetch(make_place("path", driver), f"{scheme}://127.0.0.1:{port}/r.git", 0.4)
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 15
     assert str(error)
 
 

@@ -110,7 +110,7 @@ def synced(world: World, at: list[Version], order: list[int]) -> list[Version]:
 
 
 orders = st.permutations(range(REPLICAS))
-some = settings(laws, max_examples=60)
+some = settings(laws, max_examples=30)
 
 
 @some

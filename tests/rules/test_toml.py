@@ -132,3 +132,15 @@ def test_128_levels_are_read() -> None:
     assert toml.loads(toml.dumps({"a": deep})) == {"a": deep}
     with pytest.raises(InvalidDocument):
         toml.loads(toml.dumps({"a": [deep]}))
+
+
+@pytest.mark.parametrize(
+    ("first", "part", "last"), [("a", ".a", " = 1"), ("a", ".a", ""), ("[a", ".a", "]"), ("x = {a", ' . "b"', " = 1}")]
+)
+def test_a_key_of_many_parts_is_refused_before_it_is_read(first: str, part: str, last: str) -> None:
+    assert refused(first + part * 99_999 + last) == "nested deeper than 128 levels: a key has more parts"
+
+
+def test_many_dotted_words_in_a_text_are_fine() -> None:
+    data = {"x": ".".join(["a"] * 500), "y": "line\n" + ".".join(["a"] * 500) + "!"}
+    assert toml.loads(toml.dumps(data)) == data

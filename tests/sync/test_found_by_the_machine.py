@@ -1,4 +1,4 @@
-"""What the state machine of three clones (tests/slow/test_three_clones.py) found, each as it goes wrong in the least."""
+"""What the state machine of three clones found (tests/slow/test_three_clones.py), each as small as it can be."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import click
 
 from baton_git.errors import StoreError
 from baton_git.faces.cli.app import App, command, flat, read_bytes
-from baton_git.operations.conflicts import conflicts, resolve
+from baton_git.operations.conflicts import Side, conflicts, resolve
 from baton_git.operations.driving import merge_file
 from baton_git.records.conflict import Conflict
 from baton_git.store import Store
@@ -52,10 +52,10 @@ def _said(one: Conflict, side: str) -> str:
 
 @command("resolve")
 @click.argument("id_", metavar="ID")
-@click.option("--ours", "side", flag_value="ours", help="The first value that baton conflicts shows.")
-@click.option("--theirs", "side", flag_value="theirs", help="The second one.")
+@click.option("--ours", is_flag=True, help="The first value that baton conflicts shows.")
+@click.option("--theirs", is_flag=True, help="The second one.")
 @click.option("--value", metavar="VALUE", help="Another value: text, or JSON for anything else.")
-def resolve_command(app: App, id_: str, side: Any, value: str | None) -> None:
+def resolve_command(app: App, id_: str, ours: bool, theirs: bool, value: str | None) -> None:
     """Settle a conflict: choose whose value stands, or give another one.
 
     ID is that of the conflict, or of a record that has only one.
@@ -64,9 +64,10 @@ def resolve_command(app: App, id_: str, side: Any, value: str | None) -> None:
     baton resolve C-1f2e3d4c --theirs
     baton resolve OL-7k3f9q --value "the health check answers 200"
     """
-    if (side is None) == (value is None):
+    if ours + theirs + (value is not None) != 1:
         raise click.UsageError("say one of --ours, --theirs and --value")
     with app.workspace() as ws:
+        side: Side | None = "ours" if ours else "theirs" if theirs else None
         conflict, done = resolve(ws, app.now, id_, side, None if value is None else _plain(value))
     data = {"id": conflict.id, "record": conflict.record_id, "field": conflict.field}
     app.answer({**data, "commit": done.version.commit, "revision": done.version.revision}, "")

@@ -94,6 +94,8 @@ def _told(app: App, name: str, done: Decided) -> None:
         {"remote": name, "taken": done.taken, "refused": done.refused, "left": done.left, "commit": done.commit}, ""
     )
     app.say(f"{len(done.taken)} taken over, {len(done.refused)} turned down, {done.left} left")
+    if done.refused:
+        app.say("what was turned down is taken back for everybody with the next sync")
     if not done.left:
         app.say("baton sync sends what was decided")
 

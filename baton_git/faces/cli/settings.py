@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from baton_git.branch import Branch
 from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.faces.cli.surroundings import FOUND
 from baton_git.lifecycle import Policy
@@ -124,8 +125,12 @@ class Settings:
             if self.is_own_store or not self.prefix.startswith(HEADS) or store.tip(self.prefix + own.component):
                 return own
             middle = "/" + self.prefix.removeprefix(HEADS)
-            shared = {ref.partition(middle)[2] for ref in store.refs("refs/remotes/") if middle in ref}
-        return _only(shared) or own
+            shared = {
+                ref.partition(middle)[2]: tip for ref, tip in store.refs("refs/remotes/").items() if middle in ref
+            }
+            found = _only(shared)
+            is_one = found is not None and Branch(store, found, self.prefix).is_namespace(shared[found.component])
+        return found if found is not None and is_one else own
 
     def _folder_name(self) -> str:
         """The name of the folder: that of the main work tree, for the linked ones too."""
@@ -208,7 +213,9 @@ class Settings:
             return None
         from baton_git.signing import AllowedSigners  # few have it, and every start would pay for it
 
-        return AllowedSigners(_at_home(file), self._keygen, self.environment)
+        path = _at_home(file)
+        self._mild(functools.partial(_there, path), None, "nothing counts as signed")
+        return AllowedSigners(path, self._keygen, self.environment)
 
     @property
     def sign(self) -> Callable[[bytes], bytes] | None:
@@ -241,6 +248,14 @@ def _only(components: Iterable[str]) -> Namespace | None:
         with contextlib.suppress(InvalidName):
             found.append(Namespace.from_component(one))
     return found[0] if len(found) == 1 else None
+
+
+def _there(path: Path) -> None:
+    """Raises InvalidArgument when the file of allowed signers is missing."""
+    if not path.is_file():
+        raise InvalidArgument(
+            f"git config baton.allowedSigners: there is no file {path}", hint="make it, or unset that"
+        )
 
 
 def _here() -> Path:

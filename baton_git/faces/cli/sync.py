@@ -21,8 +21,8 @@ from baton_git.sync.terms import Settle
 @click.option("--all", "everything", is_flag=True, help="All namespaces, here and there.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--settle", type=click.Choice(["merge", "theirs"]),
-              help="For a branch that was rewritten or deleted there: merge brings everything together again, "
-                   "theirs gives up here what was given up there (a backup ref keeps it).")  # fmt: skip
+              help="For a branch that was rewritten or deleted there: merge brings everything together again; "
+                   "theirs gives up here what a rewrite gave up there (a backup ref keeps it).")  # fmt: skip
 @click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Seconds for everything together.")
 def sync_command(
     app: App, remote: str | None, everything: bool, dry_run: bool, settle: Settle | None, timeout: float
@@ -42,10 +42,20 @@ def sync_command(
         progress = (lambda line: click.echo(line, err=True)) if sys.stderr.isatty() else None
         ws = replace(ws, reach=replace(ws.reach, progress=progress))
         done = sync(ws, app.now, remote=remote, everything=everything, dry_run=dry_run, settle=settle, seconds=timeout)
+        is_here = ws.branch.store.tip(ws.branch.ref) is not None
     app.answer(done.as_data(), "")
-    told = _planned(done) if dry_run else in_words(done) or [f"{done.remote} and this machine have the same"]
+    told = (
+        _planned(done)
+        if dry_run
+        else in_words(done)
+        or [_SAME.format(done.remote) if is_here else _NONE.format(app.settings.namespace, done.remote)]
+    )
     app.say(*(flat(line) for text in told for line in text.splitlines()))
     return _status(done.errors)
+
+
+_SAME = "{} and this machine have the same"
+_NONE = "there is no namespace {} here or on {} yet: baton init makes it"
 
 
 def _planned(done: Synced) -> list[str]:
