@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.githooks.installing import OTHERS_BACKUPS, STILL_RUN
+from baton_git.githooks.installing import run_from
 from baton_git.githooks.looking import content, exists, is_program
 from baton_git.githooks.place import Place
-from baton_git.githooks.script import Marked, Script, marked, program_of
+from baton_git.githooks.script import Script, marked, program_of
 
 
 class EventState(NamedTuple):
@@ -77,8 +77,9 @@ def _not_filed(place: Place, event: str) -> Iterator[str]:
         yield f"{file} was removed: baton hooks install puts it back"
     elif marked(there) is None:
         yield f"another tool has put its own hook at {file}: baton hooks install puts ours before it"
-    elif not is_program(file):
-        yield f"{file} is not executable"
+    for one in (file, place.folder / event):
+        if not is_program(one):
+            yield f"{one} is not executable"
 
 
 def _not_called(place: Place, event: str) -> Iterator[str]:
@@ -100,12 +101,4 @@ def _file(place: Place, event: str) -> Path:
 
 def _script_file(place: Place, event: str) -> Path:
     """The file that our script is run from: our own folder's, that in the folder of hooks, or one put aside."""
-    if place.mode != "files":
-        return place.scripts / event
-    file = place.folder / event
-    for suffix in STILL_RUN:
-        aside = file.with_name(file.name + suffix)
-        mark: Marked | None = marked(content(aside) or b"")
-        if mark is not None and OTHERS_BACKUPS[suffix] in (content(file) or b""):
-            return aside
-    return file
+    return run_from(place.folder / event) if place.mode == "files" else place.scripts / event
