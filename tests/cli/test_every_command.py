@@ -347,6 +347,7 @@ def test_a_stale_revision_exits_with_3_and_the_current_state(baton, filled):
     assert baton("wrap", "--context", "x", "--expected-revision", "1", code=3).out == ""
 
 
+@pytest.mark.slow
 def test_a_held_lock_exits_with_4(baton_process, filled, top):
     (top / ".git/refs/heads/baton/work.lock").touch()
     done = baton_process("followup", "defer", "FU-1", code=4)

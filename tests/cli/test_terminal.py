@@ -120,6 +120,7 @@ def test_bash_completes_commands_options_and_choices(baton, tmp_path, line, offe
 # --- the demonstration
 
 
+@pytest.mark.slow
 def test_the_demonstration_tells_the_whole_story_and_leaves_nothing(baton_process, tmp_path):
     done = baton_process("demo", env={"TMPDIR": str(tmp_path)})
     for sign in ("VERIFIED", "now elevated", "rule candidate", "graduates only when a person confirms it", "undo"):

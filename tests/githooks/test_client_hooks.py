@@ -13,6 +13,8 @@ from hook_world import eventually, everything, hook, quiet
 
 from baton_git.githooks.script import Script
 
+pytestmark = pytest.mark.slow  # many processes: git, its hooks, and ours behind them
+
 
 @pytest.fixture
 def hooked(baton, top):

@@ -14,6 +14,8 @@ from hook_world import eventually, hook
 
 from baton_git.githooks.script import Script
 
+pytestmark = pytest.mark.slow  # many processes: git, its hooks, and ours behind them
+
 PREFIX = "refs/heads/baton/"
 
 

@@ -199,6 +199,7 @@ def test_a_broken_ref_is_named(ws):
     assert "Problems" in begun.brief.text
 
 
+@pytest.mark.slow
 def test_a_held_lock_is_named_and_the_state_is_shown(ws):
     add_loop(ws, NOW, action="Deployed it", expect="b")
     ws.branch.store.locks.wait = 0.1

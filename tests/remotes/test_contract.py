@@ -244,6 +244,7 @@ def test_sixty_small_fetches_leave_little_behind(both: Both, git):
         pytest.param("dulwich", "openssh", marks=pytest.mark.servers),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_eight_that_push_at_once_lose_nothing(make_place, driver, kind, git):
     places = [make_place(kind, driver, f"p{number}") for number in range(8)]
     deadline = time.monotonic() + 60

@@ -37,7 +37,7 @@ from baton_git.records.conflict import Conflict
 from baton_git.records.rule import Rule
 from baton_git.state import Key, State, Unreadable
 
-some = settings(laws, max_examples=50)
+some = settings(laws, max_examples=40)
 PLAIN = ("remove", "break", "title", "restore", "archive", "edit_closed", "settle")
 """Left out where a record must stay the same one at the same place."""
 
