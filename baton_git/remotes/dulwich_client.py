@@ -145,7 +145,7 @@ class DulwichClient:
                 address = self._files.address(self._address, push=push)
                 yield channel(address, self._files, self._environment, watch)
             except _GONE_WRONG as error:
-                if watch.passed or isinstance(error, TimeoutError):
+                if watch.passed or isinstance(error, TimeoutError) or "read timed out" in str(error).lower():
                     raise too_late(self.name, seconds) from None
                 raise _as_remote_error(self.name, error) from None
 
