@@ -257,10 +257,15 @@ def _refusals(
         yield from _unsigned(store, old, new, trusted)
 
 
+def is_vouched_for(store: Store, info: CommitInfo, trusted: Trusted | None) -> bool:
+    """Whether a commit is signed by an allowed key, or is one that every machine makes alike."""
+    signed = trusted is not None and trusted(info)
+    return signed or is_root(store, info) or is_pure(store, info) or is_hold(store, info, trusted)
+
+
 def _unsigned(store: Store, old: Oid | None, new: Oid, trusted: Trusted) -> Iterator[Refusal]:
     for info in store.only_in(new, *([old] if old is not None else [])):
-        fine = is_root(store, info) or trusted(info) or is_pure(store, info) or is_hold(store, info, trusted)
-        if not fine:
+        if not is_vouched_for(store, info, trusted):
             yield Refusal(info.oid, "", "", "is not signed by an allowed key")
 
 

@@ -7,8 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from baton_git.branch import Branch
 from baton_git.diary import UNDOES, LogEntry, log_entry
-from baton_git.incoming import is_hold, unsafe
-from baton_git.joining import is_pure, is_root
+from baton_git.incoming import is_vouched_for, unsafe
 from baton_git.names import Oid
 from baton_git.store import Store
 from baton_git.sync.counting import count
@@ -194,8 +193,7 @@ def _as_far_as_signed(store: Store, facts: Facts, terms: Terms) -> tuple[str, Oi
     newest: Oid | None = None
     new = list(store.only_in(facts.theirs, *([facts.local] if facts.local is not None else [])))
     for info in reversed(new):
-        signed = terms.trusted is not None and terms.trusted(info)
-        own = signed or is_root(store, info) or is_pure(store, info) or is_hold(store, info, terms.trusted)
+        own = is_vouched_for(store, info, terms.trusted)
         fine[info.oid] = own and all(fine.get(parent, True) for parent in info.parents)
         newest = info.oid if fine[info.oid] else newest
     if fine[facts.theirs]:

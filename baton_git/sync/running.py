@@ -84,7 +84,7 @@ def synchronise(
         Unreachable, AccessDenied, RemoteError: as in `Remote.fetch` and `Remote.push`; what came before is kept.
     """
     end = time.monotonic() + seconds
-    jobs = [_Job(branch, places_of(branch, name), Outcome(str(branch.namespace))) for branch in branches]
+    jobs = [_job(branch, name) for branch in branches]
     done: list[_Job] = []
     for attempt in range(ATTEMPTS):
         try:
@@ -107,7 +107,7 @@ def synchronise(
         time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
     busy = Busy(f"{remote.name}: others kept pushing", hint="what came is merged here; run baton sync again")
     done += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
-    return [_finished(job, stamp) for job in done]
+    return [_finished(job) for job in done]
 
 
 def _left(end: float) -> float:
@@ -210,7 +210,7 @@ def _answered(job: _Job, answer: object, stamp: Stamp) -> _Job:
 _REFUSED = "what came is merged here; ours is kept and will be offered again"
 
 
-def _finished(job: _Job, stamp: Stamp) -> Outcome:
+def _finished(job: _Job) -> Outcome:
     """The outcome with what is still to be sent, and the marks for hooks that say so."""
     store, component = job.branch.store, job.branch.namespace.component
     try:
