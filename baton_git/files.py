@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import NamedTuple
 
 from merge3 import Merge3
@@ -19,6 +20,9 @@ _REGULAR = 0o100000
 _KIND = 0o170000
 _MOST_BYTES = 1 << 20
 """Beyond this no lines are compared."""
+
+_DIGITS = 8
+"""How many digits of an object id a new name has at least."""
 
 Sides = tuple[Entry | None, Entry | None, Entry | None]
 
@@ -80,9 +84,23 @@ def _merged(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> Fi
     if lines is not None:
         return Files({path: lines}, ())
     first, second = sorted((mine, other), key=lambda one: (one.oid, one.mode), reverse=True)
-    beside = f"{path}.{second.oid[:8]}"
+    beside = _beside(path, second, roots[1:])
     told = Contested("", _said(was, path), _said(first, path), _said(second, beside), "ours")
     return Files({path: first, beside: second}, (conflict(KIND, path, told),))
+
+
+def _beside(path: str, entry: Entry, roots: Iterable[Folder]) -> str:
+    """A name for the file that loses its path, which nothing else has: with as much of its id as that takes."""
+    names = (f"{path}.{entry.oid[:digits]}" for digits in range(_DIGITS, len(entry.oid)))
+    return next((name for name in names if all(_is_free(root, name, entry) for root in roots)), f"{path}.{entry.oid}")
+
+
+def _is_free(root: Folder, path: str, edit: Edit) -> bool:
+    """Whether nothing stands at the path, or what is to stand there."""
+    *folders, name = path.split("/")
+    for one in folders:
+        root = root.folder(one)
+    return root.entries().get(name) in (None, edit)
 
 
 def _said(entry: Entry | None, path: str) -> tuple[dict[str, str], ...]:
@@ -114,20 +132,32 @@ def _lines(group: object) -> Iterable[bytes]:
 def _clear(ours: Folder, edits: Mapping[str, Edit]) -> dict[str, Edit]:
     """The edits, with a new name where a file would stand in the way of a folder of ours, or a folder of a file."""
     gone = {path for path, edit in edits.items() if edit is None}
-    return {_free(ours, path, gone) if edit is not None else path: edit for path, edit in edits.items()}
+    clear: dict[str, Edit] = {}
+    for path, edit in edits.items():
+        clear[path if edit is None else _free(ours, path, gone, {**edits, **clear}, edit)] = edit
+    return clear
 
 
-def _free(ours: Folder, path: str, gone: set[str]) -> str:
+def _free(ours: Folder, path: str, gone: set[str], edits: Mapping[str, Edit], edit: Edit) -> str:
+    """The path itself, or one whose first part that is in the way has a name that nothing has."""
     parts = path.split("/")
     root = ours
     for number, name in enumerate(parts):
         found = root.entries().get(name)
         last = number == len(parts) - 1
         if found is not None and found.is_folder == last and _stays(root, "/".join(parts[: number + 1]), gone):
-            parts[number] = f"{name}.{found.oid[:8]}"
-            break
+            before, after = parts[:number], parts[number + 1 :]
+            there = root.entries()
+            names = (one for one in _other_names(name, found.oid) if there.get(one) in (None, edit if last else None))
+            paths = ("/".join([*before, one, *after]) for one in names)
+            return next(one for one in paths if edits.get(one, edit) == edit)
         root = root.folder(name)
-    return "/".join(parts)
+    return path
+
+
+def _other_names(name: str, oid: str) -> Iterator[str]:
+    yield from (f"{name}.{oid[:digits]}" for digits in range(_DIGITS, len(oid) + 1))
+    yield from (f"{name}.{oid}.{number}" for number in count(2))
 
 
 def _stays(above: Folder, path: str, gone: set[str]) -> bool:

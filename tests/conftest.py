@@ -15,9 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from baton_git.faces.cli import baton as command
 from baton_git.faces.cli.failing import run
+
+settings.register_profile("steady", derandomize=True)
+settings.load_profile("steady")
+"""The same examples each time: a red run is about the change. To look for more: --hypothesis-profile=default."""
 
 AUTHOR = {
     f"GIT_{role}_{what}": text

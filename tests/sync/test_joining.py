@@ -266,6 +266,29 @@ def test_a_file_and_a_folder_of_one_name_are_both_kept(pair: Pair, swapped: bool
 
 
 @pytest.mark.parametrize("swapped", [False, True])
+def test_a_file_that_has_the_other_name_already_is_kept_too(pair: Pair, swapped: bool) -> None:
+    """A file and a folder met before: the file got the folder's digits, and now another file meets that folder."""
+    ada, bob = pair[::-1] if swapped else pair
+    ada.by_hand({"notes/inside": b"in a folder\n"})
+    folder, blob = ada.git("rev-parse", f"{REF}:notes"), b"in a folder\n"
+    ada.by_hand({f"notes.{folder[:8]}": b"was here before\n"})
+    bob.by_hand({"notes": b"a file\n"})
+    assert {blob, b"was here before\n", b"a file\n"} <= set(merged(ada, bob).values())
+
+
+def test_a_file_that_has_the_name_of_the_one_beside_is_kept_too(noted: Pair) -> None:
+    ada, bob = noted
+    ada.by_hand({"bin": b"\0two"})
+    bob.by_hand({"bin": b"\0three"})
+    blobs = [one.git("rev-parse", f"{REF}:bin") for one in (ada, bob)]
+    for one in (ada, bob):
+        one.by_hand({f"bin.{blob[:8]}": f"was here: {one.name}".encode() + b"\0" for blob in blobs})
+    files = merged(ada, bob)
+    assert {b"\0two", b"\0three"} <= set(files.values())
+    assert {one for one in files.values() if one.startswith(b"was here")} == {b"was here: ada\0", b"was here: bob\0"}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("longer", [False, True])
 def test_a_file_that_became_a_folder_on_one_side_is_one(noted: Pair, swapped: bool, longer: bool) -> None:
     ada, bob = noted[::-1] if swapped else noted
