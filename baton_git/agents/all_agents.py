@@ -1,0 +1,58 @@
+"""The one list of agents: a new one is a folder with `events`, `sessions` and `recognises`, named here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from baton_git.agents import claude, codex, gemini
+from baton_git.agents.events import BEGINNING, Event, Place
+from baton_git.agents.fields import Record
+from baton_git.agents.json_lines import MAX_BYTES, JsonLines, shown, whole_object
+from baton_git.agents.transcripts import Transcript
+from baton_git.errors import Fault, InvalidDocument
+
+_RECORDS = 50
+_LINES = 200
+"""What is looked at of a file before it counts as unknown: readable records, and lines of any sort."""
+
+
+class Agent(Protocol):
+    """What one agent's folder gives."""
+
+    def events(self, path: Path, start: Place = BEGINNING) -> Iterator[Event]:
+        """What happened in a session, from `start` on, which is where an earlier reading `Ended`."""
+
+    def sessions(self, home: Path, environment: Mapping[str, str]) -> Iterator[Transcript]:
+        """The transcripts of sessions that no other session started, newest first."""
+
+    def recognises(self, record: Record) -> bool:
+        """Can this be the record of a transcript of this agent, and of no other?"""
+
+
+AGENTS: dict[str, Agent] = {"gemini": gemini, "codex": codex, "claude": claude}
+"""By name. Those whose records tell more of themselves come first."""
+
+
+def detect(path: Path) -> str:
+    """The name of the agent that wrote a transcript.
+
+    Raises:
+        InvalidDocument: it is empty, or of no agent that is known here.
+        NotFound, InvalidArgument, StoreError: it cannot be read.
+    """
+    for record in _first_objects(path):
+        for name, agent in AGENTS.items():
+            if agent.recognises(record):
+                return name
+    why = "no transcript of " + " or ".join(sorted(AGENTS))
+    raise InvalidDocument([Fault("", "is empty" if path.stat().st_size == 0 else why)], where=shown(path))
+
+
+def _first_objects(path: Path) -> Iterator[Record]:
+    lines = JsonLines(path, most=_LINES)
+    yield from (record for _, record in islice(lines, _RECORDS))
+    if lines.unread and path.stat().st_size <= MAX_BYTES and (whole := whole_object(path)):
+        yield whole

@@ -1,0 +1,6 @@
+"""Claude Code: `<config>/projects/<folder>/<session>.jsonl`, one record per block of a message."""
+
+from baton_git.agents.claude.sessions import sessions
+from baton_git.agents.claude.transcript import events, recognises
+
+__all__ = ["events", "recognises", "sessions"]

@@ -1,0 +1,27 @@
+"""Where Claude Code keeps its transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from baton_git.agents.transcripts import Transcript, first_records, newest_first
+
+
+def sessions(home: Path, environment: Mapping[str, str]) -> Iterator[Transcript]:
+    """The transcripts of sessions, newest first; a file is looked into when its turn comes.
+
+    Args:
+        environment: `CLAUDE_CONFIG_DIR` says where, else `.claude` in `home`.
+    """
+    root = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    # Those of subagents lay beside the sessions before 2.1; now they lie a folder deeper.
+    paths = [path for path in root.glob("projects/*/*.jsonl") if not path.name.startswith("agent-")]
+    for path in newest_first(paths):
+        yield Transcript(path, path.stem, _cwd(path))
+
+
+def _cwd(path: Path) -> str | None:
+    """Not from the folder's name: every character but letters and digits became `-` there."""
+    found = (record.get("cwd") for record in first_records(path))
+    return next((cwd for cwd in found if isinstance(cwd, str)), None)

@@ -1,0 +1,6 @@
+"""Codex CLI: `<home>/sessions/YYYY/MM/DD/rollout-<time>-<session>.jsonl`, in five forms so far."""
+
+from baton_git.agents.codex.sessions import sessions
+from baton_git.agents.codex.transcript import events, recognises
+
+__all__ = ["events", "recognises", "sessions"]

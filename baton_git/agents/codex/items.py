@@ -1,0 +1,63 @@
+"""What Codex CLI notes of the work beside the talk with the model: commands run, files changed, tools of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from baton_git.agents.codex.outputs import Output, executed
+from baton_git.agents.events import FileChange
+from baton_git.agents.fields import Record, table_at, text_at, texts
+
+
+class Work(NamedTuple):
+    """One thing done, by the id of the call that asked for it, or by an id of its own where code did (code mode)."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    output: Output
+    structured: Record
+    files: tuple[FileChange, ...] = ()
+
+
+def work(payload: Record) -> Work | None:
+    """The work that an event tells of; None for other events. 0.151 put items where it had been events of each kind."""
+    item = table_at(payload, "item")
+    kind = text_at(payload, "type") or ""
+    if kind == "item_completed":
+        kind, payload = text_at(item, "type") or "", item
+    name = text_at(payload, "call_id") or text_at(payload, "id") or ""
+    if kind in ("CommandExecution", "exec_command_end"):
+        folder = (text_at(payload, "cwd") or "").removeprefix("file://")
+        return Work(name, "shell", {"command": payload.get("command"), "workdir": folder}, executed(payload), payload)
+    if kind in ("FileChange", "patch_apply_end"):
+        return _patch(name, payload)
+    return _of_server(name, payload) if kind in ("McpToolCall", "mcp_tool_call_end") else None
+
+
+def _patch(name: str, payload: Record) -> Work:
+    worked = payload.get("success") is True or payload.get("status") == "completed"
+    changes = table_at(payload, "changes")
+    text = (text_at(payload, "stdout") or "") + (text_at(payload, "stderr") or "")
+    files = tuple(_change(path, changes) for path in changes) if worked else ()
+    return Work(name, "apply_patch", {"changes": changes}, Output(text, not worked), payload, files)
+
+
+def _change(path: str, changes: Record) -> FileChange:
+    change = table_at(changes, path)
+    # Older releases have the kind as the only key.
+    kind = text_at(change, "type") or next(iter(change), "update")
+    details = change if "type" in change else table_at(change, kind)
+    return FileChange(path, kind, text_at(details, "move_path"))
+
+
+def _of_server(name: str, payload: Record) -> Work:
+    asked = table_at(payload, "invocation") or payload
+    result = payload.get("result")
+    answer = table_at(result, "Ok") or result if isinstance(result, dict) else {}
+    failed = bool(answer.get("is_error") or answer.get("isError")) or bool(payload.get("error")) or "Err" in answer
+    tool = f"mcp__{text_at(asked, 'server')}__{text_at(asked, 'tool')}"
+    return Work(
+        name, tool, table_at(asked, "arguments"), Output("\n".join(texts(answer.get("content"))), failed), payload
+    )

@@ -1,0 +1,67 @@
+"""What a call of Codex CLI gave: the output without the lines around it, and whether it failed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from baton_git.agents.fields import Record, table_at, text_at, texts
+from baton_git.agents.json_lines import object_in
+
+_HEAD = re.compile(
+    r"(?:(?:Chunk ID|Wall time|Process exited|Process running|Exit code|Original token count|Total output lines"
+    r"|Script \w+)\b[^\n]*\n)+Output:\n"
+)
+_EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?[0-9]+)$", re.MULTILINE)
+_FAILED = (
+    "apply_patch verification failed", "error: ", "execution error", "aborted by user", "Script failed", "Script error",
+    "failed to parse function arguments", "unsupported call",
+)  # fmt: skip
+_WORKED = ("Success. Updated the following files:", "Plan updated", "Script completed")
+_STATUS = {"completed": False, "failed": True, "declined": True}
+
+
+class Output(NamedTuple):
+    """`failed` is None when the output does not tell."""
+
+    text: str
+    failed: bool | None
+
+
+def output(value: Any) -> Output:
+    """An output as the model was given it: text, parts with texts, or up to 0.6x JSON in a text."""
+    text, failed = "\n".join(texts(value)), None
+    while (found := _peeled(text)) is not None:
+        text, inner = found
+        failed = inner if failed is None else failed or bool(inner)
+    return Output(text, failed if failed is not None else _told(text))
+
+
+def _peeled(text: str) -> tuple[str, bool | None] | None:
+    """The text within one wrapping and what that says of failure; None when there is no wrapping."""
+    head = _HEAD.match(text)
+    if head:
+        code = _EXIT.search(head[0])
+        return text[head.end() :], int(code[1]) != 0 if code else _told(head[0])
+    wrapped = object_in(text) if text.startswith('{"output"') else None
+    inner = text_at(wrapped or {}, "output")
+    if wrapped is None or inner is None:
+        return None
+    code_number = table_at(wrapped, "metadata").get("exit_code")
+    return inner, code_number != 0 if isinstance(code_number, int) else None
+
+
+def _told(text: str) -> bool | None:
+    if text.startswith(_FAILED):
+        return True
+    return False if text.startswith(_WORKED) else None
+
+
+def executed(item: Record) -> Output:
+    """The output of a command that Codex itself notes: a CommandExecution, or an `exec_command_end` before it."""
+    text = text_at(item, "aggregated_output")
+    if text is None:
+        text = (text_at(item, "stdout") or "") + (text_at(item, "stderr") or "")
+    code = item.get("exit_code")
+    failed = code != 0 if isinstance(code, int) else _STATUS.get(text_at(item, "status") or "")
+    return Output(text, failed)

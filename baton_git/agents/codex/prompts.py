@@ -1,0 +1,31 @@
+"""What a person typed, apart from what Codex CLI itself writes to the model in the person's name."""
+
+from __future__ import annotations
+
+from baton_git.agents.fields import Record, table_at
+
+_NOT_TYPED = (
+    "<user_instructions>", "# AGENTS.md instructions for ", "<INSTRUCTIONS>", "<environment_context>",
+    "<permissions instructions>", "<turn_aborted>", "<skill>", "<user_shell_command>", "<hook_prompt",
+    "<subagent_notification>", "<goal_context>", "<collaboration_mode>", "<model_switch>", "<recommended_plugins>",
+    "Warning: apply_patch was requested via", "Warning: The maximum number of unified exec processes",
+    "Another language model started to solve this problem",
+)  # fmt: skip
+_BEFORE = ("# Context from my IDE setup:", "# Files mentioned by the user:")
+_REQUEST = "## My request for Codex:"
+
+
+def typed(text: str) -> str:
+    """The person's own of a text; empty when there is nothing of it."""
+    if text.lstrip().startswith(_BEFORE):
+        _, found, request = text.rpartition(_REQUEST)
+        return request.strip() if found else text.strip()
+    return "" if text.lstrip().startswith(_NOT_TYPED) else text
+
+
+def said_to_be_typed(payload: Record) -> bool | None:
+    """Whether Codex itself marks a message as typed (since 0.161); None when it says nothing."""
+    kinds = table_at(payload, "internal_chat_message_metadata_passthrough").get("content_item_kinds")
+    if not isinstance(kinds, list) or kinds in ([], ["unknown"]):
+        return None
+    return any(str(kind).startswith("user.") for kind in kinds)

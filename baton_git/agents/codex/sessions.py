@@ -1,0 +1,29 @@
+"""Where Codex CLI keeps its transcripts. Its databases name them too, but carry schema numbers that change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from baton_git.agents.codex.setting import session_start
+from baton_git.agents.events import BEGINNING
+from baton_git.agents.transcripts import Transcript, first_records, newest_first
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+
+
+def sessions(home: Path, environment: Mapping[str, str]) -> Iterator[Transcript]:
+    """The transcripts of sessions that no other session started, newest first; the archived ones are among them.
+
+    Args:
+        environment: `CODEX_HOME` says where, else `.codex` in `home`.
+    """
+    root = Path(environment.get("CODEX_HOME") or home / ".codex")
+    paths = [path for folder in ("sessions", "archived_sessions") for path in root.glob(f"{folder}/**/rollout-*.jsonl")]
+    for path in newest_first(paths):
+        found = (session_start(BEGINNING, record) for record in first_records(path))
+        start = next((setting for setting in found if setting), None)
+        named = _ID.search(path.stem)
+        if not (start and start.subagent):
+            yield Transcript(path, (start and start.session) or (named[0] if named else None), start and start.cwd)

@@ -1,0 +1,44 @@
+"""What Codex CLI says of the session itself: the first record, and the context of each turn."""
+
+from __future__ import annotations
+
+import re
+
+from baton_git.agents.events import Place, Setting
+from baton_git.agents.fields import Record, table_at, text_at
+
+_CWD = re.compile(r"<cwd>(.*?)</cwd>|^Current working directory: (.*)$", re.MULTILINE)
+
+
+def session_start(place: Place, record: Record) -> Setting | None:
+    """The session as its first record tells it, bare (up to 0.3x) or as `session_meta`; None for other records."""
+    bare = "type" not in record and "instructions" in record and "id" in record
+    if not bare and record.get("type") != "session_meta":
+        return None
+    payload = record if bare else table_at(record, "payload")
+    git, source = table_at(payload, "git"), payload.get("source")
+    return Setting(
+        place,
+        text_at(record, "timestamp"),
+        session=text_at(payload, "id"),
+        cwd=text_at(payload, "cwd"),
+        branch=text_at(git, "branch"),
+        commit=text_at(git, "commit_hash"),
+        version=text_at(payload, "cli_version"),
+        parent=text_at(payload, "forked_from_id") or text_at(payload, "parent_thread_id"),
+        subagent=isinstance(source, dict) and "subagent" in source,
+    )
+
+
+def set_by_turn(last: Setting, payload: Record) -> Setting:
+    """The setting with what a `turn_context` says."""
+    return last._replace(
+        cwd=text_at(payload, "cwd") or last.cwd,
+        model=text_at(payload, "model") or last.model,
+    )
+
+
+def set_by_environment(last: Setting, text: str) -> Setting:
+    """The setting with the folder that a message to the model tells, which old forms say nowhere else."""
+    found = _CWD.search(text) if last.cwd is None and "<environment_context>" in text else None
+    return last._replace(cwd=found[1] or found[2]) if found else last

@@ -1,0 +1,191 @@
+"""Codex CLI's transcripts, 0.20 to 0.169, as events.
+
+Most things are written twice, for the model (`response_item`) and for the screen (`event_msg`, since 0.4x), one just
+after the other. A prompt counts when the screen confirms it, since the model is told much in the person's name;
+a reply counts once. With code mode only the second tells which commands ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from baton_git.agents.codex.items import Work, work
+from baton_git.agents.codex.outputs import output
+from baton_git.agents.codex.prompts import said_to_be_typed, typed
+from baton_git.agents.codex.setting import session_start, set_by_environment, set_by_turn
+from baton_git.agents.events import (
+    BEGINNING,
+    Call,
+    Changed,
+    Compacted,
+    Ended,
+    Event,
+    Goal,
+    Place,
+    Prompt,
+    Reply,
+    Result,
+    Setting,
+    Title,
+)
+from baton_git.agents.fields import Record, table_at, text_at, texts
+from baton_git.agents.json_lines import JsonLines, object_in
+
+_ENVELOPES = ("response_item", "event_msg", "turn_context", "compacted", "world_state")
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+_BARE = ("message", "reasoning", *_CALLS, *_OUTPUTS)
+
+
+def recognises(record: Record) -> bool:
+    """Is this a record of Codex CLI?"""
+    if record.get("type") in ("session_meta", *_ENVELOPES):
+        return isinstance(record.get("payload"), dict)
+    return "type" not in record and ({"id", "timestamp", "instructions"} <= record.keys() or "record_type" in record)
+
+
+def events(path: Path, start: Place = BEGINNING) -> Iterator[Event]:
+    """What happened, from `start` on; it should be where an earlier reading ended, since records belong together.
+
+    Raises:
+        NotFound, InvalidArgument, StoreError: the file cannot be read.
+    """
+    lines = JsonLines(path, start)
+    reader = _Reader()
+    for place, record in lines:
+        yield from reader.events(place, record)
+    yield from reader.held()
+    yield Ended(lines.end, lines.unread)
+
+
+class _Reader:
+    """What must be remembered from one record to the next."""
+
+    def __init__(self) -> None:
+        self._setting: Setting | None = None
+        self._confirms = False
+        self._prompt: Prompt | None = None
+        self._reply: Reply | None = None
+        self._last = ("", "")
+        self._calls: set[str] = set()
+        self._open: str | None = None
+        self._work: dict[str, Work] = {}
+
+    def events(self, place: Place, record: Record) -> Iterator[Event]:
+        kind, payload, time = record.get("type"), table_at(record, "payload"), text_at(record, "timestamp")
+        if kind == "response_item" or kind in _BARE:
+            yield from self._item(place, time, payload if payload else record, table_at(record, "metadata"))
+        elif kind == "event_msg":
+            yield from self._event(place, time, payload)
+        elif kind == "turn_context":
+            yield from self._set(place, time, set_by_turn(self._setting or Setting(place, time), payload))
+        elif kind == "compacted":
+            yield Compacted(place, time, text_at(payload, "message") or "")
+        elif start := session_start(place, record):
+            yield from self._start(place, time, start)
+
+    def held(self) -> Iterator[Event]:
+        """What waited for the other half of its pair."""
+        prompt, reply = self._prompt, self._reply
+        self._prompt = self._reply = None
+        if prompt and not self._confirms:
+            yield from self._say(prompt)
+        if reply:
+            yield from self._say(reply)
+
+    def _start(self, place: Place, time: str | None, start: Setting) -> Iterator[Event]:
+        """The first record, or that of a resume; a fork repeats its parent's after its own."""
+        last = self._setting
+        if last is None or last.session in (None, start.session):
+            yield from self._set(place, time, start._replace(model=last.model if last else None))
+
+    def _set(self, place: Place, time: str | None, setting: Setting) -> Iterator[Event]:
+        last = self._setting
+        if last is None or setting != last._replace(place=setting.place, time=setting.time):
+            self._setting = setting._replace(place=place, time=time)
+            yield self._setting
+
+    def _say(self, said: Prompt | Reply) -> Iterator[Event]:
+        """A text once, though both halves of the pair have it."""
+        now = (type(said).__name__, said.text)
+        if said.text.strip() and now != self._last:
+            self._last = now
+            yield said
+
+    def _item(self, place: Place, time: str | None, item: Record, metadata: Record) -> Iterator[Event]:
+        """Something that was said to the model or by it."""
+        kind, call = item.get("type"), text_at(item, "call_id") or text_at(item, "id") or ""
+        if kind == "message" and not metadata.get("compaction_output"):
+            yield from self._message(place, time, item)
+        elif kind in _CALLS:
+            yield from self.held()
+            self._calls.add(call)
+            self._last = ("", "")
+            self._open = call
+            yield _call(place, time, call, item)
+        elif kind in _OUTPUTS:
+            self._open = None
+            given, done = output(item.get("output")), self._work.pop(call, None)
+            failed = done.output.failed if done and done.output.failed is not None else given.failed
+            yield Result(place, time, call, given.text, failed, done.structured if done else None)
+
+    def _message(self, place: Place, time: str | None, item: Record) -> Iterator[Event]:
+        parts = texts(item.get("content"))
+        if item.get("role") == "assistant":
+            model = self._setting.model if self._setting else None
+            reply = Reply(place, time, "\n".join(parts), model)
+            if self._reply and self._reply.text == reply.text:
+                self._reply = None
+            yield from self.held()
+            yield from self._say(reply)
+        elif item.get("role") == "user":
+            if self._setting:
+                yield from self._set(place, time, set_by_environment(self._setting, "\n".join(parts)))
+            text = "\n".join(own for own in map(typed, parts) if own)
+            if text.strip() and said_to_be_typed(item) is not False:
+                yield from self.held()
+                self._prompt = Prompt(place, time, text)
+
+    def _event(self, place: Place, time: str | None, payload: Record) -> Iterator[Event]:
+        """Something that was shown on the screen."""
+        kind, item = payload.get("type"), table_at(payload, "item")
+        shown = item.get("type") if kind == "item_completed" else kind
+        content = "\n".join(texts(item.get("content") if item else payload.get("message")))
+        if shown in ("user_message", "UserMessage"):
+            self._confirms, self._prompt = True, None
+            yield from self.held()
+            yield from self._say(Prompt(place, time, typed(content)))
+        elif shown in ("agent_message", "AgentMessage"):
+            yield from self.held()
+            self._reply = Reply(place, time, content, self._setting.model if self._setting else None)
+        elif done := work(payload):
+            yield from self._done(place, time, done)
+        elif kind == "thread_name_updated" and (name := text_at(payload, "thread_name")):
+            yield Title(place, time, name)
+        elif kind == "thread_goal_updated":
+            goal = table_at(payload, "goal")
+            yield Goal(place, time, text_at(goal, "objective") or "", text_at(goal, "status"))
+
+    def _done(self, place: Place, time: str | None, done: Work) -> Iterator[Event]:
+        """Work of a call is told with the call's result; that of code has no call of its own but this."""
+        yield from self.held()
+        if done.id in self._calls:
+            self._work[done.id] = done
+        else:
+            self._calls.add(done.id)
+            yield Call(place, time, done.id, done.name, done.arguments, within=self._open)
+            yield Result(place, time, done.id, *done.output, done.structured)
+        if done.files:
+            yield Changed(place, time, done.id, done.files)
+
+
+def _call(place: Place, time: str | None, call: str, item: Record) -> Call:
+    """A call with its arguments as a table: they come as JSON in a text, as any text, or as an action."""
+    given = text_at(item, "arguments") or text_at(item, "input") or ""
+    if item.get("type") == "local_shell_call":
+        return Call(place, time, call, "local_shell", table_at(item, "action"))
+    arguments = object_in(given) if given.lstrip().startswith("{") else None
+    return Call(
+        place, time, call, text_at(item, "name") or "", arguments if arguments is not None else {"input": given}
+    )

@@ -1,0 +1,37 @@
+"""Where Gemini CLI keeps its transcripts. A file does not say where the session worked; the folder it lies in does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from baton_git.agents.fields import table_at
+from baton_git.agents.json_lines import object_in
+from baton_git.agents.transcripts import Transcript, head, newest_first
+
+_ID = re.compile(r'"sessionId"\s*:\s*"([^"\\]+)"')
+
+
+def sessions(home: Path, environment: Mapping[str, str]) -> Iterator[Transcript]:
+    """The transcripts of sessions that no other session started, newest first.
+
+    Args:
+        environment: says nothing; Gemini CLI keeps everything in `.gemini` in `home`.
+    """
+    root = home / ".gemini"
+    names = _projects(root)
+    for path in newest_first(root.glob("tmp/*/chats/session-*.json*")):
+        if path.suffix in (".json", ".jsonl"):
+            found = _ID.search(head(path))
+            folder = path.parent.parent
+            own = head(folder / ".project_root").strip()
+            yield Transcript(path, found[1] if found else None, own or names.get(folder.name))
+
+
+def _projects(root: Path) -> dict[str, str]:
+    """By the name of a folder in `tmp`, the project that it is for: a short name, or up to 0.2x a hash of its path."""
+    known = table_at(object_in(head(root / "projects.json")) or {}, "projects")
+    hashed = {sha256(path.encode()).hexdigest(): path for path in known}
+    return hashed | {name: path for path, name in known.items() if isinstance(name, str)}

@@ -1,0 +1,172 @@
+"""Files of JSON lines as agents leave them: written by programs that crash, and read while they are being written.
+
+Of 552 real files 18 had several documents glued on one line; others end within a line, or hold garbage. A line
+that cannot be read is counted, never an error: the rest of the transcript is still worth reading.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import SEEK_END
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from baton_git.agents.events import BEGINNING, Place
+from baton_git.agents.fields import Record
+from baton_git.errors import InvalidArgument, LimitExceeded, NotFound, StoreError
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Bytes of one line, or of a file that is one object; the longest line seen had several MB of images."""
+
+_DECODER = json.JSONDecoder(strict=False)
+_AROUND = "\ufeff\0 \t\r\n"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class JsonLines:
+    """The objects of a file, in order, each with its place; to be read once, one line in memory at a time.
+
+    Args:
+        start: where to begin, at the beginning of a line; a file that has become shorter than that is read anew.
+        most: lines to read at most, empty and broken ones included; None reads all.
+
+    Attributes:
+        unread: lines so far that could not be read, or not to their end.
+        end: where to begin next time: after the last line, or at it when it is cut.
+    """
+
+    def __init__(self, path: Path, start: Place = BEGINNING, *, most: int | None = None) -> None:
+        self.path = path
+        self.unread = 0
+        self.end = start
+        self._most = most
+
+    def __iter__(self) -> Iterator[tuple[Place, Record]]:
+        """Raises NotFound, InvalidArgument or StoreError as `opened` does."""
+        with opened(self.path) as file:
+            if file.seek(0, SEEK_END) < self.end.offset:
+                self.end = BEGINNING
+            file.seek(self.end.offset)
+            while self._most is None or self.end.line <= self._most:
+                place, line = self.end, file.readline(MAX_BYTES + 1)
+                if not line:
+                    return
+                objects = self._read(line, file)
+                for one in objects:
+                    yield place, one
+
+    def _read(self, line: bytes, file: BinaryIO) -> list[Record]:
+        """The objects of a line, which may go on in the file; `end` and `unread` are as they are after it."""
+        start = self.end
+        if len(line) > MAX_BYTES:
+            self.unread += 1
+            self.end = Place(start.line + 1, start.offset + len(line) + _skip_line(file))
+            return []
+        finished = line.endswith(b"\n")
+        self.end = Place(start.line + finished, start.offset + len(line))
+        objects, whole = _objects(line.decode(errors="replace").strip(_AROUND))
+        if not whole:
+            self.unread += 1
+            self.end = self.end if finished else start
+        return objects
+
+
+def _skip_line(file: BinaryIO) -> int:
+    """The bytes that were left of a line."""
+    skipped = 0
+    while part := file.readline(1 << 20):
+        skipped += len(part)
+        if part.endswith(b"\n"):
+            break
+    return skipped
+
+
+def _objects(text: str) -> tuple[list[Record], bool]:
+    """The objects of one line, and whether that is all there is in it."""
+    found: list[Record] = []
+    at = 0
+    while at < len(text):
+        try:
+            value, at = decoded(text, at)
+        except (ValueError, RecursionError):
+            return found, False
+        if not isinstance(value, dict):
+            return found, False
+        found.append(value)
+        while at < len(text) and text[at] in _AROUND:
+            at += 1
+    return found, True
+
+
+def decoded(text: str, at: int = 0) -> tuple[Any, int]:
+    """The JSON value that begins in `text` at `at`, and where it ends; halves of surrogate pairs become U+FFFD.
+
+    Raises:
+        ValueError: there is no JSON value.
+        RecursionError: it is nested too deep.
+    """
+    value, end = _DECODER.raw_decode(text, at)
+    # Only an escape can make half a pair, and JavaScript and Rust escape nothing else of that range.
+    if "\\u" in text and ("\\ud" in text or "\\uD" in text):
+        value = _mended(value)
+    return value, end
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_mended(key): _mended(item) for key, item in value.items()}
+    return [_mended(item) for item in value] if isinstance(value, list) else value
+
+
+def object_in(text: str) -> Record | None:
+    """The object that a text is, as the arguments of a call are; None when it is anything else."""
+    text = text.strip(_AROUND)
+    try:
+        value, end = decoded(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and end == len(text) else None
+
+
+def whole_object(path: Path) -> Record | None:
+    """The one object that a file is; None when it is anything else.
+
+    Raises:
+        LimitExceeded: it is larger than `MAX_BYTES`.
+        NotFound, InvalidArgument, StoreError: as `opened` says.
+    """
+    with opened(path) as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise LimitExceeded(shown(path), len(content), MAX_BYTES, "bytes")
+    return object_in(content.decode(errors="replace"))
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The file, for reading; what the system answers to a read becomes an error that names it.
+
+    Raises:
+        NotFound: there is nothing at `path`.
+        InvalidArgument: it is a folder.
+        StoreError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            yield file
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound("file", shown(path), hint=f"nothing is at {shown(path)}") from error
+    except IsADirectoryError as error:
+        raise InvalidArgument(f"{shown(path)} is a folder, not a file", path=shown(path)) from error
+    except OSError as error:
+        raise StoreError(f"cannot read {shown(path)}: {error.strerror}", path=shown(path)) from error
+
+
+def shown(path: Path) -> str:
+    """The path for a message; bytes of a file name that are no text stand escaped."""
+    return str(path).encode("utf-8", "backslashreplace").decode()

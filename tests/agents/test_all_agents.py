@@ -1,0 +1,99 @@
+"""Which agent wrote a file; and no file, however odd, stops the reading."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transcript_files import write
+
+from baton_git.agents.all_agents import AGENTS, detect
+from baton_git.agents.events import Ended
+from baton_git.errors import InvalidDocument, NotFound
+
+CLAUDE = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "x"}}
+CODEX = {"type": "session_meta", "timestamp": "t", "payload": {"id": "s"}}
+CODEX_BARE = {"id": "s", "timestamp": "t", "instructions": None}
+GEMINI = {"sessionId": "s", "projectHash": "p", "startTime": "t"}
+
+
+@pytest.mark.parametrize(
+    ("records", "name"),
+    [
+        ([CLAUDE], "claude"),
+        ([{"type": "file-history-snapshot", "snapshot": {}}, CLAUDE], "claude"),
+        ([{"type": "last-prompt", "sessionId": "s"}], "claude"),
+        (["garbage", {"silly": 1}, CLAUDE], "claude"),
+        (['{"silly":1}' + json.dumps(CLAUDE)], "claude"),
+        ([CODEX], "codex"),
+        ([CODEX_BARE], "codex"),
+        ([GEMINI], "gemini"),
+        ([{**GEMINI, "messages": []}], "gemini"),
+        ([json.dumps({**GEMINI, "messages": []}, indent=2)], "gemini"),
+    ],
+)
+def test_a_transcript_tells_which_agent_wrote_it(tmp_path, records, name):
+    assert detect(write(tmp_path / "a", *records)) == name
+
+
+@pytest.mark.parametrize(
+    "records", [["garbage"], [{"a": 1}], ["# Title", "text"], [{"x": 1}] * 50 + [CLAUDE], [[CLAUDE]]]
+)
+def test_an_unknown_file_is_refused_by_name(tmp_path, records):
+    with pytest.raises(InvalidDocument, match="notes: no transcript of claude or codex or gemini"):
+        detect(write(tmp_path / "notes", *records))
+
+
+def test_an_empty_file_is_refused_as_that(tmp_path):
+    with pytest.raises(InvalidDocument, match="a: is empty"):
+        detect(write(tmp_path / "a"))
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(NotFound):
+        detect(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_where_there_is_nothing_no_sessions_are_found(tmp_path, name):
+    assert list(AGENTS[name].sessions(tmp_path, {})) == []
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_empty_transcript_only_ends(tmp_path, name):
+    assert list(AGENTS[name].events(write(tmp_path / "a"))) == [Ended(place=(1, 0), unread=0)]
+
+
+KEYS = (
+    "type", "message", "content", "payload", "item", "role", "text", "id", "call_id", "name", "input", "arguments",
+    "output", "changes", "status", "toolCalls", "result", "args", "$set", "$rewindTo", "messages", "sessionId",
+    "projectHash", "cwd", "git", "source", "isMeta", "origin", "attachment", "toolUseResult", "gitOperation", "commit",
+    "sha", "functionResponse", "response", "uuid", "tool_use_id", "timestamp", "metadata", "goal", "invocation",
+    "internal_chat_message_metadata_passthrough", "content_item_kinds", "displayContent", "resultDisplay", "exit_code",
+)  # fmt: skip
+WORDS = (
+    "user", "assistant", "attachment", "text", "tool_use", "tool_result", "session_meta", "response_item", "event_msg",
+    "turn_context", "compacted", "message", "function_call", "function_call_output", "item_completed", "FileChange",
+    "CommandExecution", "McpToolCall", "patch_apply_end", "user_message", "agent_message", "thread_goal_updated",
+    "gemini", "success", "run_shell_command", "queued_command", "x", "", "{}", '{"output":"x"}', "<command-message>",
+)  # fmt: skip
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(WORDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
+    max_leaves=25,
+)
+RECORD = st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(records=st.lists(RECORD, max_size=4))
+def test_fields_of_the_wrong_type_stop_no_reading(tmp_path_factory, records: list[dict[str, Any]]):
+    path = write(Path(tmp_path_factory.getbasetemp()) / "odd.jsonl", *records)
+    for agent in AGENTS.values():
+        *_, end = agent.events(path)
+        assert isinstance(end, Ended)
+        assert all(isinstance(agent.recognises(record), bool) for record in records)

@@ -1,0 +1,231 @@
+"""Claude Code's transcripts as events."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transcript_files import only, write
+
+from baton_git.agents.claude import events, recognises, sessions
+from baton_git.agents.events import Call, Commit, Compacted, Ended, Event, Place, Prompt, Reply, Result, Setting, Title
+
+BASE = {"sessionId": "s1", "cwd": "/repo", "gitBranch": "main", "version": "2.1.9", "timestamp": "2026-01-02T03:04:05Z"}
+
+
+def user(content: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "user", "message": {"role": "user", "content": content}, **BASE, **more}
+
+
+def assistant(*blocks: Any, model: str = "opus", **more: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "model": model, "content": list(blocks)}
+    return {"type": "assistant", "message": message, **BASE, **more}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def use(name: str, call: str = "t1", **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call, "name": name, "input": arguments}
+
+
+def result(content: Any = "ok", call: str = "t1", **more: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call, "content": content, **more}
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    def reading(*records: Any) -> list[Event]:
+        return list(events(write(tmp_path / "s1.jsonl", *records)))
+
+    return reading
+
+
+def prompts(found: list[Event]) -> list[str]:
+    return [prompt.text for prompt in only(Prompt, found)]
+
+
+def test_a_session_is_read_in_order(read):
+    found = read(
+        user("fix it"),
+        assistant({"type": "thinking", "thinking": "hm"}, text("On it."), use("Bash", command="ls")),
+        user([result("a.txt")], toolUseResult={"stdout": "a.txt"}),
+    )
+    kinds = [Setting, Prompt, Setting, Reply, Call, Result, Ended]
+    assert [type(event) for event in found] == kinds
+    time = BASE["timestamp"]
+    assert found[1] == Prompt(Place(1, 0), time, "fix it")
+    assert found[3] == Reply(found[4].place, time, "On it.", "opus")
+    assert found[4] == Call(found[3].place, time, "t1", "Bash", {"command": "ls"})
+    assert found[5] == Result(found[5].place, time, "t1", "a.txt", False, {"stdout": "a.txt"})
+
+
+def test_the_setting_is_told_first_and_when_it_changes(read):
+    found = read(user("a"), user("b"), user("c", gitBranch="topic"), user("d", sessionId="s2", gitBranch="topic"))
+    assert [(one.session, one.cwd, one.branch, one.version) for one in only(Setting, found)] == [
+        ("s1", "/repo", "main", "2.1.9"),
+        ("s1", "/repo", "topic", "2.1.9"),
+        ("s2", "/repo", "topic", "2.1.9"),
+    ]
+
+
+@pytest.mark.parametrize("mark", ["isMeta", "isSidechain", "isVisibleInTranscriptOnly"])
+def test_what_is_marked_is_no_prompt(read, mark):
+    assert prompts(read(user("injected", **{mark: True}))) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Base directory for this skill: /x", "Caveat: The messages below were generated", "<bash-input>ls</bash-input>",
+        "<local-command-caveat>…", "<local-command-stdout>x</local-command-stdout>", "<bash-stdout>x</bash-stdout>",
+        "<task-notification>\n<task-id>1</task-id>", "[Request interrupted by user for tool use]", "[Image: /x]",
+        "<command-name>/compact</command-name>\n <command-message>compact</command-message>", "  \n",
+        "<command-message>clear</command-message>\n<command-name>/clear</command-name>", "<command-message>x",
+        "<system-reminder>read this</system-reminder>", "<ide_opened_file>The user opened a.py</ide_opened_file>",
+    ],
+)  # fmt: skip
+def test_what_the_program_wrote_in_the_persons_name_is_no_prompt(read, words):
+    assert prompts(read(user(words))) == []
+    assert prompts(read(user([text(words)]))) == []
+
+
+def test_what_another_task_says_is_no_prompt(read):
+    assert prompts(read(user("done", origin={"kind": "task-notification"}))) == []
+    assert prompts(read(user("fix it", origin={"kind": "human"}, promptSource="typed"))) == ["fix it"]
+
+
+def test_a_turn_with_only_results_is_no_prompt(read):
+    assert prompts(read(user([result()]))) == []
+    assert prompts(read(user([result(), text("and now this")]))) == ["and now this"]
+
+
+def test_what_stands_around_a_prompt_is_taken_off(read):
+    opened = "<ide_opened_file>The user opened a.py</ide_opened_file>"
+    assert prompts(read(user([text(opened), text("fix it")]))) == ["fix it"]
+    assert prompts(read(user(f"{opened}\n<system-reminder>x</system-reminder>\nfix it"))) == ["fix it"]
+    assert prompts(read(user([{"type": "image"}, text("a"), text("b")]))) == ["a\nb"]
+
+
+def test_a_command_of_the_persons_own_is_a_prompt_that_names_it(read):
+    words = "<command-message>review</command-message>\n<command-name>/review</command-name>\n"
+    assert only(Prompt, read(user(words)))[0][2:] == ("/review", "/review")
+    with_arguments = words + "<command-args>PR 7</command-args>"
+    assert only(Prompt, read(user(with_arguments)))[0][2:] == ("/review PR 7", "/review")
+
+
+def test_a_plan_that_begins_a_session_is_a_prompt(read):
+    assert prompts(read(user("Implement the following plan:\n\n# Plan"))) == ["Implement the following plan:\n\n# Plan"]
+
+
+def test_what_was_typed_while_claude_worked_is_a_prompt(read):
+    queued = {"type": "queued_command", "prompt": "also this", "commandMode": "prompt"}
+    notice = {"type": "queued_command", "prompt": "<task-notification>x", "commandMode": "task-notification"}
+    found = read({"type": "attachment", "attachment": queued, **BASE}, {"type": "attachment", "attachment": notice})
+    assert prompts(found) == ["also this"]
+
+
+@pytest.mark.parametrize("mark", [{"isCompactSummary": True}, {}])
+def test_a_summary_is_a_compaction_and_no_prompt(read, mark):
+    words = "This session is being continued from a previous conversation that ran out of context."
+    found = read(user(words, **mark))
+    assert [one.summary for one in only(Compacted, found)] == [words]
+    assert prompts(found) == []
+
+
+def test_a_failed_result_says_so(read):
+    found = read(
+        assistant(use("Edit", "t1"), use("Edit", "t2"), use("Bash", "t3")),
+        user([result("no such text", "t1", is_error=True)], toolUseResult="Error: no such text"),
+        user([result([text("done"), {"type": "image"}], "t2")]),
+        user([result("", "t3")], toolUseResult={"stdout": "", "interrupted": True}),
+    )
+    assert [(one.text, one.failed) for one in only(Result, found)] == [
+        ("no such text", True), ("done", False), ("", True),
+    ]  # fmt: skip
+    assert only(Result, found)[0].structured is None
+
+
+def test_what_is_noted_of_several_results_at_once_belongs_to_none(read):
+    found = read(user([result("a", "t1"), result("b", "t2")], toolUseResult={"x": 1}))
+    assert [one.structured for one in only(Result, found)] == [None, None]
+
+
+def test_a_commit_that_claude_tells_is_an_event(read):
+    noted = {"gitOperation": {"commit": {"sha": "41fbef4", "kind": "amended", "branch": "main"}}}
+    found = read(user([result("[main 41fbef4] x")], toolUseResult=noted))
+    assert only(Commit, found)[0][2:] == ("t1", "41fbef4", "amended", "main", False)
+
+
+def test_subagents_work_is_marked_and_their_talk_left_out(read):
+    found = read(
+        user("look around", isSidechain=True),
+        assistant(text("I look."), use("Edit"), isSidechain=True, cwd="/elsewhere"),
+        user([result()], isSidechain=True),
+    )
+    assert [type(event) for event in found] == [Call, Result, Ended]
+    assert found[0].side
+    assert found[1].side
+
+
+def test_records_repeated_by_a_resume_count_once(read):
+    records = [user("a", uuid="u1"), assistant(use("Bash"), uuid="u2"), user([result()], uuid="u3")]
+    copied = [assistant(use("Bash"), uuid="u4"), user([result()], uuid="u5")]
+    found = read(*records, *records, *copied)
+    assert [len(only(kind, found)) for kind in (Prompt, Call, Result)] == [1, 1, 1]
+
+
+def test_messages_of_the_program_itself_are_no_replies(read):
+    found = read(
+        assistant(text("No response requested."), model="<synthetic>"),
+        assistant(text("API Error: 529"), isApiErrorMessage=True),
+        assistant(text(" "), text("Yes.")),
+    )
+    assert [one.text for one in only(Reply, found)] == ["Yes."]
+    assert [one.model for one in only(Setting, found)][-1] == "opus"
+
+
+def test_a_message_whose_content_is_a_text_is_read(read):
+    old = {"type": "assistant", "message": {"role": "assistant", "content": "Hello."}, "sessionId": "s1"}
+    assert [one.text for one in only(Reply, read(old))] == ["Hello."]
+
+
+def test_titles_are_told(read):
+    found = read(
+        {"type": "summary", "summary": "A", "leafUuid": "l"},
+        {"type": "ai-title", "aiTitle": "B", "sessionId": "s1"},
+        {"type": "custom-title", "customTitle": "C", "sessionId": "s1"},
+    )
+    assert [one.text for one in only(Title, found)] == ["A", "B", "C"]
+
+
+def test_the_end_tells_where_to_go_on_and_what_was_unreadable(tmp_path):
+    path = write(tmp_path / "a", user("one"), "garbage", {"type": "brand-new", "x": 1})
+    *_, end = events(path)
+    assert end == Ended(Place(4, path.stat().st_size), 1)
+    path.write_bytes(path.read_bytes() + write(tmp_path / "b", user("two")).read_bytes())
+    assert prompts(list(events(path, end.place))) == ["two"]
+
+
+def test_its_records_are_recognised():
+    assert recognises(user("a"))
+    assert recognises({"type": "summary", "summary": "a", "leafUuid": "l"})
+    assert recognises({"type": "queue-operation", "sessionId": "s"})
+    assert not recognises({"type": "user", "content": "a", "id": "1"})
+    assert not recognises({"type": ["user"], "message": {}})
+
+
+def test_its_sessions_are_found_newest_first_without_those_of_subagents(tmp_path):
+    folder = tmp_path / ".claude/projects/-repo"
+    first = write(folder / "aaaa.jsonl", {"type": "mode", "sessionId": "aaaa"}, user("x"))
+    second = write(folder / "bbbb.jsonl", {"type": "mode", "sessionId": "bbbb"})
+    write(folder / "agent-cccc.jsonl", user("x"))
+    write(folder / "aaaa/subagents/agent-1.jsonl", user("x"))
+    os.utime(first, (1, 1))
+    assert [tuple(one) for one in sessions(tmp_path, {})] == [(second, "bbbb", None), (first, "aaaa", "/repo")]
+    moved = (tmp_path / ".claude").rename(tmp_path / "elsewhere")
+    assert len(list(sessions(tmp_path, {"CLAUDE_CONFIG_DIR": str(moved)}))) == 2
+    assert list(sessions(tmp_path, {})) == []

@@ -1,0 +1,180 @@
+"""Gemini CLI's transcripts of both forms as events."""
+
+from __future__ import annotations
+
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transcript_files import only, write
+
+from baton_git.agents.events import Call, Compacted, Ended, Event, Place, Prompt, Reply, Result, Setting, Title
+from baton_git.agents.gemini import events, recognises, sessions
+
+TIME = "2026-01-02T03:04:05Z"
+HEAD = {"sessionId": "s1", "projectHash": "ab", "startTime": TIME, "lastUpdated": TIME, "kind": "main"}
+
+
+def user(content: Any, identity: str = "u1", **more: Any) -> dict[str, Any]:
+    return {"id": identity, "timestamp": TIME, "type": "user", "content": content, **more}
+
+
+def gemini(content: Any, identity: str = "g1", **more: Any) -> dict[str, Any]:
+    return {"id": identity, "timestamp": TIME, "type": "gemini", "content": content, "model": "gemini-3", **more}
+
+
+def call(name: str, output: str = "", status: str = "success", error: str = "", **more: Any) -> dict[str, Any]:
+    response = {"error": error} if error else {"output": output}
+    result = [{"functionResponse": {"id": "c1", "name": name, "response": response}}]
+    return {"id": "c1", "name": name, "args": {"x": 1}, "result": result, "status": status, **more}
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    def reading(*records: Any) -> list[Event]:
+        return list(events(write(tmp_path / "session-x.jsonl", HEAD, *records)))
+
+    return reading
+
+
+def prompts(found: list[Event]) -> list[str]:
+    return [prompt.text for prompt in only(Prompt, found)]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_session_that_is_one_object_is_read(tmp_path, indent):
+    messages = [user("fix it"), gemini("On it.", toolCalls=[call("read_file", "hi")])]
+    path = write(tmp_path / "session-x.json", json.dumps({**HEAD, "messages": messages}, indent=indent))
+    found = list(events(path))
+    assert [type(one) for one in found] == [Setting, Prompt, Reply, Call, Result, Ended]
+    assert (found[0].session, found[0].model) == ("s1", "gemini-3")
+    assert found[1].text == "fix it"
+    assert found[2] == Reply(found[2].place, TIME, "On it.", "gemini-3")
+    assert found[3][2:5] == ("c1", "read_file", {"x": 1})
+    assert (found[4].text, found[4].failed) == ("hi", False)
+    assert [one.place.line for one in found[1:3]] == [1, 2]
+
+
+def test_a_message_that_is_written_again_counts_once_in_its_newest_form(read):
+    found = read(user("fix it"), gemini(""), gemini("", toolCalls=[call("read_file", "hi")]), gemini("x", "g2"))
+    assert [type(one) for one in found] == [Setting, Prompt, Call, Result, Reply, Ended]
+    assert found[2].place.line == 4
+
+
+def test_what_the_model_is_shown_from_then_on_takes_nothing_away(read):
+    checkpoint = {"$set": {"messages": [user("<state_snapshot>all of it", "u9"), gemini([{"functionCall": {}}])]}}
+    found = read(user("fix it"), gemini("", toolCalls=[call("read_file", "hi")]), checkpoint, user("go on", "u2"))
+    assert [type(one) for one in found] == [Setting, Prompt, Call, Result, Compacted, Prompt, Ended]
+    assert prompts(found) == ["fix it", "go on"]
+
+
+def test_a_call_that_a_checkpoint_knows_to_have_ended_has_its_result(read):
+    running = gemini("", toolCalls=[call("read_file", status="executing")])
+    found = read(running, {"$set": {"messages": [gemini("", toolCalls=[call("read_file", "hi")])]}})
+    assert [one.text for one in only(Result, found)] == ["hi"]
+
+
+def test_messages_that_were_taken_back_are_gone(read):
+    found = read(user("a", "u1"), gemini("b", "g1"), user("c", "u2"), {"$rewindTo": "g1"}, user("d", "u3"))
+    assert prompts(found) == ["a", "d"]
+    assert only(Reply, found) == []
+    assert prompts(read(user("a"), {"$rewindTo": "unknown"}, {"$rewindTo": ["x"]})) == ["a"]
+
+
+def test_a_resumed_session_is_one_session(read):
+    found = read(user("a"), HEAD, {"$set": {"sessionId": "s1"}}, {"$set": {"summary": "Greeting"}}, user("b", "u2"))
+    assert len(only(Setting, found)) == 1
+    assert only(Title, found)[0].text == "Greeting"
+    assert prompts(found) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "  ", "/chat save", "?", "<session_context>\nx", [{"text": "<hook_context>x</hook_context>"}],
+     "This is the Gemini CLI. We are setting up the context for our chat.\n", "System: Please continue.",
+     [{"functionResponse": {"name": "read_file"}}], [], None],
+)  # fmt: skip
+def test_what_nobody_typed_is_no_prompt(read, content):
+    assert prompts(read(user(content))) == []
+
+
+def test_what_hooks_put_around_a_prompt_is_taken_off(read):
+    content = [{"text": "<hook_context>a</hook_context>\n\nfix it"}, {"text": "<hook_context>b</hook_context>"}]
+    assert prompts(read(user(content))) == ["fix it"]
+    assert prompts(read(user("fix it: @a.py", displayContent=[{"text": "fix it"}]))) == ["fix it"]
+
+
+def test_thoughts_are_no_reply(read):
+    found = read(gemini([{"text": "hm", "thought": True}, {"text": "Yes."}], thoughts=[{"description": "hm"}]))
+    assert [one.text for one in only(Reply, found)] == ["Yes."]
+
+
+@pytest.mark.parametrize(
+    ("made", "text", "failed"),
+    [
+        (call("replace", status="error", error="no such text"), "no such text", True),
+        (call("replace", status="cancelled", error="cancelled"), "cancelled", True),
+        (call("run_shell_command", "<untrusted_context>\nOutput: [main 1234567] x\n"), "[main 1234567] x\n", False),
+        (call("run_shell_command", "Output: (empty)\nExit Code: 3\nPGID: 1"), "(empty)\nExit Code: 3\nPGID: 1", True),
+        (call("run_shell_command", "Command: ls\nDirectory: (root)\nOutput: a"), "a", False),
+        (call("run_shell_command", "x", resultDisplay="Command exited with code: 1"), "x", True),
+        (call("read_file", "Exit Code: 3"), "Exit Code: 3", False),
+    ],
+)
+def test_a_result_says_whether_it_failed(read, made, text, failed):
+    found = only(Result, read(gemini("", toolCalls=[made])))
+    assert [(one.text, one.failed) for one in found] == [(text, failed)]
+
+
+def test_a_call_that_has_not_ended_has_no_result(read):
+    found = read(gemini("", toolCalls=[call("read_file", status="executing")]))
+    assert [type(one) for one in found] == [Setting, Call, Ended]
+
+
+def test_what_is_displayed_of_a_result_is_kept(read):
+    display = {"filePath": "/repo/a.py", "isNewFile": True}
+    found = read(gemini("", toolCalls=[call("write_file", "ok", resultDisplay=display)]))
+    assert only(Result, found)[0].structured == display
+
+
+def test_only_what_was_written_since_is_told_on_the_next_reading(tmp_path):
+    path = write(tmp_path / "a", HEAD, user("one"), gemini("x"))
+    *_, end = events(path)
+    assert end == Ended(Place(4, path.stat().st_size))
+    more = write(tmp_path / "b", gemini("x and y"), user("two", "u2"))
+    path.write_bytes(path.read_bytes() + more.read_bytes())
+    assert [one.text for one in events(path, end.place) if isinstance(one, Prompt | Reply)] == ["x and y", "two"]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_session_that_is_one_object_is_told_whole_on_every_reading(tmp_path, indent):
+    path = write(tmp_path / "a", json.dumps({**HEAD, "messages": [user("one")]}, indent=indent))
+    *_, end = events(path)
+    write(path, json.dumps({**HEAD, "messages": [user("one"), user("two", "u2")]}, indent=indent))
+    assert prompts(list(events(path, end.place))) == ["one", "two"]
+
+
+def test_its_records_are_recognised():
+    assert recognises(HEAD)
+    assert recognises({"messages": [], **HEAD})
+    assert not recognises(user("a"))
+    assert not recognises({"sessionId": "s", "uuid": "u"})
+
+
+def test_its_sessions_are_found_newest_first_with_the_projects_they_are_for(tmp_path):
+    root = tmp_path / ".gemini"
+    hashed = sha256(b"/old").hexdigest()
+    first = write(root / "tmp" / hashed / "chats/session-1.json", "{", '"sessionId" : "s0",', '"messages": []}')
+    second = write(root / "tmp/repo/chats/session-2.jsonl", HEAD)
+    third = write(root / "tmp/other/chats/session-3.jsonl", "garbage")
+    write(root / "tmp/repo/chats/s1/sub.jsonl", HEAD)
+    write(root / "projects.json", {"projects": {"/old": "old", "/repo": "repo"}})
+    (root / "tmp/other/.project_root").write_text("/other\n")
+    for age, path in enumerate((first, second, third)):
+        os.utime(path, (age, age))
+    assert [tuple(one) for one in sessions(tmp_path, {})] == [
+        (third, None, "/other"), (second, "s1", "/repo"), (first, "s0", "/old"),
+    ]  # fmt: skip

@@ -1,0 +1,28 @@
+"""Transcripts written for a test, and what reading them gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from baton_git.agents.events import Event
+
+Kind = TypeVar("Kind")
+Events = Callable[[Path], Iterator[Event]]
+
+
+def write(path: Path, *records: Any) -> Path:
+    """A file of JSON lines; a record that is text or bytes stands as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [
+        one if isinstance(one, bytes) else (one if isinstance(one, str) else json.dumps(one)).encode()
+        for one in records
+    ]
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return path
+
+
+def only(kind: type[Kind], found: list[Event]) -> list[Kind]:
+    return [event for event in found if isinstance(event, kind)]
