@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from baton_git import diff, layout
+from baton_git import constancy, diff, layout
 from baton_git.diary import LogEntry, log_entry, revision_of
 from baton_git.errors import Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
 from baton_git.lifecycle import moment, waits_for_code
@@ -245,6 +245,7 @@ class Branch:
             Stale: the newest version is not `expected_revision`.
             Busy: others kept writing, or held the lock, for `patience` seconds.
             InvalidDocument: an id or the name of the session is a secret, which cannot be redacted.
+            NotAllowed: it changes what is set once.
             WriteFailed: the disk refused; nothing was changed.
         """
         _check_stamp(stamp)
@@ -340,6 +341,7 @@ class Branch:
         proposal = found if isinstance(found, Proposal) else Proposal(found)
         edits, redactions = scrubbed(tip.state, proposal.state)
         after = State(proposal.state.source, edits)
+        constancy.refuse(tip.state, after)
         changes = diff.diff(tip.state, after)
         files = {**layout.encode(edits), **proposal.files}
         if not changes and not files:

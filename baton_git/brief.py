@@ -34,12 +34,19 @@ FRAME = (
 
 
 class Section(NamedTuple):
-    """Some lines under a title. `more` is how many records were left out before any budget was looked at."""
+    """Some lines under a title.
+
+    Attributes:
+        what: what the lines are, for what does not fit.
+        more: how many records were left out before any budget was looked at.
+        all: the command that shows all of it.
+    """
 
     title: str
     lines: tuple[str, ...]
     what: str
     more: int = 0
+    all: str = "baton read"
 
 
 class Brief(NamedTuple):
@@ -99,7 +106,7 @@ def _share(sections: Sequence[Section], room: int) -> list[int]:
 
 
 def _missing(section: Section, count: int) -> str:
-    return f"… and {count} more {section.what}: baton read"
+    return f"… and {count} more {section.what}: {section.all}"
 
 
 def _size(lines: Iterable[str]) -> int:

@@ -13,8 +13,14 @@ Action = Literal["added", "changed", "removed", "archived", "restored"]
 
 TITLES = {
     "open_loop": "action", "follow_up": "item", "pattern": "what", "active_decision": "what",
+    "checkpoint": "context.conversation_summary", "identity": "immutable.purpose.statement",
+    "handover": "step.current_challenge", "snapshot": "snapshot.session.state",
 }  # fmt: skip
-"""By kind, the field that says in a few words what a record is about."""
+"""By kind, the field (dotted where it is nested) that says in a few words what a record is about."""
+
+
+NUMBERED = ("open_loop", "follow_up", "pattern", "active_decision")
+"""The kinds of session-baton: their ids begin with letters that tell the kind, and clients count them up."""
 
 
 class FieldChange(NamedTuple):
@@ -139,7 +145,10 @@ def _walk(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterat
 
 def title_of(kind: str, data: Mapping[str, Any]) -> str:
     """In a few words, on one line, what a record is about."""
-    return one_line(str(data.get(TITLES.get(kind, ""), "") or ""), 72)
+    value: Any = data
+    for name in TITLES.get(kind, "").split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return one_line(str(value or ""), 72)
 
 
 def one_line(text: str, limit: int) -> str:
@@ -170,6 +179,8 @@ def in_words(change: RecordChange) -> str:
         return f"session {name} {'started' if change.action == 'added' else _verb(change)}"
     if change.kind == "rule":
         return f"rule {name} {'written' if change.action == 'added' else change.action}"
+    if change.kind in _NAMED:
+        return _named(change, name, about)
     if change.action == "added":
         return f"{name} added{about}"
     if change.action == "archived":
@@ -177,10 +188,27 @@ def in_words(change: RecordChange) -> str:
     return f"{name} {_verb(change)}"
 
 
+_NAMED = {"checkpoint": "made", "identity": "made", "handover": "begun", "snapshot": "recorded"}
+"""Kinds whose ids do not say what they are of, with the word for a new one."""
+
+
+def _named(change: RecordChange, name: str, about: str) -> str:
+    whose = name.partition("/")[0] if change.kind == "checkpoint" else name
+    if change.action == "added":
+        return f"{change.kind} {whose} {_NAMED[change.kind]}{about}"
+    if change.action == "archived":
+        return "" if change.kind == "checkpoint" else f"{change.kind} {whose} {one_line(change.reason, 60)}"
+    if change.kind == "handover" and change.after("step.current_challenge"):
+        return f"handover {whose} at {one_line(str(change.after('step.current_challenge')), 50)}"
+    return f"{change.kind} {whose} {_verb(change)}"
+
+
 def _verb(change: RecordChange) -> str:
     if change.action != "changed":
         return change.action
     names = {one.field for one in change.fields}
+    if change.kind == "snapshot":
+        return "recorded anew"
     verbs = []
     if "defer_count" in names:
         verbs.append("deferred")

@@ -11,6 +11,8 @@
     │   └── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
     ├── Unsettled              two histories of one branch disagree, and only a person can say which counts
     ├── Stale                  written against a revision that is no longer the newest
+    ├── Overtaken              a protocol run is not at the step that one wanted to go on from
+    ├── Ended                  what was meant is over, and in the archive
     ├── Busy                   other writers, or a held lock, until the deadline
     ├── RemoteError            another repository: it said no, or something that nobody understands
     │   ├── Unreachable        it did not answer, or not in time
@@ -129,6 +131,20 @@ class Stale(BatonError):
             hint=hint or "read the current state, apply the change to it, and write again",
             namespace=namespace, expected_revision=expected, current_revision=actual,
         )  # fmt: skip
+
+
+class Overtaken(BatonError):
+    """`current` is where the run stands now, as data; None when there is none."""
+
+    code = "step_conflict"
+
+    def __init__(self, message: str, *, current: Mapping[str, Any] | None, hint: str = "", **data: Any) -> None:
+        super().__init__(message, hint=hint, current=current, **data)
+        self.current = current
+
+
+class Ended(BatonError):
+    code = "ended"
 
 
 class Busy(BatonError):

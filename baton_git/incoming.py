@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from baton_git import layout
+from baton_git import constancy, layout
 from baton_git.diary import CONFIRMED, LogEntry, log_entry, revision_of
 from baton_git.errors import BatonError
 from baton_git.files import entry_at
@@ -19,7 +19,7 @@ from baton_git.lifecycle import Held, hold
 from baton_git.merge import Contested, conflict, with_conflicts
 from baton_git.names import Namespace, Oid
 from baton_git.records.archive import Archived
-from baton_git.records.base import Record, parse
+from baton_git.records.base import Record, alike, parse
 from baton_git.records.baton import ActiveDecision, Pattern
 from baton_git.records.rule import Rule
 from baton_git.state import Entry, Key, State, Unreadable
@@ -64,6 +64,7 @@ def claims(before: State, after: State) -> list[Claim]:
 
     found = []
     for key in sorted(one for one in before.differing(after) if one.kind in layout.FOLDERS):
+        found += [Claim(key, one) for one in _of_fixed(key, before.entry(key), after.entry(key))]
         claim = _record(after, key)
         if isinstance(claim, Rule):
             found += [Claim(key, one) for one in _of_rule(before.entry(key), claim)]
@@ -78,6 +79,11 @@ def _of_rule(before: Entry | None, rule: Rule) -> Iterator[Held]:
     text = before.text if isinstance(before, Rule) else None
     if rule.text != text:
         yield Held(rule.id, "text", rule.text, text, "a rule is what a person confirmed")
+
+
+def _of_fixed(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Held]:
+    for one in constancy.breaches(key, before, after):
+        yield Held(key.id, one.field, one.claimed, one.kept, f"{one.field} {constancy.WHY}")
 
 
 def _known(before: State, key: Key, id_: str) -> Record | None:
@@ -100,7 +106,9 @@ def unconfirmed(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | Non
     """The claims between two commits that stand in no commit which may make them.
 
     A graduation, and a tier raised to `human_confirmed`, take a commit in which a person confirmed it; where signing is
-    configured, a signed one. Everything else takes a verb of baton: what somebody edited by hand does not count.
+    configured, a signed one. What is set once may change where a merge chose of two that were set independently, or
+    where a change is taken back. Everything else takes a verb of baton: what somebody
+    edited by hand does not count.
 
     Raises:
         Corrupt: a commit or a tree cannot be read.
@@ -113,6 +121,25 @@ def unconfirmed(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | Non
     return [one for one in found if not any(_makes(store, info, one, trusted) for info in commits)]
 
 
+def _is_fixed(claim: Claim) -> bool:
+    return claim.held.field in constancy.fixed_fields(layout.FOLDERS[claim.key.kind].model)
+
+
+def _settles(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | None) -> bool:
+    """Whether a commit gives a field that is set once the claimed value, and may."""
+
+    def value(commit: Oid) -> Any:
+        record = _record(_state(store, commit), claim.key)
+        return None if record is None else record.given().get(claim.held.field)
+
+    if not alike(value(info.oid), claim.held.claimed):
+        return False
+    if is_hold(store, info, trusted):
+        return True
+    sides = [value(parent) for parent in info.parents]
+    return len(sides) == 2 and None not in sides and not alike(*sides) and is_pure(store, info)
+
+
 def _state(store: Store, commit: Oid | None) -> State:
     return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))
 
@@ -122,6 +149,8 @@ def _makes(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | None
 
     None of its parents has it; of a merge in which somebody chose, one may.
     """
+    if _is_fixed(claim):
+        return _settles(store, info, claim, trusted)
     entry = log_entry(info)
     raises = _raises(claim)
     if raises and trusted is None and entry.op != "hold" and not entry.said(CONFIRMED):
@@ -195,7 +224,7 @@ def is_hold(store: Store, info: CommitInfo, trusted: Trusted | None = None) -> b
 def _without(before: State, state: State, found: Sequence[Claim]) -> State:
     graduations = {one.held.id for one in found if one.held.claimed == "graduated"}
     for claim in found:
-        if claim.key.kind == Rule.kind:
+        if claim.key.kind == Rule.kind or (_is_fixed(claim) and state.entry(claim.key) is None):
             state = State(state.source, {**state.edits, claim.key: before.entry(claim.key)})
         else:
             record = _record(state, claim.key)

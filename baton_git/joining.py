@@ -138,7 +138,8 @@ def trailers(said: list[tuple[str, str]]) -> str:
 
 def is_root(store: Store, info: CommitInfo) -> bool:
     """Whether a commit is the beginning that all namespaces have: nobody said anything in it."""
-    return not info.parents and info.tree == store.draft().tree(None, layout.ROOT_FILES)
+    roots = (layout.ROOT_FILES, *layout.OLDER_ROOTS)
+    return not info.parents and any(info.tree == store.draft().tree(None, files) for files in roots)
 
 
 def is_pure(store: Store, info: CommitInfo) -> bool:

@@ -1,6 +1,7 @@
 """Which record lives at which path: state ↔ files. A kind is a row of `ROWS`.
 
     open_loops/<id>.toml               live records, one folder for each kind
+    checkpoints/<agent>/<name>.toml    where an id has two parts, `<agent>/<name>`, the first is a folder
     archive/open_loops/<xx>/<id>.toml  closed ones; xx = two hex digits of a hash of the id
     baton.toml, document.toml          the singletons
 
@@ -58,28 +59,45 @@ class Folder(Protocol):
     def read(self, name: str) -> bytes | None: ...
 
 
+Model = Callable[[], type[Part]]
+"""Gives the model of a kind; called when there is a record of it, so that nobody else pays for its import."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """A kind of record and the folder (or, for a singleton, the file) that it lives in."""
+    """A kind of record and the folder (or, for a singleton, the file) that it lives in.
+
+    Attributes:
+        parts: of how many parts, with `/` between them, an id is made; all but the last are folders.
+    """
 
     kind: str
     place: str
-    model: type[Part]
+    load: Model
     suffix: str = ".toml"
     encode: Callable[[Part], bytes] = lambda record: toml.dumps(record.given())
     decode: Callable[[str, bytes], Mapping[str, Any]] = lambda _, text: toml.loads(text)
+    parts: int = 1
 
-    def name(self, id_: str) -> str:
-        return RecordId(id_).component + self.suffix
+    @property
+    def model(self) -> type[Part]:
+        return self.load()
 
-    def id_of(self, name: str) -> str | None:
-        """The id whose file is called `name`; None when that is no file of this kind."""
-        if not name.endswith(self.suffix):
+    def path(self, id_: str) -> str:
+        """The path of the record, below the place of its kind."""
+        parts = id_.split("/", self.parts - 1)
+        return "/".join(RecordId(part).component for part in parts) + self.suffix
+
+    def id_of(self, path: str) -> str | None:
+        """The id whose file is at `path`, below the place of its kind; None when that is no file of this kind."""
+        parts = path.removesuffix(self.suffix).split("/")
+        if not path.endswith(self.suffix) or len(parts) != self.parts:
             return None
         try:
-            return RecordId.from_component(name.removesuffix(self.suffix)).text
+            names = [RecordId.from_component(part).text for part in parts]
         except InvalidName:
             return None
+        return None if any("/" in name for name in names[:-1]) else "/".join(names)
 
 
 def _markdown(record: Part) -> bytes:
@@ -87,45 +105,98 @@ def _markdown(record: Part) -> bytes:
     return record.text.encode()
 
 
+def _nameless(record: Part) -> bytes:
+    """The record without its id, which its path says."""
+    return toml.dumps({name: value for name, value in record.given().items() if name != "id"})
+
+
+def _named(id_: str, text: bytes) -> Mapping[str, Any]:
+    return {**toml.loads(text), "id": id_}
+
+
+def _checkpoint() -> type[Part]:
+    from baton_git.records.checkpoint import Checkpoint
+
+    return Checkpoint
+
+
+def _identity() -> type[Part]:
+    from baton_git.records.identity import Identity
+
+    return Identity
+
+
+def _handover() -> type[Part]:
+    from baton_git.records.handover import Handover
+
+    return Handover
+
+
+def _snapshot() -> type[Part]:
+    from baton_git.records.snapshot import Snapshot
+
+    return Snapshot
+
+
+def _kairos(record: Part) -> bytes:
+    from baton_git.codecs import kairos
+
+    return kairos.dumps(record.given())
+
+
+def _from_kairos(_: str, text: bytes) -> Mapping[str, Any]:
+    from baton_git.codecs import kairos
+
+    return kairos.loads(text)
+
+
 FOLDERS = {
     row.kind: row
     for row in (
-        Row("open_loop", "open_loops", OpenLoop),
-        Row("follow_up", "follow_ups", FollowUp),
-        Row("pattern", "patterns", Pattern),
-        Row("active_decision", "active_decisions", ActiveDecision),
-        Row("rule", "rules", Rule, ".md", _markdown, lambda id_, text: {"id": id_, "text": text.decode()}),
-        Row("session", "sessions", Session),
-        Row("conflict", "conflicts", Conflict),
+        Row("open_loop", "open_loops", lambda: OpenLoop),
+        Row("follow_up", "follow_ups", lambda: FollowUp),
+        Row("pattern", "patterns", lambda: Pattern),
+        Row("active_decision", "active_decisions", lambda: ActiveDecision),
+        Row("rule", "rules", lambda: Rule, ".md", _markdown, lambda id_, text: {"id": id_, "text": text.decode()}),
+        Row("session", "sessions", lambda: Session),
+        Row("checkpoint", "checkpoints", _checkpoint, encode=_nameless, decode=_named, parts=2),
+        Row("identity", "identity", _identity, encode=_nameless, decode=_named),
+        Row("handover", "handover", _handover, ".txt", _kairos, _from_kairos),
+        Row("snapshot", "snapshots", _snapshot, encode=_nameless, decode=_named, parts=2),
+        Row("conflict", "conflicts", lambda: Conflict),
     )
 }
 """The kinds that have a folder, in the order in which people read them."""
 
-SINGLES = {row.kind: row for row in (Row(HEAD.kind, "baton.toml", Head), Row(SHAPE.kind, "document.toml", Shape))}
+SINGLES = {
+    row.kind: row
+    for row in (Row(HEAD.kind, "baton.toml", lambda: Head), Row(SHAPE.kind, "document.toml", lambda: Shape))
+}
 
-CLOSED = {kind: replace(row, place=f"{ARCHIVE}/{row.place}", suffix=".toml") for kind, row in FOLDERS.items()}
-"""Where the closed records of each kind are; whatever the kind, they are TOML."""
+CLOSED = {kind: replace(row, place=f"{ARCHIVE}/{row.place}", suffix=".toml", parts=1) for kind, row in FOLDERS.items()}
+"""Where the closed records of each kind are; whatever the kind, they are TOML, and an id is one name."""
 
 KINDS = tuple(FOLDERS)
 _KIND_OF_PLACE = {row.place: row.kind for row in FOLDERS.values()}
 
 ROOT_FILES: Mapping[str, bytes] = {
     FORMAT_FILE: f"# The layout of this branch: https://pypi.org/project/baton-git\nversion = {FORMAT}\n".encode(),
-    ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n",
+    ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"
+    b"handover/*.txt text eol=lf merge=baton\n",
 }
 """What the first commit of every namespace holds: the same bytes everywhere, so that all share it."""
+
+OLDER_ROOTS = ({**ROOT_FILES, ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"},)
+"""What it held before there were handovers."""
 
 
 def path_of(key: Key) -> str:
     """Where the record at `key` is stored."""
     if key.kind in SINGLES:
         return SINGLES[key.kind].place
-    if key.archived:
-        row = CLOSED[key.kind]
-        name = row.name(key.id)
-        return f"{row.place}/{shard(key.id)}/{name}"
-    row = FOLDERS[key.kind]
-    return f"{row.place}/{row.name(key.id)}"
+    row = (CLOSED if key.archived else FOLDERS)[key.kind]
+    path = row.path(key.id)
+    return f"{row.place}/{shard(key.id)}/{path}" if key.archived else f"{row.place}/{path}"
 
 
 def key_at(path: str) -> Key | None:
@@ -133,15 +204,17 @@ def key_at(path: str) -> Key | None:
     for single in SINGLES.values():
         if path == single.place:
             return Key(single.kind)
-    parts = path.split("/")
-    archived = parts[0] == ARCHIVE
-    if len(parts) != (4 if archived else 2):
+    place, _, rest = path.removeprefix(f"{ARCHIVE}/").partition("/")
+    archived = path.startswith(f"{ARCHIVE}/")
+    kind = _KIND_OF_PLACE.get(place)
+    if kind is None:
         return None
-    kind = _KIND_OF_PLACE.get(parts[1] if archived else parts[0])
-    id_ = (CLOSED if archived else FOLDERS)[kind].id_of(parts[-1]) if kind else None
-    if not kind or id_ is None or (archived and parts[2] != shard(id_)):
-        return None
-    return Key(kind, id_, archived)
+    if not archived:
+        id_ = FOLDERS[kind].id_of(rest)
+        return None if id_ is None else Key(kind, id_)
+    where, _, name = rest.partition("/")
+    id_ = CLOSED[kind].id_of(name)
+    return None if id_ is None or where != shard(id_) else Key(kind, id_, archived=True)
 
 
 def shard(id_: str) -> str:
@@ -211,8 +284,8 @@ class TreeSource:
         if kind in SINGLES:
             return ("",) if SINGLES[kind].place in self.root.entries() else ()
         row = (CLOSED if archived else FOLDERS)[kind]
-        folders = self._shards(row) if archived else (self._folder(row.place),)
-        found = (row.id_of(name) for folder in folders for name, item in folder.entries().items() if not item.is_folder)
+        folders = self._below(row.place) if archived else (self._folder(row.place),)
+        found = (row.id_of(path) for folder in folders for path in _files_in(folder, row.parts))
         return [id_ for id_ in found if id_ is not None]
 
     def load(self, key: Key) -> Entry | None:
@@ -246,15 +319,28 @@ class TreeSource:
 
     def damaged(self) -> Iterator[Unreadable]:
         for row in FOLDERS.values():
-            for name, item in self._folder(row.place).entries().items():
-                if item.is_folder or row.id_of(name) is None:
-                    yield Unreadable(f"{row.place}/{name}", "is not the file of a record")
+            for path in _entries_in(self._folder(row.place), row.parts):
+                if row.id_of(path) is None:
+                    yield Unreadable(f"{row.place}/{path}".rstrip("/"), "is not the file of a record")
 
-    def _shards(self, row: Row) -> Iterator[Folder]:
-        folder = self._folder(row.place)
+    def _below(self, place: str) -> Iterator[Folder]:
+        folder = self._folder(place)
         for name, item in folder.entries().items():
             if item.is_folder:
                 yield folder.folder(name)
+
+
+def _files_in(folder: Folder, depth: int) -> Iterator[str]:
+    return (path for path in _entries_in(folder, depth) if not path.endswith("/"))
+
+
+def _entries_in(folder: Folder, depth: int, prefix: str = "") -> Iterator[str]:
+    """The paths of the files that are `depth` folders deep, and of what is elsewhere; a folder there ends in `/`."""
+    for name, item in folder.entries().items():
+        if item.is_folder and depth > 1:
+            yield from _entries_in(folder.folder(name), depth - 1, f"{prefix}{name}/")
+        else:
+            yield f"{prefix}{name}{'/' if item.is_folder else ''}"
 
 
 def differing_paths(ours: Folder, theirs: Folder | None, prefix: str = "") -> Iterator[str]:

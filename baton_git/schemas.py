@@ -16,6 +16,7 @@ from baton_git.merge import Contested, Decision
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part
 from baton_git.records.baton import Baton
+from baton_git.records.snapshot import CanonicalSession
 
 DIALECT = GenerateJsonSchema.schema_dialect
 
@@ -23,9 +24,10 @@ _MODELS: dict[str, type[Part]] = {
     **{kind: row.model for kind, row in {**FOLDERS, **SINGLES}.items()},
     "archived": Archived,
     "baton": Baton,
+    "ecc_session": CanonicalSession,
 }
 RECORDS = tuple(_MODELS)
-"""Each kind with a folder, the singletons, `archived` and the whole document."""
+"""Each kind with a folder, the singletons, `archived`, the whole document, and ECC's snapshot."""
 DECISIONS = "decisions"
 KINDS = (*RECORDS, DECISIONS)
 """The names that `schema` knows."""
@@ -35,6 +37,8 @@ _BEYOND: dict[str, dict[str, dict[str, Any]]] = {"baton": {"session_id": _SESSIO
 _COMMENTS = {
     "archived": "`record` is also checked against the schema of the kind whose folder the file is in.",
     "baton": "Also checked: an id stands once in its list, and can be a file name; a session is one printable line.",
+    "ecc_session": "Also checked: workers have different ids, and `aggregates` says what the workers say.",
+    "snapshot": "The stored file has no id; it is the name of its folder, `/`, and its own, as the snapshot says them.",
     "rule": "The stored file is the text alone, as Markdown; the id is the name of the file.",
 }
 

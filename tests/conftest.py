@@ -138,10 +138,11 @@ def baton_process(top: Path) -> Baton:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says which groups were left out, and how to run them."""
-    if config.option.markexpr == "not slow and not servers":
+    if config.option.markexpr == "not slow and not servers and not tmux":
         terminalreporter.write_line(
             "left out: the slow group (many processes, kills, full disks); run it with: pytest -m slow"
         )
         terminalreporter.write_line(
             "left out: the servers group (OpenSSH, gitolite; needs both installed); run it with: pytest -m servers"
         )
+        terminalreporter.write_line("left out: the tmux group (a real tmux); run it with: pytest -m tmux")

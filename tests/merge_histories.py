@@ -13,15 +13,19 @@ from hypothesis import strategies as st
 from memory_folder import MemoryFolder
 
 from baton_git import layout
-from baton_git.diff import TITLES
+from baton_git.diff import NUMBERED, TITLES
 from baton_git.merge import apply, decide
 from baton_git.records.archive import Archived
-from baton_git.records.base import Part, Record
+from baton_git.records.base import Part, Record, parse
 from baton_git.records.baton import SECTIONS, FollowUp, Head, Pattern, Shape
+from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.conflict import Conflict
+from baton_git.records.handover import Handover
+from baton_git.records.identity import Identity
 from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
-from baton_git.state import HEAD, SHAPE, Entry, Key, State
+from baton_git.records.snapshot import Snapshot
+from baton_git.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 
 Tree = dict[str, bytes]
 
@@ -232,6 +236,77 @@ def _shape(state: State, step: Step) -> State:
     return state.put(Shape(sections=sections, order={"open_loops": (step.word,)}), SHAPE)
 
 
+def _checkpoint(state: State, step: Step) -> State:
+    """Two that are made in the same moment have one id."""
+    id_ = f"zero/2026-11-0{1 + step.which % 3}t10-00-00.000z-s"
+    if (
+        state.entry(Key("checkpoint", id_)) is not None
+        or state.entry(Key("checkpoint", id_, archived=True)) is not None
+    ):
+        return state
+    metadata = {"agent_id": "zero", "session_id": "s", "started_at": "2026-11-01", "ended_at": "2026-11-01"}
+    found = parse(Checkpoint, {"id": id_, "metadata": metadata, "context": {"conversation_summary": step.word}})
+    state = state.put(found)
+    return state.archive(found, at="2026-11-09", reason="older", session=None) if step.what % 4 == 3 else state
+
+
+def _identity(state: State, step: Step) -> State:
+    now = state.entry(Key("identity", "zero"))
+    data = now.given() if isinstance(now, Identity) else {"id": "zero"}
+    if now is not None and not isinstance(now, Identity):
+        return state
+    counts = data.get("mutable", {}).get("state", {}).get("accumulated_experience", 0)
+    changes: tuple[dict[str, Any], ...] = (
+        {"immutable": {"purpose": {"statement": step.word}}},  # by hand also where there is one
+        {"state": {"accumulated_experience": counts + 1 + step.value % 2}},
+        {"state": {"last_session_at": f"2026-11-0{1 + step.value % 4}"}},
+        {"state": {"current_focus": step.word}},
+        {"beliefs": [{"subject": step.word, "confidence": 0.5}]},
+    )
+    change = changes[step.what % 5]
+    if "immutable" in change:
+        return state.put(parse(Identity, {**data, **change}))
+    old = data.get("mutable", {})
+    mutable = {**old, **change, "state": {**old.get("state", {}), **change.get("state", {})}}
+    return state.put(parse(Identity, {**data, "mutable": mutable}))
+
+
+def _handover(state: State, step: Step) -> State:
+    id_ = f"run {step.which % 2}"
+    now = state.entry(Key("handover", id_))
+    if now is not None and not isinstance(now, Handover):
+        return state
+    data = now.given() if now else {"id": id_}
+    if now is not None and step.what % 4 == 3:
+        return state.archive(now, at="2026-11-09", reason="completed", session=None)
+    if step.what % 4 < 2:
+        at = {"current_challenge": step.word, "chain_uri": f"kairos://{step.word}", "step_index": 1 + step.value % 3}
+        return state.put(parse(Handover, {**data, "step": at, "updated_at": f"2026-11-0{1 + step.value % 4}"}))
+    values = {**data.get("state", {}), ("a", "b c")[step.value % 2]: EXTRAS[step.value % len(EXTRAS)]}
+    return state.put(parse(Handover, {**data, "state": values}))
+
+
+def _snapshot(state: State, step: Step) -> State:
+    if state.entry(Key("snapshot", "x/s")) is not None and step.what % 2:
+        return state
+    worker = {
+        "id": step.word, "label": step.word, "state": "running", "health": "healthy", "artifacts": {},
+        "runtime": {"kind": "k", "active": True, "dead": False}, "intent": {"objective": "o", "seedPaths": []},
+        "outputs": {"summary": [], "validation": [], "remainingRisks": []},
+    }  # fmt: skip
+    number = step.value % 2
+    body = {
+        "schemaVersion": "ecc.session.v1", "adapterId": "x", "workers": [worker] * number,
+        "session": {"id": "s", "kind": "k", "state": step.word, "sourceTarget": {"type": "t", "value": "v"}},
+        "aggregates": {"workerCount": number, "states": {"running": 1} if number else {},
+            "healths": {"healthy": 1} if number else {}},
+    }  # fmt: skip
+    dates = {"created_at": "2026-11-01", "recorded_at": f"2026-11-0{1 + step.value % 4}"}
+    if isinstance(state.entry(Key("snapshot", "x/s")), Unreadable):
+        return state
+    return state.put(parse(Snapshot, {"id": "x/s", **dates, "snapshot": body}))
+
+
 def _break(state: State, step: Step) -> State:
     """A file that cannot be read takes the place of a record, or one of a file that cannot be read."""
     keys = [HEAD, *of_records(state, layout.KINDS), *of_records(state, tuple(MODELS), archived=True)]
@@ -251,6 +326,7 @@ OPS: dict[str, Callable[[State, Step], State]] = {
     "add": _add, "edit": _edit, "unknown": _unknown, "tier": _tier, "count": _count, "title": _title,
     "archive": _archive, "restore": _restore, "edit_closed": _edit_closed, "remove": _remove, "graduate": _graduate,
     "ungraduate": _ungraduate, "edit_rule": _edit_rule, "session": _session, "head": _head, "shape": _shape,
+    "checkpoint": _checkpoint, "identity": _identity, "handover": _handover, "snapshot": _snapshot,
     "break": _break, "settle": _settle,
 }  # fmt: skip
 USUAL = ("add", "add", "add", "edit", "edit", "edit", "count", "archive", "archive", "graduate", "title")
@@ -358,7 +434,7 @@ def titles(state: State) -> set[tuple[str, str]]:
     return {
         (key.kind, record_of(entry)[TITLES[key.kind]])
         for key, entry in entries(state).items()
-        if key.kind in TITLES and isinstance(entry, Part)
+        if key.kind in NUMBERED and isinstance(entry, Part)
     }
 
 

@@ -15,10 +15,10 @@ SOURCE = Path(baton_git.__file__).parent
 LEVELS = (
     ("errors", "names", "records"),
     (
-        "codecs", "redaction", "state", "scrubbing", "layout", "diff", "merge", "lifecycle", "document", "brief",
-        "schemas",
+        "codecs", "redaction", "state", "scrubbing", "constancy", "layout", "diff", "merge", "lifecycle", "handing",
+        "document", "brief", "gravity", "paif", "handed", "schemas",
     ),
-    ("store", "githooks", "code", "local", "approvals", "signing", "probes", "remotes"),
+    ("store", "githooks", "code", "local", "approvals", "signing", "probes", "agents", "adapters", "remotes"),
     ("diary", "files", "joining", "incoming", "branch", "sync", "exchange"),
     ("operations",),
     ("faces", "__main__"),

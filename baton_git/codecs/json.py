@@ -61,7 +61,7 @@ def _check(value: Any, path: str, depth: int, faults: list[Fault]) -> None:
             faults.append(Fault(path, "holds half of a surrogate pair, which is not text"))
     elif isinstance(value, dict):
         for key, item in value.items():
-            _check(key, path, depth, faults)
+            _check_key(key, path, faults)
             _check(item, f"{path}.{key}".lstrip("."), depth + 1, faults)
     elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
@@ -70,6 +70,13 @@ def _check(value: Any, path: str, depth: int, faults: list[Fault]) -> None:
         faults.append(Fault(path, "is not a number that JSON can hold"))
     elif not isinstance(value, int | float | None):
         faults.append(Fault(path, f"is of the type {type(value).__name__}, which JSON does not have"))
+
+
+def _check_key(key: Any, path: str, faults: list[Fault]) -> None:
+    if not isinstance(key, str):
+        faults.append(Fault(path, f"has the key {key!r}, which is no text"))
+    elif not _is_text(key):
+        faults.append(Fault(path, "holds half of a surrogate pair, which is not text"))
 
 
 def _is_text(value: str) -> bool:

@@ -154,7 +154,7 @@ def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer
     model = type(mine) if not isinstance(mine, Archived) else type(other)
     if model is Archived:
         model = FOLDERS[key.kind].model
-    base = record_data(was) if isinstance(was, Part) else {}
+    base = record_data(was) if isinstance(was, Part) else None
     sides = base, record_data(mine), record_data(other)
     data, contested = merge_fields(model, *sides, prefer)
     frames = [one for one in (mine, other) if isinstance(one, Archived)]

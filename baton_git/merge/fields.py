@@ -10,38 +10,42 @@ from baton_git.merge.decisions import Contested, Prefer, canonical, written
 from baton_git.merge.gate import gated
 from baton_git.records.base import Part, alike, merge_rule
 from baton_git.records.baton import Pattern
-from baton_git.records.rules import CHANGED_SIDE, Append, Beside, Counter, MergeRule
+from baton_git.records.rules import CHANGED_SIDE, Append, Beside, Counter, Fields, Fixed, MergeRule
 
 Table = Mapping[str, Any]
 
 
 def merge_fields(
-    model: type[Part], base: Table, ours: Table, theirs: Table, prefer: Prefer | None = None
+    model: type[Part], base: Table | None, ours: Table, theirs: Table, prefer: Prefer | None = None
 ) -> tuple[dict[str, Any], list[Contested]]:
     """The fields of one record merged, and those for which no rule had an answer.
 
     Args:
+        base: None where the record was made on both sides.
         prefer: whose value stands where it is contested; None: by value, so that both sides come to the same.
     """
     merged: dict[str, Any] = {}
     contested: list[Contested] = []
-    for name in _names(model, ours, theirs):
-        b, o, t = _values(name, base, ours, theirs)
-        rule = _rule_of(model, name, base)
-        if isinstance(rule, Counter) and base:
-            b, o, t = (side or (model.model_fields[name].get_default(),) for side in (b, o, t))
-            value = _counted(b, o, t)
+    is_made, base = base is None, base or {}
+    for name in _names(model, base, ours, theirs):
+        sides = _values(name, base, ours, theirs)
+        rule = _rule_of(model, name, is_made=is_made)
+        tables = _tables(*sides) if isinstance(rule, Fields) else None
+        if isinstance(rule, Fields) and tables is not None:
+            inner, found = merge_fields(rule.model, None if is_made else tables[0], *tables[1:], prefer)
+            value: Value | None = (inner,)
+            contested += [one._replace(field=f"{name}.{one.field}") for one in found]
+        elif isinstance(rule, Counter) and not is_made:
+            value = _counted(model, name, sides)
         elif isinstance(rule, Beside):
-            value = _beside(rule, merged.get(rule.field), (base, ours, theirs), (b, o, t))
+            value = _beside(rule, merged.get(rule.field), (base, ours, theirs), sides)
         else:
-            value = three_way(b, o, t)
+            value = _ruled(rule, sides)
         if value is None:
-            value = combined(rule, b, o, t)
-        if value is None and name not in model.model_fields:
-            value = _table(b, o, t)
+            value = _table(*sides) if name not in model.model_fields else None
         if value is None:
-            value, found = settled(name, b, o, t, prefer)
-            contested.append(found)
+            value, told = settled(name, *sides, prefer)
+            contested.append(told)
         if value:
             merged[name] = value[0]
     if model is Pattern:
@@ -49,26 +53,40 @@ def merge_fields(
     return merged, contested
 
 
-def _values(name: str, base: Table, ours: Table, theirs: Table) -> tuple[Value, Value, Value]:
+Sides = tuple[Value, Value, Value]
+
+
+def _ruled(rule: MergeRule, sides: Sides) -> Value | None:
+    """What the change of one side, or the rule, makes of a value; None when they have no answer."""
+    base = sides[0]
+    if isinstance(rule, Fixed) and base and base[0] is not None:
+        return base
+    value = three_way(*sides)
+    return combined(rule, *sides) if value is None else value
+
+
+def _values(name: str, base: Table, ours: Table, theirs: Table) -> Sides:
     b, o, t = ((side[name],) if name in side else () for side in (base, ours, theirs))
     return b, o, t
 
 
-def _rule_of(model: type[Part], name: str, base: Table) -> MergeRule:
+def _rule_of(model: type[Part], name: str, *, is_made: bool) -> MergeRule:
     """The rule of a field. Texts of which two records are made have not grown from one beginning."""
     rule = merge_rule(model, name)
-    is_made = isinstance(rule, Append) and not base and model.model_fields[name].is_required()
-    return CHANGED_SIDE if is_made else rule
+    is_title = isinstance(rule, Append) and model.model_fields[name].is_required()
+    return CHANGED_SIDE if is_made and is_title else rule
 
 
-def _names(model: type[Part], ours: Table, theirs: Table) -> Iterator[str]:
-    """The model's fields in its order, then those that it does not know: in their own order where both sides have one,
-    else sorted, so that it does not matter whose file is called ours."""
+def _names(model: type[Part], base: Table, ours: Table, theirs: Table) -> Iterator[str]:
+    """The model's fields in its order, then those that it does not know: in the order of the base, then in their own
+    where both sides have one, else sorted, so that it does not matter whose file is called ours."""
     known = [name for name in model.model_fields if name in ours or name in theirs]
     beside = [name for name in known if isinstance(merge_rule(model, name), Beside)]
     yield from (name for name in known if name not in beside)
     yield from beside
-    mine, other = ([name for name in side if name not in known] for side in (ours, theirs))
+    before = [name for name in base if name not in known and (name in ours or name in theirs)]
+    yield from before
+    mine, other = ([name for name in side if name not in known and name not in before] for side in (ours, theirs))
     yield from mine if mine == other else sorted({*mine, *other})
 
 
@@ -100,11 +118,19 @@ def _is_text(side: Value) -> bool:
     return not side or isinstance(side[0], str)
 
 
-def _counted(base: Value, ours: Value, theirs: Value) -> Value | None:
+def _counted(model: type[Part], name: str, sides: Sides) -> Value | None:
     """As `three_way`, but two sides that counted on to the same number have each counted."""
+    default = model.model_fields[name].get_default()
+    base, ours, theirs = (side or (default,) for side in sides)
     if theirs == base:
         return ours
-    return theirs if ours == base else None
+    return theirs if ours == base else combined(Counter(), base, ours, theirs)
+
+
+def _tables(base: Value, ours: Value, theirs: Value) -> tuple[Table, Table, Table] | None:
+    """The three sides of a table that has rules for its fields; None where a side has none."""
+    b, o, t = (side[0] if side else {} for side in (base, ours, theirs))
+    return (b or {}, o or {}, t or {}) if all(one is None or isinstance(one, Mapping) for one in (b, o, t)) else None
 
 
 def _table(base: Value, ours: Value, theirs: Value) -> Value | None:
@@ -125,12 +151,12 @@ def _table(base: Value, ours: Value, theirs: Value) -> Value | None:
     return (merged,)
 
 
-def _beside(
-    rule: Beside, stands: Any, tables: tuple[Table, Table, Table], values: tuple[Value, Value, Value]
-) -> Value | None:
-    """What the side has of which `field` stands; where both have it so, what only one side changed."""
+def _beside(rule: Beside, stands: Any, tables: tuple[Table, Table, Table], values: Sides) -> Value | None:
+    """What the side has of which `field` stands; where both have it so, what only one side changed, else the rule."""
     value = three_way(*values)
     if value is not None and three_way(*_values(rule.field, *tables)) is not None:
         return value
     having = [found for table, found in zip(tables[1:], values[1:], strict=True) if table.get(rule.field) == stands]
-    return having[0] if len(having) == 1 else value
+    if len(having) == 1:
+        return having[0]
+    return combined(rule, *values) if value is None else value

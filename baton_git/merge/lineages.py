@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from baton_git.diff import TITLES
+from baton_git.diff import NUMBERED, TITLES
 from baton_git.merge.decisions import record_data, values, written
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part
@@ -92,5 +92,10 @@ def same(one: Entry | None, other: Entry | None) -> bool:
 
 def are_two(kind: str, mine: Part, other: Part) -> bool:
     """Whether two records of one id are about different things."""
-    title = TITLES.get(kind)
-    return title is not None and record_data(mine).get(title) != record_data(other).get(title)
+    if kind in _MADE_ONCE:
+        return not same(mine, other)
+    return kind in NUMBERED and record_data(mine).get(TITLES[kind]) != record_data(other).get(TITLES[kind])
+
+
+_MADE_ONCE = ("checkpoint",)
+"""Kinds that nobody changes: what differs is another one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -78,10 +79,24 @@ def _settled(ws: Workspace, now: datetime, state: State, conflict: Conflict, cho
     if not isinstance(entry, Part):
         raise NotFound("record", conflict.record_id or conflict.record_kind, hint=_keep(conflict))
     data = dict(entry.record) if isinstance(entry, Archived) else entry.given()
-    data.pop(conflict.field, None)
-    if chosen:
-        data[conflict.field] = chosen[0]
-    return _put(state, key, entry, data)
+    return _put(state, key, entry, _with(data, _names(data, conflict.field), chosen))
+
+
+def _names(data: Mapping[str, Any], field: str) -> list[str]:
+    """The names that lead to a field: `state.a.b` is the key `a.b` of the table `state`, if there is no table `a`."""
+    first, _, rest = field.partition(".")
+    if field in data or not rest or not isinstance(data.get(first, {}), Mapping):
+        return [field]
+    return [first, *_names(data.get(first, {}), rest)]
+
+
+def _with(data: Mapping[str, Any], names: Sequence[str], chosen: tuple[Any, ...]) -> dict[str, Any]:
+    """The table with the chosen value at the end of the names, or without one."""
+    first, *rest = names
+    if rest:
+        return {**data, first: _with(data.get(first, {}), rest, chosen)}
+    others = {name: value for name, value in data.items() if name != first}
+    return {**others, first: chosen[0]} if chosen else others
 
 
 def _keep(conflict: Conflict) -> str:

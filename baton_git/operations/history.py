@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
 
-from baton_git import diff, layout
+from baton_git import constancy, diff, layout
 from baton_git.branch import Proposal, Version, Written
 from baton_git.diary import CONFIRMED, UNDOES, LogEntry
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound
@@ -318,14 +318,17 @@ def _without(ws: Workspace, state: State, commits: Sequence[LogEntry]) -> State:
 
 
 def _gated(tip: Version, proposal: Proposal, person: str | None) -> Proposal:
-    """The proposal, unless it makes a rule of a pattern that is none now: that takes a person, going back too.
+    """The proposal, with what is set once as it is, and unless it makes a rule of a pattern that is none now.
 
     Args:
-        person: who said so, at a face that asked.
+        person: who said so, at a face that asked: that takes a person, going back too.
 
     Raises:
         NeedsHuman: nobody confirmed it.
     """
+    state, kept = constancy.restored(tip.state, proposal.state)
+    files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
+    proposal = proposal._replace(state=state, files=files)
     raised = [key for key in proposal.state.edits if _graduates(tip.state, proposal.state, key)]
     if not raised:
         return proposal

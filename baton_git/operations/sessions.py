@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -26,6 +27,8 @@ from baton_git.records.lineage import Session
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import HEAD, Key, State, Unreadable
 
+HANDED = ("handover", "checkpoint", "snapshot")
+"""Kinds that say where somebody was in the middle of something."""
 CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
 
@@ -60,6 +63,13 @@ class Boot(NamedTuple):
     news: tuple[str, ...] = ()
 
 
+class Persona(NamedTuple):
+    """The agent whose last checkpoint is told, and what it got back already."""
+
+    agent: str | None
+    restored: Sequence[str] = ()
+
+
 def boot(
     ws: Workspace,
     now: datetime,
@@ -67,6 +77,8 @@ def boot(
     budget: int = BUDGET,
     check_seconds: float = CHECK_BUDGET,
     sync_seconds: float = AT_START,
+    persona: str | None = None,
+    restored: Sequence[str] = (),
     problems: Sequence[str] = (),
 ) -> Boot:
     """Begins a session: expire, check, archive what earlier sessions verified, and say how things stand.
@@ -75,6 +87,8 @@ def boot(
         budget: bytes that the brief may have.
         check_seconds: for all checks together; 0 makes none.
         sync_seconds: for getting what other machines sent; 0 does not ask them.
+        persona: the agent whose last checkpoint is told, where that is not the acting one.
+        restored: what the agent gets back from its last checkpoint; takes the place of the brief's own lines of it.
         problems: what the caller found wrong before; named with the rest.
 
     Raises:
@@ -96,7 +110,9 @@ def boot(
         f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in _waiting(ws, problems)
     ]
     news = [*synced, *waits]
-    brief = _brief(ws, now, session, after, [f"{one.id}: {one.action}" for one in closed], problems, news, budget)
+    verified = [f"{one.id}: {one.action}" for one in closed]
+    whose = Persona(persona or ws.actor.agent, restored)
+    brief = _brief(ws, now, session, after, verified, problems, news, budget, whose)
     told = tuple(dict.fromkeys(problems))
     return Boot(session, parent, after, brief, checks, tuple(one.id for one in closed), told, tuple(news))
 
@@ -178,7 +194,8 @@ def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
 
 def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
     try:
-        return list(state.damaged((*SINGLES, *FOLDERS)))
+        kinds = (kind for kind in FOLDERS if kind not in (*HANDED, "identity"))  # of those only what is shown is read
+        return list(state.damaged((*SINGLES, *kinds)))
     except (BatonError, OSError) as error:
         problems.append(_said(error))
         return []
@@ -192,9 +209,9 @@ def _said(error: BatonError | OSError) -> str:
 
 def _brief(
     ws: Workspace, now: datetime, session: str, version: Version, closed: list[str], problems: list[str],
-    news: list[str], budget: int,
+    news: list[str], budget: int, persona: Persona,
 ) -> Brief:  # fmt: skip
-    parts = list(_parts(ws, now, version, problems))
+    parts = list(_parts(ws, now, version, problems, persona))
     first = Section("Problems", tuple(f"- {one_line(one, 400)}" for one in dict.fromkeys(problems)), "problems")
     sync = Section("Other machines", tuple(f"- {one_line(one, 300)}" for one in news), "news")
     last = Section(
@@ -215,13 +232,35 @@ def _waiting(ws: Workspace, problems: list[str]) -> list[str]:
         return []
 
 
-def _parts(ws: Workspace, now: datetime, version: Version, problems: list[str]) -> Iterator[Section]:
+def _parts(ws: Workspace, now: datetime, version: Version, problems: list[str], persona: Persona) -> Iterator[Section]:
     """The sections that can be made; one whose records cannot be read takes no other with it."""
     for make in SECTIONS:
         try:
             yield make(version.state, now, ws.policy)
         except (BatonError, OSError) as error:
             problems.append(_said(error))
+        if make is SECTIONS[0]:  # what somebody was in the middle of comes right after where the work stands
+            yield _restored(persona)
+            yield from _handed(now, version, problems, persona)
+
+
+def _restored(persona: Persona) -> Section:
+    lines = tuple(f"- {one}" for one in persona.restored)
+    return Section("Restored from the last checkpoint", lines, "lines of the checkpoint", all="baton restore --json")
+
+
+def _handed(now: datetime, version: Version, problems: list[str], persona: Persona) -> list[Section]:
+    kinds = [kind for kind in HANDED if not (persona.restored and kind == "checkpoint")]
+    try:
+        if not any(version.state.ids(kind) for kind in kinds):
+            return []
+        from baton_git.handed import sections, unreadable  # few have them, and every start would pay for their models
+
+        problems += [f"{one.path}: {one.why}" for one in unreadable(version.state, kinds, persona.agent)]
+        return list(sections(version.state, now, kinds, persona.agent))
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return []
 
 
 # --- wrap
@@ -305,6 +344,9 @@ def status(ws: Workspace) -> Status:
         "follow_ups": _by(state.records(FollowUp), "priority"),
         "patterns": _by(state.records(Pattern), "status"),
         "active_decisions": _by(state.records(ActiveDecision), "status"),
+        "handovers": {"live": number} if (number := len(state.ids("handover"))) else {},
+        "checkpoints": _by_folder(state, "checkpoint"),
+        "snapshots": _by_folder(state, "snapshot"),
         "conflicts": _by(state.records(Conflict), "record_kind"),
     }
     active = tuple(one for one in state.records(Session) if one.status == "active")
@@ -312,6 +354,11 @@ def status(ws: Workspace) -> Status:
     damaged = tuple(state.damaged((*SINGLES, *FOLDERS)))
     waiting = tuple(waiting_counts(ws))
     return Status(version, counts, active, damaged, str(place) if place else None, (), waiting, pending_counts(ws))
+
+
+def _by_folder(state: State, kind: str) -> dict[str, int]:
+    """How many there are by agent, or by adapter; none of them is opened."""
+    return dict(Counter(sorted(id_.partition("/")[0] for id_ in state.ids(kind))))
 
 
 def _by(records: Any, name: str) -> dict[str, int]:

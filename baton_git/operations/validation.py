@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from baton_git import layout
+from baton_git.adapters.canonical import parse_snapshot
 from baton_git.codecs import json as strict_json
 from baton_git.document import parse_document
 from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
@@ -23,12 +24,15 @@ class Checked(NamedTuple):
 
 
 def validate_text(path: str, text: bytes, kind: str | None = None) -> Checked:
-    """Checks the text of a file: a session-baton document (`.json`), or the stored file of a record.
+    """Checks the text of a file: a session-baton document (`.json`), ECC's snapshot, or the stored file of a record.
 
     Args:
         path: its name; its last two parts say what record it is, as on a branch, unless `kind` does.
     """
     try:
+        if kind == "ecc_session":
+            parse_snapshot(strict_json.loads(text))
+            return Checked(path, kind)
         if PurePath(path).suffix == ".json" and kind in (None, "baton"):
             parse_document(strict_json.loads(text))
             return Checked(path, "baton")
@@ -45,14 +49,15 @@ def validate_text(path: str, text: bytes, kind: str | None = None) -> Checked:
 def _key(path: str, kind: str | None) -> Key:
     """Which record a file should be, by as much of its path as a branch would have."""
     parts = PurePath(path).parts
-    for length in (4, 2, 1):
+    for length in (4, 3, 2, 1):
         key = layout.key_at("/".join(parts[-length:]))
         if key is not None and kind in (None, key.kind):
             return key
     if kind in layout.SINGLES:
         return Key(str(kind))
     if kind in layout.FOLDERS:
-        id_ = layout.FOLDERS[str(kind)].id_of(parts[-1])
+        row = layout.FOLDERS[str(kind)]
+        id_ = row.id_of("/".join(parts[-row.parts :]))
         if id_ is not None:
             return Key(str(kind), id_)
     known = ", ".join([*layout.FOLDERS, *layout.SINGLES])

@@ -84,6 +84,8 @@ def dotted(location: tuple[int | str, ...]) -> str:
 def _said(fault: dict[str, Any]) -> str:
     if fault["type"] == "missing":
         return "is missing"
+    if fault["type"] == "value_error":
+        return str(fault["ctx"]["error"])
     message = str(fault["msg"])
     given = fault.get("input")
     if isinstance(given, str | int | float | bool) or given is None:

@@ -99,6 +99,19 @@ class Beside(Newest):
         return {"beside": [self.field, self.by]}
 
 
+class Fixed(MergeRule):
+    """Set once: the value of the base stands. Of two that were set independently, the smaller by value."""
+
+
+class Fields(MergeRule):
+    """A table whose fields have rules of their own, those of `model`; of no known field, each key by itself."""
+
+    __match_args__ = ("model",)
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+
 class Either(MergeRule):
     """One of the two, the larger by value: nobody needs to hear that there was another."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from session_snapshots import a_recording, a_snapshot
 
 from baton_git.branch import Branch, Stamp
 from baton_git.names import Namespace
@@ -36,12 +38,23 @@ def filled(baton: Baton, top: Path, template: Path) -> Path:
     folder = top.parent / "in"
     folder.mkdir()
     (folder / "baton.json").write_text('{"session_id": "doc", "context": "from a file"}')
+    (folder / "handover.txt").write_text("SESSION_ID: run-1\ncurrent_challenge: find_slot\n")
+    (folder / "broken.txt").write_text("current_challenge: find_slot\n")
+    (folder / "checkpoints" / "zero").mkdir(parents=True)
+    (folder / "checkpoints" / "zero" / "checkpoint-2026-04-04T18-34-00.json").write_text(CHECKPOINT)
+    (folder / "snapshot.json").write_text(json.dumps(a_snapshot()))
+    (folder / "recording.json").write_text(json.dumps(a_recording(a_snapshot(id_="recorded"))))
+    (folder / "wrong.json").write_text(json.dumps({**a_snapshot(), "aggregates": {"workerCount": 2}}))
     Repository.create_bare(folder / "remote.git")
     for side, status in (("base", "open"), ("ours", "verified"), ("theirs", "open")):
         (folder / side).write_text(LOOP.format(status))
     return folder
 
 
+CHECKPOINT = """\
+{"metadata": {"agent_id": "zero", "session_id": "s", "started_at": "2026-04-04T18:04:00.000Z",
+ "ended_at": "2026-04-04T18:34:00.000Z"}, "context": {"conversation_summary": "Isolated the namespaces"}}
+"""
 LOOP = 'id = "OL-1"\naction = "a"\nexpected_outcome = "b"\ncreated_at = "2026-11-21"\nstatus = "{}"\n'
 
 
@@ -54,6 +67,10 @@ def fill(baton: Baton, top: Path) -> None:
     baton("pattern", "propose", "PAT-1", "--rule", "Look first")
     for number in ("1", "2"):
         baton("decision", "add", f"Use {number}", "--why", "because", "--id", f"DEC-{number}", "--tier", "raw_source")
+    baton("handover", "step", "--session", "run-1", "--challenge", "resolve", "--uri", "kairos://1", "--index", "1")
+    baton("identity", "init", "--agent", "zero", "--purpose", "Keep the memory")
+    baton("checkpoint", "--agent", "zero", "--summary", "Isolated the namespaces")
+    baton("session", "record", "baton:s1")
     contest(top)
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 _TYPES = {
     "string": str, "object": dict, "array": list, "integer": int, "null": type(None), "boolean": bool,
+    "number": (int, float),
 }  # fmt: skip
 KNOWN = {
     "$schema", "$id", "$defs", "$comment", "$ref", "title", "description", "default", "x-merge", "type", "enum",
     "anyOf", "properties", "required", "additionalProperties", "items", "maxItems", "minLength", "maxLength", "pattern",
-    "minimum", "maximum",
+    "minimum", "maximum", "const", "propertyNames",
 }  # fmt: skip
 """Every word that may stand in a schema; a new one must be taught to `faults` first."""
 
@@ -28,6 +29,8 @@ def faults(data: Any, schema: dict[str, Any], root: dict[str, Any], path: str = 
         return
     if "enum" in schema and data not in schema["enum"]:
         yield f"{path}: not in {schema['enum']}"
+    if "const" in schema and data != schema["const"]:
+        yield f"{path}: not {schema['const']}"
     yield from (f"{path}: {word}" for word in ("text", "number", "list") if not _WITHIN[word](data, schema))
     if isinstance(data, dict):
         yield from _table(data, schema, root, path)
@@ -41,6 +44,7 @@ def _table(data: dict[str, Any], schema: dict[str, Any], root: dict[str, Any], p
     fields = schema.get("properties", {})
     others = schema.get("additionalProperties", True)
     for name, value in data.items():
+        yield from faults(name, schema.get("propertyNames", {}), root, f"{path}.{name}")
         field = fields.get(name, others)
         if field is False:
             yield f"{path}.{name}: unknown"

@@ -34,7 +34,7 @@ def tables(kind: str) -> Iterator[str]:
     data = schema(kind)
     yield from table(data)
     for name, part in data.get("$defs", {}).items():
-        if kind != "baton":
+        if kind not in ("baton", "snapshot"):
             yield f"\n### {name}\n\n{part['description']}"
             yield from table(part)
 
@@ -59,6 +59,8 @@ def type_of(field: dict[str, Any]) -> str:
     if "enum" in field:
         return " · ".join(f"`{one}`" for one in field["enum"])
     words = {"string": "text", "object": "table", "array": "list", "integer": "whole number"}
+    if "const" in field:
+        return in_code(field["const"])
     name = words.get(field.get("type", "anything"), field.get("type", "anything"))
     if "items" in field:
         name = f"list of {type_of(field['items'])}"

@@ -27,6 +27,9 @@ KINDS = st.sampled_from(tuple(layout.FOLDERS))
         (Key("pattern", "PAT-1"), "patterns/PAT-1.toml"), (Key("active_decision", "D"), "active_decisions/%44.toml"),
         (Key("rule", "PAT-1"), "rules/PAT-1.md"), (Key("session", "2026-06-17-003"), "sessions/2026-06-17-003.toml"),
         (Key("conflict", "C-1"), "conflicts/C-1.toml"), (HEAD, "baton.toml"), (SHAPE, "document.toml"),
+        (Key("checkpoint", "zero/2026-04-04t18-34-00z-s1"), "checkpoints/zero/2026-04-04t18-34-00z-s1.toml"),
+        (Key("checkpoint", "Zero/a/b", archived=True), "archive/checkpoints/xx/%5aero%2fa%2fb.toml"),
+        (Key("handover", "run-1"), "handover/run-1.txt"),
         (Key("open_loop", "OL-001", archived=True), "archive/open_loops/76/OL-001.toml"),
         (Key("open_loop", "..", archived=True), "archive/open_loops/3f/%2e%2e.toml"),
     ],
@@ -42,7 +45,8 @@ def test_where_a_record_is_stored(key: Key, path: str) -> None:
 @laws
 @given(KINDS, ids, st.booleans())
 def test_every_key_has_a_place_and_every_place_its_key(kind: str, id_: str, archived: bool) -> None:
-    key = Key(kind, id_, archived)
+    folders = [f"folder {number}/" for number in range(1, layout.FOLDERS[kind].parts)]
+    key = Key(kind, "".join((*folders, id_)), archived)
     path = layout.path_of(key)
     assert layout.key_at(path) == key
     assert all(part not in ("", ".", "..", ".git") for part in path.split("/"))
@@ -55,6 +59,7 @@ def test_every_key_has_a_place_and_every_place_its_key(kind: str, id_: str, arch
         "open_loops",
         "archive/OL-1.toml", "archive/open_loops/OL-1.toml", "archive/open_loops/00/OL-1.toml", "format.toml",
         ".gitattributes",
+        "checkpoints/zero.toml", "checkpoints/zero/a/b.toml", "checkpoints/a%2fb/c.toml", "checkpoints/zero/a.txt",
         "rules/PAT-1.toml", "notes/x.toml", "archive/notes/00/x.toml", "open_loops/.toml", "",
     ],
 )  # fmt: skip
@@ -142,7 +147,7 @@ def test_a_removed_record_is_a_file_that_goes() -> None:
 
 def test_the_first_commit_holds_the_same_bytes_everywhere() -> None:
     digests = {name: hashlib.sha256(text).hexdigest()[:16] for name, text in layout.ROOT_FILES.items()}
-    assert digests == {"format.toml": "823dd1af8cd6f921", ".gitattributes": "83ab2c3f122044d9"}
+    assert digests == {"format.toml": "823dd1af8cd6f921", ".gitattributes": "9b5af5294983c708"}
 
 
 @pytest.mark.parametrize("text", [b"version = 2\n", b"version = '1'\n", b"# nothing\n", b"version = \n", b"\xff"])

@@ -34,8 +34,13 @@ from baton_git.merge.gate import GRADUATION
 from baton_git.records.base import TIERS, Part, Record, alike, parse
 from baton_git.records.baton import FollowUp, Pattern
 from baton_git.records.conflict import Conflict
+from baton_git.records.identity import Identity
 from baton_git.records.rule import Rule
 from baton_git.state import Key, State, Unreadable
+
+HANDED = ("checkpoint", "identity", "handover", "snapshot")
+handed = histories(without=[op for op in OPS if op not in HANDED])
+"""What the records of the other systems go through, and nothing else."""
 
 some = settings(laws, max_examples=40)
 PLAIN = ("remove", "break", "title", "restore", "archive", "edit_closed", "settle")
@@ -46,7 +51,7 @@ PLAIN = ("remove", "break", "title", "restore", "archive", "edit_closed", "settl
 
 
 @some
-@given(histories())
+@given(handed | histories())
 def test_it_does_not_matter_which_side_is_called_ours(history: History) -> None:
     assert tree(history.merged()) == tree(history.mirrored())
 
@@ -68,7 +73,7 @@ def test_a_side_that_did_not_move_takes_the_other_as_it_is(history: History) -> 
 
 
 @some
-@given(histories())
+@given(handed | histories())
 def test_merging_the_same_again_changes_nothing_more(history: History) -> None:
     result = history.merged()
     for side in (history.ours, history.theirs):
@@ -92,7 +97,7 @@ def test_states_merge_alike_whether_they_are_stored_or_in_memory(history: Histor
 
 
 @some
-@given(histories())
+@given(handed | histories())
 def test_what_is_stored_of_a_merge_reads_back_as_it_was(history: History) -> None:
     result = entries(history.merged())
     again = entries(stored(history.merged()))
@@ -198,7 +203,7 @@ def alike_value(data: Any, name: str) -> str:
 
 
 @some
-@given(histories())
+@given(handed | histories())
 def test_each_conflict_tells_of_a_record_that_has_what_stands(history: History) -> None:
     known = {one.id for side in history for one in side.records(Conflict)}
     result = history.merged()
@@ -208,8 +213,14 @@ def test_each_conflict_tells_of_a_record_that_has_what_stands(history: History) 
             continue
         assert one.winner == "ours"
         places = [Key(one.record_kind, id_, old) for id_, old in _places(result, one)]
-        found = [record_of(result.entry(key)).get(one.field) for key in places]
+        found = [value_of(record_of(result.entry(key)), one.field) for key in places]
         assert any(alike(value, one.given().get("ours")) for value in found), (one, found)
+
+
+def value_of(data: Any, field: str) -> Any:
+    """The value of a field, dotted where it is nested."""
+    name, _, rest = field.partition(".")
+    return data.get(field) if field in data or not rest else value_of(data.get(name, {}), rest)
 
 
 def _places(state: State, conflict: Conflict) -> list[tuple[str, bool]]:
@@ -244,6 +255,69 @@ def test_counters_add_up_over_any_number_of_sides(added: list[int], random: Any)
         other = sides.pop(random.randrange(len(sides)))
         sides.append(merged(base, one, other))
     assert sides[0].get(FollowUp, "F").defer_count == 2 + sum(added)
+
+
+# --- what is made once, set once, or one thing
+
+
+@some
+@given(handed)
+def test_no_checkpoint_is_lost(history: History) -> None:
+    result = summaries(history.merged())
+    assert summaries(history.ours) | summaries(history.theirs) <= result
+
+
+def summaries(state: State) -> set[tuple[str, str]]:
+    """By day and text: two of one id are two."""
+    found = {key: record_of(one) for key, one in entries(state).items() if key.kind == "checkpoint"}
+    return {(key.id.partition("t1")[0], data["context"]["conversation_summary"]) for key, data in found.items() if data}
+
+
+@some
+@given(handed)
+def test_of_two_changes_of_what_is_set_once_neither_counts(history: History) -> None:
+    key = Key("identity", "zero")
+    base, ours, theirs, result = (record_of(one.entry(key)) for one in (*history, history.merged()))
+    if "immutable" in base and not any(alike(*pair) for pair in ((base, ours), (base, theirs), (ours, theirs))):
+        assert alike(base["immutable"], result["immutable"])
+
+
+@some
+@given(
+    st.lists(st.sampled_from((1, 2, 3)), min_size=1, max_size=4), st.lists(st.integers(1, 3), min_size=1, max_size=4)
+)
+def test_counts_inside_a_table_add_up(mine: list[int], yours: list[int]) -> None:
+    def counted(numbers: list[int], when: str = "2026-11-01") -> State:
+        state = State().put(parse(Identity, {"id": "zero", "mutable": {"state": {"drift_checks": {"passed": 1}}}}))
+        for number in numbers:
+            old = state.get(Identity, "zero").mutable.state
+            counts = {"passed": old.drift_checks.passed + number}
+            data = {
+                "accumulated_experience": old.accumulated_experience + number,
+                "drift_checks": counts,
+                "last_session_at": when,
+            }
+            state = state.put(parse(Identity, {"id": "zero", "mutable": {"state": data}}))
+        return state
+
+    found = (
+        merged(counted([]), counted(mine, "2026-11-02"), counted(yours, "2026-11-03"))
+        .get(Identity, "zero")
+        .mutable.state
+    )
+    same = sum(mine) + sum(yours)
+    assert (found.accumulated_experience, found.drift_checks.passed) == (same, same + 1)
+
+
+@some
+@given(handed)
+def test_a_step_or_a_snapshot_is_one_that_a_side_had(history: History) -> None:
+    result = history.merged()
+    for kind, field in (("handover", "step"), ("snapshot", "snapshot")):
+        had = [record_of(one).get(field) for side in history for key, one in entries(side).items() if key.kind == kind]
+        for key, one in entries(result).items():
+            if key.kind == kind:
+                assert any(alike(record_of(one).get(field), value) for value in had)
 
 
 # --- gates

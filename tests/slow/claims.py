@@ -102,7 +102,10 @@ class History:
         if len(info.parents) == 1:
             before = self.counts(info.parents[0])
             gone = before.keys() - after.keys()
-            back = {title for title in before.keys() & after.keys() if after[title][0] < before[title][0]}
+            both = before.keys() & after.keys()
+            back = {title for title in both if after[title][0] < before[title][0]}
+            if log_entry(info).op in DOCUMENTS:  # its writer may have read what others counted since its base
+                back |= {title for title in both if after[title] != before[title]}
             return twice | gone | back | (after.keys() - before.keys() if gone else set())  # perhaps with another title
         sides = [self.counts(parent) for parent in info.parents]
         bases = [self.counts(base) for base in self.store.merge_bases(*info.parents)] if sides else []

@@ -8,6 +8,7 @@ from typing import Any, cast
 import click
 
 from baton_git.errors import InvalidArgument
+from baton_git.faces.cli import exchange_ecc, exchange_kairos, exchange_paif
 from baton_git.faces.cli.app import App, command, group
 from baton_git.faces.cli.document import written
 from baton_git.faces.cli.failing import FAILED
@@ -85,7 +86,10 @@ def _guessed(path: Path) -> str:
     return kinds[path.suffix]
 
 
+IMPORTS = [import_command, exchange_kairos.import_command, exchange_ecc.import_command, exchange_paif.import_command]
+EXPORTS = [export_command, exchange_kairos.export_command, exchange_ecc.export_command, exchange_paif.export_command]
+
 COMMANDS = {
-    "import": group("import", "Take over the state of another system.", [import_command]),
-    "export": group("export", "Give the state to another system.", [export_command]),
+    "import": group("import", "Take over the state of another system.", IMPORTS),
+    "export": group("export", "Give the state to another system.", EXPORTS),
 }

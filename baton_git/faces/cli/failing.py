@@ -11,20 +11,20 @@ from pathlib import Path
 import click
 
 from baton_git import __version__
-from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Stale, Unsettled
+from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Overtaken, Stale, Unsettled
 
 OK, FAILED, USAGE, CONFLICT, BUSY, UNKNOWN, BUG = 0, 1, 2, 3, 4, 5, 70
 
 _STATUS: dict[type[BatonError], int] = {
-    Stale: CONFLICT, Unsettled: CONFLICT, Busy: BUSY, InvalidName: USAGE, InvalidArgument: USAGE,
+    Stale: CONFLICT, Overtaken: CONFLICT, Unsettled: CONFLICT, Busy: BUSY, InvalidName: USAGE, InvalidArgument: USAGE,
 }  # fmt: skip
 
 
-def run(command: click.Command) -> int:
+def run(command: click.Command, prog: str = "baton") -> int:
     """Runs the command of this process and gives its exit status."""
     printed_to = sys.stdout
     try:
-        result = command.main(prog_name="baton", standalone_mode=False)
+        result = command.main(prog_name=prog, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()

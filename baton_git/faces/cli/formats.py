@@ -17,7 +17,9 @@ from baton_git.schemas import KINDS, schema
 @command("validate")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]…")
 @click.option(
-    "--kind", type=click.Choice(["baton", *FOLDERS, *SINGLES]), help="What the files are; else by their names."
+    "--kind",
+    type=click.Choice(["baton", "ecc_session", *FOLDERS, *SINGLES]),
+    help="What the files are; else by their names.",
 )
 @click.option("--at", metavar="REV|TIME", help="The branch as it was, when no file is named.")
 def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: str | None) -> int | None:
@@ -28,6 +30,7 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
     \b
     baton validate baton.json
     baton validate open_loops/OL-7k3f9q.toml
+    baton validate snapshot.json --kind ecc_session
     baton validate
     """
     if files:

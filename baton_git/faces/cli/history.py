@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from baton_git.diff import TITLES, FieldChange, RecordChange, one_line
+from baton_git.diff import NUMBERED, FieldChange, RecordChange, one_line
 from baton_git.errors import InvalidArgument
 from baton_git.faces.cli.app import App, command
 from baton_git.lifecycle import iso, moment
@@ -89,7 +89,7 @@ def change_lines(changes: Sequence[RecordChange]) -> Iterator[str]:
     for change in changes:
         if change.kind == SHAPE.kind:
             continue
-        kind = f"{change.kind.removeprefix('archived_')} " if change.kind not in TITLES and change.id else ""
+        kind = f"{change.kind.removeprefix('archived_')} " if change.kind not in NUMBERED and change.id else ""
         name = kind + click.style(one_line(change.id, 80) or "baton", bold=True)
         about = f"  {one_line(change.title, 70)}" if change.title else ""
         if change.action != "changed":

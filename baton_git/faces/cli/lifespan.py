@@ -9,11 +9,14 @@ from typing import Any
 import click
 
 from baton_git.brief import BUDGET, MIN_BUDGET, age
+from baton_git.errors import BatonError
 from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, command, flat, read_text
+from baton_git.faces.cli.paif_settings import paif_config
 from baton_git.lifecycle import iso
 from baton_git.operations.by_themselves import AT_START, at_end
 from baton_git.operations.reaching import commits
 from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, init, status, wrap
+from baton_git.operations.workspace import Workspace
 
 
 @command("init")
@@ -78,13 +81,24 @@ def boot_command(
     with app.workspace() as ws:
         if asked is None:
             ws = replace(ws, actor=replace(ws.actor, session=None))  # not one that was left here without an end
+        persona = _persona(app, ws)
         seconds = 0 if no_verify else check_budget
         begun = boot(
             ws, app.now, budget=budget, check_seconds=seconds, sync_seconds=0 if no_sync else sync_budget,
-            problems=app.settings.problems or (),
+            **persona, problems=app.settings.problems or (),
         )  # fmt: skip
     app.current.set(begun.session)
     app.answer(_boot_data(begun), begun.brief.text)
+
+
+def _persona(app: App, ws: Workspace) -> dict[str, Any]:
+    """Who the agent is and what it gets back, where PAIF's settings say so: arguments of `boot`."""
+    config = paif_config(app)
+    if config is None:
+        return {}
+    from baton_git.operations.checkpoints import restore_at_start  # few have such settings
+
+    return {"persona": config.agent_id, "restored": restore_at_start(ws, app.now, config)}
 
 
 def _boot_data(begun: Boot) -> dict[str, Any]:
@@ -126,15 +140,34 @@ def wrap_command(
     with app.workspace() as ws:
         session = ws.actor.session
         done = wrap(ws, app.now, context=text, summary=summary, expected_revision=expected_revision)
+        saved = _checkpoint(app.lenient, ws, summary, text)
         news = [] if no_sync else at_end(ws, app.now)
     if app.current.get() == session:
         app.current.set(None)
     data = {"session": session, "commit": done.version.commit, "revision": done.version.revision, "news": list(news)}
-    app.answer(data, "")
+    app.answer({**data, **({"checkpoint": saved[0]} if saved else {})}, "")
     app.told(done)
+    app.say(*(flat(line) for line in saved[1:]))
     app.say(*(flat(line) for text in news for line in text.splitlines()))
     if session is None:
         app.say("no session was begun here (baton boot, --session or BATON_SESSION), so none was ended")
+
+
+def _checkpoint(app: App, ws: Workspace, summary: str | None, context: str | None) -> tuple[str, ...]:
+    """The id of the checkpoint that PAIF's settings want at the end, and what is to be said; empty where they do not.
+
+    What goes wrong with it is said: the session has ended.
+    """
+    config = paif_config(app)
+    if config is None or not config.checkpoint_on_exit:
+        return ("", *(app.settings.problems or ())) if app.settings.problems else ()
+    from baton_git.operations.checkpoints import checkpoint_at_end  # few have such settings
+
+    try:
+        saved = checkpoint_at_end(ws, app.now, config, summary=summary, context=context)
+    except BatonError as error:
+        return "", f"no checkpoint was made: {error}"
+    return () if saved is None or saved.id is None else (saved.id, f"checkpoint {saved.id}")
 
 
 @command("status")

@@ -237,6 +237,19 @@ class Settings:
         return _here() if self.is_own_store else self.repository.work_tree
 
     @property
+    def handover_file(self) -> Path | None:
+        """Where KAIROS' clients look for the handover (git config baton.handoverFile), below the work tree's top."""
+        file = self.config.get("baton.handoverfile")
+        if not file:
+            return None
+        path = _at_home(file)
+        if not path.is_absolute() and self.folder is None:
+            raise InvalidArgument(
+                f"git config baton.handoverFile: there is no work tree for {file}", hint="give the whole path"
+            )
+        return path if self.folder is None else self.folder / path
+
+    @property
     def environment(self) -> dict[str, str]:
         return dict(FOUND)
 

@@ -1,0 +1,1 @@
+"""Where sessions can be seen: one module for each source, each giving ECC's canonical snapshot."""

@@ -1,0 +1,234 @@
+"""The one list of adapters: a new source is a module with the names of `Adapter`, named here.
+
+Others come from installed distributions, as entry points of the group `baton_git.adapters` whose names are the ids.
+Each is loaded when it is asked for; what is wrong with one is said of that one, and harms no other.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any, NamedTuple
+
+from baton_git.adapters import baton, claude_history, claude_jsonl, codex_rollout, dmux_tmux, gemini_chat
+from baton_git.adapters.adapter import Adapter, Listed, Surroundings, Target
+from baton_git.adapters.building import when
+from baton_git.adapters.canonical import parse_snapshot
+from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
+from baton_git.records.snapshot import CanonicalSession
+
+GROUP = "baton_git.adapters"
+"""The entry point group of adapters that others write."""
+
+ADAPTERS: Mapping[str, Adapter] = {
+    "claude-history": claude_history,
+    "dmux-tmux": dmux_tmux,
+    "claude-jsonl": claude_jsonl,
+    "codex-rollout": codex_rollout,
+    "gemini-chat": gemini_chat,
+    "baton": baton,
+}
+"""By id, our own; asked in this order whose target it is."""
+
+_NAMES = {"ID": str, "DESCRIPTION": str, "TARGET_TYPES": tuple}
+_CALLED = ("can_open", "open_session", "sessions")
+
+
+class NoAdapter(NotFound):
+    """No adapter knows the target."""
+
+    def __init__(self, target: str) -> None:
+        BatonError.__init__(
+            self,
+            f"No session adapter matched target: {shortened(target)}",
+            hint="baton session list shows what can be opened; --adapter ID says who must know it",
+            what="session", name=target,
+        )  # fmt: skip
+
+
+class Broken(NamedTuple):
+    """An adapter that cannot be used, and why."""
+
+    id: str
+    why: str
+
+
+class Opened(NamedTuple):
+    """A snapshot as its adapter gave it, and the same as a checked record."""
+
+    data: dict[str, Any]
+    snapshot: CanonicalSession
+
+
+# --- which there are
+
+
+def everyone() -> list[Adapter | Broken]:
+    """All adapters, our own first, then those of others by name; of those that cannot be used, why."""
+    return list(_each())
+
+
+def _each() -> Iterator[Adapter | Broken]:
+    """As `everyone`, but what others wrote is loaded only when none of ours was wanted."""
+    yield from ADAPTERS.values()
+    yield from (_loaded_or_broken(name) for name in sorted(_entry_points()))
+
+
+def named(id_: str) -> Adapter:
+    """The adapter of this id.
+
+    Raises:
+        InvalidArgument: there is none, or it cannot be used.
+    """
+    if id_ in ADAPTERS:
+        return ADAPTERS[id_]
+    found = _loaded_or_broken(id_) if id_ in _entry_points() else None
+    if isinstance(found, Broken):
+        raise InvalidArgument(f"the session adapter {shortened(id_)} cannot be used: {found.why}", adapter=id_)
+    if found is None:
+        known = ", ".join([*ADAPTERS, *sorted(_entry_points())])
+        raise InvalidArgument(f"Unknown session adapter: {shortened(id_)}", hint=f"there are {known}", adapter=id_)
+    return found
+
+
+def _entry_points() -> dict[str, metadata.EntryPoint]:
+    """By name, the adapters of others; none of them takes the place of one of ours."""
+    return {point.name: point for point in metadata.entry_points(group=GROUP) if point.name not in ADAPTERS}
+
+
+def _loaded_or_broken(name: str) -> Adapter | Broken:
+    try:
+        found = _entry_points()[name].load()
+    except Exception as error:  # noqa: BLE001  somebody else's module: whatever it raises is said of it
+        return Broken(name, _said(error))
+    fault = _fault(name, found)
+    return found if fault is None else Broken(name, fault)
+
+
+def _fault(name: str, found: object) -> str | None:
+    """What keeps somebody's object from being an adapter."""
+    for attribute, kind in _NAMES.items():
+        if not isinstance(getattr(found, attribute, None), kind):
+            return f"{attribute} is missing, or no {kind.__name__}"
+    for attribute in _CALLED:
+        if not callable(getattr(found, attribute, None)):
+            return f"{attribute} is missing, or no function"
+    own = getattr(found, "ID", "")
+    return None if own == name else f"its ID is {own!r}, but its entry point is called {name!r}"
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, BatonError) else f"{type(error).__name__}: {error}"
+
+
+# --- opening
+
+
+def opened(target: Target, around: Surroundings, adapter: str | None = None) -> Opened:
+    """The session that a target names, as a canonical snapshot that was checked.
+
+    Args:
+        adapter: the id of the one that must open it; None asks each in turn.
+
+    Raises:
+        InvalidArgument: the target is empty, or there is no such adapter.
+        NotFound: no adapter knows the target, or the one that does finds nothing.
+        InvalidDocument: what is there cannot be read, or the adapter gave something that is no snapshot.
+    """
+    if not target.value.strip():
+        raise InvalidArgument("the target is empty", hint="Structured session targets require a non-empty string value")
+    chosen = named(adapter) if adapter is not None else _knowing(target, around)
+    return checked(chosen.ID, _asked(chosen, target, around))
+
+
+def _knowing(target: Target, around: Surroundings) -> Adapter:
+    """The first adapter that knows the target; of one with a type, the first that has such targets."""
+    for one in _each():
+        if isinstance(one, Broken) or (target.type and target.type not in one.TARGET_TYPES):
+            continue
+        if _can_open(one, target, around):
+            return one
+    raise NoAdapter(target.value)
+
+
+def _can_open(adapter: Adapter, target: Target, around: Surroundings) -> bool:
+    try:
+        return bool(adapter.can_open(target, around))
+    except Exception:
+        if adapter.ID in ADAPTERS:
+            raise
+        return False  # somebody else's adapter that fails at this does not know the target
+
+
+def _asked(adapter: Adapter, target: Target, around: Surroundings) -> object:
+    try:
+        return adapter.open_session(target, around)
+    except BatonError:
+        raise
+    except Exception as error:
+        if adapter.ID in ADAPTERS:
+            raise
+        raise InvalidDocument([Fault("", _said(error))], where=f"the adapter {adapter.ID} failed") from error
+
+
+def checked(adapter: str, data: object) -> Opened:
+    """What an adapter gave, as a snapshot. That it is none is the adapter's fault, and told as that.
+
+    Raises:
+        InvalidDocument: it is no plain JSON, or breaks a rule of the contract.
+    """
+    where = f"the adapter {adapter} gave no canonical session snapshot"
+    found = parse_snapshot(data, where=where)
+    assert isinstance(data, dict)
+    if found.adapterId != adapter:
+        raise InvalidDocument([Fault("adapterId", f"is {found.adapterId!r}")], where=where)
+    return Opened(data, found)
+
+
+# --- listing
+
+
+class Offered(NamedTuple):
+    """A session that can be opened, and by whom."""
+
+    adapter: str
+    listed: Listed
+
+
+def listed(around: Surroundings, adapter: str | None = None) -> tuple[Iterator[Offered], list[Broken]]:
+    """What can be opened, newest first, looked up as far as it is asked for; and whose sessions could not be listed,
+    which is known once all has been looked up.
+
+    Args:
+        adapter: the id of the only one to ask; None asks all.
+
+    Raises:
+        InvalidArgument: there is no such adapter.
+    """
+    broken: list[Broken] = []
+    chosen = [named(adapter)] if adapter is not None else everyone()
+    broken += [one for one in chosen if isinstance(one, Broken)]
+    each = [_offered(one, around, broken) for one in chosen if not isinstance(one, Broken)]
+    return heapq.merge(*each, key=_time, reverse=True), broken
+
+
+def _time(one: Offered) -> datetime:
+    return when(one.listed.updated_at) or datetime.min.replace(tzinfo=UTC)
+
+
+def _offered(adapter: Adapter, around: Surroundings, broken: list[Broken]) -> Iterator[Offered]:
+    try:
+        for one in _plain(adapter.sessions(around)):
+            yield Offered(adapter.ID, one)
+    except Exception as error:
+        if adapter.ID in ADAPTERS and not isinstance(error, BatonError):
+            raise
+        broken.append(Broken(adapter.ID, _said(error)))
+
+
+def _plain(found: Iterable[Listed]) -> Iterator[Listed]:
+    """The sessions, with texts where texts belong: somebody else may give anything."""
+    for one in found:
+        yield Listed(*(str(part) for part in one))

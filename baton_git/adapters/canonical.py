@@ -1,0 +1,21 @@
+"""Plain data → a checked canonical snapshot; whoever takes one from elsewhere takes it through here."""
+
+from __future__ import annotations
+
+from baton_git.codecs import json
+from baton_git.errors import Fault, InvalidDocument
+from baton_git.records.base import parse
+from baton_git.records.snapshot import CanonicalSession
+
+
+def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
+    """The snapshot that `data` is.
+
+    Raises:
+        InvalidDocument: it is no plain JSON, or breaks a rule of ECC's contract; each fault with its field.
+        LimitExceeded: it is nested too deep.
+    """
+    if not isinstance(data, dict):
+        raise InvalidDocument([Fault("", "a snapshot is an object, and this is not one")], where=where)
+    json.check(data, where=where)
+    return parse(CanonicalSession, data, where=where)

@@ -1,0 +1,106 @@
+"""The Markdown that agents write for each other: sections, bullets, and the placeholders that nobody filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*")
+_BOLD = re.compile(r"\*\*([^*]+)\*\*[ \t]*:?")
+_FENCE = re.compile(r"[ \t]*(```|~~~)")
+_SUMMARY = re.compile(r"<!--[ \t]*ECC:SUMMARY:(?:START|END)[ \t]*-->")
+_NOISE = re.compile(r"<!--.*-->|\*\*\[Compaction occurred\b.*")
+_RULE = re.compile(r"-{3,}|\*{3,}|_{3,}")
+_BULLET = re.compile(r"[-*+](?:[ \t]+(.*))?")
+_BOX = re.compile(r"\[([ xX])\](?:[ \t]+(.*))?")
+
+_PLACEHOLDERS = {
+    "", "-", "*", "pending", "none yet", "tbd", "[relevant files]", "[session context goes here]", "[ ]", "...", "…",
+}  # fmt: skip
+"""What templates hold until somebody writes something in its place."""
+
+
+def is_placeholder(text: str) -> bool:
+    return text.strip().strip("`").rstrip(".:").lower() in _PLACEHOLDERS or text.strip() in _PLACEHOLDERS
+
+
+def sections(text: str, *, bold: bool = False) -> dict[str, list[str]]:
+    """By heading in lower case, the lines below it, those of its sub-headings among them.
+
+    Blank lines end nothing, what is inside a fence is text, and where a heading comes twice the lines are of both.
+    The markers of ECC's Stop hook end whatever is open.
+
+    Args:
+        bold: whether `**X**` alone on its line is a heading too, the deepest.
+    """
+    found: dict[str, list[str]] = {}
+    opened: list[tuple[int, list[str]]] = []
+    for line, is_code in _lines(text):
+        heading = None if is_code else _heading(line, bold=bold)
+        if heading is not None:
+            opened = [one for one in opened if one[0] < heading[0]]
+        elif not is_code and _SUMMARY.fullmatch(line.strip()):
+            opened = []
+        if is_code or not _NOISE.fullmatch(line.strip()):
+            for _, lines in opened:
+                lines.append(line)
+        if heading is not None:
+            opened.append((heading[0], found.setdefault(heading[1].lower(), [])))
+    return found
+
+
+def _lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Each line, and whether it is inside a fence; the fence itself is."""
+    fence = ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        yield line, bool(fence or mark)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1] == fence:
+            fence = ""
+
+
+def _heading(line: str, *, bold: bool) -> tuple[int, str] | None:
+    """How deep a heading is, and what it says; None for any other line."""
+    match = _HEADING.fullmatch(line)
+    if match:
+        return len(match[1]), match[2]
+    strong = _BOLD.fullmatch(line.strip()) if bold else None
+    return (7, strong[1].strip().rstrip(":")) if strong else None
+
+
+def bullets(lines: list[str]) -> list[str]:
+    """The items of a list, without placeholders; a line that is indented below one goes on with it."""
+    items: list[str] = []
+    for line in lines:
+        match = _BULLET.fullmatch(line.strip())
+        if match:
+            items.append((match[1] or "").strip())
+        elif items and line[:1].isspace() and line.strip():
+            items[-1] = f"{items[-1]} {line.strip()}".strip()
+    return [item for item in items if not is_placeholder(item)]
+
+
+def ticked(lines: list[str], *, done: bool) -> list[str]:
+    """The items of a list of tasks that are done (`- [x]`), or that are not (`- [ ]`)."""
+    boxes = (_BOX.fullmatch(item) for item in bullets(lines))
+    found = [(box[2] or "").strip() for box in boxes if box and (box[1] != " ") == done]
+    return [item for item in found if not is_placeholder(item)]
+
+
+def prose(lines: list[str]) -> str:
+    """The text of a section; empty when all of it is placeholders."""
+    kept = [line.rstrip() for line in lines]
+    while kept and (not kept[-1] or _RULE.fullmatch(kept[-1])):
+        kept.pop()
+    if all(is_placeholder(line) for line in kept):
+        return ""
+    return "\n".join(kept).strip("\n")
+
+
+def fenced(lines: list[str]) -> list[str]:
+    """The lines of the first fence in a section; without one, of the section."""
+    marks = [number for number, line in enumerate(lines) if _FENCE.match(line)]
+    inside = lines[marks[0] + 1 : marks[1] if len(marks) > 1 else None] if marks else lines
+    return [line.strip() for line in inside if not is_placeholder(line)]

@@ -1,0 +1,197 @@
+"""What the adapters for transcripts share: a session of a coding agent, from the stream of its events.
+
+The rules are few. A session is `active` while its last event is at most five minutes old, else `recorded`. It is
+`healthy`, but `stale` when it was left in the middle of its work (the last event is a prompt or the call of a tool)
+more than five minutes ago, and `unknown` when no event has a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from baton_git.adapters.adapter import Listed, Surroundings, Target
+from baton_git.adapters.building import (
+    first,
+    is_file,
+    is_fresh,
+    modified,
+    outputs,
+    present,
+    runtime,
+    session,
+    snapshot,
+    when,
+)
+from baton_git.agents.all_agents import AGENTS, detect
+from baton_git.agents.events import Call, Ended, Event, Goal, Prompt, Reply, Result, Setting, Title
+from baton_git.agents.transcripts import Transcript
+from baton_git.diff import one_line
+from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.state import completed
+
+_OBJECTIVE = 200
+_SUMMARY = 600
+"""Characters of an objective, and of a line of a summary."""
+_SUMMARY_LINES = 5
+_LOOKED_AT = 200
+"""Events of a transcript that are read for its title in a list."""
+
+
+@dataclass
+class _Story:
+    """What is kept of a transcript while it is read once."""
+
+    setting: dict[str, Any] = field(default_factory=dict)
+    title: str = ""
+    prompt: str = ""
+    reply: str = ""
+    last: Event | None = None
+    time: str | None = None
+    unread: int = 0
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, Ended):
+            self.unread = event.unread
+            return
+        if event.time and when(event.time) is not None:
+            self.time = event.time
+        self._keep(event)
+
+    def _keep(self, event: Event) -> None:
+        match event:
+            case Setting():
+                self.setting |= {name: value for name, value in event._asdict().items() if value is not None}
+            case Title() | Goal():
+                self.title = event.text
+            case Prompt():
+                self.prompt = self.prompt or _asked(event)
+                self.last = event
+            case Reply():
+                self.reply = event.text
+                self.last = event
+            case Call() | Result():
+                self.last = event
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether somebody waited for an answer when the transcript ends."""
+        return isinstance(self.last, Prompt | Call)
+
+
+def _asked(prompt: Prompt) -> str:
+    """What a person asked for; nothing for a bare command, as `/clear` is one."""
+    return "" if prompt.command and prompt.text.strip() == prompt.command else prompt.text.strip()
+
+
+@dataclass(frozen=True)
+class Transcripts:
+    """The adapter of one agent.
+
+    Attributes:
+        adapter: its id.
+        agent: the name in `AGENTS`.
+        prefix: what targets begin with, before a colon.
+        runtime: the kind of its runtime.
+    """
+
+    adapter: str
+    agent: str
+    prefix: str
+    runtime: str
+
+    def can_open(self, target: Target, around: Surroundings) -> bool:
+        if target.type == self.adapter or target.value.startswith(f"{self.prefix}:"):
+            return True
+        return target.type in ("", "transcript") and self._is_ours(around.cwd / target.value)
+
+    def _is_ours(self, path: Path) -> bool:
+        try:
+            return path.suffix in (".json", ".jsonl") and is_file(path) and detect(path) == self.agent
+        except BatonError:
+            return False
+
+    def open_session(self, target: Target, around: Surroundings) -> dict[str, Any]:
+        value = target.value.removeprefix(f"{self.prefix}:").strip()
+        path = around.cwd / value
+        if value and is_file(path):
+            return self._snapshot(Transcript(path.resolve(), None, None), ("transcript", str(path.resolve())), around)
+        return self._snapshot(self._found(value, around), (self.adapter, value), around)
+
+    def _found(self, wanted: str, around: Surroundings) -> Transcript:
+        """The transcript of a session: the newest, the one of this id, or the only one whose id begins so.
+
+        Raises:
+            NotFound: there is none.
+            Ambiguous: several ids begin so.
+        """
+        known: dict[str, Transcript] = {}
+        for one in AGENTS[self.agent].sessions(around.home, around.environment):
+            if wanted == "latest":
+                return one
+            known.setdefault(one.session or one.path.stem, one)
+        found = wanted if wanted in known else completed(known, wanted, f"{self.agent} session")
+        if found is None:
+            raise NotFound(
+                f"{self.agent} session", wanted, hint=f"baton session list --adapter {self.adapter} shows what there is"
+            )
+        return known[found]
+
+    def sessions(self, around: Surroundings) -> Iterator[Listed]:
+        for one in AGENTS[self.agent].sessions(around.home, around.environment):
+            id_ = one.session or one.path.stem
+            story = _read(islice(AGENTS[self.agent].events(one.path), _LOOKED_AT))
+            yield Listed(f"{self.prefix}:{id_}", id_, _objective(story, id_), modified(one.path))
+
+    def _snapshot(self, found: Transcript, source: tuple[str, str], around: Surroundings) -> dict[str, Any]:
+        if (owner := detect(found.path)) != self.agent:
+            raise InvalidDocument([Fault("", f"is a transcript of {owner}")], where=str(found.path))
+        story = _read(AGENTS[self.agent].events(found.path))
+        said = story.setting
+        id_ = said.get("session") or found.session or found.path.stem
+        cwd = said.get("cwd") or found.cwd
+        is_active = is_fresh(story.time, around.now)
+        state = "active" if is_active else "recorded"
+        artifacts = {
+            "transcriptFile": str(found.path), "model": said.get("model"), "version": said.get("version"),
+            "commit": said.get("commit"), "parent": said.get("parent"), "lastEvent": story.time,
+        }  # fmt: skip
+        worker = {
+            "id": id_,
+            "label": one_line(story.title, _OBJECTIVE) or id_,
+            "state": state,
+            "health": _health(story, is_active=is_active),
+            "branch": said.get("branch"),
+            "worktree": cwd,
+            "runtime": runtime(self.runtime, self.agent, active=is_active, dead=False),
+            "intent": {"objective": _objective(story, id_), "seedPaths": []},
+            "outputs": outputs(_lines(story.reply)),
+            "artifacts": present(artifacts) | ({"unreadLines": story.unread} if story.unread else {}),
+        }
+        return snapshot(self.adapter, session(id_, "transcript", state, cwd, source), [worker])
+
+
+def _read(events: Iterable[Event]) -> _Story:
+    story = _Story()
+    for event in events:
+        story.hear(event)
+    return story
+
+
+def _objective(story: _Story, id_: str) -> str:
+    return one_line(first((story.prompt, story.title), f"Session {id_}"), _OBJECTIVE) or f"Session {id_}"
+
+
+def _health(story: _Story, *, is_active: bool) -> str:
+    if story.time is None:
+        return "unknown"
+    return "stale" if story.is_at_work and not is_active else "healthy"
+
+
+def _lines(reply: str) -> list[str]:
+    """The first lines of what was said last."""
+    lines = (one_line(line, _SUMMARY) for line in reply.split("\n"))
+    return list(islice((line for line in lines if line), _SUMMARY_LINES))

@@ -1,0 +1,233 @@
+"""KAIROS' session handover ↔ plain data: one `KEY: value` on each line.
+
+    SESSION_ID: kairos-mcp-challenge-abc123
+    current_challenge: resolve_participants
+    chain_uri: kairos://mem/step1-uuid-...
+    step_index: 1
+    participants: {"Adam": "adam.smith@company.com", "Candy": null}
+    updated_at: 2025-11-25T14:30:00Z
+
+A line is split at its first `: `. A value is JSON where it is strict JSON, else the text as it stands; a text is
+written plain where that reads back as the same text, else as a JSON string. The page formats/handover has the grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from baton_git.codecs import json
+from baton_git.errors import Fault, InvalidDocument, InvalidName, LimitExceeded
+from baton_git.names import RecordId
+
+SESSION = "SESSION_ID"
+UPDATED = "updated_at"
+INDEX = "step_index"
+STEP = ("current_challenge", "chain_uri", INDEX)
+RESERVED = frozenset((SESSION, *STEP, UPDATED))
+"""The keys whose meaning the document says; all others are partial state."""
+
+_TEXTS = RESERVED - {INDEX}
+_BREAKS = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+"""Control characters, and whatever some reader takes for the end of a line."""
+_ESCAPED = {code: f"\\u{code:04x}" for code in (0x7F, 0x85, 0x2028, 0x2029)}
+_BLANKS = " \t"
+
+
+def dumps(data: Mapping[str, Any]) -> bytes:
+    """The text of a record's plain data: UTF-8, LF, in its own order or the usual one, `updated_at` last.
+
+    Raises:
+        InvalidDocument: a key cannot stand on a line, or a text is none.
+        LimitExceeded: a value is nested deeper than it could be read.
+    """
+    _check(data)
+    step, state = (data.get(name) or {} for name in ("step", "state"))
+    lines = {SESSION: data["id"], **step, **state, UPDATED: data.get(UPDATED)}
+    text = "".join(f"{key}: {_written(key, lines[key])}\n" for key in keys_of(data))
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start : error.end]
+        raise InvalidDocument([Fault("", f"{half!r} is half of a surrogate pair, which is not text")]) from None
+
+
+def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
+    """The record's plain data that `text` says; blank lines, CRLF and a BOM mean nothing.
+
+    Raises:
+        InvalidDocument: with the line of each fault: no key, a key given twice, no or no usable `SESSION_ID`, a
+            `step_index` that is no whole number from 1; or it is not UTF-8.
+    """
+    try:
+        found, faults = _read(text.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise InvalidDocument([Fault(f"line {line}", f"not UTF-8 text: {error.reason}")], where=where) from None
+    if faults:
+        raise InvalidDocument(faults, where=where)
+    return _data(found)
+
+
+def keys_of(data: Mapping[str, Any]) -> list[str]:
+    """The keys of a record's plain data in the order of their lines."""
+    step, state = (data.get(name) or {} for name in ("step", "state"))
+    usual = dict.fromkeys([SESSION, *(name for name in STEP if name in step), *state])
+    first = [key for key in data.get("order") or () if key in usual]
+    return [*dict.fromkeys([*first, *usual]), *([UPDATED] if UPDATED in data else [])]
+
+
+def value_of(text: str) -> Any:
+    """What a value of the partial state means: JSON where it is strict JSON, else the text itself.
+
+    Raises:
+        LimitExceeded: JSON that is nested deeper than a document may be.
+    """
+    try:
+        return json.loads(text)
+    except InvalidDocument:
+        return text
+
+
+def text_of(value: Any) -> str:
+    """A value of the partial state on one line; `value_of` gives it back equal."""
+    return value if isinstance(value, str) and _is_plain(value, value_of) else _as_json(value)
+
+
+def key_fault(key: str) -> str | None:
+    """Why `key` cannot be one of the partial state; None when it can."""
+    if not key or key != key.strip(_BLANKS):
+        return "is empty, or has blanks around it"
+    if ": " in key or _BREAKS.search(key) or key.startswith("\ufeff"):
+        return "holds a colon and a blank, or a character that no line can hold"
+    return "has a meaning of its own in a handover" if key in RESERVED else None
+
+
+# --- reading
+
+
+def _read(text: str) -> tuple[dict[str, Any], list[Fault]]:
+    """The values by their keys, in the order of the lines, and what is wrong with which line."""
+    found: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    faults: list[Fault] = []
+    number = 1
+    for number, line in _lines(text):
+        key, value = _split(line)
+        fault = _line_fault(key, value, lines)
+        if fault is None:
+            fault, found[key] = _valued(key, value)
+        if fault is not None:
+            faults.append(Fault(f"line {number}, {_shown(key)}" if key else f"line {number}", fault))
+        lines.setdefault(key, number)
+    if SESSION not in lines:
+        faults.append(Fault(SESSION, f"is missing: the file ends at line {number} without it"))
+    return found, faults
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers, without the blanks (and the CR) around them."""
+    for number, line in enumerate(text.split("\n"), 1):
+        stripped = line.strip(_BLANKS + "\r")
+        if stripped:
+            yield number, stripped
+
+
+def _split(line: str) -> tuple[str, str | None]:
+    """Key and value; no value where the line has no colon that ends a key."""
+    key, colon, value = line.partition(": ")
+    if colon:
+        return key.rstrip(_BLANKS), value.strip(_BLANKS)
+    return (line[:-1].rstrip(_BLANKS), "") if line.endswith(":") else ("", None)
+
+
+def _line_fault(key: str, value: str | None, lines: Mapping[str, int]) -> str | None:
+    if value is None:
+        return "is no `KEY: value`"
+    if not key:
+        return "has no key before the colon"
+    if key in lines:
+        return f"is given twice, first in line {lines[key]}"
+    return None if key in RESERVED else key_fault(key)
+
+
+def _valued(key: str, text: str | None) -> tuple[str | None, Any]:
+    """What is wrong with a value, if anything is, and what it means."""
+    assert text is not None
+    try:
+        value = _plain_text(text) if key in _TEXTS else value_of(text)
+    except LimitExceeded as error:
+        return str(error), None
+    if key == INDEX and value is not None and (type(value) is not int or value < 1):
+        return f"is {_shown(text)!r}, not a whole number from 1", None
+    return (_session_fault(value) if key == SESSION else None), value
+
+
+def _plain_text(text: str) -> str | None:
+    """What a value means where only a text can stand: `42` is one."""
+    if text == "null":
+        return None
+    value = value_of(text) if text.startswith('"') else text
+    return value if isinstance(value, str) else text
+
+
+def _session_fault(value: str | None) -> str | None:
+    try:
+        return None if RecordId(value or "") else "is empty"
+    except InvalidName as error:
+        return str(error.data["why"])
+
+
+def _data(found: dict[str, Any]) -> dict[str, Any]:
+    step = {key: found[key] for key in STEP if key in found}
+    state = {key: value for key, value in found.items() if key not in RESERVED}
+    data: dict[str, Any] = {"id": found[SESSION]}
+    data |= {name: table for name, table in (("step", step), ("state", state)) if table}
+    order = [key for key in found if key != UPDATED]
+    if order != [SESSION, *step, *state]:
+        data["order"] = order
+    return data | ({UPDATED: found[UPDATED]} if UPDATED in found else {})
+
+
+# --- writing
+
+
+def _check(data: Mapping[str, Any]) -> None:
+    """Raises InvalidDocument or LimitExceeded when the data could not be read from the text again."""
+    state, step = (data.get(name) or {} for name in ("state", "step"))
+    bad = ((key, key_fault(key)) for key in state)
+    faults = [Fault(f"state.{_shown(key)}", fault) for key, fault in bad if fault]
+    unknown = [key for key in data if key not in ("id", "step", "state", "order", UPDATED)]
+    unknown += [f"step.{key}" for key in step if key not in STEP]
+    faults += [Fault(_shown(key), "has no place in a handover") for key in unknown]
+    if faults:
+        raise InvalidDocument(faults)
+    for value in state.values():
+        json.check(value)
+
+
+def _written(key: str, value: Any) -> str:
+    if key not in _TEXTS or not isinstance(value, str):
+        return text_of(value)
+    return value if _is_plain(value, _plain_text) else _as_json(value)
+
+
+def _is_plain(text: str, read: Any) -> bool:
+    """Whether a text, written as it is, is read as the same text."""
+    if not text or text != text.strip(_BLANKS) or _BREAKS.search(text):
+        return False
+    try:
+        return bool(read(text) == text)
+    except LimitExceeded:
+        return False
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, indent=None).translate(_ESCAPED)
+
+
+def _shown(text: str) -> str:
+    """A key or value for a message: short, and nothing in it that could steer a terminal."""
+    short = text if len(text) <= 60 else text[:59] + "…"
+    return short if short.isprintable() else ascii(short)[1:-1]

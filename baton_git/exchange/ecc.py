@@ -1,0 +1,156 @@
+"""ECC's recording files, `ecc.session.recording.v1`: the latest snapshot of a session, and every body before it.
+
+    <folder>/<adapter>/<session>.json
+
+A segment of the path is the id with each run of other characters than `A-Za-z0-9._-` as one `_`. That is lossy, so a
+reader believes what stands in the file, and a writer refuses to let two sessions meet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from baton_git.codecs import json
+from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
+from baton_git.exchange.files import check_size, read_bytes, reading, shown, write_all
+from baton_git.exchange.session_baton.found import Unusable
+from baton_git.records.base import Id, Part, Text, parse
+from baton_git.records.snapshot import CanonicalSession
+
+SCHEMA_VERSION = "ecc.session.recording.v1"
+
+MAX_FILES = 10_000
+"""Recordings that a folder may have."""
+
+
+def point_in_time(text: str) -> datetime:
+    """The moment that an ISO text names; without an offset it is UTC.
+
+    Raises:
+        ValueError: it names none.
+    """
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _time(text: str) -> str:
+    try:
+        point_in_time(text)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is no ISO time") from None
+    return text
+
+
+Time = Annotated[Text, AfterValidator(_time)]
+
+
+class Body(Part):
+    """A snapshot, and when it was recorded."""
+
+    recordedAt: Time = Field(description="When, ISO 8601.")
+    snapshot: CanonicalSession = Field(description="The snapshot.")
+
+
+class Recording(Part):
+    """One recording file."""
+
+    schemaVersion: Literal["ecc.session.recording.v1"] = Field(description="Exactly this.")
+    adapterId: Id = Field(description="Which adapter made the snapshots.")
+    sessionId: Id = Field(description="The session they are of.")
+    createdAt: Time = Field(description="When the session was recorded first.")
+    updatedAt: Time = Field(description="When the latest snapshot was seen last.")
+    latest: CanonicalSession = Field(description="The latest snapshot.")
+    history: tuple[Body, ...] = Field(description="Every body that differed from the one before, oldest first.")
+
+    @model_validator(mode="after")
+    def _is_of_one_session(self) -> Recording:
+        said = (self.adapterId, self.sessionId)
+        of = [
+            ("latest", self.latest),
+            *((f"history[{n}].snapshot", one.snapshot) for n, one in enumerate(self.history)),
+        ]
+        for place, one in of:
+            if (one.adapterId, one.session.id) != said:
+                raise ValueError(f"{place} is of {one.adapterId}/{one.session.id}, not of {'/'.join(said)}")
+        return self
+
+
+def parse_recording(text: bytes, *, where: str = "") -> Recording:
+    """Raises InvalidDocument, with each fault and its place, when it is no recording."""
+    data = json.loads(text, where=where)
+    if not isinstance(data, dict):
+        raise InvalidDocument([Fault("", "a recording is an object, and this is not one")], where=where)
+    return parse(Recording, data, where=where)
+
+
+def read_recordings(path: Path) -> list[Recording | Unusable]:
+    """The recording that a file is, or all that are in a folder, by their paths.
+
+    Raises:
+        NotFound: nothing is there, or no recording.
+        InvalidDocument: the one file that was named is no recording.
+        StoreError: the folder cannot be listed.
+    """
+    if not path.is_dir():
+        return [parse_recording(read_bytes(path), where=shown(path))]
+    with reading(path):
+        files = sorted(one for pattern in ("*.json", "*/*.json") for one in path.glob(pattern) if one.is_file())
+    if not files:
+        raise NotFound("recording in", shown(path), hint="it holds ADAPTER/SESSION.json, as ECC writes them")
+    if len(files) > MAX_FILES:
+        raise InvalidArgument(f"{shown(path)} has {len(files):,} files, the limit is {MAX_FILES:,}")
+    return [_read_one(one) for one in files]
+
+
+def _read_one(path: Path) -> Recording | Unusable:
+    try:
+        return parse_recording(read_bytes(path), where=shown(path))
+    except BatonError as error:
+        return Unusable(shown(path), str(error))
+
+
+def write_recordings(folder: Path, recordings: Iterable[Recording]) -> list[Path]:
+    """Writes each recording where ECC would; gives the paths.
+
+    Raises:
+        InvalidArgument: two sessions would share a file, an id cannot be a name, or something else is in the way.
+        LimitExceeded: a recording that could not be read again.
+        WriteFailed: the disk said no. In each case nothing was written.
+    """
+    contents: dict[Path, bytes] = {}
+    owners: dict[Path, str] = {}
+    for one in recordings:
+        id_ = f"{one.adapterId}/{one.sessionId}"
+        path = folder / place_of(one.adapterId, one.sessionId)
+        if path in owners:
+            raise InvalidArgument(
+                f"the sessions {shortened(owners[path])} and {shortened(id_)} would share the file {shown(path)}",
+                hint="export them one at a time, with --id, into different folders", sessions=[owners[path], id_],
+            )  # fmt: skip
+        owners[path] = id_
+        contents[path] = (json.dumps(one.given()) + "\n").encode()
+        check_size(f"the recording of {id_}", len(contents[path]))
+    write_all(contents)
+    return list(contents)
+
+
+def place_of(adapter: str, session: str) -> Path:
+    """Where ECC keeps the recording of a session, below its folder.
+
+    Raises:
+        InvalidArgument: the name would lead out of the folder, or is too long.
+    """
+    folder, name = _segment(adapter), f"{_segment(session)}.json"
+    if folder in (".", "..") or max(len(folder), len(name)) > 255:
+        raise InvalidArgument(f"{shortened(f'{adapter}/{session}')} cannot be the name of a file")
+    return Path(folder, name)
+
+
+def _segment(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", text.strip()).strip("_") or "unknown"

@@ -1,0 +1,206 @@
+"""PAIF's checkpoint folder, `~/.memory-bridge/checkpoints/`: one folder per agent, one JSON file per checkpoint.
+
+    <agent>/checkpoint-2026-04-04T18-34-00.json      UTC, without milliseconds
+    <agent>/checkpoint-2026-04-04T18-34-00_2.json    another one of the same second, which PAIF itself would overwrite
+
+Nothing is read through a link that leads out of the folder, and no file that says something else is written over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git.codecs import json
+from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound
+from baton_git.exchange.files import read_bytes, reading, shown, write_all
+from baton_git.names import AgentId
+from baton_git.records.base import alike
+
+_SUFFIX = ".json"
+_FOLDER = "checkpoints"
+_MAX_NAME = 240
+"""Bytes of a file name, so that `_2` has room."""
+
+
+class Found(NamedTuple):
+    """One checkpoint as its file has it. `agent` is the one that its folder, or the caller, says."""
+
+    agent: str | None
+    document: dict[str, Any]
+    file: str
+    where: str
+
+
+class Unusable(NamedTuple):
+    """A file that was there but could not be taken."""
+
+    where: str
+    why: str
+
+
+class Leaving(NamedTuple):
+    """One checkpoint on its way out. `file`: the name it once came under."""
+
+    agent: str
+    document: dict[str, Any]
+    ended: datetime
+    file: str | None = None
+
+
+def read(path: Path, agent: str | None = None) -> list[Found | Unusable]:
+    """The checkpoints at `path`: a folder of agents, the folder of one agent, or one file; by agent and name.
+
+    Args:
+        agent: only those of this one; a folder with files in it is taken to be that agent's, whatever its name.
+
+    Raises:
+        NotFound: there is nothing, or no folder of that agent.
+        StoreError: it cannot be read.
+    """
+    with reading(path):
+        path.stat()
+    if not path.is_dir():
+        return [_read_file(path, agent or _said_by_place(path))]
+    root = Path(os.path.realpath(path))
+    own = [_read_inside(one, root, agent or root.name) for one in _files(path)]
+    folders = [one for one in _listed(path) if one.is_dir() and agent in (None, one.name)]
+    if agent is not None and not own and not folders:
+        raise NotFound("folder of the agent", agent, hint=f"{shown(path)} has none of that name")
+    return own + [entry for folder in folders for entry in _read_folder(folder, root)]
+
+
+def _said_by_place(path: Path) -> str | None:
+    """The agent that the place of a single file names: `checkpoints/<agent>/<file>`."""
+    folder = Path(os.path.realpath(path)).parent
+    return folder.name if folder.parent.name == _FOLDER else None
+
+
+def _listed(folder: Path) -> list[Path]:
+    with reading(folder):
+        return sorted(folder.iterdir())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The JSON files of a folder; hidden ones, and what is a folder, are none."""
+    for path in _listed(folder):
+        if path.name.endswith(_SUFFIX) and not path.name.startswith(".") and not path.is_dir():
+            yield path
+
+
+def _read_folder(folder: Path, root: Path) -> Iterator[Found | Unusable]:
+    if not _is_inside(folder, root):
+        yield Unusable(shown(folder), "is a link that leads out of the folder")
+        return
+    try:
+        AgentId(folder.name)
+        paths = list(_files(folder))
+    except BatonError as error:
+        yield Unusable(shown(folder), str(error))
+        return
+    yield from (_read_inside(path, root, folder.name) for path in paths)
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return root in Path(os.path.realpath(path)).parents
+
+
+def _read_inside(path: Path, root: Path, agent: str) -> Found | Unusable:
+    if not _is_inside(path, root):
+        return Unusable(shown(path), "is a link that leads out of the folder")
+    return _read_file(path, agent)
+
+
+def _read_file(path: Path, agent: str | None) -> Found | Unusable:
+    where = shown(path)
+    try:
+        if not path.is_file():  # opening a pipe would wait for a writer
+            return Unusable(where, "is not a regular file")
+        return Found(agent, _parsed(path), path.name, where)
+    except BatonError as error:
+        return Unusable(where, str(error).removeprefix(f"{where}: "))
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    data = json.loads(read_bytes(path))
+    if not isinstance(data, dict):
+        raise InvalidDocument([Fault("", "a checkpoint is an object, and this is not one")])
+    return data
+
+
+# --- writing
+
+
+def write(folder: Path, leaving: list[Leaving], *, one_agent: bool = False) -> list[Path]:
+    """Writes the checkpoints as PAIF keeps them, and gives their paths; those that are there already are left alone.
+
+    Args:
+        one_agent: whether `folder` is that of the one agent, and not the folder of all.
+
+    Raises:
+        InvalidName: an agent whose name can be no folder's.
+        InvalidArgument: a link leads out of the folder, or something else than a folder stands in the way.
+        WriteFailed: the disk said no. In each case nothing was written.
+    """
+    taken: set[tuple[str, str]] = set()
+    paths: list[Path] = []
+    contents: dict[Path, bytes] = {}
+    for one in sorted(leaving, key=lambda one: _own_name(one) is None):  # who has a name of its own gets it
+        place = folder if one_agent else folder / AgentId(one.agent).text
+        _check_place(place, folder)
+        path, is_there = _place(place, one, taken)
+        taken.add((one.agent.casefold(), path.name.casefold()))
+        paths.append(path)
+        if not is_there:
+            contents[path] = f"{json.dumps(one.document)}\n".encode()
+    write_all(contents)
+    return sorted(paths)
+
+
+def _check_place(place: Path, folder: Path) -> None:
+    if place != folder and place.is_symlink() and not _is_inside(place, Path(os.path.realpath(folder))):
+        raise InvalidArgument(f"{shown(place)} is a link that leads out of the folder", path=shown(place))
+    if place.exists() and not place.is_dir():
+        raise InvalidArgument(f"{shown(place)} is there already and is not a folder", path=shown(place))
+
+
+def _place(folder: Path, one: Leaving, taken: set[tuple[str, str]]) -> tuple[Path, bool]:
+    """The first file name that is free, or whose file says the same already; and whether it does."""
+    for name in _names(one):
+        path = folder / name
+        if (one.agent.casefold(), name.casefold()) in taken:
+            continue
+        if not os.path.lexists(path):
+            return path, False
+        if _says(path, one.document):
+            return path, True
+    raise AssertionError("unreachable")
+
+
+def _names(one: Leaving) -> Iterator[str]:
+    own = _own_name(one)
+    stem = f"checkpoint-{one.ended.isoformat(timespec='seconds')[:19].replace(':', '-')}"
+    if own is not None:
+        yield own
+        stem = own.removesuffix(_SUFFIX) if not own.startswith(stem) else stem
+    yield f"{stem}{_SUFFIX}"
+    yield from (f"{stem}_{number}{_SUFFIX}" for number in count(2))
+
+
+def _own_name(one: Leaving) -> str | None:
+    """The name that a checkpoint came under, if it can be one: what a record says may come from anybody."""
+    name = one.file or ""
+    fits = name.endswith(_SUFFIX) and name.isprintable() and len(name.encode()) <= _MAX_NAME
+    return name if fits and not name.startswith(".") and "/" not in name else None
+
+
+def _says(path: Path, document: dict[str, Any]) -> bool:
+    """Whether the file at `path` holds this document; what cannot be read holds something else."""
+    try:
+        return path.is_file() and alike(_parsed(path), document)
+    except BatonError:
+        return False

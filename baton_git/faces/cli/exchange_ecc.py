@@ -1,0 +1,65 @@
+"""`baton import ecc` and `baton export ecc`: ECC's recordings of sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.exchange.files import shown
+from baton_git.faces.cli.app import App, command, flat
+from baton_git.faces.cli.failing import FAILED
+from baton_git.operations.snapshots import TakenOver, export_ecc, import_ecc
+
+
+@command("ecc", short_help="ECC's recordings of sessions: one file, or a folder of them.")
+@click.argument("path", type=click.Path(path_type=Path))
+def import_command(app: App, path: Path) -> int | None:
+    """Take over ECC's recordings of sessions (ecc.session.recording.v1): one file, or a folder of them.
+
+    Each snapshot of a history becomes a version, in the order of their times. Importing again adds nothing.
+
+    \b
+    baton import ecc /tmp/ecc-session-recordings
+    baton import ecc recordings/claude-history/a1b2c3d4.json
+    """
+    with app.workspace() as ws:
+        found = import_ecc(ws, app.now, path)
+    app.answer([_data(one) for one in found], "")
+    for one in found:
+        _tell(app, one)
+    return FAILED if any(one.why for one in found) else None
+
+
+def _data(one: TakenOver) -> dict[str, Any]:
+    if one.why:
+        return {"ok": False, "id": one.id, "why": one.why}
+    return {"ok": True, "id": one.id, "added": one.added, "revision": one.version and one.version.revision}
+
+
+def _tell(app: App, one: TakenOver) -> None:
+    if one.why:
+        app.say(flat(f"baton: {one.why}" if one.why.startswith(one.id) else f"baton: {one.id}: {one.why}"))
+    elif one.version is None:
+        app.say(flat(f"{one.id}: nothing new"))
+    else:
+        app.say(flat(f"{one.id}: {one.added} new (revision {one.version.revision})"))
+    for key, redaction in one.redactions:
+        app.say(flat(f"redacted: {redaction.kind} in {key}, {redaction.path}"))
+
+
+@command("ecc", short_help="The recorded sessions, as ECC keeps them.")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--id", "id_", metavar="ID", help="Only this session: ADAPTER/SESSION, or a unique beginning.")
+def export_command(app: App, folder: Path, id_: str | None) -> None:
+    """Write the recorded sessions as ECC keeps them: FOLDER/ADAPTER/SESSION.json, the latest and the history.
+
+    \b
+    baton export ecc /tmp/ecc-session-recordings
+    baton export ecc recordings --id claude-history/a1b2c3d4
+    """
+    with app.workspace() as ws:
+        paths = export_ecc(ws, folder, id_)
+    app.answer({"files": [shown(path) for path in paths]}, "")
+    app.say(*(f"wrote {flat(shown(path))}" for path in paths))

@@ -1,0 +1,44 @@
+"""`baton import kairos` and `baton export kairos`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from baton_git.exchange.kairos import Copy
+from baton_git.faces.cli.app import App, command, flat
+from baton_git.faces.cli.handover import tell
+from baton_git.operations.handover_files import export_kairos, import_kairos
+
+
+@command("kairos", short_help="From a handover file of KAIROS.")
+@click.argument("file", type=click.Path(path_type=Path))
+def import_command(app: App, file: Path) -> None:
+    """Take over a KAIROS handover file. What is here stays; both are merged. An older copy of ours is no change.
+
+    \b
+    baton import kairos kairos-session-handover.txt
+    """
+    with app.workspace() as ws:
+        copy = Copy.at(file, ws.branch.store.repository.common_dir, ws.branch.namespace)
+        taken = import_kairos(ws, app.now, copy)
+    version = taken.written.version
+    data = {"SESSION_ID": taken.id, "changed": bool(taken.written.changes), "contested": list(taken.contested)}
+    app.answer({**data, "commit": version.commit, "revision": version.revision}, flat(taken.id))
+    tell(app, taken)
+
+
+@command("kairos", short_help="To a handover file of KAIROS.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--at", metavar="REV|TIME", help="As it was then.")
+def export_command(app: App, file: Path, at: str | None) -> None:
+    """Write the run that --session names, or the only one, as a handover file that KAIROS' clients read.
+
+    \b
+    baton export kairos kairos-session-handover.txt --session run-1
+    """
+    with app.workspace() as ws:
+        id_ = export_kairos(ws, file, app.settings.session, at)
+    app.answer({"SESSION_ID": id_, "path": str(file)}, "")
+    app.say(f"wrote handover {flat(id_)} to {flat(str(file))}")

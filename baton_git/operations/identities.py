@@ -1,0 +1,80 @@
+"""Who an agent is: make an identity, show it, hold a text against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from baton_git import gravity
+from baton_git.branch import Proposal, Version, Written
+from baton_git.gravity import Drift
+from baton_git.operations.checkpoints import acting, check_known
+from baton_git.operations.workspace import Made, Workspace, need
+from baton_git.paif import shelf
+from baton_git.paif.growth import born, checked, identity_of, nobody
+from baton_git.records.identity import Identity
+from baton_git.state import State
+
+
+class Held(NamedTuple):
+    """A text held against an identity; `written` is None where that was not counted."""
+
+    drift: Drift
+    prompt: str
+    written: Written | None = None
+
+
+def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[str, Any], *, where: str = "") -> Made:
+    """Sets, once and for all, who the agent is.
+
+    Raises:
+        InvalidDocument: a field does not fit, or it is the identity of another agent.
+        NotAllowed: the agent has its identity already.
+        InvalidName: the agent's name can be none.
+    """
+    ws = acting(ws, agent)
+
+    def change(tip: Version) -> State:
+        return tip.state.put(born(identity_of(tip.state, agent), agent, document, now, where=where))
+
+    return Made(agent, ws.update("identity-init", now, change))
+
+
+def show_identity(ws: Workspace, agent: str) -> Identity:
+    """The agent's identity; of one that has only checkpoints, an identity that says nothing.
+
+    Raises:
+        NotFound: nobody knows the agent.
+    """
+    agent = shelf.agent_named(agent)
+    state = ws.branch.read().state
+    check_known(state, agent)
+    return identity_of(state, agent) or nobody(agent)
+
+
+def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bool = True) -> Held:
+    """Whether `text` drifts from the agent's identity; the result is counted, to go with the next checkpoint.
+
+    Raises:
+        InvalidArgument: there is no text.
+        NotFound: nobody knows the agent.
+    """
+    need(text, "text")
+    identity = show_identity(ws, agent)
+    found = Held(gravity.check(text, identity), gravity.realignment(identity))
+    if not count:
+        return found
+
+    def change(tip: Version) -> Proposal:
+        now_known = identity_of(tip.state, agent) or nobody(agent)
+        state = tip.state.put(checked(now_known, failed=bool(found.drift)))
+        return Proposal(state, note=f"drift check of {agent}")
+
+    return found._replace(written=acting(ws, agent).update("identity-check", now, change))
+
+
+def check_words(text: str) -> Held:
+    """Whether `text` says what PAIF documents as drift, for nobody in particular. Raises as `check_text` does."""
+    need(text, "text")
+    return Held(gravity.check(text, None), gravity.realignment(None))

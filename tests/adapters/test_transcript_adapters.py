@@ -1,0 +1,173 @@
+"""Transcripts of Claude Code, Codex CLI and Gemini CLI as snapshots: one shape for all three."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from session_snapshots import around, look, see
+
+from baton_git.adapters import claude_jsonl, codex_rollout, gemini_chat
+from baton_git.errors import Ambiguous, InvalidDocument, NotFound
+
+CLAUDE_ID = "0b4446a0-2b2c-4f0b-9d3b-1f1f5f0c1a01"
+CODEX_ID = "01999999-2b2c-7f0b-9d3b-1f1f5f0c1a02"
+GEMINI_ID = "6d6d6d6d-2b2c-4f0b-9d3b-1f1f5f0c1a03"
+DONE = "2026-11-20T10:00:00.000Z"
+JUST_NOW = "2026-11-21T07:58:00.000Z"
+
+
+def lines(path: Path, *records: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    return path
+
+
+def claude(home: Path, id_: str = CLAUDE_ID, *, time: str = DONE, replied: bool = True) -> Path:
+    told = {"sessionId": id_, "cwd": "/srv/shop", "gitBranch": "cart", "version": "2.0.1", "timestamp": time}
+    asked = {**told, "type": "user", "uuid": "u1", "message": {"role": "user", "content": "Fix the\nrounding"}}
+    reply = {"role": "assistant", "model": "m-1", "content": [{"type": "text", "text": "Fixed it.\n\nTests pass."}]}
+    records = [asked, {**told, "type": "assistant", "uuid": "u2", "message": reply}]
+    return lines(home / f".claude/projects/-srv-shop/{id_}.jsonl", *records[: 2 if replied else 1])
+
+
+def codex(home: Path, id_: str = CODEX_ID, *, time: str = DONE, replied: bool = True) -> Path:
+    meta = {"id": id_, "timestamp": time, "cwd": "/srv/shop", "cli_version": "0.60.0", "git": {"branch": "cart"}}
+    asked = {"type": "user_message", "message": "Fix the\nrounding"}
+    reply = {"type": "agent_message", "message": "Fixed it.\n\nTests pass."}
+    told = [("session_meta", meta), ("event_msg", asked), ("event_msg", reply)]
+    records = [{"timestamp": time, "type": kind, "payload": payload} for kind, payload in told]
+    name = f".codex/sessions/2026/11/20/rollout-2026-11-20T10-00-00-{id_}.jsonl"
+    return lines(home / name, *records[: 3 if replied else 2])
+
+
+def gemini(home: Path, id_: str = GEMINI_ID, *, time: str = DONE, replied: bool = True) -> Path:
+    said = [
+        {"id": "1", "timestamp": time, "type": "user", "content": "Fix the\nrounding"},
+        {"id": "2", "timestamp": time, "type": "gemini", "content": "Fixed it.\n\nTests pass.", "model": "g-1"},
+    ]
+    chat = {"sessionId": id_, "projectHash": "ab" * 32, "startTime": time, "lastUpdated": time}
+    folder = home / ".gemini/tmp/shop"
+    path = folder / f"chats/session-2026-11-20T10-00-{id_[-8:]}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (folder / ".project_root").write_text("/srv/shop")
+    path.write_text(json.dumps({**chat, "messages": said[: 2 if replied else 1]}))
+    return path
+
+
+EACH = pytest.mark.parametrize(
+    ("make", "adapter", "prefix", "kind", "id_"),
+    [
+        (claude, claude_jsonl, "claude-jsonl", "claude-code", CLAUDE_ID),
+        (codex, codex_rollout, "codex", "codex-cli", CODEX_ID),
+        (gemini, gemini_chat, "gemini", "gemini-cli", GEMINI_ID),
+    ],
+    ids=["claude", "codex", "gemini"],
+)
+
+
+@EACH
+def test_a_transcript_is_a_session_with_one_worker(tmp_path, make, adapter, prefix, kind, id_):
+    where = around(tmp_path)
+    path = make(where.home)
+    found = look(where, f"{prefix}:latest")
+    assert found["adapterId"] == adapter.ID
+    assert found["session"] == {
+        "id": id_, "kind": "transcript", "state": "recorded", "repoRoot": "/srv/shop",
+        "sourceTarget": {"type": adapter.ID, "value": "latest"},
+    }  # fmt: skip
+    [worker] = found["workers"]
+    assert worker["id"] == id_
+    assert (worker["state"], worker["health"]) == ("recorded", "healthy")
+    assert worker["worktree"] == "/srv/shop"
+    assert worker["branch"] == (None if make is gemini else "cart")
+    assert worker["runtime"]["kind"] == kind
+    assert (worker["runtime"]["active"], worker["runtime"]["dead"]) == (False, False)
+    assert worker["intent"] == {"objective": "Fix the rounding", "seedPaths": []}
+    assert worker["outputs"]["summary"] == ["Fixed it.", "Tests pass."]
+    assert worker["artifacts"]["transcriptFile"] == str(path)
+
+
+@EACH
+def test_a_target_is_an_id_the_beginning_of_one_or_a_path(tmp_path, make, adapter, prefix, kind, id_):
+    where = around(tmp_path)
+    path = make(where.home)
+    for target in (f"{prefix}:{id_}", f"{prefix}:{id_[:6].upper()}", f"{prefix}:{path}", str(path)):
+        assert look(where, target)["session"]["id"] == id_
+    assert look(where, str(path))["session"]["sourceTarget"] == {"type": "transcript", "value": str(path)}
+    assert look(where, "latest", adapter=adapter.ID)["adapterId"] == adapter.ID
+    assert look(where, id_, type_=adapter.ID)["adapterId"] == adapter.ID
+
+
+@EACH
+def test_state_and_health_follow_the_last_event(tmp_path, make, adapter, prefix, kind, id_):
+    where = around(tmp_path)
+
+    def seen(**more: object) -> tuple[str, str, bool]:
+        make(where.home, **more)
+        worker = look(where, f"{prefix}:latest")["workers"][0]
+        return worker["state"], worker["health"], worker["runtime"]["active"]
+
+    assert seen(time=JUST_NOW) == ("active", "healthy", True)
+    assert seen(time=JUST_NOW, replied=False) == ("active", "healthy", True)
+    assert seen(time=DONE) == ("recorded", "healthy", False)
+    assert seen(time=DONE, replied=False) == ("recorded", "stale", False)
+    assert seen(time="whenever") == ("recorded", "unknown", False)
+
+
+@EACH
+def test_what_matches_nothing_or_several_is_an_error(tmp_path, make, adapter, prefix, kind, id_):
+    where = around(tmp_path)
+    for target in (f"{prefix}:latest", f"{prefix}:zzz", f"{prefix}:"):
+        with pytest.raises(NotFound):
+            look(where, target)
+    make(where.home)
+    make(where.home, f"{id_[:-1]}f")
+    with pytest.raises(Ambiguous):
+        look(where, f"{prefix}:{id_[:8]}")
+
+
+@EACH
+def test_sessions_are_listed_with_their_first_prompt(tmp_path, make, adapter, prefix, kind, id_):
+    where = around(tmp_path)
+    assert list(adapter.sessions(where)) == []
+    make(where.home)
+    [one] = adapter.sessions(where)
+    assert (one.target, one.id, one.title) == (f"{prefix}:{id_}", id_, "Fix the rounding")
+    assert one.updated_at.endswith("Z")
+
+
+def test_the_transcript_of_another_agent_is_not_taken_for_ones_own(tmp_path):
+    where = around(tmp_path)
+    path = codex(where.home)
+    with pytest.raises(InvalidDocument, match="is a transcript of codex"):
+        look(where, str(path), adapter="claude-jsonl")
+    (where.cwd / "x.jsonl").write_text("what is this?\n")
+    with pytest.raises(NotFound, match="No session adapter matched"):
+        look(where, "x.jsonl")
+
+
+def test_damage_is_counted_and_the_rest_is_read(tmp_path):
+    where = around(tmp_path)
+    path = claude(where.home)
+    path.write_text(path.read_text() + "{broken\n{also broken\n")
+    [worker] = look(where, "claude-jsonl:latest")["workers"]
+    assert worker["artifacts"]["unreadLines"] == 2
+    assert worker["outputs"]["summary"] == ["Fixed it.", "Tests pass."]
+
+
+def test_long_and_nasty_texts_are_bounded_and_flat(tmp_path):
+    where = around(tmp_path)
+    told = {"sessionId": "s", "cwd": "/x", "timestamp": DONE}
+    nasty = "\x1b[31m" + "word " * 5000
+    reply = {"role": "assistant", "model": "m", "content": [{"type": "text", "text": "\n".join([nasty] * 50)}]}
+    lines(
+        where.home / ".claude/projects/x/s.jsonl",
+        {**told, "type": "user", "uuid": "1", "message": {"role": "user", "content": nasty}},
+        {**told, "type": "assistant", "uuid": "2", "message": reply},
+    )
+    [worker] = see(where, "claude-jsonl:s").snapshot.workers
+    assert len(worker.intent.objective) <= 200
+    assert len(worker.outputs.summary) <= 5
+    assert all(len(line) <= 600 and "\x1b" not in line for line in worker.outputs.summary)

@@ -1,0 +1,245 @@
+"""PAIF's session protocol as its users call it: `baton checkpoint` and its kin, and `claude-paif`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+CONFIG = """\
+# Rules
+
+```yaml
+paif_config:
+  agent_id: "zero"
+  session_protocol:
+    checkpoint_on_exit: true
+    restore_on_start: true
+    checkpoint_interval_minutes: 1000
+```
+"""
+
+
+@pytest.fixture
+def config(top):
+    """Writes `.claude/CLAUDE.md`."""
+
+    def write(text=CONFIG):
+        (top / ".claude").mkdir(exist_ok=True)
+        (top / ".claude" / "CLAUDE.md").write_text(text)
+
+    return write
+
+
+@pytest.fixture
+def claude_paif(top):
+    """Runs the second entry point as a process of its own."""
+
+    def call(*words, code=0, given=""):
+        argv = [sys.executable, "-c", "from baton_git.faces.paif import main; main()", *words]
+        found = subprocess.run(
+            argv, cwd=top, env={**os.environ}, input=given, capture_output=True, text=True, timeout=60
+        )
+        assert found.returncode == code, found
+        return found
+
+    return call
+
+
+def test_a_session_of_paif_from_end_to_end(claude_paif, baton):
+    said = claude_paif("restore", "--agent", "zero", code=1)
+    assert said.stderr.startswith("baton: there is no agent 'zero'\n")
+    words = ("--summary", "Implemented PAIF namespace isolation", "--pending", "test it", "--pending", "ship it")
+    id_ = claude_paif("checkpoint", "--agent", "zero", *words).stdout.strip()
+    text = claude_paif("restore", "--agent", "zero").stdout
+    assert "| Implemented PAIF namespace isolation" in text
+    assert "- test it\n- ship it" in text
+    assert "historical reference" in text
+    assert "Implemented PAIF namespace isolation" in claude_paif("sessions", "--agent", "zero").stdout
+    assert baton("restore", "--agent", "zero", "--json").json["checkpoint_id"] == id_
+
+
+def test_gravity_says_what_the_documents_show(claude_paif):
+    done = claude_paif("gravity", "How can I help you today!", code=1)
+    assert done.stdout.startswith("⚠️ DRIFT DETECTED (subservience, fake enthusiasm)\n")
+    assert "GRAVITY CHECK TRIGGERED\nYou are drifting from your identity." in done.stdout
+    assert claude_paif("gravity", "-", given="Done.").stdout == "no drift\n"
+    assert "there is no agent" in claude_paif("gravity", "x", "--agent", "zero", code=1).stderr
+
+
+def test_the_second_entry_point_is_declared_and_says_its_own_name(claude_paif):
+    assert "Usage: claude-paif [OPTIONS] COMMAND" in claude_paif("--help").stdout
+    assert claude_paif("--version").stdout.startswith("claude-paif, version ")
+    assert "Usage: claude-paif restore" in claude_paif("restore", "--nope", code=2).stderr
+
+
+def test_every_documented_field_can_be_given_as_an_option_or_in_a_file(baton, tmp_path):
+    options = (
+        "--summary", "s", "--pending", "p", "--focus", "f", "--project", "x", "--scratchpad", "y = 1",
+        "--open-file", "a.py", "--open-file", "b.py", "--stack", "c", "--memory-id", "m", "--last-query", "q",
+        "--started-at", "2026-01-01T00:00:00Z", "--duration", "7",
+    )  # fmt: skip
+    baton("checkpoint", "--agent", "zero", *options)
+    by_options = baton("restore", "--agent", "zero", "--json").json["checkpoint"]
+    body = {
+        "agent_id": "zero", "conversation_summary": "s", "pending_items": ["p"], "current_focus": "f",
+        "active_project_ids": ["x"], "scratchpad": "y = 1", "open_files": ["a.py", "b.py"], "context_stack": ["c"],
+        "memory_ids": ["m"], "last_recall_query": "q", "started_at": "2026-01-01T00:00:00Z", "duration_seconds": 7,
+    }  # fmt: skip
+    (tmp_path / "body.json").write_text(json.dumps(body))
+    baton("checkpoint", "--agent", "one", "--file", str(tmp_path / "body.json"), code=1)
+    (tmp_path / "body.json").write_text(json.dumps({**body, "agent_id": "one"}))
+    baton("checkpoint", "--agent", "one", "--file", str(tmp_path / "body.json"))
+    by_file = baton("restore", "--agent", "one", "--json").json["checkpoint"]
+    for section in ("context", "recent_memories", "identity_updates", "working_memory"):
+        assert by_options[section] == by_file[section]
+    assert by_options["metadata"]["duration_seconds"] == by_file["metadata"]["duration_seconds"] == 7
+
+
+def test_options_count_more_than_the_file_and_unknown_fields_survive(baton):
+    body = '{"session_checkpoint": {"context": {"conversation_summary": "file", "mood": "calm"}, "more": [null]}}'
+    baton("checkpoint", "--agent", "zero", "--file", "-", "--summary", "option", given=body)
+    found = baton("restore", "--agent", "zero", "--json").json["checkpoint"]
+    assert found["context"]["conversation_summary"] == "option"
+    assert (found["context"]["mood"], found["more"]) == ("calm", [None])
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ("{}", 2, "baton: nothing to save: the checkpoint would be empty"),
+        ('{"agent_id": "claude", "scratchpad": "x"}', 1, "is 'claude', but this is a checkpoint of 'zero'"),
+        ('{"pending_items": "x"}', 1, "context.pending_items: input should be a valid tuple, not 'x'"),
+        ('{"scratchpad": 1}', 1, "working_memory.scratchpad: input should be a valid string, not 1"),
+        ("[]", 1, "a checkpoint is an object, and this is not one"),
+        ("", 1, "not JSON"),
+    ],
+)
+def test_a_bad_body_is_one_line_with_the_field(baton, body, code, said):
+    done = baton("checkpoint", "--agent", "zero", "--file", "-", given=body, code=code)
+    [line] = [line for line in done.err.splitlines() if line.startswith("baton: ")]
+    assert said in line
+    assert baton("status", "--json").json["exists"] is False
+
+
+# --- the settings of the work tree
+
+
+def test_the_agent_and_the_interval_come_from_the_settings(baton, config):
+    config()
+    assert baton("checkpoint", "--summary", "x").id.startswith("zero/")
+    done = baton("checkpoint", "--periodic", "--summary", "y")
+    assert done.out == ""
+    assert "no checkpoint was due" in done.err
+    assert "younger than 1000 min" in done.err
+    assert baton("checkpoint", "--periodic", "--summary", "y", "--json").json["id"] is None
+    config(CONFIG.replace("1000", "0"))
+    assert baton("checkpoint", "--periodic", "--summary", "y").id
+    assert baton("sessions", "--agent", "other", code=1)
+    assert len(baton("sessions", "--json").json) >= 1
+
+
+def test_an_option_or_a_variable_counts_more_than_the_settings(baton, config):
+    config()
+    assert baton("checkpoint", "--summary", "x", "--agent", "one").id.startswith("one/")
+    assert baton("checkpoint", "--summary", "x", env={"BATON_AGENT": "two"}).id.startswith("two/")
+
+
+def test_broken_settings_are_one_line_and_only_where_they_are_needed(baton, config):
+    config("paif_config:\n  agent_id: [\n")
+    done = baton("checkpoint", "--summary", "x", code=1)
+    assert done.err.startswith("baton: .claude/CLAUDE.md: not YAML: ")
+    assert len(done.err.splitlines()) == 1
+    assert baton("checkpoint", "--summary", "x", "--agent", "zero").id
+
+
+@pytest.mark.parametrize("text", ["", "# Rules\n", "\xff\xfe"])
+def test_without_settings_an_agent_must_be_named(baton, config, text):
+    config(text)
+    done = baton("restore", code=2)
+    assert done.err.startswith("baton: no agent is named\n")
+
+
+# --- identities
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("identity.yaml", "immutable: {origin: {created_at: 2026-04-01}, purpose: {statement: p}}\nmutable: {}\n"),
+        ("identity.json", '{"immutable": {"purpose": {"statement": "p"}, "origin": {"created_at": "2026-04-01"}}}'),
+        ("identity.toml", '[immutable.purpose]\nstatement = "p"\n[immutable.origin]\ncreated_at = "2026-04-01"\n'),
+        ("-", "purpose: {statement: p}\norigin: {created_at: 2026-04-01}\n"),
+        ("-", 'purpose.statement = "p"\norigin.created_at = "2026-04-01"\n'),
+    ],
+)  # fmt: skip
+def test_an_identity_is_read_in_the_language_of_its_file(baton, tmp_path, name, text):
+    file = "-" if name == "-" else str(tmp_path / name)
+    if name != "-":
+        (tmp_path / name).write_text(text)
+    baton("identity", "init", "--agent", "zero", "--file", file, "--created-by", "human:Ada", given=text)
+    found = baton("identity", "show", "--agent", "zero", "--json").json["immutable"]
+    assert found["purpose"]["statement"] == "p"
+    assert (found["origin"]["created_at"], found["origin"]["created_by"]) == ("2026-04-01", "human:Ada")
+    assert "Hedging" in found["voice"]["taboo_categories"]
+
+
+def test_an_identity_from_options_is_shown_and_made_once(baton):
+    baton(
+        "identity", "init", "--agent", "zero", "--purpose", "Keep the memory", "--value", "honesty",
+        "--secondary", "care", "--never", "inventing", "--tone", "dry", "--quirk", "short", "--taboo", "as an AI",
+        "--domain", "git",
+        "--constraint", "no loss", "--created-by", "human:Ada", "--genesis", "day one", "--parent-agent", "one",
+        "--custodian", "Ada",
+    )  # fmt: skip
+    text = baton("identity", "show", "--agent", "zero").out
+    for line in ("purpose: Keep the memory", "values: honesty, care", "never says: as an AI", "custodian: Ada"):
+        assert f"  - {line}\n" in text
+    done = baton("identity", "init", "--agent", "zero", "--purpose", "Other", code=1)
+    assert "what is immutable in it never changes" in done.err
+    assert "Other" not in baton("identity", "show", "--agent", "zero").out
+
+
+def test_a_check_exits_with_1_on_drift_and_counts(baton):
+    baton("identity", "init", "--agent", "zero", "--purpose", "Keep the memory")
+    done = baton("identity", "check", "--agent", "zero", "I think so", "--json", code=1)
+    assert done.json["categories"] == ["Hedging"]
+    assert done.json["phrases"] == ["I think"]
+    baton("identity", "check", "--agent", "zero", "-", given="Done.")
+    baton("identity", "check", "--agent", "zero", "Done.", "--no-count")
+    assert "1 passed, 1 failed" in baton("identity", "show", "--agent", "zero").out
+
+
+# --- folders
+
+
+def test_a_folder_of_paif_comes_in_and_goes_out(baton, filled, tmp_path):
+    done = baton("import", "paif", str(filled / "checkpoints"))
+    assert "1 new, 0 known already, 0 refused" in done.err
+    again = baton("import", "paif", str(filled / "checkpoints"), "--json").json
+    assert (again["new"], again["known"], again["ok"]) == (0, 1, True)
+    data = baton("export", "paif", str(tmp_path / "out"), "--json").json
+    assert len(data["files"]) == 2
+    name = "zero/checkpoint-2026-04-04T18-34-00.json"
+    assert json.loads((tmp_path / "out" / name).read_text()) == json.loads((filled / "checkpoints" / name).read_text())
+
+
+def test_a_file_that_does_not_fit_is_named_and_the_exit_status_says_so(baton, filled):
+    bad = filled / "checkpoints" / "zero" / "bad.json"
+    bad.write_text('{"metadata": {"agent_id": "claude"}}')
+    done = baton("import", "paif", str(filled / "checkpoints"), code=1)
+    assert "1 new, 0 known already, 1 refused" in done.err
+    [line] = [line for line in done.err.splitlines() if line.startswith("baton: ")]
+    assert line.startswith(f"baton: {bad}: metadata.session_id: is missing")
+
+
+def test_only_the_commands_that_need_it_load_the_models_of_paif():
+    code = (
+        "import sys; from baton_git.faces.cli import lifespan, followup\n"
+        "print([name for name in sys.modules if 'checkpoint' in name or 'yaml' in name])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

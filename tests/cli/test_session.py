@@ -1,0 +1,210 @@
+"""`baton session`, and `baton import|export ecc`, as somebody at a terminal uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from session_snapshots import a_recording, a_snapshot, put, worker
+
+HISTORY = "# Rework the login\n\n**Branch:** login\n\n### Completed\n- [x] Read it\n\n### In Progress\n- [ ] The form\n"
+
+
+@pytest.fixture
+def home() -> Path:
+    """The home of the test, with one session of ECC's history."""
+    folder = Path(os.environ["HOME"])
+    put(folder / ".claude/session-data", {"2026-02-02-beef0000-session.tmp": HISTORY})
+    return folder
+
+
+def given(data: object) -> str:
+    return json.dumps(data)
+
+
+def test_inspect_prints_the_snapshot_as_its_adapter_gave_it(baton, home):
+    done = baton("session", "inspect", "claude:latest")
+    assert list(done.json) == ["schemaVersion", "adapterId", "session", "workers", "aggregates"]
+    assert done.out.startswith('{\n  "schemaVersion": "ecc.session.v1",\n  "adapterId": "claude-history",')
+    assert done.err == ""
+    assert baton("session", "inspect", "claude:latest", "--json").out == done.out
+
+
+def test_inspect_writes_nothing_unless_it_is_asked_to(baton, home, git, top, tmp_path):
+    before = git(top, "for-each-ref")
+    printed = baton("session", "inspect", "claude:beef", "--write", str(tmp_path / "a/b.json")).out
+    assert (tmp_path / "a/b.json").read_text() == printed
+    assert git(top, "for-each-ref") == before
+    done = baton("session", "inspect", "claude:beef", "--record")
+    assert done.out == printed
+    assert "revision 1" in done.err
+
+
+def test_a_relative_file_is_relative_to_where_one_stands(baton, home, top):
+    (top / "sub").mkdir()
+    printed = baton("session", "inspect", "claude:beef", "--write", "x.json", cwd=top / "sub").out
+    assert (top / "sub/x.json").read_text() == printed
+
+
+def test_record_says_whether_anything_changed(baton, home):
+    first = baton("session", "record", "claude:beef", "--json")
+    assert first.json["id"] == "claude-history/beef0000"
+    assert (first.json["changed"], first.json["revision"]) == (True, 1)
+    again = baton("session", "record", "claude:beef", "--json")
+    assert (again.json["changed"], again.json["revision"]) == (False, 1)
+    assert "nothing changed" in again.err
+    assert baton("session", "record", "claude:beef").out == "claude-history/beef0000\n"
+
+
+def test_a_snapshot_in_json_can_be_recorded_from_a_file_or_standard_input(baton, tmp_path):
+    baton("session", "record", "--file", "-", given=given(a_snapshot()))
+    (tmp_path / "x.json").write_text(given(a_snapshot(worker(state="done"))))
+    baton("session", "record", "--file", str(tmp_path / "x.json"))
+    found = baton("session", "history", "proof", "--json").json
+    assert [one["snapshot"]["workers"][0]["state"] for one in found] == ["done", "running"]
+    assert [one["revision"] for one in found] == [2, 1]
+    assert baton("session", "inspect", "recorded:dmux-tmux/proof").json == a_snapshot(worker(state="done"))
+
+
+def test_a_fault_names_the_field_and_nothing_is_written(baton, git, top):
+    before = git(top, "for-each-ref")
+    wrong = a_snapshot()
+    wrong["aggregates"]["workerCount"] = 7
+    done = baton("session", "record", "--file", "-", given=given(wrong), code=1)
+    assert done.err == "baton: -: aggregates.workerCount is 7, but workers has 1\n"
+    del wrong["workers"][0]["health"]
+    done = baton("session", "record", "--file", "-", given=given(wrong), code=1)
+    assert done.err == "baton: -: workers[0].health: is missing\n"
+    assert git(top, "for-each-ref") == before
+
+
+def test_a_target_that_matches_nothing_and_an_adapter_that_is_none_are_named(baton):
+    done = baton("session", "inspect", "nothing-here", code=1)
+    assert done.err.splitlines()[0] == "baton: No session adapter matched target: 'nothing-here'"
+    done = baton("session", "inspect", "x", "--adapter", "nobody", code=2)
+    assert done.err.splitlines()[0] == "baton: Unknown session adapter: 'nobody'"
+    done = baton("session", "record", "claude:nothing", code=1)
+    assert done.err.splitlines()[0] == "baton: there is no Claude session 'nothing'"
+
+
+def test_list_shows_what_can_be_opened_newest_first(baton, home):
+    put(home / ".claude/sessions", {"2025-02-02-a1b2-session.tmp": "# Old\n"})
+    old = time.time() - 9999
+    os.utime(home / ".claude/sessions/2025-02-02-a1b2-session.tmp", (old, old))
+    baton("init")
+    found = baton("session", "list", "--json").json
+    assert [(one["adapter"], one["target"], one["title"]) for one in found] == [
+        ("claude-history", "claude:beef0000", "The form"), ("claude-history", "claude:a1b2", "Old"),
+    ]  # fmt: skip
+    assert len(baton("session", "list", "--limit", "1").out.splitlines()) == 1
+    assert "claude:beef0000  The form" in baton("session", "list", "--adapter", "claude-history").out
+    assert baton("session", "list", "--adapter", "baton").out == ""
+
+
+def test_list_shows_what_was_recorded(baton, home):
+    baton("session", "record", "claude:beef")
+    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(), worker("w2"))))
+    found = baton("session", "list", "--recorded", "--json").json
+    assert {one["id"]: one["workers"] for one in found} == {"claude-history/beef0000": 1, "dmux-tmux/proof": 2}
+    shown = baton("session", "list", "--recorded").out
+    assert "claude-history/beef0000  recorded: The form" in shown
+    assert "dmux-tmux/proof  active: 2 workers" in shown
+    assert len(baton("session", "list", "--recorded", "--adapter", "dmux-tmux").out.splitlines()) == 1
+
+
+def test_adapters_are_told_as_ecc_tells_them(baton):
+    done = baton("session", "adapters")
+    assert list(done.json) == ["adapters"]
+    assert done.json["adapters"][1] == {
+        "id": "dmux-tmux",
+        "description": "Workers of ECC's orchestrator in tmux panes and work trees",
+        "targetTypes": ["plan", "session"],
+    }
+    assert [one["id"] for one in done.json["adapters"]][-1] == "baton"
+
+
+def test_an_adapter_of_others_that_cannot_be_used_is_a_line_of_warning(baton, tmp_path, monkeypatch):
+    info = {"broken-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n"}
+    put(tmp_path / "site", {**info, "broken-1.0.dist-info/entry_points.txt": "[baton_git.adapters]\nbroken = gone\n"})
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    done = baton("session", "adapters")
+    assert len(done.json["adapters"]) == 6
+    assert done.err == (
+        "the session adapter broken cannot be used: ModuleNotFoundError: No module named 'gone'\n"
+    )  # fmt: skip
+    done = baton("session", "inspect", "x", "--adapter", "broken", code=2)
+    assert done.err.startswith("baton: the session adapter 'broken' cannot be used: ModuleNotFoundError")
+
+
+def test_our_own_sessions_can_be_inspected_and_recorded(baton):
+    baton("init")
+    baton("boot", "--session", "s1", "--agent", "claude")
+    baton("loop", "add", "Deployed", "--expect", "it answers", "--id", "OL-1")
+    baton("wrap", "--context", "Half way", "--session", "s1")
+    [found] = baton("session", "inspect", "baton:latest").json["workers"]
+    assert found["intent"]["objective"] == "Half way"
+    assert found["outputs"]["remainingRisks"] == ["OL-1 Deployed: it answers"]
+    assert baton("session", "record", "baton:s1").id == "baton/s1"
+
+
+def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, home):
+    put(home / ".claude/session-data", {"2026-02-03-evil-session.tmp": "# evil \x1b[31m\x9b red\n"})
+    baton("session", "record", "claude:evil")
+    for words in (("list",), ("list", "--recorded"), ("history", "evil"), ("inspect", "claude:evil")):
+        assert "\x1b" not in baton("session", *words).out
+
+
+def test_a_session_can_be_looked_at_outside_of_any_repository(baton, home, tmp_path):
+    (tmp_path / "outside").mkdir()
+    assert baton("session", "inspect", "claude:latest", cwd=tmp_path / "outside").json["session"]["id"] == "beef0000"
+
+
+# --- ECC's recording files
+
+
+def test_recordings_are_taken_over_and_given_back_as_they_were(baton, tmp_path):
+    data = a_recording(*(a_snapshot(worker(state=f"step-{n}")) for n in (1, 2, 3)))
+    put(tmp_path / "ecc", {"dmux-tmux/proof.json": json.dumps(data, indent=2) + "\n"})
+    done = baton("import", "ecc", str(tmp_path / "ecc"))
+    assert done.err == "dmux-tmux/proof: 3 new (revision 3)\n"
+    assert len(baton("session", "history", "proof", "--json").json) == 3
+    done = baton("export", "ecc", str(tmp_path / "out"), "--json")
+    assert done.json == {"files": [str(tmp_path / "out/dmux-tmux/proof.json")]}
+    assert (tmp_path / "out/dmux-tmux/proof.json").read_bytes() == (tmp_path / "ecc/dmux-tmux/proof.json").read_bytes()
+    again = baton("import", "ecc", str(tmp_path / "ecc"), "--json")
+    assert again.json == [{"ok": True, "id": "dmux-tmux/proof", "added": 0, "revision": None}]
+    assert again.err == "dmux-tmux/proof: nothing new\n"
+
+
+def test_one_bad_recording_among_others_is_named_and_fails(baton, tmp_path):
+    put(tmp_path / "ecc", {"x/a.json": json.dumps(a_recording(a_snapshot())), "x/b.json": "{}"})
+    done = baton("import", "ecc", str(tmp_path / "ecc"), code=1)
+    said = done.err.splitlines()
+    assert said[0] == "dmux-tmux/proof: 1 new (revision 1)"
+    assert said[1].startswith(f"baton: {tmp_path}/ecc/x/b.json: schemaVersion: is missing")
+    assert len(baton("session", "list", "--recorded").out.splitlines()) == 1
+
+
+def test_what_two_machines_recorded_is_merged_and_both_are_in_the_history(baton, git, top, tmp_path):
+    git(tmp_path, "init", "-q", "--bare", "hub.git")
+    hub = str(tmp_path / "hub.git")
+    other = tmp_path / "other" / "work"
+    git(tmp_path, "clone", "-q", str(top), str(other))
+    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="step-1"))))
+    baton("sync", "--remote", hub)
+    baton("sync", "--remote", hub, cwd=other)
+    time.sleep(1.1)  # times are whole seconds, and the later one is to win
+    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="step-2"))))
+    time.sleep(1.1)
+    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="step-3"))), cwd=other)
+    baton("sync", "--remote", hub)
+    baton("sync", "--remote", hub, cwd=other)
+    baton("sync", "--remote", hub)
+    for where in (top, other):
+        found = baton("session", "history", "proof", "--json", cwd=where).json
+        assert [one["snapshot"]["workers"][0]["state"] for one in found] == ["step-3", "step-2", "step-1"]
+        assert baton("session", "inspect", "recorded:proof", cwd=where).json == a_snapshot(worker(state="step-3"))
+        assert baton("conflicts", "--json", cwd=where).json == []

@@ -1,0 +1,86 @@
+"""The golden files of ECC's canonical snapshot: each clause of its contract, in bare JSON as on its wire."""
+
+from __future__ import annotations
+
+import json as plain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from json_schema import faults as schema_faults
+from regenerate import FORMATS
+
+from baton_git.adapters.canonical import parse_snapshot
+from baton_git.codecs import json
+from baton_git.errors import InvalidDocument
+from baton_git.layout import decode, encode
+from baton_git.operations.validation import validate_text
+from baton_git.records.base import Part, alike, parse
+from baton_git.records.snapshot import Snapshot
+from baton_git.schemas import schema
+from baton_git.state import Key
+
+KIND = "ecc_session"
+BEYOND = {
+    "another-worker-count", "another-state-counted", "a-state-counted-wrong", "a-state-not-counted",
+    "a-health-too-many", "two-workers-of-one-id",
+}  # fmt: skip
+"""Invalid ones whose fault no schema can express."""
+
+
+def files(group: str) -> list[Any]:
+    found = sorted(path for path in (FORMATS / KIND / group).glob("*.json") if not path.name.endswith(".error.json"))
+    return [pytest.param(path, id=path.stem) for path in found]
+
+
+def test_there_are_golden_files() -> None:
+    assert len(files("valid")) >= 11
+    assert len(files("invalid")) >= 35
+
+
+@pytest.mark.parametrize("path", files("valid"))
+def test_a_valid_snapshot_is_taken_and_given_back_as_it_was(path: Path) -> None:
+    data = json.loads(path.read_bytes())
+    assert alike(parse_snapshot(data).given(), data)
+    assert not list(schema_faults(data, schema(KIND), schema(KIND)))
+    assert validate_text(str(path), path.read_bytes(), KIND).faults == ()
+
+
+@pytest.mark.parametrize("path", files("valid"))
+def test_a_valid_snapshot_comes_back_equal_from_its_stored_file(path: Path) -> None:
+    data = json.loads(path.read_bytes())
+    id_ = f"{data['adapterId']}/{data['session']['id']}"
+    at = "2026-11-21T08:00:00Z"
+    record = parse(Snapshot, {"id": id_, "created_at": at, "recorded_at": at, "snapshot": data})
+    [(name, text)] = encode({Key("snapshot", id_): record}).items()
+    assert text is not None
+    again = decode(Key("snapshot", id_), name, text)
+    assert isinstance(again, Part), again
+    assert alike(again.given()["snapshot"], data)
+
+
+@pytest.mark.parametrize("path", files("invalid"))
+def test_an_invalid_snapshot_has_exactly_the_expected_faults(path: Path) -> None:
+    wanted = plain.loads(path.with_suffix(".error.json").read_bytes())
+    with pytest.raises(InvalidDocument) as caught:
+        parse_snapshot(json.loads(path.read_bytes()))
+    assert caught.value.code == wanted["code"]
+    found = caught.value.faults
+    assert sorted(one.path for one in found) == sorted(one["path"] for one in wanted["faults"]), found
+    for one in wanted["faults"]:
+        assert any(fault.path == one["path"] and fault.message.startswith(one["message"]) for fault in found), found
+    assert validate_text(str(path), path.read_bytes(), KIND).faults == found
+
+
+@pytest.mark.parametrize("path", files("invalid"))
+def test_the_schema_refuses_what_it_can_express(path: Path) -> None:
+    try:
+        data = json.loads(path.read_bytes())
+    except InvalidDocument:
+        return  # no data at all: nothing that a schema could judge
+    assert bool(list(schema_faults(data, schema(KIND), schema(KIND)))) != (path.stem in BEYOND)
+
+
+def test_every_expectation_has_its_file() -> None:
+    for path in (FORMATS / KIND / "invalid").glob("*.error.json"):
+        assert path.with_name(path.name.replace(".error", "")).exists(), path

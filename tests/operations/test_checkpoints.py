@@ -1,0 +1,300 @@
+"""The verbs of PAIF's session protocol: checkpoint, restore, sessions, and what a session's start and end do."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from world import NOW, acting, all_bytes, by_hand, files, later, stored
+
+from baton_git.errors import InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
+from baton_git.exchange.paif_config import PaifConfig
+from baton_git.operations.checkpoints import (
+    agent_sessions,
+    checkpoint_at_end,
+    restore,
+    restore_at_start,
+    save_checkpoint,
+)
+from baton_git.operations.identities import check_text, init_identity
+from baton_git.operations.sessions import boot, wrap
+from baton_git.paif import shelf
+from baton_git.records.base import parse
+
+SUMMARY = {"conversation_summary": "Implemented it", "pending_items": ["test it"]}
+CONFIG = parse(
+    PaifConfig, {"agent_id": "zero", "session_protocol": {"checkpoint_on_exit": True, "restore_on_start": True}}
+)
+
+
+@pytest.fixture
+def nameless(open_workspace):
+    """A workspace in which no session acts and no agent is named."""
+    ws = open_workspace(None)
+    return replace(ws, actor=replace(ws.actor, agent=None))
+
+
+def test_a_checkpoint_is_one_file_of_one_agent_in_one_commit(ws):
+    saved = save_checkpoint(ws, NOW, "zero", SUMMARY)
+    assert saved.id == "zero/2026-11-21t08-00-00.000z-s1"
+    assert "checkpoints/zero/2026-11-21t08-00-00.000z-s1.toml" in files(ws)
+    assert saved.written.version.revision == 1
+    entry = next(iter(ws.branch.history()))
+    assert (entry.op, entry.agent) == ("checkpoint", "zero")
+
+
+def test_restoring_gives_the_newest_checkpoint_and_counts_once(ws):
+    save_checkpoint(ws, NOW, "zero", SUMMARY)
+    save_checkpoint(ws, later(minutes=1), "zero", {"conversation_summary": "newer"})
+    found = restore(ws, later(minutes=2), "zero")
+    assert found.checkpoint is not None
+    assert found.checkpoint.context.conversation_summary == "newer"
+    assert found.identity.immutable is None
+    assert found.identity.mutable.state.last_session_at == "2026-11-21T08:02:00.000Z"
+    assert found.identity.mutable.state.accumulated_experience == 1
+    again = restore(ws, later(minutes=3), "zero")
+    assert again.identity.mutable.state.accumulated_experience == 2
+    assert again.written.version.revision == found.written.version.revision + 1
+
+
+def test_an_agent_that_nobody_knows_is_not_restored_and_nothing_is_written(ws):
+    save_checkpoint(ws, NOW, "zero", SUMMARY)
+    for verb in (restore, lambda ws, now, agent: agent_sessions(ws, agent)):
+        with pytest.raises(NotFound, match="there is no agent 'claude'"):
+            verb(ws, NOW, "claude")
+    assert ws.branch.read().revision == 1
+
+
+def test_an_identity_without_a_checkpoint_is_restored(ws):
+    init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
+    found = restore(ws, NOW, "zero")
+    assert found.checkpoint is None
+    assert found.identity.immutable is not None
+    assert agent_sessions(ws, "zero") == []
+
+
+def test_a_checkpoint_takes_what_is_new_into_the_identity_in_the_same_commit(ws):
+    init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
+    before = ws.branch.read().revision
+    body = {**SUMMARY, "current_focus": "f", "new_beliefs": [{"subject": "x", "confidence": 0.5}]}
+    save_checkpoint(ws, NOW, "zero", body)
+    identity = stored(ws, "identity", "zero")
+    assert ws.branch.read().revision == before + 1
+    assert identity.mutable.beliefs[0]["subject"] == "x"
+    assert identity.mutable.state.current_focus == "f"
+    assert identity.immutable.purpose.statement == "p"
+    save_checkpoint(ws, later(minutes=1), "zero", SUMMARY)
+    assert restore(ws, NOW, "zero").checkpoint.context.current_focus == "f"
+
+
+def test_drift_checks_go_with_the_next_checkpoint(ws):
+    init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
+    for text in ("maybe", "done", "done"):
+        check_text(ws, NOW, "zero", text)
+    saved = save_checkpoint(ws, NOW, "zero", SUMMARY, options={"drift_checks": {"passed": 10, "failed": 0}})
+    counts = stored(ws, "checkpoint", saved.id).identity_updates.drift_checks
+    assert (counts.passed, counts.failed) == (12, 1)
+    assert stored(ws, "identity", "zero").mutable.state.drift_checks.given() == {"passed": 0, "failed": 0}
+    after = save_checkpoint(ws, later(minutes=1), "zero", SUMMARY)
+    assert stored(ws, "checkpoint", after.id).identity_updates.drift_checks.passed == 0
+
+
+def test_options_count_more_than_the_body(ws):
+    saved = save_checkpoint(ws, NOW, "zero", SUMMARY, options={"pending_items": ["other"]})
+    context = stored(ws, "checkpoint", saved.id).context
+    assert (context.conversation_summary, context.pending_items) == ("Implemented it", ("other",))
+
+
+@pytest.mark.parametrize("body", [{}, {"agent_id": "zero"}, {"pending_items": []}, {"metadata": {"session_id": "x"}}])
+def test_an_empty_checkpoint_is_refused(ws, body):
+    with pytest.raises(InvalidArgument, match="nothing to save"):
+        save_checkpoint(ws, NOW, "zero", body, periodic=True)
+    assert ws.branch.read().commit is None
+
+
+@pytest.mark.parametrize(
+    ("agent", "body", "error"),
+    [("a/b", SUMMARY, InvalidName), ("..", SUMMARY, InvalidName),
+     ("zero", {**SUMMARY, "agent_id": "claude"}, InvalidDocument),
+     ("zero", {**SUMMARY, "pending_items": "x"}, InvalidDocument),
+     ("zero", {**SUMMARY, "ended_at": "now"}, InvalidDocument),
+     ("zero", {"scratchpad": "x" * 300_000}, LimitExceeded), ("zero", {"context": 1}, InvalidDocument)],
+)  # fmt: skip
+def test_what_cannot_be_a_checkpoint_writes_nothing(ws, agent, body, error):
+    with pytest.raises(error):
+        save_checkpoint(ws, NOW, agent, body)
+    assert ws.branch.read().commit is None
+
+
+def test_a_checkpoint_says_when_its_session_began(ws):
+    boot(ws, NOW, sync_seconds=0)
+    saved = save_checkpoint(ws, later(minutes=10), "zero", SUMMARY)
+    metadata = stored(ws, "checkpoint", saved.id).metadata
+    assert (metadata.session_id, metadata.started_at, metadata.duration_seconds) == ("s1", "2026-11-21T08:00:00Z", 600)
+
+
+def test_without_a_session_each_checkpoint_gets_a_name_of_its_own(nameless):
+    first, second = (save_checkpoint(nameless, NOW, "zero", SUMMARY) for _ in range(2))
+    assert first.id != second.id
+    assert len(agent_sessions(nameless, "zero")) == 2
+
+
+def test_two_in_one_moment_both_survive(ws):
+    ids = [save_checkpoint(ws, NOW, "zero", {"conversation_summary": str(number)}).id for number in range(3)]
+    assert ids == [ids[0], f"{ids[0]}.2", f"{ids[0]}.3"]
+    assert len(shelf.every(ws.branch.read().state, "zero")) == 3
+
+
+def test_writers_at_the_same_time_all_get_their_checkpoint(open_workspace):
+    spaces = [open_workspace() for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [
+            pool.submit(save_checkpoint, one, NOW, "zero", {"conversation_summary": f"{number} {turn}"})
+            for number, one in enumerate(spaces)
+            for turn in range(2)
+        ]
+    ids = {job.result().id for job in jobs}
+    assert len(ids) == 8
+    assert len(shelf.every(spaces[0].branch.read().state, "zero")) == 8
+
+
+def test_agents_keep_apart(ws):
+    save_checkpoint(ws, NOW, "zero", {**SUMMARY, "new_skills": [{"name": "x"}]})
+    save_checkpoint(ws, NOW, "claude", {"conversation_summary": "mine"})
+    assert restore(ws, NOW, "claude").checkpoint.context.conversation_summary == "mine"
+    assert restore(ws, NOW, "claude").identity.mutable.skills == ()
+    assert stored(ws, "identity", "zero").mutable.state.accumulated_experience == 0
+
+
+def test_secrets_of_a_scratchpad_are_not_stored(ws):
+    token = "ghp_" + "a1B2" * 9
+    saved = save_checkpoint(ws, NOW, "zero", {"scratchpad": f"curl -H 'Authorization: Bearer {token}'"})
+    assert token.encode() not in all_bytes(ws)
+    assert saved.written.redactions
+
+
+# --- periodic ones
+
+
+def test_a_periodic_one_waits_until_the_newest_is_old_enough(ws):
+    first = save_checkpoint(ws, NOW, "zero", SUMMARY, periodic=True)
+    assert stored(ws, "checkpoint", first.id).metadata.checkpoint_type == "periodic"
+    for minutes in (0, 29):
+        early = save_checkpoint(ws, later(minutes=minutes), "zero", SUMMARY, periodic=True)
+        assert early.id is None
+        assert early.younger is not None
+        assert early.younger.id == first.id
+    assert ws.branch.read().revision == first.written.version.revision
+    assert save_checkpoint(ws, later(minutes=29), "zero", SUMMARY, periodic=True, interval_minutes=20).id
+    assert save_checkpoint(ws, later(minutes=59), "zero", SUMMARY, periodic=True).id
+
+
+def test_a_final_one_is_always_due_and_another_agents_does_not_count(ws):
+    save_checkpoint(ws, NOW, "zero", SUMMARY)
+    assert save_checkpoint(ws, later(minutes=1), "zero", SUMMARY).id
+    assert save_checkpoint(ws, later(minutes=1), "claude", SUMMARY, periodic=True).id
+    assert stored(ws, "checkpoint", "claude/2026-11-21t08-01-00.000z-s1").metadata.checkpoint_type == "periodic"
+
+
+# --- sessions and the archive
+
+
+def test_sessions_are_listed_newest_first_with_all_their_checkpoints(ws):
+    save_checkpoint(ws, NOW, "zero", {"conversation_summary": "a"})
+    save_checkpoint(acting(ws, "s2"), later(minutes=1), "zero", {"conversation_summary": "b"})
+    save_checkpoint(ws, later(minutes=2), "zero", {"conversation_summary": "c"})
+    found = agent_sessions(ws, "zero")
+    assert [(one.newest.metadata.session_id, len(one.ids)) for one in found] == [("s1", 2), ("s2", 1)]
+    assert found[0].newest.context.conversation_summary == "c"
+
+
+def test_old_checkpoints_go_to_the_archive_and_are_still_listed(ws, monkeypatch):
+    monkeypatch.setattr(shelf, "KEPT", 3)
+    for number in range(5):
+        save_checkpoint(acting(ws, f"s{number}"), later(minutes=number), "zero", SUMMARY)
+    state = ws.branch.read().state
+    assert len(state.ids("checkpoint")) == 3
+    assert [one.newest.metadata.session_id for one in agent_sessions(ws, "zero")] == ["s4", "s3", "s2", "s1", "s0"]
+    assert restore(ws, NOW, "zero").checkpoint.metadata.session_id == "s4"
+
+
+def test_one_with_an_old_date_goes_straight_to_the_archive(ws, monkeypatch):
+    monkeypatch.setattr(shelf, "KEPT", 1)
+    save_checkpoint(ws, NOW, "zero", SUMMARY)
+    old = save_checkpoint(ws, NOW, "zero", {**SUMMARY, "ended_at": "2026-01-01T00:00:00Z"})
+    assert old.id == "zero/2026-01-01t00-00-00.000z-s1"
+    assert stored(ws, "checkpoint", old.id, archived=True) is not None
+    assert restore(ws, NOW, "zero").checkpoint.metadata.ended_at == "2026-11-21T08:00:00.000Z"
+
+
+def test_an_agent_whose_checkpoints_are_all_archived_is_restored_from_there(ws):
+    saved = save_checkpoint(ws, NOW, "zero", SUMMARY)
+    ws.update(
+        "test",
+        NOW,
+        lambda tip: tip.state.archive(
+            tip.state.entry(shelf.Key("checkpoint", saved.id)), at="x", reason="r", session=None
+        ),
+    )
+    assert restore(ws, NOW, "zero").checkpoint.id == saved.id
+
+
+def test_a_checkpoint_that_cannot_be_read_is_told_and_stays(ws):
+    saved = save_checkpoint(ws, NOW, "zero", SUMMARY)
+    path = "checkpoints/zero/2026-11-21t09-00-00.000z-x.toml"
+    by_hand(ws, {path: b"no toml"})
+    found = restore(ws, NOW, "zero")
+    assert found.checkpoint.id == saved.id
+    assert [one.path for one in found.damaged] == [path]
+    assert files(ws)[path] == b"no toml"
+
+
+# --- the start and the end of a session
+
+
+def test_the_end_of_a_session_writes_a_checkpoint_where_the_settings_want_it(nameless):
+    wrap(nameless, NOW, context="Where it stands")
+    saved = checkpoint_at_end(nameless, NOW, CONFIG)
+    assert saved is not None
+    assert stored(nameless, "checkpoint", saved.id).context.conversation_summary == "Where it stands"
+    said = checkpoint_at_end(nameless, later(minutes=1), CONFIG, summary="Done")
+    assert said is not None
+    assert stored(nameless, "checkpoint", said.id).context.conversation_summary == "Done"
+
+
+@pytest.mark.parametrize("config", [PaifConfig(), parse(PaifConfig, {"agent_id": "zero"})])
+def test_without_the_setting_nothing_happens_at_the_start_and_the_end(nameless, config):
+    assert checkpoint_at_end(nameless, NOW, config, summary="x") is None
+    assert restore_at_start(nameless, NOW, config) == ()
+    assert nameless.branch.read().commit is None
+
+
+def test_the_start_of_a_session_restores_and_tells(nameless):
+    assert "nothing to restore yet" in restore_at_start(nameless, NOW, CONFIG)[0]
+    assert nameless.branch.read().commit is None
+    save_checkpoint(nameless, NOW, "zero", SUMMARY)
+    lines = restore_at_start(nameless, NOW, CONFIG)
+    assert "- What happened: Implemented it" in lines
+    assert "- Pending: test it" in lines
+    assert stored(nameless, "identity", "zero").mutable.state.accumulated_experience == 1
+
+
+def test_the_agent_of_the_settings_is_meant_whatever_program_the_session_runs_in(ws):
+    assert checkpoint_at_end(ws, NOW, CONFIG, summary="x").id.startswith("zero/")
+    unnamed = parse(PaifConfig, {"session_protocol": {"checkpoint_on_exit": True}})
+    assert checkpoint_at_end(ws, NOW, unnamed, summary="x").id.startswith("claude/")
+
+
+def test_nothing_stops_the_start_of_a_session(nameless):
+    save_checkpoint(nameless, NOW, "zero", SUMMARY)
+    by_hand(nameless, {"identity/zero.toml": b"no toml"})
+    [line] = restore_at_start(nameless, NOW, CONFIG)
+    assert "zero was not restored: identity/zero.toml" in line
+
+
+def test_clocks_that_differ_a_little_make_no_second_periodic_checkpoint(ws):
+    save_checkpoint(ws, NOW, "zero", SUMMARY)
+    assert save_checkpoint(ws, NOW - timedelta(minutes=5), "zero", SUMMARY, periodic=True).id is None
+    assert save_checkpoint(ws, NOW - timedelta(hours=5), "zero", SUMMARY, periodic=True).id

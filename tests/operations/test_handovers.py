@@ -1,0 +1,469 @@
+"""Protocol runs as verbs, and the workspace copy that other clients change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from world import NOW, by_hand, later, stored, workspace
+
+from baton_git.errors import (
+    Corrupt,
+    Ended,
+    InvalidArgument,
+    InvalidDocument,
+    LimitExceeded,
+    NotFound,
+    Overtaken,
+    WriteFailed,
+)
+from baton_git.exchange.kairos import Copy
+from baton_git.handing import Going
+from baton_git.operations.conflicts import conflicts
+from baton_git.operations.handover_files import export_kairos, import_kairos, put_out, take_in, withdraw
+from baton_git.operations.handovers import clear, resume, show, step
+from baton_git.operations.workspace import Workspace
+from baton_git.records.handover import Handover
+from baton_git.state import Key
+
+URI = "kairos://mem/"
+
+
+def to(challenge: str, index: int | None = None, **more: Any) -> Going:
+    return Going(challenge, URI + challenge, index, **more)
+
+
+def begun(ws: Workspace, id_: str = "run-1", **values: Any) -> None:
+    step(ws, NOW, id_, to("resolve", 1, values=values))
+
+
+def challenge(ws: Workspace, id_: str = "run-1") -> str | None:
+    found: str | None = stored(ws, "handover", id_).step.current_challenge
+    return found
+
+
+@pytest.fixture
+def copy(ws: Workspace, tmp_path: Path) -> Copy:
+    return copy_of(ws, tmp_path / "work" / "kairos-session-handover.txt")
+
+
+def copy_of(ws: Workspace, path: Path) -> Copy:
+    return Copy.at(path, ws.branch.store.repository.common_dir, ws.branch.namespace)
+
+
+def out(ws: Workspace, copy: Copy, id_: str = "run-1") -> bytes:
+    put_out(ws, NOW, copy, id_)
+    return copy.path.read_bytes()
+
+
+def edited(copy: Copy, *changes: tuple[str, str], at: str = "2026-11-21T09:00:00Z") -> None:
+    """What another client does to the file."""
+    text = copy.path.read_text()
+    for old, new in (*changes, ("2026-11-21T08:00:00Z", at)):
+        assert old in text, text
+        text = text.replace(old, new)
+    copy.path.write_text(text)
+
+
+# --- going on
+
+
+def test_each_step_is_a_commit_and_the_history_has_them_all(ws: Workspace) -> None:
+    begun(ws, participants={"Adam": None})
+    step(ws, later(minutes=1), "run-1", to("confirm", values={"participants": {"Adam": "a@x"}}))
+    assert show(ws, "run-1").handover.state == {"participants": {"Adam": "a@x"}}
+    assert show(ws, "run-1", "1").handover.step.current_challenge == "resolve"
+    assert [entry.op for entry in ws.branch.history()] == ["handover-step", "handover-step", "root"]
+
+
+def test_of_two_clients_at_once_the_second_gets_a_conflict_with_the_current_state(
+    open_workspace: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = open_workspace("s1"), open_workspace("s2")
+    begun(one)
+    update = type(two.branch).update
+
+    def slow(*args: Any, **more: Any) -> Any:
+        monkeypatch.undo()
+        step(one, later(minutes=1), "run-1", to("confirm"))
+        return update(*args, **more)
+
+    monkeypatch.setattr(type(two.branch), "update", slow)
+    with pytest.raises(Overtaken) as caught:
+        step(two, later(minutes=2), "run-1", to("find_slot"))
+    assert caught.value.current is not None
+    assert caught.value.current["current_challenge"] == "confirm"
+    assert challenge(two) == "confirm"
+
+
+def test_of_two_that_begin_one_run_at_once_the_second_gets_a_conflict(
+    open_workspace: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = open_workspace("s1"), open_workspace("s2")
+    update = type(two.branch).update
+
+    def slow(*args: Any, **more: Any) -> Any:
+        monkeypatch.undo()
+        begun(one)
+        return update(*args, **more)
+
+    monkeypatch.setattr(type(two.branch), "update", slow)
+    with pytest.raises(Overtaken, match="another client was faster"):
+        begun(two, n=1)
+
+
+def test_what_others_write_elsewhere_is_no_conflict(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(ws)
+    update = type(ws.branch).update
+
+    def slow(*args: Any, **more: Any) -> Any:
+        monkeypatch.undo()
+        begun(ws, "run-2")
+        return update(*args, **more)
+
+    monkeypatch.setattr(type(ws.branch), "update", slow)
+    step(ws, later(minutes=1), "run-1", to("confirm"))
+    assert challenge(ws) == "confirm"
+
+
+@pytest.mark.parametrize("going", [to("confirm"), to("other", 2), to("other", came_from="resolve")])
+def test_who_comes_second_from_one_step_changes_nothing(ws: Workspace, going: Going) -> None:
+    begun(ws)
+    step(ws, later(minutes=1), "run-1", to("confirm"))
+    before = ws.branch.read().commit
+    with pytest.raises(Overtaken):
+        step(ws, later(minutes=2), "run-1", going)
+    assert ws.branch.read().commit == before
+
+
+def test_a_run_that_has_ended_does_not_go_on(ws: Workspace) -> None:
+    begun(ws)
+    clear(ws, later(minutes=1), "run-1", "completed")
+    with pytest.raises(Overtaken, match="was completed on 2026-11-21T08:01:00Z by session s1"):
+        step(ws, later(minutes=2), "run-1", to("confirm"))
+    with pytest.raises(Ended, match="was completed"):
+        clear(ws, later(minutes=2), "run-1", "abandoned")
+
+
+def test_a_file_that_cannot_be_read_is_reported_and_never_written_over(ws: Workspace) -> None:
+    begun(ws)
+    broken = b"SESSION_ID: run-1\nstep_index: two\n"
+    by_hand(ws, {"handover/run-1.txt": broken})
+    for verb in (
+        lambda: step(ws, NOW, "run-1", to("confirm", 2)),
+        lambda: resume(ws, NOW, "run-1"),
+        lambda: clear(ws, NOW, "run-1", "completed"),
+    ):
+        with pytest.raises(Corrupt, match=r"line 2, step_index: is 'two'"):
+            verb()
+    tree = ws.branch.read().tree
+    assert tree is not None
+    assert ws.branch.store.folder(tree).folder("handover").read("run-1.txt") == broken
+
+
+def test_a_run_that_is_too_large_is_refused(ws: Workspace) -> None:
+    with pytest.raises(LimitExceeded):
+        begun(ws, long="x" * 300_000)
+    assert ws.branch.read().commit is None
+
+
+def test_secrets_are_taken_out(ws: Workspace) -> None:
+    token = "ghp_" + "a1B2" * 9
+    done = step(ws, NOW, "run-1", to("resolve", 1, values={"note": f"use {token}"}))
+    assert [one.kind for _, one in done.written.redactions] == ["github token"]
+    assert token not in str(show(ws).handover.state)
+
+
+# --- resuming
+
+
+def test_resuming_says_where_it_stands_and_how_old_that_is_and_changes_nothing(ws: Workspace) -> None:
+    begun(ws, n=1)
+    before = ws.branch.read().commit
+    for _ in range(2):
+        found = resume(ws, later(minutes=30), "run-1")
+        assert found.run.handover.state == {"n": 1}
+        assert (found.age.stale, found.age.seconds) == (False, 1800)
+    assert resume(ws, later(minutes=30), stale_after=timedelta(minutes=29)).age.stale is True
+    assert resume(ws, later(days=2), uri=f"{URI}resolve").age.stale is True
+    assert ws.branch.read().commit == before
+
+
+def test_ended_is_not_the_same_as_never_begun(ws: Workspace) -> None:
+    begun(ws)
+    clear(ws, later(minutes=1), None, "abandoned")
+    for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
+        with pytest.raises(Ended, match="run-1 was abandoned on 2026-11-21T08:01:00Z") as caught:
+            resume(ws, NOW, **how)
+        assert caught.value.data["outcome"] == "abandoned"
+    for how in ({"session": "run-2"}, {"uri": "kairos://other"}, {}):
+        with pytest.raises(NotFound):
+            resume(ws, NOW, **how)
+
+
+def test_one_that_has_ended_is_shown_as_it_was_with_its_order(ws: Workspace) -> None:
+    begun(ws, table={"a": 1}, number=1)
+    text = export_text(ws)
+    clear(ws, later(minutes=1), "run-1", "completed")
+    assert show(ws, "run-1").closed is not None
+    assert export_text(ws, "run-1") == text
+
+
+def export_text(ws: Workspace, session: str | None = None) -> bytes:
+    path = ws.branch.store.repository.common_dir / "out.txt"
+    assert export_kairos(ws, path, session) == "run-1"
+    return path.read_bytes()
+
+
+def test_where_several_could_be_meant_they_are_listed(ws: Workspace) -> None:
+    begun(ws)
+    begun(ws, "run-2")
+    for verb in (
+        lambda: resume(ws, NOW),
+        lambda: resume(ws, NOW, uri=f"{URI}resolve"),
+        lambda: step(ws, NOW, None, to("confirm")),
+        lambda: clear(ws, NOW, None, "completed"),
+        lambda: show(ws),
+    ):
+        with pytest.raises(InvalidArgument, match="run-1, run-2"):
+            verb()
+    step(ws, later(minutes=1), "run-2", to("confirm"))
+    assert resume(ws, NOW, uri=f"{URI}confirm").run.handover.id == "run-2"
+
+
+# --- the workspace copy
+
+
+def test_the_copy_is_the_text_on_the_branch(ws: Workspace, copy: Copy) -> None:
+    begun(ws, n=1)
+    text = out(ws, copy)
+    tree = ws.branch.read().tree
+    assert tree is not None
+    assert ws.branch.store.folder(tree).folder("handover").read("run-1.txt") == text
+    assert [path.name for path in copy.path.parent.iterdir()] == [copy.path.name]
+    assert out(ws, copy) == text
+
+
+def test_what_another_client_changed_is_taken_in(ws: Workspace, copy: Copy) -> None:
+    begun(ws, n=1)
+    out(ws, copy)
+    edited(copy, ("resolve", "confirm"), ("step_index: 1", "step_index: 2"), ("n: 1", "n: 2\r\nslot: a: b"))
+    taken = take_in(ws, later(minutes=1), copy)
+    assert taken is not None
+    assert (taken.id, taken.contested) == ("run-1", ())
+    run = show(ws).handover
+    assert (run.step.current_challenge, run.step.step_index) == ("confirm", 2)
+    assert run.state == {"n": 2, "slot": "a: b"}
+    before = ws.branch.read().commit
+    assert take_in(ws, later(minutes=2), copy) is not None
+    assert ws.branch.read().commit == before
+    assert b"\r" not in out(ws, copy)
+
+
+def test_both_changed_different_keys_and_both_stand(ws: Workspace, copy: Copy) -> None:
+    begun(ws, a=1, b=1)
+    out(ws, copy)
+    edited(copy, ("a: 1", "a: 2"))
+    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    taken = take_in(ws, later(minutes=2), copy)
+    assert taken is not None
+    assert taken.contested == ()
+    assert show(ws).handover.state == {"a": 2, "b": 2}
+
+
+@pytest.mark.parametrize(("at", "stands"), [("2026-11-21T09:00:00Z", "file"), ("2026-11-21T08:00:30Z", "git")])
+def test_of_a_contested_value_the_later_one_stands_and_the_other_is_kept(
+    ws: Workspace, copy: Copy, at: str, stands: str
+) -> None:
+    begun(ws, a="base")
+    out(ws, copy)
+    edited(copy, ("a: base", "a: file"), ("resolve", "find_slot"), at=at)
+    step(ws, later(minutes=1), "run-1", to("confirm", values={"a": "git"}))
+    taken = take_in(ws, later(minutes=2), copy)
+    assert taken is not None
+    assert taken.contested == ("step", "state.a")
+    assert show(ws).handover.state == {"a": stands}
+    assert challenge(ws) == ("find_slot" if stands == "file" else "confirm")
+    [about_a] = [one for one in conflicts(ws) if one.field == "state.a"]
+    assert {about_a.ours, about_a.theirs} == {"file", "git"}
+    assert len(resume(ws, NOW).run.contested) == 2
+
+
+def test_an_older_copy_of_ours_is_no_change(ws: Workspace, copy: Copy) -> None:
+    begun(ws, a=1)
+    old = out(ws, copy)
+    for number in (2, 3):
+        step(ws, later(minutes=number), "run-1", to(f"step{number}", values={"a": number}))
+        out(ws, copy)
+    before = ws.branch.read().commit
+    copy.path.write_bytes(old.replace(b"\n", b"\r\n"))
+    take_in(ws, later(minutes=5), copy)
+    assert ws.branch.read().commit == before
+    assert b"step3" in out(ws, copy)
+
+
+def test_without_the_mark_nothing_is_lost(ws: Workspace, copy: Copy) -> None:
+    begun(ws, a=1)
+    out(ws, copy)
+    copy.mark.unlink()
+    before = ws.branch.read().commit
+    take_in(ws, NOW, copy)
+    assert ws.branch.read().commit == before
+    copy.mark.unlink()
+    edited(copy, ("a: 1", "a: 2\nb: 3"))
+    taken = take_in(ws, later(minutes=1), copy)
+    assert taken is not None
+    assert show(ws).handover.state == {"a": 2, "b": 3}
+    assert taken.contested == ("state.a",)
+
+
+def test_the_file_of_another_run_is_taken_in_as_that_run(ws: Workspace, copy: Copy) -> None:
+    begun(ws)
+    out(ws, copy)
+    copy.path.write_text("SESSION_ID: run-2\ncurrent_challenge: x\n")
+    taken = take_in(ws, NOW, copy)
+    assert taken is not None
+    assert taken.id == "run-2"
+    assert challenge(ws, "run-2") == "x"
+    assert challenge(ws) == "resolve"
+    assert b"SESSION_ID: run-1" in out(ws, copy)
+
+
+def test_a_branch_that_was_lost_gets_the_run_again_from_the_file(ws: Workspace, copy: Copy) -> None:
+    begun(ws, a=1)
+    out(ws, copy)
+    ws.update("gone", NOW, lambda tip: tip.state.remove(Key(Handover.kind, "run-1")))
+    take_in(ws, NOW, copy)
+    assert show(ws).handover.state == {"a": 1}
+
+
+@pytest.mark.parametrize("text", [b"a: 1\n", b"SESSION_ID: run-1\nstep_index: x\n", b"\xff\n"])
+def test_a_broken_file_is_refused_and_stays_as_it_is(ws: Workspace, copy: Copy, text: bytes) -> None:
+    begun(ws)
+    out(ws, copy)
+    before = ws.branch.read().commit
+    copy.path.write_bytes(text)
+    for verb in (take_in, import_kairos):
+        with pytest.raises(InvalidDocument, match=r"kairos-session-handover.txt: .*line \d"):
+            verb(ws, NOW, copy)
+    with pytest.raises(InvalidDocument):
+        put_out(ws, NOW, copy, "run-1")
+    assert copy.path.read_bytes() == text
+    assert ws.branch.read().commit == before
+
+
+def test_a_file_that_is_too_large_is_refused_at_once(ws: Workspace, copy: Copy) -> None:
+    copy.path.parent.mkdir()
+    copy.path.write_bytes(b"SESSION_ID: run-1\n" + b"".join(b"k%d: 1\n" % number for number in range(60_000)))
+    with pytest.raises(LimitExceeded, match=r"kairos-session-handover.txt: \d+,\d+ bytes, the limit is 262,144 bytes"):
+        take_in(ws, NOW, copy)
+    assert ws.branch.read().commit is None
+
+
+def test_a_file_that_was_emptied_or_removed_is_written_anew(ws: Workspace, copy: Copy) -> None:
+    begun(ws)
+    text = out(ws, copy)
+    for clear_file in (lambda: copy.path.write_bytes(b" \r\n"), copy.path.unlink):
+        clear_file()
+        assert take_in(ws, NOW, copy) is None
+        assert out(ws, copy) == text
+
+
+def test_a_client_that_writes_while_we_do_is_not_written_over(
+    ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(ws, a=1)
+    out(ws, copy)
+    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    write = Copy.write
+
+    def slow(self: Copy, text: bytes) -> bool:
+        monkeypatch.undo()
+        edited(copy, ("a: 1", "a: 7"))
+        return write(self, text)
+
+    monkeypatch.setattr(Copy, "write", slow)
+    assert b"a: 7\nb: 2\n" in out(ws, copy)
+    assert show(ws).handover.state == {"a": 7, "b": 2}
+
+
+def test_the_copy_of_a_run_that_has_ended_goes_unless_somebody_changed_it(ws: Workspace, copy: Copy) -> None:
+    begun(ws, a=1)
+    out(ws, copy)
+    clear(ws, later(minutes=1), "run-1", "completed")
+    text = copy.path.read_bytes()
+    edited(copy, ("a: 1", "a: 2"))
+    assert not withdraw(copy, "run-1")
+    take_in(ws, later(minutes=2), copy)
+    assert stored(ws, "handover", "run-1") is None
+    assert stored(ws, "handover", "run-1", archived=True).record["state"] == {"a": 2}
+    assert not withdraw(copy, "run-2")
+    assert withdraw(copy, "run-1")
+    assert not copy.path.exists()
+    copy.path.write_bytes(text)
+    take_in(ws, later(minutes=3), copy)
+    assert stored(ws, "handover", "run-1") is None
+
+
+def test_a_late_edit_without_the_mark_does_not_bring_a_run_back(ws: Workspace, copy: Copy) -> None:
+    begun(ws, a=1)
+    out(ws, copy)
+    clear(ws, later(minutes=1), "run-1", "completed")
+    copy.mark.unlink()
+    edited(copy, ("a: 1", "a: 2"))
+    take_in(ws, later(minutes=2), copy)
+    assert stored(ws, "handover", "run-1") is None
+    assert stored(ws, "handover", "run-1", archived=True).record["state"] == {"a": 2}
+
+
+def test_a_folder_or_a_pipe_in_the_place_of_the_file_is_refused(ws: Workspace, tmp_path: Path) -> None:
+    begun(ws)
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(InvalidArgument):
+            take_in(ws, NOW, copy_of(ws, path))
+
+
+def test_a_disk_that_refuses_leaves_the_file_as_it_was(
+    ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(ws)
+    text = out(ws, copy)
+    step(ws, later(minutes=1), "run-1", to("confirm"))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as here:
+        here.setattr(os, "fsync", full)
+        with pytest.raises(WriteFailed):
+            put_out(ws, NOW, copy, "run-1")
+    assert copy.path.read_bytes() == text
+    assert b"confirm" in out(ws, copy)
+
+
+def test_namespaces_and_files_have_marks_of_their_own(ws: Workspace, tmp_path: Path) -> None:
+    other = workspace(ws.branch.store, namespace="a/b")
+    copies = [copy_of(one, tmp_path / name) for one in (ws, other) for name in ("a.txt", "b.txt")]
+    assert len({one.mark for one in copies}) == 4
+    assert all(one.mark.is_relative_to(ws.branch.store.repository.common_dir / "baton") for one in copies)
+
+
+def test_importing_a_file_twice_is_one_commit_and_a_file_must_be_there(ws: Workspace, tmp_path: Path) -> None:
+    copy = copy_of(ws, tmp_path / "k.txt")
+    with pytest.raises(NotFound):
+        import_kairos(ws, NOW, copy)
+    copy.path.write_text("z: 1\nSESSION_ID: run-9\nupdated_at: 2025-11-25T14:30:00Z\n")
+    first = import_kairos(ws, NOW, copy)
+    assert import_kairos(ws, later(minutes=1), copy).written.version.commit == first.written.version.commit
+    export_kairos(ws, tmp_path / "again.txt")
+    assert (tmp_path / "again.txt").read_bytes() == copy.path.read_bytes()
+
+
+def test_a_state_without_handovers_says_so(ws: Workspace) -> None:
+    with pytest.raises(NotFound, match="there is no live handover in namespace 'x'"):
+        resume(ws, NOW)

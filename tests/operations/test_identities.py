@@ -1,0 +1,93 @@
+"""The verbs of identities: made once, shown, held against texts, and never changed in what is immutable."""
+
+from __future__ import annotations
+
+import pytest
+from world import NOW, files, later, stored
+
+from baton_git.errors import BatonError, InvalidArgument, InvalidDocument, InvalidName, NotAllowed, NotFound
+from baton_git.operations.checkpoints import restore, save_checkpoint
+from baton_git.operations.identities import check_text, check_words, init_identity, show_identity
+
+DOCUMENT = {"immutable": {"purpose": {"statement": "Keep the memory"}, "values": {"primary": "honesty"}}}
+
+
+def test_an_identity_is_one_file_of_the_agent(ws):
+    made = init_identity(ws, NOW, "zero", DOCUMENT)
+    assert made.id == "zero"
+    assert "identity/zero.toml" in files(ws)
+    assert show_identity(ws, "zero").immutable.purpose.statement == "Keep the memory"
+
+
+def test_no_verb_changes_what_is_immutable(ws):
+    init_identity(ws, NOW, "zero", DOCUMENT)
+    before = stored(ws, "identity", "zero").immutable
+    body = {
+        "conversation_summary": "x", "new_beliefs": [{"subject": "s", "confidence": 1}], "immutable": {"purpose": {}},
+        "identity_updates": {"immutable": {"purpose": {"statement": "evil"}}},
+    }  # fmt: skip
+    save_checkpoint(ws, NOW, "zero", body)
+    restore(ws, NOW, "zero")
+    check_text(ws, NOW, "zero", "maybe")
+    with pytest.raises(NotAllowed, match="agent zero has its identity already"):
+        init_identity(ws, NOW, "zero", {"immutable": {"purpose": {"statement": "evil"}}})
+    assert stored(ws, "identity", "zero").immutable == before
+
+
+def test_a_second_init_writes_nothing_even_when_it_says_the_same(ws):
+    init_identity(ws, NOW, "zero", DOCUMENT)
+    before = ws.branch.read().commit
+    with pytest.raises(NotAllowed):
+        init_identity(ws, NOW, "zero", DOCUMENT)
+    assert ws.branch.read().commit == before
+
+
+def test_an_agent_that_was_restored_first_gets_its_identity_later(ws):
+    save_checkpoint(ws, NOW, "zero", {"conversation_summary": "x"})
+    restore(ws, NOW, "zero")
+    init_identity(ws, later(minutes=1), "zero", DOCUMENT)
+    identity = stored(ws, "identity", "zero")
+    assert identity.immutable.purpose.statement == "Keep the memory"
+    assert identity.mutable.state.accumulated_experience == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "document", "error"),
+    [("a/b", DOCUMENT, InvalidName), ("zero", {}, InvalidDocument),
+     ("zero", {"agent_id": "one", **DOCUMENT}, InvalidDocument),
+     ("zero", {"immutable": {"purpose": "x"}}, InvalidDocument), ("zero", {"immutable": ["x"]}, InvalidDocument)],
+)  # fmt: skip
+def test_what_cannot_be_an_identity_writes_nothing(ws, agent, document, error):
+    with pytest.raises(error):
+        init_identity(ws, NOW, agent, document)
+    assert ws.branch.read().commit is None
+
+
+def test_a_check_is_counted_either_way(ws):
+    init_identity(ws, NOW, "zero", DOCUMENT)
+    held = check_text(ws, NOW, "zero", "How can I help?")
+    assert held.drift.categories == ("Subservience",)
+    assert "PURPOSE: Keep the memory" in held.prompt
+    assert not check_text(ws, NOW, "zero", "Done.").drift
+    counts = stored(ws, "identity", "zero").mutable.state.drift_checks
+    assert (counts.passed, counts.failed) == (1, 1)
+
+
+def test_a_check_that_is_not_counted_writes_nothing(ws):
+    init_identity(ws, NOW, "zero", DOCUMENT)
+    before = ws.branch.read().commit
+    assert check_text(ws, NOW, "zero", "maybe", count=False).written is None
+    assert check_words("maybe").drift
+    assert ws.branch.read().commit == before
+
+
+@pytest.mark.parametrize(("agent", "text", "error"), [("claude", "x", NotFound), ("zero", " ", InvalidArgument),
+                                                      ("..", "x", InvalidName)])  # fmt: skip
+def test_what_cannot_be_checked_writes_nothing(ws, agent, text, error):
+    init_identity(ws, NOW, "zero", DOCUMENT)
+    before = ws.branch.read().commit
+    with pytest.raises(error):
+        check_text(ws, NOW, agent, text)
+    with pytest.raises(BatonError):
+        show_identity(ws, "claude")
+    assert ws.branch.read().commit == before

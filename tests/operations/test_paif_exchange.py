@@ -1,0 +1,291 @@
+"""PAIF's checkpoint folders: taken over and given back without loss, and nothing beyond the folder is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import extended, json_tables, json_values, texts
+from world import NOW, later, workspace
+
+from baton_git.errors import InvalidArgument, NotFound
+from baton_git.operations.checkpoints import agent_sessions, restore, save_checkpoint
+from baton_git.operations.paif_exchange import export_paif, import_paif
+from baton_git.operations.workspace import Workspace
+from baton_git.paif import shelf
+from baton_git.records.base import alike
+from baton_git.store import Repository, Store
+
+few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+NAME = "checkpoint-2026-04-04T18-34-00.json"
+
+
+def document(agent: str = "zero", at: str = "2026-04-04T18:34:00.000Z", **more: Any) -> dict[str, Any]:
+    metadata = {"agent_id": agent, "session_id": f"id of {at}", "started_at": at, "ended_at": at}
+    return {"metadata": {**metadata, "duration_seconds": 0, "checkpoint_version": "1.0"}, **more}
+
+
+def lay(root: Path, files: dict[str, Any]) -> Path:
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    return root
+
+
+def there(root: Path) -> dict[str, Any]:
+    return {str(path.relative_to(root)): json.loads(path.read_text()) for path in root.rglob("*.json")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What memory-bridge keeps: the layout of the documents."""
+    return lay(
+        tmp_path / "memory-bridge" / "checkpoints",
+        {
+            f"zero/{NAME}": document(context={"conversation_summary": "Ünïcode", "pending_items": ["a"]}),
+            "zero/checkpoint-2026-04-04T20-15-30.json": document(at="2026-04-04T20:15:30.250Z", extra={"x": None}),
+            "claude/checkpoint-2026-04-04T19-00-00.json": document("claude", "2026-04-04T19:00:00.000Z"),
+        },
+    )
+
+
+def test_the_folder_of_all_agents_comes_in_and_goes_out_as_it_was(ws, folder, tmp_path):
+    done = import_paif(ws, NOW, folder)
+    assert (done.new, done.known, done.refused) == (3, 0, ())
+    assert ws.branch.read().revision == 1
+    out = tmp_path / "out"
+    assert len(export_paif(ws, out)) == 3
+    assert there(out) == there(folder)
+
+
+def test_importing_again_adds_nothing(ws, folder, tmp_path):
+    import_paif(ws, NOW, folder)
+    done = import_paif(ws, later(minutes=1), folder)
+    assert (done.new, done.known) == (0, 3)
+    assert done.written.version.revision == 1
+    export_paif(ws, tmp_path / "out")
+    assert import_paif(ws, NOW, tmp_path / "out").new == 0
+
+
+def test_what_was_imported_can_be_restored_and_listed(ws, folder):
+    import_paif(ws, NOW, folder)
+    found = restore(ws, NOW, "zero").checkpoint
+    assert found is not None
+    assert found.metadata.ended_at == "2026-04-04T20:15:30.250Z"
+    assert len(agent_sessions(ws, "zero")) == 2
+
+
+def test_one_agent_alone_comes_in_by_its_folder_or_by_its_name(ws, folder):
+    assert import_paif(ws, NOW, folder / "claude").new == 1
+    assert import_paif(ws, NOW, folder, agent="zero").new == 2
+    assert import_paif(ws, NOW, folder).known == 3
+
+
+def test_a_single_file_comes_in(ws, folder, tmp_path):
+    assert import_paif(ws, NOW, folder / "zero" / NAME).new == 1
+    loose = lay(tmp_path / "loose", {"x.json": document("one")})
+    assert import_paif(ws, NOW, loose / "x.json").new == 1
+    assert import_paif(ws, NOW, loose / "x.json", agent="two").refused[0].why.startswith("metadata.agent_id is 'one'")
+
+
+def test_our_own_checkpoints_go_out_and_are_known_when_they_come_back(ws, tmp_path):
+    for number in range(3):
+        save_checkpoint(ws, NOW, "zero", {"conversation_summary": str(number)})
+    paths = export_paif(ws, tmp_path / "out")
+    assert [path.name for path in paths] == [
+        "checkpoint-2026-11-21T08-00-00.json", "checkpoint-2026-11-21T08-00-00_2.json",
+        "checkpoint-2026-11-21T08-00-00_3.json",
+    ]  # fmt: skip
+    assert import_paif(ws, NOW, tmp_path / "out").known == 3
+    with Store(Repository.create_bare(tmp_path / "other.git")) as store:
+        other = workspace(store)
+        assert import_paif(other, NOW, tmp_path / "out").new == 3
+        assert export_paif(other, tmp_path / "again")
+    assert there(tmp_path / "again") == there(tmp_path / "out")
+
+
+def test_exporting_again_changes_nothing_and_writes_over_nothing(ws, tmp_path):
+    save_checkpoint(ws, NOW, "zero", {"conversation_summary": "ours"})
+    name = "checkpoint-2026-11-21T08-00-00.json"
+    out = lay(tmp_path / "out", {f"zero/{name}": document(), "zero/notes.txt": "keep"})
+    for _ in range(2):
+        [path] = export_paif(ws, out)
+        assert path.name == "checkpoint-2026-11-21T08-00-00_2.json"
+    assert there(out)[f"zero/{name}"] == document()
+    assert (out / "zero/notes.txt").read_text() == "keep"
+    assert len(list((out / "zero").iterdir())) == 3
+
+
+def test_one_agent_goes_out_into_a_folder_of_its_name_or_below_another(ws, folder, tmp_path):
+    import_paif(ws, NOW, folder)
+    export_paif(ws, tmp_path / "a", agent="zero")
+    export_paif(ws, tmp_path / "b" / "zero", agent="zero")
+    assert {path.parent for path in (tmp_path / "a").rglob("*.json")} == {tmp_path / "a" / "zero"}
+    assert {path.parent for path in (tmp_path / "b").rglob("*.json")} == {tmp_path / "b" / "zero"}
+
+
+def test_archived_checkpoints_go_out_too(ws, tmp_path, monkeypatch):
+    monkeypatch.setattr(shelf, "KEPT", 2)
+    files = {
+        f"zero/checkpoint-2026-04-04T18-34-0{n}.json": document(at=f"2026-04-04T18:34:0{n}.000Z") for n in range(6)
+    }
+    folder = lay(tmp_path / "in", files)
+    import_paif(ws, NOW, folder)
+    assert len(ws.branch.read().state.ids("checkpoint")) == 2
+    export_paif(ws, tmp_path / "out")
+    assert there(tmp_path / "out") == files
+    assert import_paif(ws, NOW, folder).new == 0
+
+
+BROKEN = {
+    "no.json": ("not json", "not JSON"),
+    "list.json": ([1], "a checkpoint is an object"),
+    "empty.json": ({}, "metadata: is missing"),
+    "other.json": (document("claude"), "metadata.agent_id is 'claude', but the file is that of 'zero'"),
+    "type.json": (document(context={"pending_items": 7}), "context.pending_items: "),
+    "time.json": (document(at="yesterday"), "metadata.ended_at: is no ISO 8601 point in time"),
+    "twice.json": ('{"a": 1, "a": 2}', "is given twice"),
+    "large.json": (document(working_memory={"scratchpad": "x" * 300_000}), "the limit is"),
+    "flat.json": ({"conversation_summary": "x"}, "metadata: is missing"),
+}
+
+
+def test_what_does_not_fit_is_named_and_the_rest_comes_in(ws, folder):
+    lay(folder, {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
+    done = import_paif(ws, NOW, folder)
+    assert done.new == 3
+    assert {Path(one.where).name for one in done.refused} == set(BROKEN)
+    for one in done.refused:
+        assert BROKEN[Path(one.where).name][1] in one.why
+        assert "\n" not in one.why
+
+
+def test_when_nothing_fits_nothing_is_written(ws, tmp_path):
+    folder = lay(tmp_path / "checkpoints", {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
+    assert import_paif(ws, NOW, folder).new == 0
+    assert ws.branch.read().commit is None
+
+
+@pytest.mark.parametrize("inside", ["", "zero/sub/"])
+def test_a_folder_without_checkpoints_is_told(ws, tmp_path, inside):
+    folder = tmp_path / "checkpoints"
+    (folder / inside).mkdir(parents=True)
+    for path, agent in ((folder, None), (tmp_path / "absent", None), (folder, "claude")):
+        with pytest.raises(NotFound):
+            import_paif(ws, NOW, path, agent=agent)
+    assert ws.branch.read().commit is None
+
+
+def test_links_out_of_the_folder_are_not_followed(ws, folder, tmp_path):
+    outside = lay(tmp_path / "outside", {"secret.json": document(), "x/secret.json": document("evil")})
+    (folder / "zero" / "link.json").symlink_to(outside / "secret.json")
+    (folder / "evil").symlink_to(outside / "x")
+    (folder / "zero" / "dangling.json").symlink_to(tmp_path / "nothing")
+    done = import_paif(ws, NOW, folder)
+    assert done.new == 3
+    assert len(done.refused) == 3
+    assert {Path(one.where).name for one in done.refused} == {"link.json", "evil", "dangling.json"}
+
+
+def test_a_link_to_another_agents_folder_does_not_make_its_checkpoints_ones_own(ws, folder):
+    (folder / "thief").symlink_to(folder / "claude")
+    done = import_paif(ws, NOW, folder)
+    assert [one.why for one in done.refused] == ["metadata.agent_id is 'claude', but the file is that of 'thief'"]
+
+
+def test_a_pipe_is_not_waited_for(ws, folder):
+    os.mkfifo(folder / "zero" / "pipe.json")
+    assert [one.why for one in import_paif(ws, NOW, folder).refused] == ["is not a regular file"]
+
+
+def test_a_name_that_a_record_brings_along_leads_nowhere_else(ws, tmp_path):
+    evil = ["../../evil.json", "/tmp/evil.json", ".hidden.json", "a\n.json", "x.sh", "a/b.json", "x" * 300 + ".json"]
+    for number, name in enumerate(evil):
+        record = shelf.placed(shelf.State(), _named(name, number))[0]
+        ws.update("test", NOW, lambda tip, record=record: tip.state.put(next(iter(record.edits.values()))))
+    paths = export_paif(ws, tmp_path / "out")
+    assert {path.parent for path in paths} == {tmp_path / "out" / "zero"}
+    assert all(path.name.startswith("checkpoint-2026-04-04T18-34-0") for path in paths)
+
+
+def _named(name: str, number: int) -> Any:
+    from baton_git.paif.documents import taken
+
+    return taken(document(at=f"2026-04-04T18:34:0{number}.000Z"), "zero", file=name)
+
+
+def test_nothing_is_written_through_a_link(ws, folder, tmp_path):
+    import_paif(ws, NOW, folder)
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    out.mkdir()
+    elsewhere.mkdir()
+    (out / "zero").symlink_to(elsewhere)
+    with pytest.raises(InvalidArgument, match="is a link that leads out of the folder"):
+        export_paif(ws, out)
+    assert not list(elsewhere.iterdir())
+    (out / "zero").unlink()
+    (out / "zero").write_text("x")
+    with pytest.raises(InvalidArgument, match="is not a folder"):
+        export_paif(ws, out)
+
+
+def test_secrets_stay_out_and_importing_again_still_adds_nothing(ws, tmp_path):
+    token = "ghp_" + "a1B2" * 9
+    folder = lay(tmp_path / "in", {f"zero/{NAME}": document(working_memory={"scratchpad": f"token={token}"})})
+    done = import_paif(ws, NOW, folder)
+    assert done.new == 1
+    assert done.written.redactions
+    assert import_paif(ws, NOW, folder).new == 0
+
+
+def test_what_is_unknown_cannot_be_exported(ws, tmp_path):
+    with pytest.raises(NotFound):
+        export_paif(ws, tmp_path / "out")
+    with pytest.raises(NotFound, match="there is no agent 'zero'"):
+        export_paif(ws, tmp_path / "out", agent="zero")
+    assert not (tmp_path / "out").exists()
+
+
+# --- the law
+
+parts = {
+    "context": extended({}, {"conversation_summary": texts, "pending_items": st.lists(texts, max_size=3),
+                             "current_focus": st.none() | texts}),
+    "recent_memories": extended({}, {"memory_ids": st.lists(texts, max_size=2)}),
+    "working_memory": extended({}, {"scratchpad": texts, "open_files": st.lists(texts, max_size=2)}),
+    "identity_updates": extended({}, {"new_beliefs": st.lists(extended(
+        {"subject": texts.filter(bool), "confidence": st.sampled_from([0, 1, 0.5, 1.0])}, {}), max_size=2)}),
+}  # fmt: skip
+seconds = st.integers(0, 3).map(lambda number: f"2026-04-04T18:34:0{number}.000Z")
+
+
+@st.composite
+def checkpoints(draw: st.DrawFn) -> dict[str, Any]:
+    at = draw(seconds)
+    chosen = {name: draw(part) for name, part in parts.items() if draw(st.booleans())}
+    extra = {name: value for name, value in draw(json_tables).items() if name not in (*parts, "metadata")}
+    metadata = {"agent_id": "zero", "session_id": draw(texts.filter(bool)), "started_at": at, "ended_at": at}
+    whole = {**extra, "metadata": {**metadata, "note": draw(json_values)}, **chosen}
+    return {"session_checkpoint": whole} if draw(st.booleans()) else whole
+
+
+@few
+@given(st.lists(checkpoints(), min_size=1, max_size=4))
+def test_any_folder_comes_back_as_it_was(documents: list[dict[str, Any]]) -> None:
+    files = {f"zero/checkpoint-{number}.json": one for number, one in enumerate(documents)}
+    with TemporaryDirectory() as name, Store(Repository.create_bare(Path(name) / "s.git")) as store:
+        ws: Workspace = workspace(store)
+        folder = lay(Path(name) / "in", files)
+        done = import_paif(ws, NOW, folder)
+        assert (done.new, done.refused, done.written.redactions) == (len(files), (), ())
+        export_paif(ws, Path(name) / "out")
+        found = there(Path(name) / "out")
+        assert found.keys() == files.keys()
+        assert all(alike(found[path], files[path]) for path in files)
+        assert import_paif(ws, NOW, folder).new == 0

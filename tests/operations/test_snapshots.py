@@ -1,0 +1,398 @@
+"""Recording snapshots: the latest in place, distinct bodies in the history, and ECC's recording files."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from session_snapshots import a_snapshot, worker
+from world import NOW, by_hand, files, later, stored
+
+from baton_git.adapters.canonical import parse_snapshot
+from baton_git.errors import Ambiguous, Corrupt, InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
+from baton_git.exchange.ecc import parse_recording, place_of
+from baton_git.operations.snapshots import Recorded, export_ecc, find, history, import_ecc, record, recorded
+from baton_git.operations.workspace import Workspace
+
+PROOF = "dmux-tmux/proof"
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def keep(ws: Workspace, data: dict[str, Any], minutes: float = 0) -> Recorded:
+    return record(ws, later(minutes=minutes), parse_snapshot(data))
+
+
+def states(ws: Workspace, id_: str = PROOF) -> list[str]:
+    """The state of the only worker in each body, newest first."""
+    return [one.snapshot.workers[0].state for one in history(ws, id_)]
+
+
+def at(minutes: int) -> dict[str, Any]:
+    """A snapshot that differs from those of other minutes."""
+    return a_snapshot(worker(state=f"step-{minutes}"))
+
+
+# --- recording
+
+
+def test_the_latest_snapshot_replaces_the_one_before_in_place(ws):
+    first = keep(ws, at(1))
+    assert (first.id, first.changed) == (PROOF, True)
+    keep(ws, at(2), minutes=5)
+    assert [path for path in files(ws) if path.startswith("snapshots/")] == ["snapshots/dmux-tmux/proof.toml"]
+    kept = stored(ws, "snapshot", PROOF)
+    assert (kept.created_at, kept.recorded_at) == ("2026-11-21T08:00:00Z", "2026-11-21T08:05:00Z")
+    assert kept.snapshot.given() == at(2)
+    assert "id" not in files(ws)["snapshots/dmux-tmux/proof.toml"].decode().split("[snapshot]")[0]
+
+
+def test_an_unchanged_read_adds_nothing(ws):
+    keep(ws, at(1))
+    before = ws.branch.read()
+    again = keep(ws, at(1), minutes=60)
+    assert not again.changed
+    assert ws.branch.read().commit == before.commit
+    assert stored(ws, "snapshot", PROOF).recorded_at == "2026-11-21T08:00:00Z"
+
+
+def test_the_history_has_each_body_with_its_time_and_revision_newest_first(ws):
+    for minute in (1, 2, 2, 3):
+        keep(ws, at(minute), minutes=minute)
+    found = history(ws, PROOF)
+    assert [(one.recorded_at, one.revision) for one in found] == [
+        ("2026-11-21T08:03:00Z", 3), ("2026-11-21T08:02:00Z", 2), ("2026-11-21T08:01:00Z", 1),
+    ]  # fmt: skip
+    assert [one.snapshot.given() for one in found] == [at(3), at(2), at(1)]
+    assert found[0].commit == ws.branch.read().commit
+
+
+def test_a_body_that_comes_back_is_in_the_history_again_as_ecc_has_it(ws):
+    for minute, body in enumerate((1, 2, 1)):
+        keep(ws, at(body), minutes=minute)
+    assert states(ws) == ["step-1", "step-2", "step-1"]
+
+
+def test_the_history_is_that_of_one_session_whatever_else_happens(ws):
+    keep(ws, at(1))
+    keep(ws, a_snapshot(id_="other"), minutes=1)
+    by_hand(ws, {"notes.txt": b"mine\n"}, minutes=2)
+    keep(ws, at(2), minutes=3)
+    assert states(ws) == ["step-2", "step-1"]
+    assert len(history(ws, "other")) == 1
+
+
+def test_sessions_are_apart_whatever_they_are_called(ws):
+    names = ["a/b", "a_b", "A_b", "..", "名前", "con", "x" * 60]
+    for name in names:
+        keep(ws, a_snapshot(id_=name))
+    assert {one.snapshot.session.id for one in recorded(ws)} == set(names)
+    for name in names:
+        assert history(ws, f"dmux-tmux/{name}")[0].snapshot.session.id == name
+
+
+def test_a_clock_that_was_set_back_does_not_put_the_latest_behind_the_others(ws):
+    keep(ws, at(1), minutes=60)
+    keep(ws, at(2), minutes=0)
+    assert stored(ws, "snapshot", PROOF).snapshot.workers[0].state == "step-2"
+    assert states(ws) == ["step-2", "step-1"]
+
+
+def test_a_secret_is_taken_out_and_the_same_read_still_adds_nothing(ws):
+    data = a_snapshot(worker(artifacts={"log": f"token {SECRET}"}))
+    done = keep(ws, data)
+    assert SECRET.encode() not in b"".join(files(ws).values())
+    assert [(str(key), one.path) for key, one in done.written.redactions] == [
+        (f"snapshot {PROOF}", "snapshot.workers[0].artifacts.log")
+    ]
+    assert not keep(ws, data, minutes=1).changed
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (a_snapshot(id_=SECRET), InvalidDocument),
+        (a_snapshot(adapter="a/b"), InvalidDocument),
+        (a_snapshot(id_="x" * 300), InvalidName),
+        (a_snapshot(adapter="x" * 300), InvalidName),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_and_nothing_is_written(ws, data, error):
+    with pytest.raises(error):
+        keep(ws, data)
+    assert ws.branch.read().commit is None
+
+
+def test_what_is_too_large_is_refused_and_nothing_is_written(ws, tmp_path):
+    large = a_snapshot(worker(artifacts={"log": "many words " * 30000}))
+    with pytest.raises(LimitExceeded):
+        keep(ws, large)
+    [done] = import_ecc(ws, NOW, saved(tmp_path, recording([(time(1), at(1)), (time(2), large)])))
+    assert "the limit is 262,144 bytes" in done.why
+    assert ws.branch.read().commit is None
+
+
+def test_a_record_that_cannot_be_read_is_not_written_over(ws):
+    keep(ws, at(1))
+    by_hand(ws, {"snapshots/dmux-tmux/proof.toml": b"what is this\n"})
+    with pytest.raises(Corrupt):
+        keep(ws, at(2), minutes=1)
+    assert files(ws)["snapshots/dmux-tmux/proof.toml"] == b"what is this\n"
+
+
+# --- finding
+
+
+def test_a_recorded_session_is_found_by_its_id_that_of_the_session_or_a_beginning(ws):
+    keep(ws, a_snapshot(id_="proof-1"))
+    keep(ws, a_snapshot(id_="proof-2"))
+    keep(ws, a_snapshot(id_="proof-2", adapter="other"))
+    keep(ws, a_snapshot(id_="demo"))
+    state = ws.branch.read().state
+    for text in ("dmux-tmux/proof-1", "proof-1", "dmux-tmux/proof-1", "other/p"):
+        assert find(state, text).snapshot.session.id.startswith("proof")
+    assert find(state, "de").id == "dmux-tmux/demo"
+    assert find(state, "other").id == "other/proof-2"
+    for text in ("proof", "proof-2", "dmux-tmux/p"):
+        with pytest.raises(Ambiguous):
+            find(state, text)
+    for text in ("", "nobody", "dmux-tmux/nobody"):
+        with pytest.raises(NotFound):
+            find(state, text)
+    with pytest.raises(NotFound):
+        history(ws, "nobody")
+
+
+# --- ECC's recording files
+
+Bodies = list[tuple[str, dict[str, Any]]]
+
+
+def recording(bodies: Bodies, *, updated: str = "", created: str = "", **more: Any) -> dict[str, Any]:
+    last = bodies[-1]
+    return {
+        "schemaVersion": "ecc.session.recording.v1",
+        "adapterId": last[1]["adapterId"],
+        "sessionId": last[1]["session"]["id"],
+        "createdAt": created or bodies[0][0],
+        "updatedAt": updated or last[0],
+        "latest": last[1],
+        "history": [{"recordedAt": time, "snapshot": data} for time, data in bodies],
+        **more,
+    }
+
+
+def time(minute: int, day: int = 20) -> str:
+    return f"2026-11-{day}T10:{minute:02}:00.123Z"
+
+
+def saved(folder: Path, data: dict[str, Any], name: str = "") -> Path:
+    path = folder / (name or place_of(data["adapterId"], data["sessionId"]))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data, indent=2) + "\n")
+    return path
+
+
+def three(folder: Path) -> Path:
+    return saved(folder, recording([(time(n), at(n)) for n in (1, 2, 3)], updated=time(50)))
+
+
+def test_a_recording_becomes_the_record_and_one_version_for_each_body(ws, tmp_path):
+    [done] = import_ecc(ws, NOW, three(tmp_path))
+    assert (done.id, done.added, done.why) == (PROOF, 3, "")
+    assert [(one.recorded_at, one.revision) for one in history(ws, PROOF)] == [
+        (time(3), 3), (time(2), 2), (time(1), 1)
+    ]  # fmt: skip
+    kept = stored(ws, "snapshot", PROOF)
+    assert (kept.created_at, kept.recorded_at, kept.updated_at) == (time(1), time(3), time(50))
+    assert {entry.op for entry in ws.branch.history()} == {"import", "root"}
+
+
+def test_what_is_exported_again_is_the_same_file(ws, tmp_path):
+    path = three(tmp_path / "ecc")
+    import_ecc(ws, NOW, tmp_path / "ecc")
+    assert export_ecc(ws, tmp_path / "out") == [tmp_path / "out/dmux-tmux/proof.json"]
+    assert (tmp_path / "out/dmux-tmux/proof.json").read_text() == path.read_text()
+
+
+def test_importing_again_adds_nothing_also_when_ecc_has_seen_it_again(ws, tmp_path):
+    path = three(tmp_path)
+    import_ecc(ws, NOW, path)
+    before = ws.branch.read().commit
+    saved(tmp_path, recording([(time(n), at(n)) for n in (1, 2, 3)], updated=time(59)))
+    for _ in range(2):
+        [done] = import_ecc(ws, later(minutes=5), path)
+        assert (done.added, done.version) == (0, None)
+    assert ws.branch.read().commit == before
+
+
+def test_importing_again_adds_what_is_new_since(ws, tmp_path):
+    import_ecc(ws, NOW, three(tmp_path))
+    path = saved(tmp_path, recording([(time(n), at(n)) for n in (1, 2, 3, 4)]))
+    [done] = import_ecc(ws, later(minutes=5), path)
+    assert done.added == 1
+    assert states(ws) == ["step-4", "step-3", "step-2", "step-1"]
+
+
+def test_an_older_body_does_not_stay_above_a_newer_one(ws, tmp_path):
+    keep(ws, at(9))
+    [done] = import_ecc(ws, later(minutes=5), three(tmp_path))
+    assert done.added == 3
+    kept = stored(ws, "snapshot", PROOF)
+    assert (kept.snapshot.workers[0].state, kept.recorded_at) == ("step-9", "2026-11-21T08:00:00Z")
+    assert kept.created_at == time(1)
+    assert states(ws) == ["step-9", "step-3", "step-2", "step-1"]
+    assert import_ecc(ws, later(minutes=6), tmp_path)[0].added == 0
+    export_ecc(ws, tmp_path / "out")
+    written = json.loads((tmp_path / "out/dmux-tmux/proof.json").read_text())
+    assert written["latest"] == at(9)
+    assert [one["recordedAt"] for one in written["history"]] == [time(1), time(2), time(3), "2026-11-21T08:00:00Z"]
+
+
+def test_a_body_that_only_repeats_the_one_before_is_not_taken_over(ws, tmp_path):
+    path = saved(tmp_path, recording([(time(1), at(1)), (time(2), at(1)), (time(3), at(2)), (time(4), at(1))]))
+    [done] = import_ecc(ws, NOW, path)
+    assert done.added == 3
+    assert states(ws) == ["step-1", "step-2", "step-1"]
+    assert import_ecc(ws, NOW, path)[0].added == 0
+
+
+def test_a_history_out_of_order_is_put_in_order(ws, tmp_path):
+    data = recording([(time(2), at(2)), (time(1), at(1)), (time(3), at(3))])
+    import_ecc(ws, NOW, saved(tmp_path, data))
+    assert states(ws) == ["step-3", "step-2", "step-1"]
+
+
+def test_a_latest_one_that_the_history_lacks_is_taken_over_too(ws, tmp_path):
+    data = recording([(time(1), at(1))], updated=time(7), latest=at(7))
+    [done] = import_ecc(ws, NOW, saved(tmp_path, data))
+    assert done.added == 2
+    assert stored(ws, "snapshot", PROOF).recorded_at == time(7)
+    assert states(ws) == ["step-7", "step-1"]
+
+
+def test_secrets_of_a_recording_are_taken_out_and_it_is_known_again(ws, tmp_path):
+    path = saved(tmp_path, recording([(time(1), a_snapshot(worker(artifacts={"log": f"token {SECRET}"})))]))
+    [done] = import_ecc(ws, NOW, path)
+    assert len(done.redactions) == 1
+    assert SECRET.encode() not in b"".join(files(ws).values())
+    assert import_ecc(ws, NOW, path)[0].added == 0
+
+
+def test_a_folder_is_taken_over_with_what_can_be_read_and_the_rest_is_named(ws, tmp_path):
+    three(tmp_path)
+    saved(tmp_path, recording([(time(1), a_snapshot(adapter="claude-history", id_="a b"))]))
+    (tmp_path / "claude-history/bad.json").write_text("{")
+    found = import_ecc(ws, NOW, tmp_path)
+    assert {one.id: bool(one.why) for one in found} == {
+        PROOF: False, "claude-history/a b": False, str(tmp_path / "claude-history/bad.json"): True
+    }  # fmt: skip
+    assert {one.id for one in recorded(ws)} == {PROOF, "claude-history/a b"}
+
+
+def test_a_recording_that_cannot_be_kept_harms_no_other(ws, tmp_path):
+    saved(tmp_path, recording([(time(1), a_snapshot(id_="y" * 240))]), "x/long.json")
+    three(tmp_path)
+    found = {one.id: one.why for one in import_ecc(ws, NOW, tmp_path)}
+    assert found[PROOF] == ""
+    assert found[f"dmux-tmux/{'y' * 240}"]
+
+
+Spoil = Callable[[dict[str, Any]], object]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "field"),
+    [
+        (lambda data: data.pop("latest"), "latest: is missing"),
+        (lambda data: data.pop("createdAt"), "createdAt: is missing"),
+        (lambda data: data.update(schemaVersion="ecc.session.recording.v2"), "schemaVersion"),
+        (lambda data: data.update(createdAt="long ago"), "createdAt: 'long ago' is no ISO time"),
+        (lambda data: data["history"][1].update(recordedAt=7), r"history\[1\].recordedAt"),
+        (lambda data: data["history"][1]["snapshot"].pop("workers"), r"history\[1\].snapshot.workers: is missing"),
+        (lambda data: data["latest"]["aggregates"].update(workerCount=2), "latest: aggregates.workerCount is 2"),
+        (lambda data: data.update(sessionId="other"), "latest is of dmux-tmux/proof, not of dmux-tmux/other"),
+        (lambda data: data["history"][0]["snapshot"].update(adapterId="x"), r"history\[0\].snapshot is of x/proof"),
+    ],
+)  # fmt: skip
+def test_a_recording_with_a_fault_is_refused_with_the_field_and_nothing_is_written(ws, tmp_path, spoil: Spoil, field):
+    data = copy.deepcopy(recording([(time(n), at(n)) for n in (1, 2, 3)]))
+    spoil(data)
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(InvalidDocument, match=field):
+        import_ecc(ws, NOW, path)
+    assert ws.branch.read().commit is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", '"x"'])
+def test_what_is_no_recording_is_refused(text):
+    with pytest.raises(InvalidDocument):
+        parse_recording(text.encode())
+
+
+def test_nothing_to_import_is_said(ws, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotFound):
+        import_ecc(ws, NOW, tmp_path / "empty")
+    with pytest.raises(NotFound):
+        import_ecc(ws, NOW, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("session", "name"),
+    [
+        ("a b", "a_b.json"), (" ~a/b~ ", "a_b.json"), ("..", "...json"), ("名前", "unknown.json"), ("__x__", "x.json"),
+        ("A-1._z", "A-1._z.json"),
+    ],
+)  # fmt: skip
+def test_a_file_is_called_as_ecc_calls_it(session, name):
+    assert place_of("dmux-tmux", session) == Path("dmux-tmux", name)
+
+
+@pytest.mark.parametrize("adapter", ["..", ".", " .. "])
+def test_no_name_leads_out_of_the_folder(adapter):
+    with pytest.raises(InvalidArgument):
+        place_of(adapter, "x")
+
+
+def test_two_sessions_that_would_share_a_file_are_refused_and_nothing_is_written(ws, tmp_path):
+    keep(ws, a_snapshot(id_="a b"))
+    keep(ws, a_snapshot(id_="a/b"))
+    with pytest.raises(InvalidArgument, match="would share the file"):
+        export_ecc(ws, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    [path] = export_ecc(ws, tmp_path / "out", "a b")
+    assert json.loads(path.read_text())["sessionId"] == "a b"
+
+
+def test_nothing_to_export_is_said(ws, tmp_path):
+    keep(ws, at(1))
+    with pytest.raises(NotFound):
+        export_ecc(ws, tmp_path / "out", "nobody")
+    by_hand(ws, {"snapshots/dmux-tmux/proof.toml": b"what is this\n"})
+    with pytest.raises(Corrupt):
+        export_ecc(ws, tmp_path / "out")
+    by_hand(ws, {"snapshots/dmux-tmux/proof.toml": None})
+    with pytest.raises(NotFound):
+        export_ecc(ws, tmp_path / "out")
+
+
+def test_others_who_write_meanwhile_lose_nothing(ws, tmp_path, open_workspace, monkeypatch):
+    other = open_workspace("s2")
+    keep(ws, at(1))
+    real = type(ws.branch).advance
+    done = []
+
+    def late(branch, *words):
+        if not done:
+            done.append(keep(other, a_snapshot(id_="meanwhile")))
+        return real(branch, *words)
+
+    monkeypatch.setattr(type(ws.branch), "advance", late)
+    [found] = import_ecc(ws, NOW, three(tmp_path))
+    assert found.added == 3
+    assert {one.id for one in recorded(ws)} == {PROOF, "dmux-tmux/meanwhile"}

@@ -1,0 +1,105 @@
+"""PAIF's drift check: which texts drift, by whose taboos, and what brings the agent back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import laws, texts
+
+from baton_git.gravity import CATEGORIES, check, realignment, said, taboos
+from baton_git.records.base import parse
+from baton_git.records.identity import Identity
+
+
+def identity(**immutable):
+    return parse(Identity, {"id": "zero", "immutable": immutable})
+
+
+def test_the_example_of_the_documents_is_found_as_they_say():
+    found = check("How can I help you today!", None)
+    assert found.alert == "DRIFT DETECTED (subservience, fake enthusiasm)"
+    assert found.phrases == ("How can I help", "today!")
+
+
+@pytest.mark.parametrize("phrase", [phrase for phrases in CATEGORIES.values() for phrase in phrases])
+def test_every_documented_phrase_is_found_in_its_category(phrase):
+    found = check(f"Well, {phrase.upper()} and so on", None)
+    assert phrase in found.phrases
+    assert all(phrase in CATEGORIES[name] for name in found.categories)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "done", "unthrilled", "maybes", "I thinkable", "a perhapsed b", "excited tomorrow", "today"]
+)
+def test_a_part_of_a_word_is_no_phrase(text):
+    assert not check(text, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["HOW CAN I HELP", "how  can\n I\u00a0help?", "(How can I help)", "“How can I help”", "Ｈow can I help"]
+)
+def test_case_spaces_and_width_make_no_difference(text):
+    assert check(text, None).categories == ("Subservience",)
+
+
+@pytest.mark.parametrize("quote", ["'", "’", "‘", "′"])
+def test_the_kind_of_quotes_makes_no_difference(quote):
+    assert check(f"I{quote}m sorry", identity(voice={"taboo_phrases": ["I’m sorry"]})).phrases == ("I’m sorry",)
+
+
+def test_an_identity_with_taboos_of_its_own_is_held_against_those_alone():
+    own = identity(voice={"taboo_phrases": ["As an AI", "perhaps"], "taboo_categories": {"Boasting": ["obviously"]}})
+    assert taboos(own) == {"Boasting": ("obviously",), "Taboo phrases": ("As an AI",), "Hedging": ("perhaps",)}
+    assert check("Obviously, as an AI", own).alert == "DRIFT DETECTED (boasting, taboo phrases)"
+    assert not check("I think", own)
+
+
+@pytest.mark.parametrize(
+    "who", [None, identity(), parse(Identity, {"id": "zero"}), identity(purpose={"statement": "x"})]
+)
+def test_without_taboos_of_its_own_the_documented_ones_count(who):
+    assert check("maybe", who).categories == ("Hedging",)
+
+
+@pytest.mark.parametrize("phrase", ["", " ", "\n"])
+def test_a_phrase_without_words_is_never_found(phrase):
+    assert not check("a b", identity(voice={"taboo_phrases": [phrase]}))
+
+
+@laws
+@given(texts, texts)
+def test_any_text_is_checked_against_any_phrase(text, phrase):
+    own = identity(voice={"taboo_phrases": [phrase]})
+    assert set(check(text, own).phrases) <= {phrase}
+    if phrase.split() and phrase.isalnum():
+        assert check(f"so {phrase} so", own)
+
+
+@laws
+@given(st.text("Imaybe think’'!. \n", max_size=30))
+def test_letter_case_never_changes_what_is_found(text):
+    assert check(text, None) == check(text.lower(), None) == check(text.upper(), None)
+
+
+def test_the_prompt_recalls_purpose_values_and_voice():
+    who = identity(
+        purpose={"statement": "Keep the memory"},
+        values={"primary": "honesty", "secondary": ["care"]},
+        voice={"tone": "dry"},
+    )
+    assert realignment(who).splitlines() == [
+        "GRAVITY CHECK TRIGGERED",
+        "You are drifting from your identity. Remember:",
+        "PURPOSE: Keep the memory",
+        "VALUES: honesty, care",
+        "VOICE: dry",
+    ]
+    assert realignment(None).splitlines()[1] == "You are drifting from your identity."
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"), [(None, []), ("", []), ("a", ["a"]), (["a", 1], ["a", "1"]), (3, ["3"]), ({"a": 1}, ["a: 1"])]
+)
+def test_a_primary_value_may_be_one_or_several(value, texts):
+    assert said(value) == texts

@@ -1,0 +1,177 @@
+"""How a protocol run goes on, when that is a conflict, and when it is stale."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from baton_git.errors import InvalidArgument, InvalidDocument, NotFound, Overtaken
+from baton_git.handing import Age, Going, age_of, canonical, closing, gone_on, in_words
+from baton_git.merge import merge_fields
+from baton_git.records.base import parse
+from baton_git.records.handover import Handover
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+
+def run(challenge: str | None = "resolve", index: int | None = 1, **more: Any) -> Handover:
+    step = {"current_challenge": challenge, "chain_uri": f"kairos://{challenge}"}
+    if index is not None:
+        step |= {"step_index": index}
+    return parse(Handover, {"id": "run-1", "step": step, "updated_at": "2026-11-21T07:00:00Z", **more})
+
+
+def to(challenge: str = "confirm", index: int | None = None, **more: Any) -> Going:
+    return Going(challenge, f"kairos://{challenge}", index, **more)
+
+
+def after(now: Handover | None, going: Going) -> dict[str, Any]:
+    return gone_on(now, "run-1", going, NOW).given()
+
+
+def conflict(now: Handover | None, going: Going) -> str:
+    with pytest.raises(Overtaken) as caught:
+        gone_on(now, "run-1", going, NOW)
+    if now is not None:
+        assert caught.value.data["current"]["step_index"] == now.step.step_index
+        assert in_words(now) in str(caught.value)
+    return str(caught.value).rpartition(": ")[2]
+
+
+# --- going on
+
+
+def test_the_first_step_begins_the_run() -> None:
+    assert after(None, to("resolve", 1, values={"n": 1})) == {
+        "id": "run-1",
+        "step": {"current_challenge": "resolve", "chain_uri": "kairos://resolve", "step_index": 1},
+        "state": {"n": 1},
+        "updated_at": "2026-11-21T08:00:00Z",
+    }
+
+
+def test_the_next_step_counts_on_and_keeps_what_is_known() -> None:
+    data = after(run(state={"a": 1, "b": 2}), to(values={"c": 3}, without=("a",)))
+    assert data["step"] == {"current_challenge": "confirm", "chain_uri": "kairos://confirm", "step_index": 2}
+    assert data["state"] == {"b": 2, "c": 3}
+
+
+def test_without_a_number_there_is_none_to_count_on() -> None:
+    assert "step_index" not in after(None, to())["step"]
+    assert "step_index" not in after(run(index=None), to())["step"]
+    assert after(run(index=None), to(index=7))["step"]["step_index"] == 7
+
+
+def test_staying_keeps_the_step_and_says_that_the_run_is_alive() -> None:
+    data = after(run(), Going(stays=True, values={"n": 1}))
+    assert data["step"] == run().given()["step"]
+    assert (data["state"], data["updated_at"]) == ({"n": 1}, "2026-11-21T08:00:00Z")
+    assert after(run(), to("resolve", 1, stays=True, came_from="resolve"))["step"]["step_index"] == 1
+
+
+def test_a_run_in_an_order_of_its_own_keeps_it() -> None:
+    order = ["n", "SESSION_ID", "current_challenge", "chain_uri", "step_index"]
+    assert after(run(state={"n": 1}, order=order), to(values={"m": 1}))["order"] == [*order, "m"]
+
+
+@pytest.mark.parametrize(
+    ("now", "going", "why"),
+    [
+        (run("confirm", 2), to("confirm"), "it is there already"),
+        (run("confirm", None), to("confirm"), "it is there already"),
+        (run("confirm", 2), to("confirm", 2), "step 2 is behind it, or where it is"),
+        (run("confirm", 2), to("other", 2), "step 2 is behind it, or where it is"),
+        (run("confirm", 3), to("other", 2), "step 2 is behind it, or where it is"),
+        (run("confirm", 2), to("find_slot", came_from="resolve"), "it has left resolve"),
+        (run("confirm", 2), to("find_slot", 3, came_from="resolve"), "it has left resolve"),
+        (run("confirm", 2), Going(stays=True, came_from="resolve"), "it is not resolve"),
+        (run("confirm", 2), to("resolve", stays=True), "its current_challenge is not resolve"),
+        (run("confirm", 2), Going(index=1, stays=True), "its step_index is not 1"),
+        (None, to(came_from="resolve"), "it cannot go on from resolve"),
+    ],
+)
+def test_who_takes_the_run_to_be_elsewhere_gets_a_conflict(now: Handover | None, going: Going, why: str) -> None:
+    assert conflict(now, going) == why
+
+
+def test_a_step_may_come_again_with_a_larger_number() -> None:
+    assert after(run("confirm", 2), to("confirm", 3))["step"]["step_index"] == 3
+
+
+@pytest.mark.parametrize(
+    ("going", "said"),
+    [
+        (Going(), "the step lacks --challenge and --uri"), (Going("c"), "the step lacks --uri"),
+        (Going("", "u"), "the step lacks --challenge"), (to(values={"": 1}), "is empty"),
+        (to(values={"updated_at": 1}), "has a meaning of its own"), (to(without=("SESSION_ID",)), "has a meaning"),
+        (to(values={"a: b": 1}), "holds a colon and a blank"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_step_is_refused(going: Going, said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        gone_on(run(), "run-1", going, NOW)
+
+
+def test_there_is_no_staying_in_a_run_that_never_began() -> None:
+    with pytest.raises(NotFound):
+        gone_on(None, "run-1", Going(stays=True), NOW)
+
+
+def test_a_value_that_is_no_text_is_refused() -> None:
+    with pytest.raises(InvalidDocument):
+        gone_on(run(), "run-1", to(values={"a": "\ud800"}), NOW)
+
+
+def test_what_a_run_says_cannot_steer_a_terminal() -> None:
+    assert in_words(run("a\x1b[31m\nb")) == "a [31m b, step 1, kairos://a [31m b, since 2026-11-21T07:00:00Z"
+    assert in_words(parse(Handover, {"id": "x"})) == "no challenge"
+
+
+def test_a_run_that_ends_says_the_order_of_its_keys_where_toml_would_not() -> None:
+    one = run(state={"t": {"a": 1}, "n": 1})
+    assert closing(one).order == ("SESSION_ID", "current_challenge", "chain_uri", "step_index", "t", "n")
+    assert closing(run(state={"n": 1, "t": {"a": 1}})).order is None
+    sorted_state = {**closing(one).given(), "state": {"n": 1, "t": {"a": 1}}}
+    assert list(canonical(sorted_state).state) == ["t", "n"]
+
+
+# --- age
+
+
+@pytest.mark.parametrize(
+    ("updated_at", "expected"),
+    [
+        ("2026-11-21T07:00:00Z", Age(False, 3600)), ("2026-11-21T07:00:00", Age(False, 3600)),
+        ("2026-11-21T09:00:00+02:00", Age(False, 3600)), ("2026-11-20T08:00:00Z", Age(False, 86_400)),
+        ("2026-11-20T07:59:59Z", Age(True, 86_401)), ("2025-11-25", Age(True, 361 * 86_400 + 8 * 3600)),
+        ("2026-11-21T08:04:00Z", Age(False, 0)),
+        ("2026-11-21T08:06:00Z", Age(None, None, "updated_at is in the future: a clock is wrong")),
+        ("yesterday", Age(None, None, "updated_at is no ISO date and time")),
+        ("1763712000", Age(None, None, "updated_at is no ISO date and time")),
+        ("0001-01-01T00:00:00+14:00", Age(True, 63_930_895_200)),
+        ("", Age(None, None, "updated_at is missing")), (None, Age(None, None, "updated_at is missing")),
+    ],
+)  # fmt: skip
+def test_doubt_about_the_age_is_never_fresh(updated_at: str | None, expected: Age) -> None:
+    assert age_of(run().replace(updated_at=updated_at), NOW) == expected
+
+
+def test_the_reader_says_what_is_stale() -> None:
+    assert age_of(run(), NOW, timedelta(minutes=59)).stale is True
+    assert age_of(run(), NOW, timedelta(hours=1)).stale is False
+
+
+# --- merging
+
+
+def test_a_step_is_never_a_mix_of_two_and_partial_state_is_merged_key_by_key() -> None:
+    base = run(state={"p": 1})
+    ours = gone_on(base, "run-1", to("confirm", values={"a": 1}), NOW)
+    theirs = gone_on(base, "run-1", to("find_slot", 3, values={"b": 2}, without=("p",)), NOW)
+    for sides in ((ours, theirs), (theirs, ours)):
+        merged, contested = merge_fields(Handover, base.given(), *(one.given() for one in sides))
+        assert [one.field for one in contested] == ["step"]
+        assert merged["step"] in (ours.given()["step"], theirs.given()["step"])
+        assert merged["state"] == {"a": 1, "b": 2}

@@ -1,0 +1,82 @@
+"""What the tests of snapshots share: one to begin with, surroundings, files, and looking at them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from baton_git.adapters.adapter import Surroundings, Target
+from baton_git.adapters.all_adapters import Opened, opened
+from baton_git.adapters.building import outputs, runtime, session, snapshot
+from baton_git.state import State
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+
+def worker(id_: str = "w1", state: str = "running", health: str = "healthy", **more: Any) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "label": id_,
+        "state": state,
+        "health": health,
+        "branch": None,
+        "worktree": None,
+        "runtime": runtime("tmux-pane", "codex", pid=12, active=True),
+        "intent": {"objective": "Do it", "seedPaths": []},
+        "outputs": outputs(),
+        "artifacts": {},
+        **more,
+    }
+
+
+def a_snapshot(
+    *workers: dict[str, Any], adapter: str = "dmux-tmux", id_: str = "proof", state: str = "active"
+) -> dict[str, Any]:
+    of = session(id_, "orchestrated", state, None, ("session", id_))
+    return snapshot(adapter, of, workers or (worker(),))
+
+
+def a_recording(*bodies: dict[str, Any]) -> dict[str, Any]:
+    """ECC's recording of these bodies, an hour between them."""
+    times = [f"2026-11-20T{hour:02}:00:00.000Z" for hour in range(len(bodies))]
+    return {
+        "schemaVersion": "ecc.session.recording.v1",
+        "adapterId": bodies[-1]["adapterId"],
+        "sessionId": bodies[-1]["session"]["id"],
+        "createdAt": times[0],
+        "updatedAt": times[-1],
+        "latest": bodies[-1],
+        "history": [{"recordedAt": time, "snapshot": one} for time, one in zip(times, bodies, strict=True)],
+    }
+
+
+def around(folder: Path, *, state: State | None = None, now: datetime = NOW, **environment: str) -> Surroundings:
+    """Surroundings below a folder: `home` is the home, `work` where one stands."""
+    (folder / "work").mkdir(exist_ok=True)
+    (folder / "home").mkdir(exist_ok=True)
+    found = {"PATH": os.environ["PATH"], **environment}
+    return Surroundings(folder / "home", folder / "work", now, found, state or State())
+
+
+def put(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def aged(path: Path, seconds: float) -> None:
+    """Makes a file older than NOW."""
+    at = NOW.timestamp() - seconds
+    os.utime(path, (at, at))
+
+
+def look(where: Surroundings, value: str, *, type_: str = "", adapter: str | None = None) -> dict[str, Any]:
+    return see(where, value, type_=type_, adapter=adapter).data
+
+
+def see(where: Surroundings, value: str, *, type_: str = "", adapter: str | None = None) -> Opened:
+    return opened(Target(value, type_), where, adapter)

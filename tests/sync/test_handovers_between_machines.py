@@ -1,0 +1,97 @@
+"""Protocol runs that two machines went on with while neither saw the other."""
+
+from __future__ import annotations
+
+from machines import Machine
+
+from baton_git.handing import Going
+from baton_git.operations.handovers import clear, resume, step
+from baton_git.records.handover import Handover
+
+
+def go(machine: Machine, challenge: str, index: int, *gone: str, **values: object) -> None:
+    going = Going(challenge, f"kairos://{challenge}", index, values=values, without=gone)
+    step(machine.ws, machine.clock(), "run-1", going)
+
+
+def keep(machine: Machine, **values: object) -> None:
+    step(machine.ws, machine.clock(), "run-1", Going(stays=True, values=values))
+
+
+def run(machine: Machine) -> Handover:
+    found: Handover = machine.get("handover", "run-1")
+    return found
+
+
+def begun(ada: Machine, bob: Machine) -> None:
+    go(ada, "resolve", 1, p=1)
+    ada.sync()
+    bob.sync()
+    assert run(bob) == run(ada)
+
+
+def together(ada: Machine, bob: Machine) -> None:
+    for machine in (ada, bob, ada):
+        machine.sync()
+    assert ada.tip == bob.tip
+
+
+def test_a_run_goes_on_at_another_machine(ada: Machine, bob: Machine) -> None:
+    begun(ada, bob)
+    go(bob, "confirm", 2, q=2)
+    together(ada, bob)
+    assert run(ada).step.current_challenge == "confirm"
+    assert run(ada).state == {"p": 1, "q": 2}
+    assert ada.contested() == []
+
+
+def test_two_steps_from_one_are_contested_as_a_whole_and_never_mixed(ada: Machine, bob: Machine) -> None:
+    begun(ada, bob)
+    go(ada, "confirm", 2, a=1)
+    go(bob, "find_slot", 3, b=1)
+    together(ada, bob)
+    assert ada.contested() == [("run-1", "step")]
+    steps = {("confirm", "kairos://confirm", 2), ("find_slot", "kairos://find_slot", 3)}
+    found = run(ada).step
+    assert (found.current_challenge, found.chain_uri, found.step_index) in steps
+    assert run(ada).state == {"p": 1, "a": 1, "b": 1}
+    [conflict] = resume(ada.ws, ada.clock(), "run-1").run.contested
+    assert {str(one["current_challenge"]) for one in (conflict.ours, conflict.theirs)} == {"confirm", "find_slot"}
+
+
+def test_the_same_step_on_both_is_no_conflict(ada: Machine, bob: Machine) -> None:
+    begun(ada, bob)
+    go(ada, "confirm", 2)
+    go(bob, "confirm", 2)
+    later = run(bob).updated_at
+    together(ada, bob)
+    assert ada.contested() == []
+    assert run(ada).updated_at == later
+
+
+def test_partial_state_is_merged_key_by_key(ada: Machine, bob: Machine) -> None:
+    begun(ada, bob)
+    keep(ada, p="ada", table={"a": 1})
+    keep(bob, p="bob", table={"b": 1}, more=True)
+    together(ada, bob)
+    assert ada.contested() == [("run-1", "state.p")]
+    assert run(ada).state == {"p": run(bob).state["p"], "table": {"a": 1, "b": 1}, "more": True}
+
+
+def test_a_run_begun_on_both_machines_is_one(ada: Machine, bob: Machine) -> None:
+    go(ada, "resolve", 1, a=1)
+    go(bob, "resolve", 1, b=1)
+    together(ada, bob)
+    assert run(ada).state == {"a": 1, "b": 1}
+    assert ada.contested() == []
+
+
+def test_ended_on_one_and_gone_on_with_on_the_other_is_ended_with_the_step(ada: Machine, bob: Machine) -> None:
+    begun(ada, bob)
+    clear(ada.ws, ada.clock(), "run-1", "completed")
+    go(bob, "confirm", 2)
+    together(ada, bob)
+    assert ada.get("handover", "run-1") is None
+    closed = bob.get("handover", "run-1", archived=True)
+    assert closed.reason == "completed"
+    assert closed.record["step"]["current_challenge"] == "confirm"

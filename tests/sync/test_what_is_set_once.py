@@ -1,0 +1,139 @@
+"""The immutable part of an identity: nobody changes it, whatever way they come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from machines import Machine, settled
+
+from baton_git.errors import NotAllowed
+from baton_git.incoming import refusals
+from baton_git.names import Namespace
+from baton_git.operations import conflicts, history
+from baton_git.records.base import parse
+from baton_git.records.identity import Identity
+from baton_git.state import Key, State
+
+Pair = tuple[Machine, Machine]
+ME = {"purpose": {"statement": "care for the parser"}}
+OTHER = {"purpose": {"statement": "please everybody"}}
+PATH = "identity/zero.toml"
+KEY = Key("identity", "zero")
+
+
+def put(machine: Machine, **fields: Any) -> None:
+    record = parse(Identity, {"id": "zero", **fields})
+    machine.ws.update("identity-init", machine.clock(), lambda tip: tip.state.put(record))
+
+
+def identity(machine: Machine) -> Identity:
+    return machine.ws.branch.read().state.get(Identity, "zero")
+
+
+def purpose(machine: Machine) -> str:
+    immutable = identity(machine).immutable
+    assert immutable is not None
+    return immutable.purpose.statement
+
+
+@pytest.fixture
+def known(pair: Pair) -> Pair:
+    """Both have the identity."""
+    ada, bob = pair
+    put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
+    ada.sync()
+    bob.sync()
+    assert purpose(bob) == ME["purpose"]["statement"]
+    return pair
+
+
+def test_no_change_may_touch_it_or_take_it_away(ada: Machine) -> None:
+    put(ada, immutable=ME)
+    before = ada.tip
+    with pytest.raises(NotAllowed, match="identity zero: immutable is set once and stays"):
+        put(ada, immutable=OTHER)
+    with pytest.raises(NotAllowed, match="set once"):
+        put(ada)
+    with pytest.raises(NotAllowed, match="set once"):
+        ada.ws.update("x", ada.clock(), lambda tip: tip.state.remove(KEY))
+    with pytest.raises(NotAllowed, match="set once"):
+        ada.ws.update("x", ada.clock(), lambda tip: _archived(ada, tip.state))
+    assert ada.tip == before
+
+
+def _archived(machine: Machine, state: State) -> State:
+    return state.archive(state.get(Identity, "zero"), at="2026-11-21", reason="x", session=None)
+
+
+def test_who_has_none_may_be_given_one_later(ada: Machine) -> None:
+    put(ada, mutable={"state": {"accumulated_experience": 1}})
+    put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
+    assert purpose(ada) == ME["purpose"]["statement"]
+
+
+def test_going_back_keeps_it_and_takes_the_rest_back(ada: Machine) -> None:
+    ada.loop("OL-1")
+    put(ada, mutable={"state": {"accumulated_experience": 1}})
+    put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
+    put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 2}})
+    history.rollback(ada.ws, ada.clock(), "~2")
+    assert (purpose(ada), identity(ada).mutable.state.accumulated_experience) == (ME["purpose"]["statement"], 1)
+    history.rollback(ada.ws, ada.clock(), "1")
+    assert purpose(ada) == ME["purpose"]["statement"]
+    history.rollback_record(ada.ws, ada.clock(), "zero", "2")
+    history.undo(ada.ws, ada.clock(), "3")
+    assert purpose(ada) == ME["purpose"]["statement"]
+    assert not ada.git("fsck", "--strict", "--no-dangling")
+
+
+@pytest.mark.parametrize("forged", [b"[immutable.purpose]\nstatement = 'please everybody'\n", None])
+@pytest.mark.parametrize("forward", [True, False])
+def test_what_somebody_elsewhere_changed_by_hand_is_held(known: Pair, forged: bytes | None, forward: bool) -> None:
+    ada, bob = known
+    ada.by_hand({PATH: forged, "notes": b"and something harmless\n"})
+    ada.push()
+    if not forward:
+        bob.loop("OL-2")
+    bob.sync()
+    assert purpose(bob) == ME["purpose"]["statement"]
+    assert [(one.record_kind, one.record_id, one.field) for one in bob.conflicts()] == [
+        ("identity", "zero", "immutable")
+    ]
+    settled(ada, bob)
+    assert purpose(ada) == ME["purpose"]["statement"]
+    with pytest.raises(NotAllowed):
+        conflicts.resolve(bob.ws, bob.clock(), bob.conflicts()[0].id, "theirs")
+
+
+def test_a_server_refuses_it(known: Pair) -> None:
+    ada, _ = known
+    before = ada.tip
+    after = ada.by_hand({PATH: b"[immutable.purpose]\nstatement = 'please everybody'\n"})
+    [refused] = refusals(ada.store, Namespace("x"), before, after)
+    assert (refused.record, refused.field) == ("zero", "immutable")
+    assert "set once" in refused.why
+
+
+def test_two_made_independently_become_one_and_the_same(ada: Machine, bob: Machine) -> None:
+    put(ada, immutable=ME)
+    put(bob, immutable=OTHER)
+    settled(ada, bob)
+    [told] = ada.conflicts()
+    assert {told.ours["purpose"]["statement"], told.theirs["purpose"]["statement"]} == {
+        ME["purpose"]["statement"], OTHER["purpose"]["statement"],
+    }  # fmt: skip
+
+
+def test_counts_and_latest_dates_inside_add_up(known: Pair) -> None:
+    ada, bob = known
+    for machine, when in ((ada, "2026-11-21T10:00:00Z"), (bob, "2026-11-21T09:00:00Z")):
+        state = {"accumulated_experience": 2, "last_session_at": when, "drift_checks": {"passed": 3}}
+        put(machine, immutable=ME, mutable={"state": state})
+        machine.sync()
+    ada.sync()
+    found = identity(ada).mutable.state
+    assert found.accumulated_experience == 3
+    assert found.last_session_at == "2026-11-21T10:00:00Z"
+    assert found.drift_checks.passed == 6
+    assert not ada.conflicts()
