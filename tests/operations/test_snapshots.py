@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from world import NOW, by_hand, files, later, stored
 from baton_git.adapters.canonical import parse_snapshot
 from baton_git.errors import Ambiguous, Corrupt, InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
 from baton_git.exchange.ecc import parse_recording, place_of
-from baton_git.operations.snapshots import Recorded, export_ecc, find, history, import_ecc, record, recorded
+from baton_git.lifecycle import Policy
+from baton_git.operations.recordings import export_ecc, import_ecc
+from baton_git.operations.snapshots import Recorded, find, history, record, recorded
 from baton_git.operations.workspace import Workspace
 
 PROOF = "dmux-tmux/proof"
@@ -396,3 +399,22 @@ def test_others_who_write_meanwhile_lose_nothing(ws, tmp_path, open_workspace, m
     [found] = import_ecc(ws, NOW, three(tmp_path))
     assert found.added == 3
     assert {one.id for one in recorded(ws)} == {PROOF, "dmux-tmux/meanwhile"}
+
+
+# --- many sessions
+
+
+def test_those_recorded_longest_ago_go_to_the_archive_and_come_back(ws, tmp_path):
+    ws = replace(ws, policy=Policy(sessions_kept=3))
+    for number in range(5):
+        keep(ws, a_snapshot(id_=f"s{number}"), minutes=number)
+    assert [one.snapshot.session.id for one in recorded(ws)] == ["s4", "s3", "s2"]
+    old = find(ws.branch.read().state, "dmux-tmux/s0")
+    assert old.recorded_at == "2026-11-21T08:00:00Z"
+    assert not keep(ws, a_snapshot(id_="s0"), minutes=9).changed
+    assert keep(ws, a_snapshot(id_="s0", state="done"), minutes=9).changed
+    assert [one.snapshot.session.id for one in recorded(ws)] == ["s0", "s4", "s3"]
+    assert find(ws.branch.read().state, "dmux-tmux/s0").created_at == "2026-11-21T08:00:00Z"
+    assert len(history(ws, "dmux-tmux/s0")) == 2
+    assert len(export_ecc(ws, tmp_path / "out")) == 5
+    assert not [one for one in import_ecc(ws, later(minutes=20), tmp_path / "out") if one.added or one.why]
