@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from baton_git import constancy, layout
+from baton_git import constancy, kinds, layout
 from baton_git.diary import CONFIRMED, LogEntry, log_entry, revision_of
 from baton_git.errors import BatonError
 from baton_git.files import entry_at
@@ -63,7 +63,7 @@ def claims(before: State, after: State) -> list[Claim]:
         return found.source_tier if isinstance(found, ActiveDecision) else None
 
     found = []
-    for key in sorted(one for one in before.differing(after) if one.kind in layout.FOLDERS):
+    for key in sorted(one for one in before.differing(after) if one.kind in kinds.FOLDERS):
         found += [Claim(key, one) for one in _of_fixed(key, before.entry(key), after.entry(key))]
         claim = _record(after, key)
         if isinstance(claim, Rule):
@@ -96,7 +96,7 @@ def _record(state: State, key: Key) -> Record | None:
     """The record at a key, live or closed."""
     entry: Entry | None = state.entry(key)
     if isinstance(entry, Archived):
-        model = layout.FOLDERS[key.kind].model
+        model = kinds.FOLDERS[key.kind].model
         assert issubclass(model, Record)
         return parse(model, entry.record)
     return entry if isinstance(entry, Record) else None
@@ -122,7 +122,7 @@ def unconfirmed(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | Non
 
 
 def _is_fixed(claim: Claim) -> bool:
-    return claim.held.field in constancy.fixed_fields(layout.FOLDERS[claim.key.kind].model)
+    return claim.held.field in constancy.fixed_fields(kinds.FOLDERS[claim.key.kind].model)
 
 
 def _settles(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | None) -> bool:
@@ -344,6 +344,6 @@ def _fault(root: Folder, path: str) -> str:
 
 def _misplaced(path: str) -> str:
     """Files in the places of records must be records."""
-    places = {row.place for row in layout.FOLDERS.values()} | {layout.ARCHIVE}
+    places = {row.place for row in kinds.FOLDERS.values()} | {kinds.ARCHIVE}
     misplaced = path.split("/")[0] in places and layout.key_at(path) is None
     return "is in the place of records, but is not the file of one" if misplaced else ""

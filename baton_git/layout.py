@@ -1,4 +1,4 @@
-"""Which record lives at which path: state ↔ files. A kind is a row of `ROWS`.
+"""Which record lives at which path: state ↔ files. The kinds are rows of a table in `kinds`.
 
     open_loops/<id>.toml               live records, one folder for each kind
     checkpoints/<agent>/<name>.toml    where an id has two parts, `<agent>/<name>`, the first is a folder
@@ -10,26 +10,22 @@ Files that no row claims belong to somebody else: they are never read and never 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Protocol
 
 from baton_git.codecs import toml
-from baton_git.errors import Corrupt, InvalidDocument, InvalidName, LimitExceeded
-from baton_git.names import Oid, RecordId
+from baton_git.errors import Corrupt, InvalidDocument, LimitExceeded
+from baton_git.kinds import ARCHIVE, CLOSED, FOLDERS, KIND_OF_PLACE, SINGLES
+from baton_git.names import Oid
 from baton_git.records.archive import Archived
-from baton_git.records.base import Part, Record, parse
-from baton_git.records.baton import ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Shape
-from baton_git.records.conflict import Conflict
-from baton_git.records.lineage import Session
-from baton_git.records.rule import Rule
-from baton_git.state import HEAD, SHAPE, Entry, Key, Source, State, Unreadable
+from baton_git.records.base import Record, parse
+from baton_git.state import SHAPE, Entry, Key, Source, State, Unreadable
 
 FORMAT = 1
 FORMAT_FILE = "format.toml"
 ATTRIBUTES_FILE = ".gitattributes"
-ARCHIVE = "archive"
 MAX_RECORD_BYTES = 256 * 1024
 """Size that the file of one record may have."""
 MAX_FOLDERS = 64
@@ -59,126 +55,6 @@ class Folder(Protocol):
     def read(self, name: str) -> bytes | None: ...
 
 
-Model = Callable[[], type[Part]]
-"""Gives the model of a kind; called when there is a record of it, so that nobody else pays for its import."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A kind of record and the folder (or, for a singleton, the file) that it lives in.
-
-    Attributes:
-        parts: of how many parts, with `/` between them, an id is made; all but the last are folders.
-    """
-
-    kind: str
-    place: str
-    load: Model
-    suffix: str = ".toml"
-    encode: Callable[[Part], bytes] = lambda record: toml.dumps(record.given())
-    decode: Callable[[str, bytes], Mapping[str, Any]] = lambda _, text: toml.loads(text)
-    parts: int = 1
-
-    @property
-    def model(self) -> type[Part]:
-        return self.load()
-
-    def path(self, id_: str) -> str:
-        """The path of the record, below the place of its kind."""
-        parts = id_.split("/", self.parts - 1)
-        return "/".join(RecordId(part).component for part in parts) + self.suffix
-
-    def id_of(self, path: str) -> str | None:
-        """The id whose file is at `path`, below the place of its kind; None when that is no file of this kind."""
-        parts = path.removesuffix(self.suffix).split("/")
-        if not path.endswith(self.suffix) or len(parts) != self.parts:
-            return None
-        try:
-            names = [RecordId.from_component(part).text for part in parts]
-        except InvalidName:
-            return None
-        return None if any("/" in name for name in names[:-1]) else "/".join(names)
-
-
-def _markdown(record: Part) -> bytes:
-    assert isinstance(record, Rule)
-    return record.text.encode()
-
-
-def _nameless(record: Part) -> bytes:
-    """The record without its id, which its path says."""
-    return toml.dumps({name: value for name, value in record.given().items() if name != "id"})
-
-
-def _named(id_: str, text: bytes) -> Mapping[str, Any]:
-    return {**toml.loads(text), "id": id_}
-
-
-def _checkpoint() -> type[Part]:
-    from baton_git.records.checkpoint import Checkpoint
-
-    return Checkpoint
-
-
-def _identity() -> type[Part]:
-    from baton_git.records.identity import Identity
-
-    return Identity
-
-
-def _handover() -> type[Part]:
-    from baton_git.records.handover import Handover
-
-    return Handover
-
-
-def _snapshot() -> type[Part]:
-    from baton_git.records.snapshot import Snapshot
-
-    return Snapshot
-
-
-def _kairos(record: Part) -> bytes:
-    from baton_git.codecs import kairos
-
-    return kairos.dumps(record.given())
-
-
-def _from_kairos(_: str, text: bytes) -> Mapping[str, Any]:
-    from baton_git.codecs import kairos
-
-    return kairos.loads(text)
-
-
-FOLDERS = {
-    row.kind: row
-    for row in (
-        Row("open_loop", "open_loops", lambda: OpenLoop),
-        Row("follow_up", "follow_ups", lambda: FollowUp),
-        Row("pattern", "patterns", lambda: Pattern),
-        Row("active_decision", "active_decisions", lambda: ActiveDecision),
-        Row("rule", "rules", lambda: Rule, ".md", _markdown, lambda id_, text: {"id": id_, "text": text.decode()}),
-        Row("session", "sessions", lambda: Session),
-        Row("checkpoint", "checkpoints", _checkpoint, encode=_nameless, decode=_named, parts=2),
-        Row("identity", "identity", _identity, encode=_nameless, decode=_named),
-        Row("handover", "handover", _handover, ".txt", _kairos, _from_kairos),
-        Row("snapshot", "snapshots", _snapshot, encode=_nameless, decode=_named, parts=2),
-        Row("conflict", "conflicts", lambda: Conflict),
-    )
-}
-"""The kinds that have a folder, in the order in which people read them."""
-
-SINGLES = {
-    row.kind: row
-    for row in (Row(HEAD.kind, "baton.toml", lambda: Head), Row(SHAPE.kind, "document.toml", lambda: Shape))
-}
-
-CLOSED = {kind: replace(row, place=f"{ARCHIVE}/{row.place}", suffix=".toml", parts=1) for kind, row in FOLDERS.items()}
-"""Where the closed records of each kind are; whatever the kind, they are TOML, and an id is one name."""
-
-KINDS = tuple(FOLDERS)
-_KIND_OF_PLACE = {row.place: row.kind for row in FOLDERS.values()}
-
 ROOT_FILES: Mapping[str, bytes] = {
     FORMAT_FILE: f"# The layout of this branch: https://pypi.org/project/baton-git\nversion = {FORMAT}\n".encode(),
     ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"
@@ -206,7 +82,7 @@ def key_at(path: str) -> Key | None:
             return Key(single.kind)
     place, _, rest = path.removeprefix(f"{ARCHIVE}/").partition("/")
     archived = path.startswith(f"{ARCHIVE}/")
-    kind = _KIND_OF_PLACE.get(place)
+    kind = KIND_OF_PLACE.get(place)
     if kind is None:
         return None
     if not archived:

@@ -11,7 +11,8 @@ from typing import Any, get_args, get_type_hints
 from pydantic.json_schema import GenerateJsonSchema
 
 from baton_git.errors import NotFound
-from baton_git.layout import FOLDERS, FORMAT, SINGLES
+from baton_git.kinds import FOLDERS, SINGLES
+from baton_git.layout import FORMAT
 from baton_git.merge import Contested, Decision
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from memory_folder import MemoryFolder
 
-from baton_git import layout
+from baton_git import kinds, layout
 from baton_git.diff import NUMBERED, TITLES
 from baton_git.merge import apply, decide
 from baton_git.records.archive import Archived
@@ -171,7 +171,7 @@ def _edit_closed(state: State, step: Step) -> State:
 
 
 def _remove(state: State, step: Step) -> State:
-    keys = of_records(state, layout.KINDS) + of_records(state, tuple(MODELS), archived=True)
+    keys = of_records(state, kinds.KINDS) + of_records(state, tuple(MODELS), archived=True)
     return put(state, keys[step.which % len(keys)], None) if keys else state
 
 
@@ -309,7 +309,7 @@ def _snapshot(state: State, step: Step) -> State:
 
 def _break(state: State, step: Step) -> State:
     """A file that cannot be read takes the place of a record, or one of a file that cannot be read."""
-    keys = [HEAD, *of_records(state, layout.KINDS), *of_records(state, tuple(MODELS), archived=True)]
+    keys = [HEAD, *of_records(state, kinds.KINDS), *of_records(state, tuple(MODELS), archived=True)]
     keys += [Key("follow_up", "X-0"), Key("pattern", "X-1", archived=True)]
     key = keys[step.which % len(keys)]
     raw = (b"broken", b"\xff\xfe", b"x = 1\n")[step.value % 3] + step.word.encode()
@@ -405,7 +405,7 @@ def histories(draw: st.DrawFn, *, without: Sequence[str] = (), start: State | No
 
 def entries(state: State) -> dict[Key, Entry]:
     """Everything."""
-    keys = [HEAD, SHAPE, *of_records(state, layout.KINDS), *of_records(state, layout.KINDS, archived=True)]
+    keys = [HEAD, SHAPE, *of_records(state, kinds.KINDS), *of_records(state, kinds.KINDS, archived=True)]
     return {key: entry for key in keys if (entry := state.entry(key)) is not None}
 
 

@@ -15,8 +15,8 @@ SOURCE = Path(baton_git.__file__).parent
 LEVELS = (
     ("errors", "names", "records"),
     (
-        "codecs", "redaction", "state", "scrubbing", "constancy", "layout", "diff", "merge", "lifecycle", "handing",
-        "document", "brief", "gravity", "paif", "handed", "schemas",
+        "codecs", "redaction", "state", "scrubbing", "constancy", "kinds", "layout", "diff", "merge", "lifecycle",
+        "handing", "document", "brief", "gravity", "paif", "handed", "schemas",
     ),
     ("store", "githooks", "code", "local", "approvals", "signing", "probes", "agents", "adapters", "remotes"),
     ("diary", "files", "joining", "incoming", "branch", "sync", "exchange"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from baton_git.layout import FOLDERS
+from baton_git.kinds import FOLDERS
 from baton_git.merge.decisions import Contested, Decision, Prefer, canonical, record_data, values, written
 from baton_git.merge.fields import merge_fields
 from baton_git.merge.gate import standing

@@ -10,7 +10,8 @@ from baton_git.branch import Proposal, Version, Written
 from baton_git.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound
 from baton_git.files import KIND as FILE
 from baton_git.files import entry_at
-from baton_git.layout import FOLDERS, SINGLES, key_at
+from baton_git.kinds import FOLDERS, SINGLES
+from baton_git.layout import key_at
 from baton_git.lifecycle import hold, iso
 from baton_git.operations.workspace import Workspace
 from baton_git.records.archive import Archived

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from baton_git import layout
+from baton_git import kinds, layout
 from baton_git.files import contents, text_at
 from baton_git.joining import merge_trees
 from baton_git.records.conflict import Conflict
@@ -52,7 +52,7 @@ def _place_of(path: str, text: bytes) -> str:
 
 def _twins(key: Key) -> Iterator[Key]:
     """The other places of the record of a file: the archive, or where it was when it was live."""
-    if key.kind not in layout.FOLDERS:
+    if key.kind not in kinds.FOLDERS:
         return
     yield key._replace(archived=not key.archived)
     if key.archived and "." in key.id:

@@ -11,7 +11,8 @@ from baton_git import constancy, diff, layout
 from baton_git.branch import Proposal, Version, Written
 from baton_git.diary import CONFIRMED, UNDOES, LogEntry
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound
-from baton_git.layout import FOLDERS, path_of
+from baton_git.kinds import FOLDERS
+from baton_git.layout import path_of
 from baton_git.merge import apply, decide
 from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace

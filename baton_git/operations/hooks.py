@@ -16,7 +16,7 @@ from typing import Final
 
 from baton_git.branch import Written
 from baton_git.errors import InvalidName
-from baton_git.layout import FOLDERS, SINGLES
+from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.lifecycle import CODE_METHODS, checked
 from baton_git.local import Mark, Marks
 from baton_git.names import Namespace

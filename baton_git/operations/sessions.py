@@ -14,7 +14,7 @@ from baton_git.branch import Version, Written
 from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, InvalidName
-from baton_git.layout import FOLDERS, SINGLES
+from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.lifecycle import archive_closed, iso, known_session, seen_session, settle
 from baton_git.names import SessionId, minted
 from baton_git.operations.by_themselves import AT_START, at_start

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
-from baton_git import layout
+from baton_git import kinds, layout
 from baton_git.adapters.canonical import parse_snapshot
 from baton_git.codecs import json as strict_json
 from baton_git.document import parse_document
@@ -53,14 +53,14 @@ def _key(path: str, kind: str | None) -> Key:
         key = layout.key_at("/".join(parts[-length:]))
         if key is not None and kind in (None, key.kind):
             return key
-    if kind in layout.SINGLES:
+    if kind in kinds.SINGLES:
         return Key(str(kind))
-    if kind in layout.FOLDERS:
-        row = layout.FOLDERS[str(kind)]
+    if kind in kinds.FOLDERS:
+        row = kinds.FOLDERS[str(kind)]
         id_ = row.id_of("/".join(parts[-row.parts :]))
         if id_ is not None:
             return Key(str(kind), id_)
-    known = ", ".join([*layout.FOLDERS, *layout.SINGLES])
+    known = ", ".join([*kinds.FOLDERS, *kinds.SINGLES])
     raise NotFound("kind of file", path, hint=f"name it as on a branch, or say --kind: {known}")
 
 
@@ -82,7 +82,7 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[Checked]:
 
 def _other(path: str) -> Checked:
     """A file without a record: misplaced when it stands in the folder of a kind, else somebody else's."""
-    places = {row.place for row in layout.FOLDERS.values()} | {layout.ARCHIVE}
+    places = {row.place for row in kinds.FOLDERS.values()} | {kinds.ARCHIVE}
     if path.split("/")[0] in places:
         return Checked(path, "unknown", (Fault("", "is not the file of a record"),))
     return Checked(path, "other")

@@ -11,14 +11,14 @@ from json_schema import faults
 from memory_folder import MemoryFolder
 from regenerate import FORMATS
 
-from baton_git import layout
+from baton_git import kinds, layout
 from baton_git.merge import Decision, apply, decide, merge_fields
 from baton_git.records.base import Part, alike, parse
 from baton_git.records.conflict import Conflict
 from baton_git.schemas import DECISIONS, schema
 from baton_git.state import HEAD, SHAPE, Key, State
 
-ROWS = {**layout.SINGLES, **layout.FOLDERS}
+ROWS = {**kinds.SINGLES, **kinds.FOLDERS}
 FILES = sorted(path for path in FORMATS.glob("*/merge/*.json") if path.parts[-3] != DECISIONS)
 CASES = [
     pytest.param(file.parts[-3], plain.loads(file.read_bytes()), id=f"{file.parts[-3]}-{file.stem}") for file in FILES
@@ -87,7 +87,7 @@ def content(text: Any) -> bytes:
 
 def tree_of(state: State) -> Tree:
     keys = [HEAD, SHAPE]
-    keys += [Key(kind, id_, old) for kind in layout.KINDS for old in (False, True)
+    keys += [Key(kind, id_, old) for kind in kinds.KINDS for old in (False, True)
              for id_ in sorted(state.ids(kind, archived=old))]  # fmt: skip
     found = {key: entry for key in keys if (entry := state.entry(key)) is not None}
     return {path: shown(text) for path, text in layout.encode(found).items() if text is not None}

@@ -9,7 +9,7 @@ import pytest
 from json_schema import KNOWN, faults
 from regenerate import FORMATS, page, schema_text
 
-from baton_git import layout
+from baton_git import kinds
 from baton_git.errors import NotFound
 from baton_git.records.base import merge_rule
 from baton_git.records.baton import Baton, FollowUp, Pattern
@@ -31,7 +31,7 @@ def fields(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_the_kinds_are_those_of_the_layout_and_what_stands_around_them() -> None:
-    assert {*layout.FOLDERS, *layout.SINGLES, "archived", "baton", "ecc_session"} == set(RECORDS)
+    assert {*kinds.FOLDERS, *kinds.SINGLES, "archived", "baton", "ecc_session"} == set(RECORDS)
     assert set(KINDS) - set(RECORDS) == {DECISIONS}
 
 
@@ -81,9 +81,9 @@ def test_schemas_use_only_words_that_the_checker_of_these_tests_knows(kind: str)
     assert set(words(schema(kind))) <= KNOWN
 
 
-@pytest.mark.parametrize("kind", [*layout.FOLDERS, *layout.SINGLES])
+@pytest.mark.parametrize("kind", [*kinds.FOLDERS, *kinds.SINGLES])
 def test_each_declared_merge_rule_stands_in_the_schema_and_no_other(kind: str) -> None:
-    model = {**layout.FOLDERS, **layout.SINGLES}[kind].model
+    model = {**kinds.FOLDERS, **kinds.SINGLES}[kind].model
     properties = schema(kind)["properties"]
     assert set(properties) == set(model.model_fields)
     for name, field in properties.items():

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from memory_folder import MemoryFolder
 from strategies import LOOP, ids, item, laws, loop
 
-from baton_git import layout
+from baton_git import kinds, layout
 from baton_git.errors import Corrupt, LimitExceeded
 from baton_git.records.base import Part
 from baton_git.records.baton import Head, OpenLoop, Shape
 from baton_git.records.rule import Rule
 from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
 
-KINDS = st.sampled_from(tuple(layout.FOLDERS))
+KINDS = st.sampled_from(tuple(kinds.FOLDERS))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_where_a_record_is_stored(key: Key, path: str) -> None:
 @laws
 @given(KINDS, ids, st.booleans())
 def test_every_key_has_a_place_and_every_place_its_key(kind: str, id_: str, archived: bool) -> None:
-    folders = [f"folder {number}/" for number in range(1, layout.FOLDERS[kind].parts)]
+    folders = [f"folder {number}/" for number in range(1, kinds.FOLDERS[kind].parts)]
     key = Key(kind, "".join((*folders, id_)), archived)
     path = layout.path_of(key)
     assert layout.key_at(path) == key
@@ -114,7 +114,7 @@ def test_a_torn_object_is_reported_with_its_path() -> None:
 def test_files_in_the_places_of_records_that_are_none_are_reported() -> None:
     names = ["open_loops/README.md", "open_loops/A.toml", "patterns/deep/x.toml", "rules/x.toml"]
     state = layout.state_of(MemoryFolder(dict.fromkeys(names, b"")))
-    found = {one.path for one in state.damaged(layout.KINDS)}
+    found = {one.path for one in state.damaged(kinds.KINDS)}
     assert found == {"open_loops/README.md", "open_loops/A.toml", "patterns/deep", "rules/x.toml"}
 
 
@@ -185,6 +185,6 @@ def test_singletons_are_stored_under_their_own_names() -> None:
 
 
 def test_every_row_names_a_model_with_its_own_kind() -> None:
-    for kind, row in layout.FOLDERS.items():
+    for kind, row in kinds.FOLDERS.items():
         assert getattr(row.model, "kind", None) == kind == row.kind
         assert issubclass(row.model, Part)

@@ -6,7 +6,7 @@ import pytest
 from memory_folder import MemoryFolder
 from strategies import LOOP, decision, item, loop, pattern
 
-from baton_git import layout
+from baton_git import kinds, layout
 from baton_git.errors import Ambiguous, Corrupt, NotAllowed, NotFound
 from baton_git.records.archive import Archived
 from baton_git.records.baton import FollowUp, Head, OpenLoop, Pattern, Shape
@@ -32,7 +32,7 @@ def test_a_namespace_that_does_not_exist_holds_nothing() -> None:
     assert State().records(OpenLoop) == []
     assert State().head == Head()
     assert State().shape == Shape()
-    assert list(State().damaged(layout.KINDS)) == []
+    assert list(State().damaged(kinds.KINDS)) == []
     assert list(Nothing().differing(Nothing())) == []
 
 

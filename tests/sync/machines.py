@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.branch import Branch
-from baton_git.layout import FOLDERS, path_of, state_of
+from baton_git.kinds import FOLDERS
+from baton_git.layout import path_of, state_of
 from baton_git.lifecycle import Confirmed
 from baton_git.names import Namespace, Oid
 from baton_git.operations.conflicts import conflicts

@@ -9,7 +9,7 @@ import click
 
 from baton_git.faces.cli.app import App, command, read_bytes
 from baton_git.faces.cli.failing import FAILED
-from baton_git.layout import FOLDERS, SINGLES
+from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.operations.validation import Checked, validate_branch, validate_text
 from baton_git.schemas import KINDS, schema
 
