@@ -10,9 +10,10 @@ from typing import Protocol
 from baton_git.agents import claude, codex, gemini
 from baton_git.agents.events import BEGINNING, Event, Place
 from baton_git.agents.fields import Record
-from baton_git.agents.json_lines import MAX_BYTES, JsonLines, shown, whole_object
+from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
 from baton_git.agents.transcripts import Transcript
 from baton_git.errors import Fault, InvalidDocument
+from baton_git.foreign import shown
 
 _RECORDS = 50
 _LINES = 200

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO
 
 from baton_git.agents.events import BEGINNING, Place
 from baton_git.agents.fields import Record
-from baton_git.errors import InvalidArgument, LimitExceeded, NotFound, StoreError
+from baton_git.errors import LimitExceeded
+from baton_git.foreign import reading, shown
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of one line, or of a file that is one object; the longest line seen had several MB of images."""
@@ -149,24 +150,6 @@ def whole_object(path: Path) -> Record | None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, for reading; what the system answers to a read becomes an error that names it.
-
-    Raises:
-        NotFound: there is nothing at `path`.
-        InvalidArgument: it is a folder.
-        StoreError: it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            yield file
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound("file", shown(path), hint=f"nothing is at {shown(path)}") from error
-    except IsADirectoryError as error:
-        raise InvalidArgument(f"{shown(path)} is a folder, not a file", path=shown(path)) from error
-    except OSError as error:
-        raise StoreError(f"cannot read {shown(path)}: {error.strerror}", path=shown(path)) from error
-
-
-def shown(path: Path) -> str:
-    """The path for a message; bytes of a file name that are no text stand escaped."""
-    return str(path).encode("utf-8", "backslashreplace").decode()
+    """The file, for reading. Raises as `reading` does."""
+    with reading(path), path.open("rb") as file:
+        yield file

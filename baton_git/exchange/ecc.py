@@ -18,8 +18,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from baton_git.codecs import json
 from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
-from baton_git.exchange.files import check_size, read_bytes, reading, shown, write_all
 from baton_git.exchange.session_baton.found import Unusable
+from baton_git.foreign import check_size, read_bytes, reading, shown, write_all
 from baton_git.records.base import Id, Part, Text, parse
 from baton_git.records.snapshot import CanonicalSession
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from baton_git.errors import BatonError, NotFound
-from baton_git.exchange.files import landing, read_bytes, remove, write_all, writing
+from baton_git.foreign import landing, read_bytes, remove, write_all, writing
 from baton_git.names import Namespace
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from baton_git.codecs import json
 from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound
-from baton_git.exchange.files import read_bytes, reading, shown, write_all
+from baton_git.foreign import read_bytes, reading, shown, write_all
 from baton_git.names import AgentId
 from baton_git.records.base import alike
 

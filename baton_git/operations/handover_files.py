@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from baton_git.branch import Version, Written
 from baton_git.codecs import kairos
 from baton_git.errors import Busy, InvalidDocument, LimitExceeded, NotFound, WriteFailed
-from baton_git.exchange.files import shown, write_all
 from baton_git.exchange.kairos import Copy
+from baton_git.foreign import shown, write_all
 from baton_git.layout import MAX_RECORD_BYTES, path_of
 from baton_git.merge import Prefer, apply, decide
 from baton_git.operations.handovers import closed_runs, last_closed, live, show

@@ -11,7 +11,7 @@ from baton_git import layout
 from baton_git.branch import Proposal, Version, Written
 from baton_git.errors import BatonError, NotFound
 from baton_git.exchange import paif
-from baton_git.exchange.files import shown
+from baton_git.foreign import shown
 from baton_git.lifecycle import iso
 from baton_git.operations.checkpoints import check_known
 from baton_git.operations.workspace import Workspace

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from baton_git.codecs import json
 from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotFound, shortened
-from baton_git.exchange.files import check_size, read_bytes, reading, shown, write_all
 from baton_git.exchange.session_baton.found import (
     MARK,
     PENDING,
@@ -27,6 +26,7 @@ from baton_git.exchange.session_baton.found import (
     parse_object,
     unmarked,
 )
+from baton_git.foreign import check_size, read_bytes, reading, shown, write_all
 from baton_git.names import Namespace
 
 _SUFFIX = ".json"

@@ -27,7 +27,8 @@ from baton_git.errors import (
     WriteFailed,
     shortened,
 )
-from baton_git.exchange.files import (
+from baton_git.exchange.session_baton.found import Found, Unusable, apart, checked, own_date, parse_object, unmarked
+from baton_git.foreign import (
     MAX_BYTES,
     check_size,
     landing,
@@ -39,7 +40,6 @@ from baton_git.exchange.files import (
     spare_name,
     sync_folder,
 )
-from baton_git.exchange.session_baton.found import Found, Unusable, apart, checked, own_date, parse_object, unmarked
 from baton_git.names import Namespace
 
 MAGIC = b"SQLite format 3\0"

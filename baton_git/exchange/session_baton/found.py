@@ -8,7 +8,7 @@ from typing import Any
 
 from baton_git.codecs import json
 from baton_git.errors import Fault, InvalidArgument, InvalidDocument, shortened
-from baton_git.exchange.files import check_size
+from baton_git.foreign import check_size
 from baton_git.names import Namespace
 
 MARK = "_sync_status"

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from baton_git.exchange.files import shown
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.failing import FAILED
+from baton_git.foreign import shown
 from baton_git.operations.recordings import TakenOver, export_ecc, import_ecc
 
 

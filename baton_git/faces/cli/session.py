@@ -13,8 +13,8 @@ from baton_git.adapters.adapter import Surroundings, Target
 from baton_git.adapters.all_adapters import Broken, Opened, everyone, listed, opened
 from baton_git.adapters.canonical import parse_snapshot
 from baton_git.codecs import json
-from baton_git.exchange.files import write_all
 from baton_git.faces.cli.app import App, command, flat, group, read_bytes
+from baton_git.foreign import write_all
 from baton_git.operations.snapshots import Body, find, history, record, recorded
 from baton_git.operations.workspace import Workspace
 from baton_git.records.snapshot import CanonicalSession, Snapshot
