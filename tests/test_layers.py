@@ -18,7 +18,10 @@ LEVELS = (
         "codecs", "redaction", "state", "scrubbing", "constancy", "kinds", "layout", "diff", "merge", "lifecycle",
         "handing", "document", "brief", "gravity", "paif", "handed", "schemas",
     ),
-    ("foreign", "store", "githooks", "code", "local", "approvals", "signing", "probes", "agents", "adapters", "remotes"),
+    (
+        "foreign", "store", "githooks", "code", "local", "approvals", "signing", "probes", "agents", "adapters",
+        "remotes",
+    ),
     ("diary", "files", "joining", "incoming", "branch", "sync", "exchange"),
     ("operations",),
     ("faces", "__main__"),

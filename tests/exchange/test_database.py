@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from baton_git import foreign
 from baton_git.errors import (
     Busy,
     Corrupt,
@@ -22,7 +23,6 @@ from baton_git.errors import (
     StoreError,
     WriteFailed,
 )
-from baton_git.exchange import files
 from baton_git.exchange.session_baton import Found, Unusable, read_database, write_database
 
 from .conftest import README_BATON, baton, put, server_at, tree
@@ -171,7 +171,7 @@ def test_rows_with_odd_keys_are_told_one_by_one(tmp_path: Path) -> None:
 def test_a_row_that_is_too_large_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(big={"context": "x" * 2000}, small={})
     monkeypatch.setattr("baton_git.exchange.session_baton.database.MAX_BYTES", 1000)
-    monkeypatch.setattr(files, "MAX_BYTES", 1000)
+    monkeypatch.setattr(foreign, "MAX_BYTES", 1000)
     big, small = read_database(path)
     assert isinstance(big, Unusable)
     assert "the limit is 1,000 bytes" in big.why

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from baton_git import foreign
 from baton_git.errors import (
     BatonError,
     InvalidArgument,
@@ -17,7 +18,6 @@ from baton_git.errors import (
     NotFound,
     WriteFailed,
 )
-from baton_git.exchange import files
 from baton_git.exchange.session_baton import (
     Found,
     parse_text,
@@ -159,7 +159,7 @@ def test_a_bad_baton_and_a_bad_place_leave_the_file_as_it_was(tmp_path: Path, fu
 
 
 def test_a_document_too_large_to_be_read_again_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_BYTES", 100)
+    monkeypatch.setattr(foreign, "MAX_BYTES", 100)
     with pytest.raises(LimitExceeded):
         write_file(tmp_path / "b.json", baton("x"))
     assert not tree(tmp_path)
