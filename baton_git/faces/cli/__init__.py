@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any
 
@@ -10,6 +9,7 @@ import click
 
 from baton_git import __version__
 from baton_git.faces.cli.failing import run
+from baton_git.faces.cli.lazy import LazyGroup
 from baton_git.faces.cli.surroundings import end_in_order, mend_streams, skip_plugin_search
 
 COMMANDS = {
@@ -57,40 +57,18 @@ OF_COMMANDS = ("--repo", "--namespace", "-n", "--session", "--agent", "--json")
 """The options that every command has, and that people try before it."""
 
 
-class Lazy(click.Group):
-    """A group whose commands are loaded when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"{__name__}.{COMMANDS[cmd_name][0]}")
-        command = module.COMMANDS[cmd_name]
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+class Commands(LazyGroup):
+    """The commands of `baton`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0].partition("=")[0] in OF_COMMANDS:
             ctx.fail(f"{args[0]} stands after the command: baton COMMAND {args[0]} …")
         return super().parse_args(ctx, args)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = [name for name in COMMANDS if name.startswith(args[0][:3])]
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            ctx.fail(f"there is no command {args[0]!r}.{hint}")
-        return super().resolve_command(ctx, args)
 
-
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="baton")
 def baton() -> None:
     """The memory between sessions of AI coding agents, kept in git.
