@@ -20,7 +20,7 @@ from typing import NamedTuple
 from baton_git import constancy, diff, layout
 from baton_git.diary import LogEntry, log_entry, revision_of
 from baton_git.errors import Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
-from baton_git.lifecycle import moment, waits_for_code
+from baton_git.lifecycle import waits_for_code
 from baton_git.local import Marks
 from baton_git.names import Namespace, Oid
 from baton_git.records.baton import OpenLoop
@@ -28,6 +28,7 @@ from baton_git.redaction import Redaction
 from baton_git.scrubbing import refuse_secret, scrubbed
 from baton_git.state import Key, State
 from baton_git.store import Draft, Edit, Store
+from baton_git.times import typed
 
 PREFIX = "refs/heads/baton/"
 ROOT_AUTHOR = "baton-git <baton-git@localhost>"
@@ -422,7 +423,7 @@ def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
 
 def _moment(text: str) -> datetime:
     try:
-        return moment(text, end_of_day=True)
+        return typed(text, end_of_day=True)
     except ValueError:
         raise InvalidArgument(
             f"{text[:60]!r} is no revision",

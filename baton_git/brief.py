@@ -16,6 +16,7 @@ from baton_git.records.baton import ActiveDecision, FollowUp, Head, OpenLoop, Pa
 from baton_git.records.conflict import Conflict
 from baton_git.records.rule import Rule
 from baton_git.state import HEAD, State
+from baton_git.times import point_in_time
 
 Model = TypeVar("Model")
 
@@ -244,8 +245,8 @@ def _line(id_: str, tier: str, text: str) -> str:
 def age(at: str, now: datetime) -> str:
     """`5 min ago`; the text itself when it is no point in time."""
     try:
-        seconds = (now - datetime.fromisoformat(at)).total_seconds()
-    except (ValueError, TypeError):
+        seconds = (now - point_in_time(at)).total_seconds()
+    except ValueError:
         return one_line(at, 40)
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from baton_git.codecs import kairos, toml
 from baton_git.diff import one_line
 from baton_git.errors import InvalidArgument, NotFound, Overtaken
-from baton_git.lifecycle import iso
 from baton_git.records.base import parse
 from baton_git.records.handover import Handover, Step
+from baton_git.times import iso, point_in_time
 
 STALE_AFTER = timedelta(hours=24)
 """The age at which a run counts as stale, unless its reader says otherwise."""
@@ -171,9 +171,8 @@ def age_of(run: Handover, now: datetime, stale_after: timedelta = STALE_AFTER) -
     if not run.updated_at:
         return Age(None, why="updated_at is missing")
     try:
-        then = datetime.fromisoformat(run.updated_at)
-        age = now - (then if then.tzinfo else then.replace(tzinfo=UTC))
-    except (ValueError, OverflowError):
+        age = now - point_in_time(run.updated_at)
+    except ValueError:
         return Age(None, why="updated_at is no ISO date and time")
     if age < -SKEW:
         return Age(None, why="updated_at is in the future: a clock is wrong")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
@@ -29,6 +29,7 @@ from baton_git.records.baton import (
 from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
 from baton_git.state import Key, State
+from baton_git.times import iso, point_in_time
 
 PRIORITIES = ("normal", "elevated", "escalated")
 DECISION_STATUSES = ("active", "monitoring", "superseded")
@@ -66,39 +67,15 @@ class Confirmed(NamedTuple):
         return (self.pattern, self.rule, shown) == (pattern.id, rule, pattern.what)
 
 
-def iso(now: datetime) -> str:
-    """`2026-11-21T08:14:19Z`."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def moment(text: str, *, end_of_day: bool = False) -> datetime:
-    """An ISO date or time as an aware point in time; without an offset it is that of this place.
-
-    Args:
-        end_of_day: whether a plain date means its last second instead of its first.
-
-    Raises:
-        ValueError: it is none, or one that no calendar of ours reaches.
-    """
-    found = datetime.fromisoformat(text)
-    if end_of_day and len(text) <= len("2026-11-21"):
-        found = found.replace(hour=23, minute=59, second=59)
-    try:
-        return found if found.tzinfo else found.astimezone()
-    except OverflowError as error:
-        raise ValueError(str(error)) from error
-
-
 # --- open loops
 
 
 def deadline(loop: OpenLoop) -> datetime | None:
     """When the loop expires; None when `created_at` is no date. A plain date counts from its end."""
     try:
-        created = datetime.fromisoformat(loop.created_at)
+        created = point_in_time(loop.created_at)
         if len(loop.created_at) <= len("2026-11-21"):
             created += timedelta(days=1)
-        created = created if created.tzinfo else created.replace(tzinfo=UTC)
         return created + timedelta(days=loop.ttl_days)
     except (ValueError, OverflowError):
         return None

@@ -13,7 +13,7 @@ import baton_git
 SOURCE = Path(baton_git.__file__).parent
 
 LEVELS = (
-    ("errors", "names", "records"),
+    ("errors", "times", "names", "records"),
     (
         "codecs", "redaction", "state", "scrubbing", "constancy", "kinds", "layout", "diff", "merge", "lifecycle",
         "handing", "document", "brief", "gravity", "paif", "handed", "schemas",

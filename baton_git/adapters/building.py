@@ -10,8 +10,8 @@ from typing import Any
 
 from baton_git.agents.json_lines import opened
 from baton_git.errors import LimitExceeded
-from baton_git.lifecycle import moment
 from baton_git.records.snapshot import SCHEMA_VERSION
+from baton_git.times import iso_ms, when
 
 Table = dict[str, Any]
 
@@ -82,15 +82,6 @@ def is_fresh(time: str | None, now: datetime) -> bool:
     return found is not None and now - found <= STALE_AFTER
 
 
-def when(time: str | None) -> datetime | None:
-    """The point in time that an ISO text names; None for anything else."""
-    try:
-        found = datetime.fromisoformat((time or "").strip())
-        return moment(time.strip()) if time and found.tzinfo else found.replace(tzinfo=UTC)
-    except ValueError:
-        return None
-
-
 def text_of(path: Path) -> str:
     """The text of a file; what is no UTF-8 in it stands as U+FFFD.
 
@@ -127,7 +118,7 @@ def modified(path: Path) -> str:
         seconds = path.stat().st_mtime
     except OSError:
         return ""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return iso_ms(datetime.fromtimestamp(seconds, UTC))
 
 
 def first(values: Iterable[str | None], otherwise: str) -> str:

@@ -15,17 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.adapters.adapter import Listed, Surroundings, Target
-from baton_git.adapters.building import (
-    first,
-    is_file,
-    modified,
-    outputs,
-    present,
-    runtime,
-    session,
-    snapshot,
-    text_of,
-)
+from baton_git.adapters.building import first, is_file, modified, outputs, present, runtime, session, snapshot, text_of
 from baton_git.adapters.markdown import bullets, fenced, is_placeholder, prose, sections, ticked
 from baton_git.agents.transcripts import newest_first
 from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound

@@ -14,24 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.adapters.adapter import Listed, Surroundings, Target
-from baton_git.adapters.building import (
-    first,
-    is_file,
-    is_fresh,
-    modified,
-    outputs,
-    present,
-    runtime,
-    session,
-    snapshot,
-    when,
-)
+from baton_git.adapters.building import first, is_file, is_fresh, modified, outputs, present, runtime, session, snapshot
 from baton_git.agents.all_agents import AGENTS, detect
 from baton_git.agents.events import Call, Ended, Event, Goal, Prompt, Reply, Result, Setting, Title
 from baton_git.agents.transcripts import Transcript
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.state import completed
+from baton_git.times import when
 
 _OBJECTIVE = 200
 _SUMMARY = 600

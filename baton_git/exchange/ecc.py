@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,21 +21,12 @@ from baton_git.exchange.session_baton.found import Unusable
 from baton_git.foreign import check_size, read_bytes, reading, shown, write_all
 from baton_git.records.base import Id, Part, Text, parse
 from baton_git.records.snapshot import CanonicalSession
+from baton_git.times import point_in_time
 
 SCHEMA_VERSION = "ecc.session.recording.v1"
 
 MAX_FILES = 10_000
 """Recordings that a folder may have."""
-
-
-def point_in_time(text: str) -> datetime:
-    """The moment that an ISO text names; without an offset it is UTC.
-
-    Raises:
-        ValueError: it names none.
-    """
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _time(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from baton_git.merge.decisions import canonical, written
@@ -20,6 +19,7 @@ from baton_git.records.rules import (
     Recent,
     Union,
 )
+from baton_git.times import point_in_time
 
 Value = tuple[Any, ...]
 """A value, or nothing where a side has none."""
@@ -61,11 +61,10 @@ def _one_of(rule: MergeRule, o: Any, t: Any) -> Value | None:
 def _in_time(text: Any) -> tuple[bool, str, str]:
     """Sorts points in time as such, whatever their offset; what is none stands after them, as text."""
     try:
-        moment = datetime.fromisoformat(text)
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
+        found = point_in_time(text)
+    except (TypeError, ValueError):
         return True, "", str(text)
-    return False, moment.isoformat(timespec="microseconds"), str(text)
+    return False, found.isoformat(timespec="microseconds"), str(text)
 
 
 def _in_size(value: Any) -> tuple[bool, float, str]:

@@ -12,14 +12,15 @@ from uuid import uuid4
 from baton_git.branch import Proposal, Version, Written
 from baton_git.errors import BatonError, InvalidArgument, NotFound
 from baton_git.exchange.paif_config import PaifConfig
-from baton_git.lifecycle import iso, known_session
+from baton_git.lifecycle import known_session
 from baton_git.operations.workspace import Workspace
 from baton_git.paif import recall, shelf
 from baton_git.paif.documents import completed, nested, over, says_something
 from baton_git.paif.growth import grown, identity_of, nobody, restored, with_counts
-from baton_git.records.checkpoint import Checkpoint, point_in_time
+from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
 from baton_git.state import State, Unreadable
+from baton_git.times import iso, point_in_time
 
 INTERVAL_MINUTES = PaifConfig().interval_minutes
 

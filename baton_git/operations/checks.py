@@ -9,12 +9,13 @@ from typing import NamedTuple
 from baton_git.branch import Written
 from baton_git.code import find_commit, head_commit
 from baton_git.errors import InvalidArgument
-from baton_git.lifecycle import checked, iso
+from baton_git.lifecycle import checked
 from baton_git.operations.workspace import Workspace
 from baton_git.probes import Checked, CheckSpec, Failed, Passed, World, run_all
 from baton_git.records.baton import LastCheck, OpenLoop, VerifySpec
 from baton_git.state import Key, State
 from baton_git.store import Store
+from baton_git.times import iso
 
 BUDGET = 10.0
 """Seconds that all checks together may take."""

@@ -12,7 +12,7 @@ from baton_git.files import KIND as FILE
 from baton_git.files import entry_at
 from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.layout import key_at
-from baton_git.lifecycle import hold, iso
+from baton_git.lifecycle import hold
 from baton_git.operations.workspace import Workspace
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, Record, parse
@@ -21,6 +21,7 @@ from baton_git.records.conflict import Conflict
 from baton_git.records.rule import Rule
 from baton_git.state import Key, State
 from baton_git.store import Edit
+from baton_git.times import iso
 
 Side = Literal["ours", "theirs"]
 

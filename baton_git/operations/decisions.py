@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from baton_git.errors import NeedsHuman
-from baton_git.lifecycle import iso, monitored, superseded
+from baton_git.lifecycle import monitored, superseded
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
 from baton_git.records.base import parse
 from baton_git.records.baton import ActiveDecision
+from baton_git.times import iso
 
 
 class Vouched(NamedTuple):

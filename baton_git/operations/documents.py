@@ -12,7 +12,7 @@ from baton_git.branch import Proposal, Version, Written
 from baton_git.diary import LogEntry
 from baton_git.document import Document, held_back, parse_document, to_document, written
 from baton_git.errors import LimitExceeded
-from baton_git.lifecycle import Held, iso, known_session, seen_session
+from baton_git.lifecycle import Held, known_session, seen_session
 from baton_git.merge import Decision, apply, decide
 from baton_git.operations.workspace import Workspace
 from baton_git.records.base import Record, merge_rule
@@ -21,6 +21,7 @@ from baton_git.records.lineage import Session
 from baton_git.records.rules import CHANGED_SIDE
 from baton_git.scrubbing import scrubbed
 from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
+from baton_git.times import iso
 
 IMPORT = "import"
 """The verb that takes over a foreign document: it starts from the last one taken over, or from nothing."""

@@ -25,6 +25,7 @@ from baton_git.operations.workspace import Workspace
 from baton_git.records.base import alike, parse
 from baton_git.records.handover import Handover
 from baton_git.state import Entry, Key, State
+from baton_git.times import when
 
 LOOKED_BACK = 2_000
 """How many versions are compared with a file that is not as we wrote it last."""
@@ -141,12 +142,8 @@ def _later(ours: Handover | None, theirs: Handover) -> Prefer:
     """Whose contested values stand: those of the side that was updated later; of git where nobody can tell."""
     if ours is None:
         return "theirs"
-    try:
-        mine, other = (datetime.fromisoformat(one.updated_at or "") for one in (ours, theirs))
-        is_later = other > mine
-    except (ValueError, TypeError):
-        return "ours"
-    return "theirs" if is_later else "ours"
+    mine, other = (when(one.updated_at) for one in (ours, theirs))
+    return "theirs" if mine is not None and other is not None and other > mine else "ours"
 
 
 def _alone(state: State, id_: str) -> State:

@@ -10,7 +10,6 @@ from baton_git.branch import Version, Written
 from baton_git.diff import one_line
 from baton_git.errors import Corrupt, Ended, InvalidArgument, NotFound, Overtaken
 from baton_git.handing import STALE_AFTER, Age, Going, age_of, canonical, closing, gone_on, overtaken
-from baton_git.lifecycle import iso
 from baton_git.names import derived
 from baton_git.operations.workspace import Workspace
 from baton_git.records.archive import Archived
@@ -18,6 +17,7 @@ from baton_git.records.base import parse
 from baton_git.records.conflict import Conflict
 from baton_git.records.handover import Handover
 from baton_git.state import Key, State, Unreadable, same_fields
+from baton_git.times import iso
 
 Outcome = Literal["completed", "abandoned"]
 

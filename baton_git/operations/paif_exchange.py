@@ -12,7 +12,6 @@ from baton_git.branch import Proposal, Version, Written
 from baton_git.errors import BatonError, NotFound
 from baton_git.exchange import paif
 from baton_git.foreign import shown
-from baton_git.lifecycle import iso
 from baton_git.operations.checkpoints import check_known
 from baton_git.operations.workspace import Workspace
 from baton_git.paif import shelf
@@ -21,6 +20,7 @@ from baton_git.records.checkpoint import Checkpoint
 from baton_git.redaction import Redaction, redact
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import Key, State
+from baton_git.times import iso
 
 NOTHING = "give a folder `checkpoints`, the folder of one agent in it, or a file"
 

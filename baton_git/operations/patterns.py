@@ -6,11 +6,12 @@ from datetime import datetime
 
 from baton_git.branch import Proposal, Version
 from baton_git.diary import CONFIRMED
-from baton_git.lifecycle import Confirmed, candidate, dismissed, graduate, iso, proposed, recurred
+from baton_git.lifecycle import Confirmed, candidate, dismissed, graduate, proposed, recurred
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
 from baton_git.records.base import parse
 from baton_git.records.baton import Pattern
 from baton_git.state import State
+from baton_git.times import iso
 
 
 def record_pattern(

@@ -15,7 +15,7 @@ from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, InvalidName
 from baton_git.kinds import FOLDERS, SINGLES
-from baton_git.lifecycle import archive_closed, iso, known_session, seen_session, settle
+from baton_git.lifecycle import archive_closed, known_session, seen_session, settle
 from baton_git.names import SessionId, minted
 from baton_git.operations.by_themselves import AT_START, at_start
 from baton_git.operations.checks import due_checks, run_checks, with_results
@@ -26,6 +26,7 @@ from baton_git.records.conflict import Conflict
 from baton_git.records.lineage import Session
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import HEAD, Key, State, Unreadable
+from baton_git.times import iso
 
 HANDED = ("handover", "checkpoint", "snapshot")
 """Kinds that say where somebody was in the middle of something."""

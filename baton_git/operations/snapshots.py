@@ -14,8 +14,6 @@ from baton_git import layout
 from baton_git.branch import Proposal, Version, Written
 from baton_git.diary import LogEntry
 from baton_git.errors import Ambiguous, NotFound
-from baton_git.exchange.ecc import point_in_time
-from baton_git.lifecycle import iso
 from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace
 from baton_git.records.archive import Archived
@@ -24,6 +22,7 @@ from baton_git.records.snapshot import CanonicalSession, Snapshot
 from baton_git.redaction import Redaction, redact
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import Key, State
+from baton_git.times import iso, point_in_time
 
 Redactions = tuple[tuple[Key, Redaction], ...]
 

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from baton_git.approvals import Approvals
 from baton_git.errors import InvalidArgument
-from baton_git.lifecycle import iso
 from baton_git.operations.workspace import Workspace
 from baton_git.records.baton import OpenLoop
+from baton_git.times import iso
 
 
 def approvals_of(ws: Workspace) -> Approvals:

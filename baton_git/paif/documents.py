@@ -12,15 +12,8 @@ from typing import Any
 
 from baton_git.errors import Fault, InvalidDocument
 from baton_git.records.base import Part, parse
-from baton_git.records.checkpoint import (
-    Checkpoint,
-    Context,
-    IdentityUpdates,
-    Metadata,
-    RecentMemories,
-    WorkingMemory,
-    point_in_time,
-)
+from baton_git.records.checkpoint import Checkpoint, Context, IdentityUpdates, Metadata, RecentMemories, WorkingMemory
+from baton_git.times import point_in_time
 
 Table = Mapping[str, Any]
 
@@ -37,7 +30,7 @@ _OURS = ("id", "foreign")
 """Fields of the record that are none of the document."""
 
 
-def js_time(now: datetime) -> str:
+def iso_ms(now: datetime) -> str:
     """`2026-04-04T18:34:00.000Z`, as PAIF's server writes it."""
     return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -105,7 +98,7 @@ def completed(
     if named not in (None, agent):
         fault = Fault("metadata.agent_id", f"is {named!r}, but this is a checkpoint of {agent!r}")
         raise InvalidDocument([fault], where=where)
-    ended = said.get("ended_at") or js_time(now)
+    ended = said.get("ended_at") or iso_ms(now)
     id_ = session or said.get("session_id") or fresh
     metadata = said | {
         "agent_id": agent,

@@ -8,11 +8,11 @@ from typing import Any
 
 from baton_git.errors import Fault, InvalidDocument, NotAllowed
 from baton_git.gravity import CATEGORIES
-from baton_git.paif.documents import js_time
 from baton_git.records.base import parse
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity, Immutable
 from baton_git.state import Key, State
+from baton_git.times import iso_ms
 
 Table = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ def nobody(agent: str) -> Identity:
 def restored(identity: Identity, now: datetime) -> Identity:
     """After a session has begun: one more of experience."""
     experience = identity.mutable.state.accumulated_experience + 1
-    return _with_state(identity, last_session_at=js_time(now), accumulated_experience=experience)
+    return _with_state(identity, last_session_at=iso_ms(now), accumulated_experience=experience)
 
 
 def checked(identity: Identity, *, failed: bool) -> Identity:
@@ -136,7 +136,7 @@ def _parted(document: Table, agent: str, where: str) -> dict[str, Any]:
 def _filled(immutable: Immutable, now: datetime) -> dict[str, Any]:
     data = immutable.given()
     if immutable.origin.created_at is None:
-        data["origin"] = {**data.get("origin", {}), "created_at": js_time(now)}
+        data["origin"] = {**data.get("origin", {}), "created_at": iso_ms(now)}
     if not (immutable.voice.taboo_phrases or immutable.voice.taboo_categories):
         categories = {name: list(phrases) for name, phrases in CATEGORIES.items()}
         data["voice"] = {**data.get("voice", {}), "taboo_categories": categories}

@@ -5,30 +5,17 @@ at the end of a session and periodic ones (`checkpoint_interval_minutes`) and do
 `foreign`, which lets a file of PAIF's come back as it was.
 """
 
-import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from baton_git.records.base import Id, Part, Record, Text, Whole
+from baton_git.times import point_in_time
 
 Texts = tuple[Text, ...]
 
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]|$)"
-
-
-def point_in_time(text: str) -> datetime:
-    """An ISO 8601 date, or date and time, in UTC; without an offset it is one of UTC.
-
-    Raises:
-        ValueError: it is none, or one that no calendar of ours reaches.
-    """
-    try:
-        found = datetime.fromisoformat(text if re.match(_DATE, text) else "")
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError(f"is no ISO 8601 point in time: {text[:40]!r}") from None
 
 
 def _checked(text: str) -> str:

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from baton_git.branch import Branch, Stamp
 from baton_git.errors import InvalidName
-from baton_git.lifecycle import iso
 from baton_git.names import Oid, decode, encode
 from baton_git.store import Store
+from baton_git.times import iso
 
 INCOMING = "refs/baton-incoming/"
 REMOTES = "refs/baton-remotes/"

@@ -13,7 +13,7 @@ from strategies import any_small_record, decision, item, laws, loop, pattern
 
 from baton_git import layout
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
-from baton_git.lifecycle import (
+from baton_git.lifecycle import (  # fmt: skip
     DECISION_STATUSES,
     Confirmed,
     Policy,
@@ -26,7 +26,6 @@ from baton_git.lifecycle import (
     graduate,
     hold,
     is_due,
-    iso,
     may_supersede,
     monitored,
     proposed,
@@ -34,13 +33,14 @@ from baton_git.lifecycle import (
     seen_session,
     settle,
     superseded,
-)  # fmt: skip
+)
 from baton_git.records.archive import Archived
 from baton_git.records.base import TIERS, Record
 from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
 from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
 from baton_git.state import Key, State
+from baton_git.times import iso
 
 NOW = datetime(2026, 11, 21, 8, 14, 19, tzinfo=UTC)
 POLICY = Policy()

@@ -13,9 +13,10 @@ from baton_git import layout
 from baton_git.errors import InvalidDocument, InvalidName, NotAllowed
 from baton_git.paif import documents, growth, recall, shelf
 from baton_git.records.base import Part, alike, parse
-from baton_git.records.checkpoint import Checkpoint, point_in_time
+from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
 from baton_git.state import Key, State
+from baton_git.times import point_in_time
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 AT = "2026-11-21T08:00:00.000Z"

@@ -13,10 +13,10 @@ import click
 from baton_git.diff import NUMBERED, FieldChange, RecordChange, one_line
 from baton_git.errors import InvalidArgument
 from baton_git.faces.cli.app import App, command
-from baton_git.lifecycle import iso, moment
 from baton_git.operations.history import Filter, Shown, compare, full_id, lineage, log, show
 from baton_git.records.lineage import Session
 from baton_git.state import SHAPE
+from baton_git.times import iso, typed
 
 COLOURS = {"added": "green", "restored": "green", "changed": "yellow", "archived": "blue", "removed": "red"}
 
@@ -69,7 +69,7 @@ def log_command(
 
 def _moment(text: str | None, *, end: bool = False) -> datetime | None:
     try:
-        return None if text is None else moment(text, end_of_day=end)
+        return None if text is None else typed(text, end_of_day=end)
     except ValueError:
         raise InvalidArgument(
             f"{text!r} is no ISO date or time", hint="for example 2026-06-17 or 2026-06-17T12:30"

@@ -12,11 +12,11 @@ from baton_git.brief import BUDGET, MIN_BUDGET, age
 from baton_git.errors import BatonError
 from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, command, flat, read_text
 from baton_git.faces.cli.paif_settings import paif_config
-from baton_git.lifecycle import iso
 from baton_git.operations.by_themselves import AT_START, at_end
 from baton_git.operations.reaching import commits
 from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, init, status, wrap
 from baton_git.operations.workspace import Workspace
+from baton_git.times import iso
 
 
 @command("init")

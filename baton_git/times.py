@@ -1,0 +1,57 @@
+"""Points in time ↔ ISO 8601 text."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_DATE = re.compile(r"\d{4}-")
+
+
+def iso(now: datetime) -> str:
+    """`2026-11-21T08:14:19Z`."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def iso_ms(now: datetime) -> str:
+    """`2026-11-21T08:14:19.001Z`, as JavaScript writes it."""
+    return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def point_in_time(text: str) -> datetime:
+    """An ISO 8601 date, or date and time, in UTC; without an offset it is one of UTC, a date is its beginning.
+
+    Raises:
+        ValueError: it is none, or one that no calendar of ours reaches.
+    """
+    try:
+        found = datetime.fromisoformat(text if _DATE.match(text) else "")
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"is no ISO 8601 point in time: {text[:40]!r}") from None
+
+
+def when(text: str | None) -> datetime | None:
+    """As `point_in_time`; None for what is none."""
+    try:
+        return point_in_time((text or "").strip())
+    except ValueError:
+        return None
+
+
+def typed(text: str, *, end_of_day: bool = False) -> datetime:
+    """What a person typed as a date or time; without an offset it is that of this place.
+
+    Args:
+        end_of_day: whether a plain date means its last second instead of its first.
+
+    Raises:
+        ValueError: it is none, or one that no calendar of ours reaches.
+    """
+    found = datetime.fromisoformat(text)
+    if end_of_day and len(text) <= len("2026-11-21"):
+        found = found.replace(hour=23, minute=59, second=59)
+    try:
+        return found if found.tzinfo else found.astimezone()
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
