@@ -133,14 +133,27 @@ def _fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[FieldChange
 def _walk(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterator[FieldChange]:
     for name in {**old, **new}:
         before, after = ((side[name],) if name in side else () for side in (old, new))
-        if alike(before, after):
-            continue
-        sides = [one[0] for one in (before, after) if one]
-        if all(isinstance(one, Mapping) and one for one in sides):
-            old_table, new_table = (one[0] if one else {} for one in (before, after))
-            yield from _walk(old_table, new_table, f"{prefix}{name}.")
-        else:
-            yield FieldChange(f"{prefix}{name}", before, after)
+        if not alike(before, after):
+            yield from _change(f"{prefix}{name}", before, after)
+
+
+def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Iterator[FieldChange]:
+    """What changed of a field: below it, where both sides are tables, or as many of them."""
+    sides = [one[0] for one in (before, after) if one]
+    if all(isinstance(one, Mapping) and one for one in sides):
+        old_table, new_table = (one[0] if one else {} for one in (before, after))
+        yield from _walk(old_table, new_table, f"{name}.")
+    elif len(sides) == 2 and _are_tables(*sides):
+        for number, (one, other) in enumerate(zip(*sides, strict=True)):
+            yield from _walk(one, other, f"{name}[{number}].")
+    else:
+        yield FieldChange(name, before, after)
+
+
+def _are_tables(one: Any, other: Any) -> bool:
+    """Whether two lists have as many tables each."""
+    lists = all(isinstance(side, list | tuple) for side in (one, other)) and len(one) == len(other)
+    return lists and all(isinstance(item, Mapping) for item in (*one, *other))
 
 
 def title_of(kind: str, data: Mapping[str, Any]) -> str:

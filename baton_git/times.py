@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_DATE = re.compile(r"\d{4}-")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def iso(now: datetime) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter as Counts
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton_git.merge.decisions import canonical, written
@@ -12,6 +13,7 @@ from baton_git.records.rules import (
     Counter,
     Earliest,
     Either,
+    Keyed,
     Ladder,
     Latest,
     MergeRule,
@@ -40,6 +42,8 @@ def combined(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> Value 
             return (_recent(b or (), o, t, limit),)
         case Append():
             return _appended(b or "", o, t)
+        case Keyed(by) if all(isinstance(side, list | tuple) for side in (b or (), o, t)):
+            return (_keyed(by, b or (), o, t),)
     return _one_of(rule, o, t)
 
 
@@ -86,6 +90,39 @@ def _union(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> l
     kept = [item for name, item in start.items() if name in mine and name in other]
     first, second = in_order(*([item for name, item in side.items() if name not in start] for side in (mine, other)))
     return [*kept, *{canonical(item): item for item in (*first, *second)}.values()]
+
+
+def _keyed(by: str, base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
+    """As `_union`, but what has one key is one: the fields of both, and of a field that both changed the larger."""
+
+    def key(item: Any) -> str:
+        found = item.get(by) if isinstance(item, Mapping) else None
+        return canonical(item) if found is None else canonical({by: found})
+
+    twice = {one for side in (base, ours, theirs) for one, number in Counts(map(key, side)).items() if number > 1}
+
+    def name(item: Any) -> str:
+        return canonical(item) if key(item) in twice else key(item)
+
+    start, mine, other = ({name(item): item for item in side} for side in (base, ours, theirs))
+    kept = [one for one in start if one in mine and one in other]
+    first, second = in_order(*([one for one in side if one not in start] for side in (mine, other)))
+    return [_one(start.get(one), mine.get(one), other.get(one)) for one in dict.fromkeys((*kept, *first, *second))]
+
+
+def _one(base: Any, ours: Any, theirs: Any) -> Any:
+    """One entry of a keyed list; there on one side at least."""
+    if ours is None or theirs is None or canonical(ours) == canonical(theirs):
+        return theirs if ours is None else ours if theirs is None else min(ours, theirs, key=written)
+    if canonical(ours) == canonical(base):
+        return theirs
+    if canonical(theirs) == canonical(base) or not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
+        return ours if canonical(theirs) == canonical(base) else max(ours, theirs, key=canonical)
+    was = base if isinstance(base, Mapping) else {}
+    names = [*(name for name in was if name in ours or name in theirs), *sorted({*ours, *theirs} - {*was})]
+    merged = {name: _one(was.get(name), ours.get(name), theirs.get(name)) for name in names}
+    gone = {name for name in was if name not in ours or name not in theirs}
+    return {name: value for name, value in merged.items() if name not in gone}
 
 
 def _recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any], limit: int) -> list[Any]:

@@ -11,6 +11,7 @@ from baton_git.merge.gate import gated
 from baton_git.records.base import Part, alike, merge_rule
 from baton_git.records.baton import Pattern
 from baton_git.records.rules import CHANGED_SIDE, Append, Beside, Counter, Fields, Fixed, MergeRule
+from baton_git.times import when
 
 Table = Mapping[str, Any]
 
@@ -44,7 +45,7 @@ def merge_fields(
         if value is None:
             value = _table(*sides) if name not in model.model_fields else None
         if value is None:
-            value, told = settled(name, *sides, prefer)
+            value, told = _first(rule, name, sides) if isinstance(rule, Fixed) else settled(name, *sides, prefer)
             contested.append(told)
         if value:
             merged[name] = value[0]
@@ -97,6 +98,22 @@ def settled(field: str, base: Value, ours: Value, theirs: Value, prefer: Prefer 
         return first, Contested(field, base, first, second, "ours")
     winner: Prefer = prefer if (ours if prefer == "ours" else theirs) else ("ours" if ours else "theirs")
     return (ours if winner == "ours" else theirs), Contested(field, base, ours, theirs, winner)
+
+
+def _first(rule: Fixed, field: str, sides: Sides) -> tuple[Value, Contested]:
+    """Of two values that were set independently the older one; the other is told."""
+    base, *both = sides
+    first, second = sorted(both, key=lambda side: _since(rule, side))
+    return first, Contested(field, base, first, second, "ours")
+
+
+def _since(rule: Fixed, side: Value) -> tuple[bool, str, str]:
+    """Sorts by date, what has none after that, and then by value."""
+    found: Any = side[0] if side else None
+    for name in rule.since.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    moment = when(found) if isinstance(found, str) else None
+    return moment is None, moment.isoformat() if moment else "", canonical(side[0]) if side else ""
 
 
 def _in_substance(side: Value) -> tuple[int, bool, str]:

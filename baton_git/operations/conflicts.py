@@ -15,7 +15,7 @@ from baton_git.layout import key_at
 from baton_git.lifecycle import hold
 from baton_git.operations.workspace import Workspace
 from baton_git.records.archive import Archived
-from baton_git.records.base import Part, Record, parse
+from baton_git.records.base import Part, Record, alike, parse
 from baton_git.records.baton import ActiveDecision
 from baton_git.records.conflict import Conflict
 from baton_git.records.rule import Rule
@@ -42,7 +42,7 @@ def resolve(ws: Workspace, now: datetime, id_: str, side: Side | None, value: An
     Raises:
         NotFound, Ambiguous: `id_` names none, or several.
         NeedsHuman: it would graduate a pattern.
-        NotAllowed: a rule forbids that value.
+        NotAllowed: a rule forbids that value, or the field has changed since: a side would take that back.
         InvalidDocument: the value does not fit its field.
     """
     conflict = _found(ws.branch.read().state, id_)
@@ -55,7 +55,7 @@ def resolve(ws: Workspace, now: datetime, id_: str, side: Side | None, value: An
         if side == one.winner:
             return settled
         chosen = _value(one, side) if side is not None else (value,)
-        return _settled(ws, now, settled, one, chosen)
+        return _settled(ws, now, settled, one, chosen, is_side=side is not None)
 
     return conflict, ws.update("resolve", now, change)
 
@@ -72,7 +72,9 @@ def _value(conflict: Conflict, side: Side) -> tuple[Any, ...]:
     return (getattr(conflict, side),) if side in conflict.model_fields_set else ()
 
 
-def _settled(ws: Workspace, now: datetime, state: State, conflict: Conflict, chosen: tuple[Any, ...]) -> State:
+def _settled(
+    ws: Workspace, now: datetime, state: State, conflict: Conflict, chosen: tuple[Any, ...], *, is_side: bool
+) -> State:
     if conflict.record_kind == Rule.kind and chosen:
         raise NeedsHuman(f"{conflict.record_id}: a rule is what a person confirmed", hint=_keep(conflict))
     key, entry = _place(state, conflict)
@@ -81,7 +83,21 @@ def _settled(ws: Workspace, now: datetime, state: State, conflict: Conflict, cho
     if not isinstance(entry, Part):
         raise NotFound("record", conflict.record_id or conflict.record_kind, hint=_keep(conflict))
     data = dict(entry.record) if isinstance(entry, Archived) else entry.given()
-    return _put(state, key, entry, _with(data, _names(data, conflict.field), chosen))
+    names = _names(data, conflict.field)
+    if is_side and not alike(_at(data, names), _value(conflict, conflict.winner)):
+        raise NotAllowed(
+            f"{conflict.field} of {conflict.record_id or conflict.record_kind} has changed since",
+            hint=f"{_keep(conflict)}, or give another --value",
+        )
+    return _put(state, key, entry, _with(data, names, chosen))
+
+
+def _at(data: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """The value that stands at the end of the names; nothing where there is none."""
+    first, *rest = names
+    if first not in data:
+        return ()
+    return _at(data[first], rest) if rest else (data[first],)
 
 
 def _names(data: Mapping[str, Any], field: str) -> list[str]:

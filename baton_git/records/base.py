@@ -81,12 +81,19 @@ def dotted(location: tuple[int | str, ...]) -> str:
     return text.lstrip(".")
 
 
+_NOUNS = {
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "must be a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), "must be a table"),
+}
+"""What Python's own words for a type mean in a document."""
+
+
 def _said(fault: dict[str, Any]) -> str:
     if fault["type"] == "missing":
         return "is missing"
     if fault["type"] == "value_error":
         return str(fault["ctx"]["error"])
-    message = str(fault["msg"])
+    message = _NOUNS.get(fault["type"]) or str(fault["msg"])
     given = fault.get("input")
     if isinstance(given, str | int | float | bool) or given is None:
         return f"{message[:1].lower()}{message[1:]}, not {_short(given)}"

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from baton_git.records.base import Part, Record, Text, Whole
 from baton_git.records.checkpoint import Texts
-from baton_git.records.rules import Counter, Either, Fields, Fixed, Latest, Union
+from baton_git.records.rules import Counter, Either, Fields, Fixed, Keyed, Latest
 
 
 class Origin(Part):
@@ -77,6 +77,7 @@ class MutableState(Part):
 
     current_focus: Annotated[Text | None, Either()] = Field(None, description="What the agent is at.")
     last_session_at: Annotated[Text | None, Latest()] = Field(None, description="When it was restored last, ISO 8601.")
+    session_id: Annotated[Text | None, Either()] = Field(None, description="The session that it was restored for.")
     accumulated_experience: Annotated[Whole, Counter()] = Field(0, description="How often it was restored.")
     drift_checks: Annotated[DriftCounts, Fields(DriftCounts)] = Field(
         DriftCounts(), description="Since the last checkpoint."
@@ -86,16 +87,18 @@ class MutableState(Part):
 class Mutable(Part):
     """What grows with the sessions."""
 
-    active_projects: Annotated[tuple[dict[str, Any], ...], Union()] = Field(
+    active_projects: Annotated[tuple[dict[str, Any], ...], Keyed("id")] = Field(
         (), description="What it works on: `id`, `name`, `started_at`, `status`, `description`."
     )
-    beliefs: Annotated[tuple[dict[str, Any], ...], Union()] = Field(
+    beliefs: Annotated[tuple[dict[str, Any], ...], Keyed("subject")] = Field(
         (), description="What it holds true: `subject`, `confidence`, `formed_at`, `evidence_refs`."
     )
-    relationships: Annotated[tuple[dict[str, Any], ...], Union()] = Field(
+    relationships: Annotated[tuple[dict[str, Any], ...], Keyed("entity")] = Field(
         (), description="Whom it knows: `entity`, `type`."
     )
-    skills: Annotated[tuple[dict[str, Any], ...], Union()] = Field((), description="What it can do: `name`, `level`.")
+    skills: Annotated[tuple[dict[str, Any], ...], Keyed("name")] = Field(
+        (), description="What it can do: `name`, `level`."
+    )
     state: Annotated[MutableState, Fields(MutableState)] = Field(MutableState(), description="How things stand.")
 
 
@@ -104,7 +107,7 @@ class Identity(Record):
 
     kind: ClassVar[str] = "identity"
 
-    immutable: Annotated[Immutable | None, Fixed()] = Field(
+    immutable: Annotated[Immutable | None, Fixed("origin.created_at")] = Field(
         None, description="Set once. Absent while nobody has said who the agent is."
     )
     mutable: Annotated[Mutable, Fields(Mutable)] = Field(Mutable(), description="What grows.")

@@ -100,7 +100,30 @@ class Beside(Newest):
 
 
 class Fixed(MergeRule):
-    """Set once: the value of the base stands. Of two that were set independently, the smaller by value."""
+    """Set once: the value of the base stands. Of two that were set independently, the one that says it is older.
+
+    `since` is the path of its date inside the value.
+    """
+
+    __match_args__ = ("since",)
+
+    def __init__(self, since: str) -> None:
+        self.since = since
+
+    def described(self) -> Any:
+        return {"fixed": self.since}
+
+
+class Keyed(MergeRule):
+    """A list of tables, each known by its field `by`: a set of these, and of one that both changed the merged table."""
+
+    __match_args__ = ("by",)
+
+    def __init__(self, by: str) -> None:
+        self.by = by
+
+    def described(self) -> Any:
+        return {"keyed": self.by}
 
 
 class Fields(MergeRule):

@@ -54,7 +54,8 @@ def integrated(
                 raise Busy(f"{branch.namespace}: somebody else syncs it", hint="try again")
             accepted, found = theirs.commit, _noted(found, theirs)
     for _ in range(_ATTEMPTS):
-        tip, holding = _own(branch, facts, terms, stamp)
+        tip, holding, unreadable = _own(branch, facts, terms, stamp)
+        found = replace(found, problems=tuple(dict.fromkeys((*found.problems, *unreadable))))
         found = _noted(found, holding) if holding is not None else found
         step = _step(branch.store, tip, accepted)
         if step is None:
@@ -96,24 +97,32 @@ def _told(branch: Branch, found: Integrated, tip: Oid | None, step: _Step, facts
     place = branch.store.checked_out_at(branch.ref)
     return replace(
         found, tip=step.commit, received=count(branch.store, step.commit, facts.local), conflicts=step.conflicts,
-        renamed=step.renamed, problems=problems, checked_out_at=str(place) if place else None,
+        renamed=step.renamed, problems=(*found.problems, *problems), checked_out_at=str(place) if place else None,
     )  # fmt: skip
 
 
-def _own(branch: Branch, facts: Facts, terms: Terms, stamp: Stamp) -> tuple[Oid | None, Holding | None]:
-    """Our tip; where a person committed by hand what takes a confirmation, first a commit that takes that back."""
+def _own(
+    branch: Branch, facts: Facts, terms: Terms, stamp: Stamp
+) -> tuple[Oid | None, Holding | None, tuple[str, ...]]:
+    """Our tip; where a person committed by hand what takes a confirmation, first a commit that takes that back.
+
+    And what cannot be read any more of what was committed by hand.
+    """
     store = branch.store
     tip = store.tip(branch.ref)
     since = facts.seen or facts.theirs
     if tip is None or tip == since:
-        return tip, None
+        return tip, None, ()
     known = [since] if since is not None else []
     if all(log_entry(info).op for info in store.only_in(tip, *known)):
-        return tip, None
-    holding = held(store, _base(store, since, tip), tip, terms.trusted)
+        return tip, None, ()
+    base = _base(store, since, tip)
+    before = branch.version(base).state if base is not None else State()
+    problems = tuple(f"{one.path}: {one.why}" for one in broken(before, branch.version(tip).state))
+    holding = held(store, base, tip, terms.trusted)
     if holding is not None and branch.advance(holding.draft, tip, holding.commit, stamp):
-        return holding.commit, holding
-    return store.tip(branch.ref), None
+        return holding.commit, holding, problems
+    return store.tip(branch.ref), None, problems
 
 
 def _base(store: Store, one: Oid | None, other: Oid) -> Oid | None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from memory_folder import MemoryFolder
 from strategies import ITEM, decision, item, laws, loop, pattern, states
 
-from baton_git import layout
+from baton_git import kinds, layout
 from baton_git.codecs import json
 from baton_git.diff import diff, in_words, one_line, subject
-from baton_git.records.base import alike
+from baton_git.records.base import alike, parse
 from baton_git.records.baton import SECTIONS, Head, Shape
 from baton_git.records.conflict import Conflict
 from baton_git.records.lineage import Session
@@ -231,3 +231,29 @@ def test_the_title_of_a_record_is_short() -> None:
     assert len(change.title) == 72
     assert len(in_words(change)) < 100
     assert diff(State(), State().put(item()))[0].title == ITEM["item"]
+
+
+def test_of_as_many_tables_the_fields_are_told_and_of_more_or_fewer_the_list() -> None:
+    seen = [{"session": "s1", "context": "a"}, {"session": "s2", "context": "b"}]
+    before = State().put(pattern(recent_occurrences=seen))
+    [change] = diff(before, State().put(pattern(recent_occurrences=[seen[0], {"session": "s2", "context": "c"}])))
+    assert [(one.field, one.before, one.after) for one in change.fields] == [
+        ("recent_occurrences[1].context", ("b",), ("c",))
+    ]
+    [change] = diff(before, State().put(pattern(recent_occurrences=seen[:1])))
+    assert [one.field for one in change.fields] == ["recent_occurrences"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "id_", "data", "said"),
+    [
+        ("checkpoint", "zero/2026-04-04t18-34-00.000z-s", {"metadata": {"agent_id": "zero", "session_id": "s",
+            "started_at": "2026-04-04", "ended_at": "2026-04-04"}, "context": {"conversation_summary": "built it"}},
+            "checkpoint zero made: built it"),
+        ("identity", "zero", {"immutable": {"purpose": {"statement": "guard"}}}, "identity zero made: guard"),
+        ("handover", "run-1", {"step": {"current_challenge": "find_slot"}}, "handover run-1 begun: find_slot"),
+    ],
+)  # fmt: skip
+def test_records_of_the_other_systems_are_told_by_kind(kind: str, id_: str, data: dict[str, Any], said: str) -> None:
+    record = parse(kinds.FOLDERS[kind].model, {"id": id_, **data})
+    assert words(State(), State().put(record)) == said

@@ -18,6 +18,7 @@ from baton_git.records.archive import Archived
 from baton_git.records.base import Record, alike
 from baton_git.records.baton import SECTIONS, ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.records.conflict import Conflict
+from baton_git.records.identity import Identity
 from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
 from baton_git.state import HEAD, Key, State, Unreadable
@@ -591,3 +592,36 @@ def test_conflicts_can_be_left_out() -> None:
     ours = of(item(item="mine"))
     decisions = decide(of(item(item="old")), ours, of(item(item="yours")))
     assert apply(ours, decisions, record_conflicts=False).records(Conflict) == []
+
+
+# --- lists of tables that are known by a field
+
+
+def beliefs(*found: dict[str, Any]) -> dict[str, Any]:
+    return {"id": "zero", "mutable": {"beliefs": list(found)}}
+
+
+def test_what_has_one_key_is_one_with_the_fields_of_both() -> None:
+    git = {"subject": "git", "confidence": 0.5, "old": 1}
+    base = beliefs(git, {"subject": "gone", "confidence": 0.1}, {"subject": "kept", "confidence": 0.2})
+    ours = beliefs({**git, "confidence": 0.9}, {"subject": "kept", "confidence": 0.2}, {"subject": "mine"})
+    theirs = beliefs({"subject": "git", "confidence": 0.5, "seen": "today"}, {"subject": "kept"}, {"subject": "yours"})
+    for one, other in ((ours, theirs), (theirs, ours)):
+        result, contested = merge_fields(Identity, base, one, other)
+        assert not contested
+        assert result["mutable"]["beliefs"] == [
+            {"subject": "git", "confidence": 0.9, "seen": "today"}, {"subject": "kept"}, {"subject": "mine"},
+            {"subject": "yours"},
+        ]  # fmt: skip
+
+
+def test_of_one_field_that_both_changed_the_larger_value_stands() -> None:
+    sides = [beliefs({"subject": "git", "confidence": value}) for value in (0.5, 0.1, 0.9)]
+    result, contested = merge_fields(Identity, *sides)
+    assert (result["mutable"]["beliefs"], contested) == ([{"subject": "git", "confidence": 0.9}], [])
+
+
+def test_what_stands_twice_or_has_no_key_is_known_by_all_of_it() -> None:
+    twice = ({"subject": "git", "confidence": 0.1}, {"subject": "git", "confidence": 0.2}, {"note": "no key"})
+    result, _ = merge_fields(Identity, beliefs(*twice), beliefs(*twice, {"subject": "a"}), beliefs(*twice[1:]))
+    assert result["mutable"]["beliefs"] == [*twice[1:], {"subject": "a"}]

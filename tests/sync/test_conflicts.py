@@ -281,3 +281,18 @@ def test_a_closed_record_is_no_way_around_the_gate(pair: Pair) -> None:
     made_up(ada, record_kind="pattern", record_id="PAT-1", field="", theirs=closed)
     with pytest.raises(NotAllowed):
         settle(ada, "C-1", "theirs")
+
+
+def test_a_side_does_not_take_back_what_came_after_the_conflict(contested: Pair) -> None:
+    ada, _ = contested
+    [conflict] = ada.conflicts()
+    loser: Any = "theirs" if conflict.winner == "ours" else "ours"
+    ada.change("open_loop", "OL-1", action="elsewhere by now")
+    before = ada.tip
+    with pytest.raises(NotAllowed, match="action of OL-1 has changed since") as caught:
+        settle(ada, conflict.id, loser)
+    assert f"--{conflict.winner}" in caught.value.hint
+    assert ada.tip == before
+    settle(ada, conflict.id, conflict.winner)
+    assert ada.get("open_loop", "OL-1").action == "elsewhere by now"
+    assert ada.conflicts() == []

@@ -632,3 +632,13 @@ def test_secrets_that_were_redacted_here_reach_no_remote(ada: Machine, bare: Pat
     ).stdout
     assert secret.encode() not in everything
     assert b"OL-1" in everything
+
+
+def test_a_record_that_a_hand_broke_is_sent_as_it_is_and_named(pair: tuple[Machine, Machine]) -> None:
+    ada, bob = pair
+    ada.by_hand({"open_loops/OL-1.toml": b"<<<<<<< ours\n"})
+    done = ada.sync()
+    assert done.sent == 1
+    assert [one.partition(":")[0] for one in done.problems] == ["open_loops/OL-1.toml"]
+    assert bob.sync().problems == done.problems
+    assert not ada.sync().problems

@@ -115,10 +115,16 @@ def test_a_server_refuses_it(known: Pair) -> None:
     assert "set once" in refused.why
 
 
-def test_two_made_independently_become_one_and_the_same(ada: Machine, bob: Machine) -> None:
-    put(ada, immutable=ME)
-    put(bob, immutable=OTHER)
+def dated(immutable: dict[str, Any], day: int) -> dict[str, Any]:
+    return {**immutable, "origin": {"created_at": f"2026-11-{day:02}T10:00:00+02:00"}}
+
+
+@pytest.mark.parametrize(("mine", "yours"), [(1, 2), (2, 1)])
+def test_of_two_made_independently_the_older_one_stands(ada: Machine, bob: Machine, mine: int, yours: int) -> None:
+    put(ada, immutable=dated(ME, mine))
+    put(bob, immutable=dated(OTHER, yours))
     settled(ada, bob)
+    assert purpose(ada) == (ME if mine < yours else OTHER)["purpose"]["statement"]
     [told] = ada.conflicts()
     assert {told.ours["purpose"]["statement"], told.theirs["purpose"]["statement"]} == {
         ME["purpose"]["statement"], OTHER["purpose"]["statement"],

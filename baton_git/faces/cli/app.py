@@ -20,7 +20,7 @@ import click
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch, Written
 from baton_git.diff import one_line, subject
-from baton_git.errors import Fault, InvalidDocument, StoreError
+from baton_git.errors import Fault, InvalidDocument, LimitExceeded, StoreError
 from baton_git.faces.cli.settings import Asked, Settings, data_home
 from baton_git.local import CurrentSession
 from baton_git.operations.workspace import Actor, Made, Workspace
@@ -43,6 +43,8 @@ class _Seconds(click.FloatRange):
 
 
 SECONDS = _Seconds(0.1, 3600)
+MAX_INPUT = 64 << 20
+"""Bytes that are read of a file or a pipe; what may be stored is far less."""
 
 
 @dataclass(frozen=True)
@@ -183,11 +185,19 @@ def read_bytes(file: str) -> bytes:
 
     Raises:
         StoreError: it cannot be read.
+        LimitExceeded: it is larger than `MAX_INPUT`.
     """
     try:
-        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        if file == "-":
+            content = sys.stdin.buffer.read(MAX_INPUT + 1)
+        else:
+            with Path(file).open("rb") as opened:
+                content = opened.read(MAX_INPUT + 1)
     except OSError as error:
-        raise StoreError(f"{file}: {error.strerror or error}") from error
+        raise StoreError(f"{flat(file)}: {error.strerror or error}") from error
+    if len(content) > MAX_INPUT:
+        raise LimitExceeded(flat(file), len(content), MAX_INPUT, "bytes")
+    return content
 
 
 def read_text(file: str) -> str:
