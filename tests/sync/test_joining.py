@@ -8,6 +8,7 @@ import pytest
 from machines import REF, Machine, loop, settled
 
 from baton_git.joining import AUTHOR, LATEST, is_pure, is_root, join
+from baton_git.layout import OLDER_ROOTS
 from baton_git.names import Oid
 from baton_git.records.baton import OpenLoop
 from baton_git.store import Entry, Repository, Store
@@ -98,6 +99,20 @@ def test_only_the_common_beginning_counts_as_one(ada: Machine) -> None:
 
 
 # --- histories
+
+
+def test_the_beginning_of_before_there_were_handovers_counts_as_well(ada: Machine, bob: Machine) -> None:
+    """And it is joined with the one of today like any two histories."""
+    draft = ada.store.draft()
+    [older] = OLDER_ROOTS
+    new = draft.commit(draft.tree(None, older), [], author=AUTHOR, time=0, timezone=0, message="root")
+    assert ada.store.publish(draft, REF, None, new, who=AUTHOR, time=0, timezone=0, message="root")
+    assert is_root(ada.store, ada.store.commit(new))
+    ada.loop("OL-1")
+    bob.loop("OL-2")
+    settled(ada, bob)
+    assert {"open_loops/OL-1.toml", "open_loops/OL-2.toml"} <= ada.files().keys()
+    assert b"handover/" in ada.files()[".gitattributes"]
 
 
 def test_crossing_merges_have_one_made_of_all_their_bases(pair: Pair) -> None:
