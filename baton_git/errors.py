@@ -182,6 +182,13 @@ class WriteFailed(StoreError):
     code = "write_failed"
 
 
+def printable(text: str) -> str:
+    """`text` with what does not print as escapes, line ends and tabs apart: none of it may steer a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
 def shortened(text: str, limit: int = 60) -> str:
     """`text` quoted for a message: control characters escaped, cut after `limit` characters."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -50,9 +51,14 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = "free some space, or check the permissions; nothing was changed"
+        hint = f"{_WAYS.get(error.errno or 0, 'check the path and its permissions')}; nothing was changed"
         message = f"cannot write {shown(path)}: {error.strerror}"
         raise WriteFailed(message, hint=hint, path=shown(path), errno=error.errno) from error
+
+
+_FULL = "free some space"
+_WAYS = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.ENOTDIR: "a part of the path is a file"}
+"""What to do, by what the system says."""
 
 
 def read_head(path: Path, length: int) -> bytes:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from baton_git.diff import one_line
 from baton_git.records.identity import Identity, Immutable
 
 CATEGORIES: Mapping[str, tuple[str, ...]] = {
@@ -38,8 +39,8 @@ class Drift(NamedTuple):
 
     @property
     def alert(self) -> str:
-        """`DRIFT DETECTED (subservience, fake enthusiasm)`."""
-        return f"DRIFT DETECTED ({', '.join(one.lower() for one in self.categories)})"
+        """`DRIFT DETECTED (subservience, fake enthusiasm)`, on one line."""
+        return _flat(f"DRIFT DETECTED ({', '.join(one.lower() for one in self.categories)})")
 
 
 def taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
@@ -90,14 +91,19 @@ def _pattern(phrase: str) -> re.Pattern[str] | None:
 
 
 def realignment(identity: Identity | None) -> str:
-    """PAIF's prompt that brings the agent back to itself."""
+    """PAIF's prompt that brings the agent back to itself; all that the identity says of a thing stands on one line."""
     who = (identity.immutable if identity is not None else None) or Immutable()
     lines = [f"PURPOSE: {who.purpose.statement}"] if who.purpose.statement else []
     values = [*said(who.values.primary), *who.values.secondary]
     lines += [f"VALUES: {', '.join(values)}"] if values else []
     lines += [f"VOICE: {who.voice.tone}"] if who.voice.tone else []
     remember = " Remember:" if lines else ""
-    return "\n".join(["GRAVITY CHECK TRIGGERED", f"You are drifting from your identity.{remember}", *lines])
+    head = ["GRAVITY CHECK TRIGGERED", f"You are drifting from your identity.{remember}"]
+    return "\n".join([*head, *map(_flat, lines)])
+
+
+def _flat(text: str) -> str:
+    return one_line(text, len(text))
 
 
 def said(value: Any) -> list[str]:

@@ -5,20 +5,23 @@ Apart from `brief`, since few namespaces have any of them, and every start would
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from baton_git.brief import LINE, Section, age
+from baton_git.brief import LINE, Section, age, named, tier_line
 from baton_git.diff import one_line
 from baton_git.records.base import Part
 from baton_git.state import Key, State, Unreadable
+from baton_git.times import when
 
 if TYPE_CHECKING:
     from baton_git.records.checkpoint import Checkpoint
     from baton_git.records.handover import Handover
     from baton_git.records.snapshot import Snapshot
 
+TIER = "llm_derived"
+"""Who vouches for what an agent or a client wrote down of itself."""
 SNAPSHOTS = 5
 """How many of the snapshots are told, the newest ones."""
 
@@ -31,27 +34,35 @@ def sections(state: State, now: datetime, kinds: Collection[str], agent: str | N
     """
     if "handover" in kinds and state.ids("handover"):
         yield _handovers(state, now)
-    if "checkpoint" in kinds and (names := state.ids("checkpoint")):
-        yield _checkpoint(state, now, names, agent)
+    if "checkpoint" in kinds and state.ids("checkpoint"):
+        yield _checkpoint(state, now, agent)
     if "snapshot" in kinds and state.ids("snapshot"):
         yield _snapshots(state, now)
 
 
 def unreadable(state: State, kinds: Collection[str], agent: str | None) -> Iterator[Unreadable]:
     """What of all that would be told cannot be read."""
-    names = [name for name in state.ids("checkpoint") if agent in (None, name.partition("/")[0])]
-    told = {kind: sorted(state.ids(kind)) for kind in ("handover", "snapshot")}
-    told["checkpoint"] = [max(names)] if names else []
-    for key in (Key(kind, id_) for kind in kinds for id_ in told[kind]):
-        entry = state.entry(key)
-        if isinstance(entry, Unreadable):
-            yield entry
+    keys = [Key(kind, id_) for kind in ("handover", "snapshot") if kind in kinds for id_ in sorted(state.ids(kind))]
+    keys += [Key("identity", agent)] if agent is not None else []
+    mine = _agent(state, agent) if "checkpoint" in kinds else None
+    found = [state.entry(key) for key in keys]
+    yield from (one for one in found if isinstance(one, Unreadable))
+    if mine is not None:
+        from baton_git.paif import shelf
+
+        yield from shelf.damaged(state, mine)
 
 
 def _newest_first(state: State, kind: str, dated: str) -> list[Any]:
     """The readable records of a kind; by its name, so that only the models of what there is are loaded."""
     found = [entry for id_ in state.ids(kind) if isinstance(entry := state.entry(Key(kind, id_)), Part)]
-    return sorted(found, key=lambda one: (getattr(one, dated) or "", getattr(one, "id", "")), reverse=True)
+    return sorted(found, key=lambda one: (_in_time(getattr(one, dated)), getattr(one, "id", "")), reverse=True)
+
+
+def _in_time(text: str | None) -> tuple[bool, str]:
+    """Sorts points in time as such; what is none stands before them."""
+    found = when(text)
+    return found is not None, found.isoformat() if found is not None else ""
 
 
 # --- handovers
@@ -67,44 +78,53 @@ def _handovers(state: State, now: datetime) -> Section:
 def _run_line(run: Handover, now: datetime) -> str:
     from baton_git.handing import age_of
 
-    step, stale = run.step, age_of(run, now).stale
+    step, old = run.step, age_of(run, now)
     number = f"step {step.step_index} " if step.step_index else "at "
+    since = age(run.updated_at, now) if run.updated_at and old.stale is not None else "nobody knows since when"
     known = f" · known: {', '.join(run.state)}" if run.state else ""
-    when = f" · {age(run.updated_at, now)}" if run.updated_at else " · nobody knows since when"
-    mark = "" if stale is False else "STALE: " if stale else "age unknown: "
-    text = f"{mark}{number}{step.current_challenge or '?'} · {step.chain_uri or 'no URI'}{when}{known}"
-    return f"- {one_line(run.id, 60)} {one_line(text, LINE)}"
+    mark = "" if old.stale is False else "STALE: " if old.stale else "age unknown: "
+    text = f"{mark}{number}{step.current_challenge or '?'} · {step.chain_uri or 'no URI'} · {since}{known}"
+    return tier_line(run.id, TIER, text)
 
 
 # --- checkpoints
 
 
-def _checkpoint(state: State, now: datetime, names: Iterable[str], agent: str | None) -> Section:
-    agents = sorted({name.partition("/")[0] for name in names})
-    mine = agent if agent in agents else agents[0] if agent is None and len(agents) == 1 else None
+def _agent(state: State, agent: str | None) -> str | None:
+    """Whose checkpoint is meant; None where none is of the agent that reads, or nobody says who that is."""
+    agents = sorted({name.partition("/")[0] for name in state.ids("checkpoint")})
+    if agent is None:
+        return agents[0] if len(agents) == 1 else None
+    return agent if agent in agents else None
+
+
+def _checkpoint(state: State, now: datetime, agent: str | None) -> Section:
+    from baton_git.paif import shelf
+
+    mine = _agent(state, agent)
     if mine is None:
-        who = ", ".join(one_line(one, 40) for one in agents[:8])
+        agents = sorted({name.partition("/")[0] for name in state.ids("checkpoint")})
+        who = ", ".join(named(one) for one in agents[:8])
         return Section("Checkpoints", (f"- of {who}: baton restore --agent NAME",), "checkpoints")
-    entry = state.entry(Key("checkpoint", max(name for name in names if name.partition("/")[0] == mine)))
-    found: Any = entry if isinstance(entry, Part) else None
+    found = shelf.newest(state, mine, now)
     lines = tuple(_checkpoint_lines(found)) if found else ()
-    when = f", {age(found.metadata.ended_at, now)}" if found else ""
-    how = f"baton restore --agent {one_line(mine, 40)}"
-    title = f"Last checkpoint of {one_line(mine, 40)}{when} ({how})"
+    since = f", {age(found.metadata.ended_at, now)}" if found else ""
+    how = f"baton restore --agent {named(mine)}"
+    title = f"Last checkpoint of {named(mine)}{since} ({how})"
     return Section(title, lines, "lines of the checkpoint", all=f"{how} --json")
 
 
 def _checkpoint_lines(found: Checkpoint) -> Iterator[str]:
     context, memory = found.context, found.working_memory
     if context.conversation_summary:
-        yield f"- {one_line(context.conversation_summary, LINE)}"
+        yield f"- [{TIER}] {one_line(context.conversation_summary, LINE)}"
     if context.current_focus:
-        yield f"- focus: {one_line(context.current_focus, LINE)}"
-    yield from (f"- pending: {one_line(item, LINE)}" for item in context.pending_items)
+        yield f"- [{TIER}] focus: {one_line(context.current_focus, LINE)}"
+    yield from (f"- [{TIER}] pending: {one_line(item, LINE)}" for item in context.pending_items)
     if memory.open_files:
-        yield f"- open files: {one_line(', '.join(memory.open_files), LINE)}"
+        yield f"- [{TIER}] open files: {one_line(', '.join(memory.open_files), LINE)}"
     if memory.context_stack:
-        yield f"- at: {one_line(' → '.join(memory.context_stack), LINE)}"
+        yield f"- [{TIER}] at: {one_line(' → '.join(memory.context_stack), LINE)}"
     yield from (f"| {one_line(line, 200)}" for line in memory.scratchpad.splitlines() if line.strip())
 
 
@@ -126,4 +146,4 @@ def _snapshot_line(found: Snapshot, now: datetime) -> str:
     parts = [f"{body.session.state} {age(found.recorded_at, now)}", f"workers: {workers}" if workers else "no workers"]
     parts += [first] if first else []
     parts += [f"open: {risks[0]}" + (f" (and {len(risks) - 1} more)" if len(risks) > 1 else "")] if risks else []
-    return f"- {one_line(found.id, 60)} {one_line(' · '.join(parts), LINE)}"
+    return tier_line(found.id, "raw_source", " · ".join(parts))

@@ -16,6 +16,7 @@ from baton_git.diff import one_line
 from baton_git.errors import InvalidArgument, NotFound, Overtaken
 from baton_git.records.base import parse
 from baton_git.records.handover import Handover, Step
+from baton_git.scrubbing import refuse_secret
 from baton_git.times import iso, point_in_time
 
 STALE_AFTER = timedelta(hours=24)
@@ -80,8 +81,10 @@ def closing(run: Handover) -> Handover:
 
 
 def check_keys(keys: list[str]) -> None:
-    """Raises InvalidArgument for a key that cannot be one of the partial state."""
+    """Raises InvalidArgument for a key that cannot be one of the partial state, InvalidDocument for one that is a
+    secret."""
     for key in keys:
+        refuse_secret("key of the partial state", key)
         fault = kairos.key_fault(key)
         if fault:
             raise InvalidArgument(f"the key {key[:60]!r} {fault}", key=key, hint="choose another name for it")

@@ -177,7 +177,8 @@ class AgentId:
 
     def __post_init__(self) -> None:
         if not _TOKEN.match(self.text):
-            raise InvalidName("agent", self.text, "must be letters, digits and ._:@+- (at most 128)")
+            why = "must be letters, digits and ._:@+- (at most 128), and begin with a letter or digit"
+            raise InvalidName("agent", self.text, why)
 
     def __str__(self) -> str:
         return self.text

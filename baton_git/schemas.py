@@ -38,7 +38,8 @@ _BEYOND: dict[str, dict[str, dict[str, Any]]] = {"baton": {"session_id": _SESSIO
 _COMMENTS = {
     "archived": "`record` is also checked against the schema of the kind whose folder the file is in.",
     "baton": "Also checked: an id stands once in its list, and can be a file name; a session is one printable line.",
-    "ecc_session": "Also checked: workers have different ids, and `aggregates` says what the workers say.",
+    "ecc_session": "Also checked: workers have different ids, `aggregates` says what the workers say, and a whole "
+    "number is written without a point: `1.0` is refused.",
     "snapshot": "The stored file has no id; it is the name of its folder, `/`, and its own, as the snapshot says them.",
     "rule": "The stored file is the text alone, as Markdown; the id is the name of the file.",
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from baton_git.agents.transcripts import nobody
 from baton_git.state import State
 
 
@@ -39,6 +40,7 @@ class Surroundings:
     Attributes:
         cwd: the folder that relative targets are relative to.
         state: the namespace that one works in, for sessions of our own.
+        warn: takes one line about what had to be left out; the rest is still worth showing.
     """
 
     home: Path
@@ -46,6 +48,7 @@ class Surroundings:
     now: datetime
     environment: Mapping[str, str] = field(default_factory=dict)
     state: State = field(default_factory=State)
+    warn: Callable[[str], None] = nobody
 
 
 class Adapter(Protocol):
@@ -67,4 +70,4 @@ class Adapter(Protocol):
         """
 
     def sessions(self, around: Surroundings) -> Iterable[Listed]:
-        """The sessions that can be opened, the newest first."""
+        """The sessions that can be opened, the newest first; looked into only as far as somebody asks for them."""

@@ -7,7 +7,8 @@ Each is loaded when it is asked for; what is wrong with one is said of that one,
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from baton_git.adapters import baton, claude_history, claude_jsonl, codex_rollout, dmux_tmux, gemini_chat
 from baton_git.adapters.adapter import Adapter, Listed, Surroundings, Target
 from baton_git.adapters.canonical import parse_snapshot
+from baton_git.adapters.paths import refusal
 from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
 from baton_git.records.snapshot import CanonicalSession
 from baton_git.times import when
@@ -31,6 +33,9 @@ ADAPTERS: Mapping[str, Adapter] = {
     "baton": baton,
 }
 """By id, our own; asked in this order whose target it is."""
+
+FAILURES = (Exception, SystemExit)
+"""What somebody else's code may end with; that the user interrupts is not among it."""
 
 _NAMES = {"ID": str, "DESCRIPTION": str, "TARGET_TYPES": tuple}
 _CALLED = ("can_open", "open_session", "sessions")
@@ -49,17 +54,19 @@ class NoAdapter(NotFound):
 
 
 class Broken(NamedTuple):
-    """An adapter that cannot be used, and why."""
+    """An adapter that cannot be used, and why; with `partly` it can, but had to leave something out."""
 
     id: str
     why: str
+    partly: bool = False
 
 
 class Opened(NamedTuple):
-    """A snapshot as its adapter gave it, and the same as a checked record."""
+    """A snapshot as its adapter gave it, the same as a checked record, and what went wrong on the way to it."""
 
     data: dict[str, Any]
     snapshot: CanonicalSession
+    told: tuple[Broken, ...] = ()
 
 
 # --- which there are
@@ -101,9 +108,9 @@ def _entry_points() -> dict[str, metadata.EntryPoint]:
 def _loaded_or_broken(name: str) -> Adapter | Broken:
     try:
         found = _entry_points()[name].load()
-    except Exception as error:  # noqa: BLE001  somebody else's module: whatever it raises is said of it
+        fault = _fault(name, found)
+    except FAILURES as error:  # somebody else's module: whatever it raises is said of it
         return Broken(name, _said(error))
-    fault = _fault(name, found)
     return found if fault is None else Broken(name, fault)
 
 
@@ -119,7 +126,7 @@ def _fault(name: str, found: object) -> str | None:
     return None if own == name else f"its ID is {own!r}, but its entry point is called {name!r}"
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return str(error) if isinstance(error, BatonError) else f"{type(error).__name__}: {error}"
 
 
@@ -133,33 +140,63 @@ def opened(target: Target, around: Surroundings, adapter: str | None = None) -> 
         adapter: the id of the one that must open it; None asks each in turn.
 
     Raises:
-        InvalidArgument: the target is empty, or there is no such adapter.
+        InvalidArgument: the target is empty or a folder, or there is no such adapter or type of target.
         NotFound: no adapter knows the target, or the one that does finds nothing.
         InvalidDocument: what is there cannot be read, or the adapter gave something that is no snapshot.
+        StoreError: the system does not let us read it.
     """
     if not target.value.strip():
         raise InvalidArgument("the target is empty", hint="Structured session targets require a non-empty string value")
-    chosen = named(adapter) if adapter is not None else _knowing(target, around)
-    return checked(chosen.ID, _asked(chosen, target, around))
+    told: list[Broken] = []
+    chosen = named(adapter) if adapter is not None else _knowing(target, around, told)
+    if target.type and target.type not in chosen.TARGET_TYPES:
+        raise _no_type(target.type, [chosen])
+    found = checked(chosen.ID, _asked(chosen, target, replace(around, warn=_noting(chosen.ID, told))))
+    return found._replace(told=tuple(told))
 
 
-def _knowing(target: Target, around: Surroundings) -> Adapter:
+def _knowing(target: Target, around: Surroundings, told: list[Broken]) -> Adapter:
     """The first adapter that knows the target; of one with a type, the first that has such targets."""
+    usable = []
     for one in _each():
-        if isinstance(one, Broken) or (target.type and target.type not in one.TARGET_TYPES):
+        if isinstance(one, Broken):
+            told.append(one)
             continue
-        if _can_open(one, target, around):
+        usable.append(one)
+        if target.type in ("", *one.TARGET_TYPES) and _can_open(one, target, around, told):
             return one
-    raise NoAdapter(target.value)
+    raise _unmatched(target, around, usable, told)
 
 
-def _can_open(adapter: Adapter, target: Target, around: Surroundings) -> bool:
+def _unmatched(target: Target, around: Surroundings, usable: Sequence[Adapter], told: Sequence[Broken]) -> BatonError:
+    """Why nobody opens the target, with the adapters that could not be asked."""
+    if target.type and not any(target.type in one.TARGET_TYPES for one in usable):
+        error: BatonError = _no_type(target.type, usable)
+    else:
+        error = refusal(target.value, around) or NoAdapter(target.value)
+    failed = [f"the session adapter {one.id} could not be asked: {one.why}" for one in told]
+    error.hint = "; ".join(text for text in (*failed, error.hint) if text)
+    return error
+
+
+def _no_type(type_: str, among: Sequence[Adapter]) -> InvalidArgument:
+    known = ", ".join(dict.fromkeys(name for one in among for name in one.TARGET_TYPES))
+    return InvalidArgument(f"Unknown type of target: {shortened(type_)}", hint=f"there are {known}", type=type_)
+
+
+def _noting(id_: str, told: list[Broken]) -> Callable[[str], None]:
+    """What an adapter may call to say that it left something out."""
+    return lambda why: told.append(Broken(id_, str(why), partly=True))
+
+
+def _can_open(adapter: Adapter, target: Target, around: Surroundings, told: list[Broken]) -> bool:
     try:
         return bool(adapter.can_open(target, around))
-    except Exception:
+    except FAILURES as error:
         if adapter.ID in ADAPTERS:
             raise
-        return False  # somebody else's adapter that fails at this does not know the target
+        told.append(Broken(adapter.ID, _said(error)))
+        return False
 
 
 def _asked(adapter: Adapter, target: Target, around: Surroundings) -> object:
@@ -167,7 +204,7 @@ def _asked(adapter: Adapter, target: Target, around: Surroundings) -> object:
         return adapter.open_session(target, around)
     except BatonError:
         raise
-    except Exception as error:
+    except FAILURES as error:
         if adapter.ID in ADAPTERS:
             raise
         raise InvalidDocument([Fault("", _said(error))], where=f"the adapter {adapter.ID} failed") from error
@@ -199,7 +236,7 @@ class Offered(NamedTuple):
 
 def listed(around: Surroundings, adapter: str | None = None) -> tuple[Iterator[Offered], list[Broken]]:
     """What can be opened, newest first, looked up as far as it is asked for; and whose sessions could not be listed,
-    which is known once all has been looked up.
+    one line for each source: of a folder that is known once the first was asked for, else once all were.
 
     Args:
         adapter: the id of the only one to ask; None asks all.
@@ -219,10 +256,16 @@ def _time(one: Offered) -> datetime:
 
 
 def _offered(adapter: Adapter, around: Surroundings, broken: list[Broken]) -> Iterator[Offered]:
+    noting = _noting(adapter.ID, broken)
+
+    def warn(why: str) -> None:
+        if not any(one.id == adapter.ID for one in broken):
+            noting(why)
+
     try:
-        for one in _plain(adapter.sessions(around)):
+        for one in _plain(adapter.sessions(replace(around, warn=warn))):
             yield Offered(adapter.ID, one)
-    except Exception as error:
+    except FAILURES as error:
         if adapter.ID in ADAPTERS and not isinstance(error, BatonError):
             raise
         broken.append(Broken(adapter.ID, _said(error)))

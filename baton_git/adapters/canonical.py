@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton_git.codecs import json
 from baton_git.errors import Fault, InvalidDocument
 from baton_git.records.base import parse
-from baton_git.records.snapshot import CanonicalSession
+from baton_git.records.snapshot import CanonicalSession, named_fault
 
 
 def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
@@ -18,4 +18,7 @@ def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
     if not isinstance(data, dict):
         raise InvalidDocument([Fault("", "a snapshot is an object, and this is not one")], where=where)
     json.check(data, where=where)
-    return parse(CanonicalSession, data, where=where)
+    try:
+        return parse(CanonicalSession, data, where=where)
+    except InvalidDocument as error:
+        raise InvalidDocument([named_fault(fault) for fault in error.faults], where=where) from error

@@ -8,6 +8,7 @@ uses what the Stop hook notes (tasks, files, tools).
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from datetime import date
@@ -17,8 +18,9 @@ from typing import Any, NamedTuple
 from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.building import first, is_file, modified, outputs, present, runtime, session, snapshot, text_of
 from baton_git.adapters.markdown import bullets, fenced, is_placeholder, prose, sections, ticked
-from baton_git.agents.transcripts import newest_first
-from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.agents.transcripts import matching, newest_first
+from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
+from baton_git.foreign import shown
 
 ID = "claude-history"
 DESCRIPTION = "Claude Code's local session history, as ECC's hooks write it"
@@ -57,8 +59,11 @@ def open_session(target: Target, around: Surroundings) -> dict[str, Any]:
 def sessions(around: Surroundings) -> Iterator[Listed]:
     for file in _files(around):
         try:
-            said = _parsed(text_of(file.path))
-        except BatonError:  # gone by now, or not to be read: no reason to hide the others
+            said = _parsed(_text(file.path))
+        except StoreError as error:  # no reason to hide the others
+            around.warn(str(error))
+            continue
+        except BatonError:  # gone by now, or empty, or no text
             continue
         title = first((_objective(said), said.title), file.path.name)
         yield Listed(f"claude:{file.id}", file.id, title, modified(file.path))
@@ -92,18 +97,37 @@ def _named(wanted: str, value: str, around: Surroundings) -> tuple[SessionFile, 
         raise NotFound("Claude session target", value, hint="name the session after the colon: claude:latest")
     files = _files(around)
     if wanted == "latest":
-        if not files:
-            raise NotFound("Claude session history in", str(_root(around)))
-        return files[0], ("claude-history", "latest")
-    aliased = _aliased(wanted, around)
+        return _latest(files, around), ("claude-history", "latest")
+    aliases = _root(around) / "session-aliases.json"
+    try:
+        aliased = _aliased(wanted, aliases, around)
+    except _NoAliases as error:
+        aliased, hint = None, str(error)
+        around.warn(hint)
+    else:
+        hint = "baton session list --adapter claude-history"
     if aliased is not None:
         return _session_file(aliased), ("claude-alias", wanted)
     matching = [file for file in files if _matches(file, wanted)]
     exact = [file for file in matching if wanted in (file.short, file.id, file.path.name)]
     chosen = next(iter(exact or matching), None)
     if chosen is None:
-        raise NotFound("Claude session", wanted, hint="baton session list --adapter claude-history")
+        raise NotFound("Claude session", wanted, hint=hint)
     return chosen, ("claude-history", wanted)
+
+
+def _latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
+    """The newest that can be read; the newer ones are told."""
+    first: BatonError | None = None
+    for file in files:
+        try:
+            _text(file.path)
+        except BatonError as error:
+            around.warn(f"passed over {error}")
+            first = first or error
+        else:
+            return file
+    raise first or NotFound("Claude session history in", str(_root(around)))
 
 
 def _matches(file: SessionFile, wanted: str) -> bool:
@@ -122,11 +146,11 @@ def _files(around: Surroundings) -> list[SessionFile]:
     """All files of the history, the newest first; of two with one name the one in ECC's own folder."""
     by_name: dict[str, SessionFile] = {}
     for folder in _FOLDERS:
-        for path in (_root(around) / folder).glob("*-session.tmp"):
+        for path in matching(_root(around), folder, "*-session.tmp", warn=around.warn):
             named = _parsed_name(path.name)
             if named is not None and is_file(path):
                 by_name.setdefault(path.name, SessionFile(path, named[1]))
-    order = newest_first(file.path for file in by_name.values())
+    order = newest_first((file.path for file in by_name.values()), around.warn)
     return [by_name[path.name] for path in order]
 
 
@@ -147,24 +171,37 @@ def _session_file(path: Path) -> SessionFile:
     named = _parsed_name(path.name)
     if named is None:
         why = "is not called like a session file, as 2026-02-01-a1b2c3d4-session.tmp is"
-        raise InvalidDocument([Fault("", why)], where=str(path))
+        raise InvalidDocument([Fault("", why)], where=shown(path))
     return SessionFile(path, named[1])
 
 
-def _aliased(name: str, around: Surroundings) -> Path | None:
-    """The file that an alias stands for; None when there is no such alias."""
-    if not _ALIAS.fullmatch(name) or name.lower() in _RESERVED:
+class _NoAliases(Exception):
+    """The file of aliases is there and cannot be used: how, in words."""
+
+
+def _aliased(name: str, file: Path, around: Surroundings) -> Path | None:
+    """The file that an alias stands for; None when there is no such alias.
+
+    Raises:
+        NotFound: there is, but no such file.
+        _NoAliases: nobody can tell.
+    """
+    if not _ALIAS.fullmatch(name) or name.lower() in _RESERVED or not os.path.lexists(file):
         return None
-    file = _root(around) / "session-aliases.json"
     try:
-        aliases = json.loads(text_of(file)).get("aliases", {})
-        place = aliases[name]["sessionPath"]
-    except (BatonError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
-        return None  # no such file, or not one that ECC could use either
+        found = json.loads(text_of(file))["aliases"].get(name)
+    except BatonError as error:
+        raise _NoAliases(str(error)) from error
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+        raise _NoAliases(f"the aliases in {shown(file)} cannot be read") from error
+    place = found.get("sessionPath") if isinstance(found, dict) else None
     if not isinstance(place, str) or not place:
         return None
     beside = [_root(around) / folder / place for folder in _FOLDERS]
-    return next((path for path in (around.cwd / place, *beside) if is_file(path)), Path(place))
+    there = next((path for path in (around.cwd / place, *beside) if is_file(path)), None)
+    if there is None and _parsed_name(Path(place).name):
+        raise NotFound(f"session file of the alias {name}:", place, hint=f"nothing is at {shown(Path(place))}")
+    return there or Path(place)
 
 
 # --- reading
@@ -205,16 +242,28 @@ def _parsed(text: str) -> Said:
     )
 
 
+def _text(path: Path) -> str:
+    """The text of a session file.
+
+    Raises:
+        InvalidDocument: it is empty, or no text at all.
+        NotFound, InvalidArgument, StoreError, LimitExceeded: it cannot be read.
+    """
+    text = text_of(path)
+    if not text.strip():
+        raise InvalidDocument([Fault("", "is empty")], where=shown(path))
+    if "\0" in text or text.count("\ufffd") > len(text) // 10:
+        raise InvalidDocument([Fault("", "is no text")], where=shown(path))
+    return text
+
+
 def _objective(said: Said) -> str:
     """The first thing in progress, else the first task that the Stop hook noted; empty when there is neither."""
     return first((*said.in_progress, *said.tasks), "")
 
 
 def _snapshot(file: SessionFile, source: tuple[str, str]) -> dict[str, Any]:
-    text = text_of(file.path)
-    if not text.strip():
-        raise InvalidDocument([Fault("", "is empty")], where=str(file.path))
-    said = _parsed(text)
+    said = _parsed(_text(file.path))
     branch, worktree = said.facts.get("branch"), said.facts.get("worktree")
     worker = {
         "id": file.id,

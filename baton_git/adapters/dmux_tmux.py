@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,10 @@ from baton_git.adapters.building import (
 )
 from baton_git.adapters.markdown import bullets, is_placeholder, prose, sections
 from baton_git.agents.json_lines import object_in
+from baton_git.agents.transcripts import Warn, matching, nobody
+from baton_git.codecs import json as strict_json
 from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.foreign import shown
 
 ID = "dmux-tmux"
 DESCRIPTION = "Workers of ECC's orchestrator in tmux panes and work trees"
@@ -83,14 +86,14 @@ def open_session(target: Target, around: Surroundings) -> dict[str, Any]:
     by_title = {pane.title: pane for pane in reversed(panes)}
     workers = [_worker(folder, by_title.get(folder.name), around) for folder in folders]
     states = [worker["state"] for worker in workers]
-    state = "active" if panes else _state(states)
+    state = session_state(states, panes)
     return snapshot(ID, session(place.name, "orchestrated", state, str(place.root), place.source), workers)
 
 
 def sessions(around: Surroundings) -> Iterator[Listed]:
     found = {}
     for base in _FOLDERS:
-        for folder in _subfolders(around.cwd / base):
+        for folder in _subfolders(around.cwd / base, around.warn):
             if folder.name not in found and (workers := _workers(folder)):
                 changed = max(modified(worker / name) for worker in workers for name in _FILES)
                 title = ", ".join(worker.name for worker in workers)
@@ -112,7 +115,7 @@ def _may_be_plan(path: Path) -> bool:
         plan = object_in(text_of(path))
     except BatonError:
         return False
-    return plan is None or "sessionName" in plan or "workers" in plan
+    return plan is None or ("schemaVersion" not in plan and ("sessionName" in plan or "workers" in plan))
 
 
 def _place(target: Target, around: Surroundings) -> Place:
@@ -133,12 +136,14 @@ def _planned(path: Path, around: Surroundings) -> Place:
     Raises:
         InvalidDocument: it is no plan.
     """
-    plan = object_in(text_of(path))
+    text = text_of(path)
+    plan = object_in(text)
     if plan is None:
-        raise InvalidDocument([Fault("", "is no JSON object, as a plan is")], where=str(path))
+        strict_json.loads(text, where=shown(path))  # says where it is broken
+        raise InvalidDocument([Fault("", "is no JSON object, as a plan is")], where=shown(path))
     name = plan.get("sessionName")
     if not isinstance(name, str) or not _is_name(name):
-        raise InvalidDocument([Fault("sessionName", "is not the name of a session")], where=str(path))
+        raise InvalidDocument([Fault("sessionName", "is not the name of a session")], where=shown(path))
     root = _path_in(plan, "repoRoot", around.cwd, around.cwd, path)
     named = _path_in(plan, "coordinationRoot", around.cwd, None, path)
     bases = [named] if named is not None else [root / one for one in reversed(_FOLDERS)]
@@ -152,7 +157,7 @@ def _path_in(plan: Mapping[str, Any], key: str, base: Path, default: Any, where:
     if value is None:
         return default
     if not isinstance(value, str) or "\0" in value:
-        raise InvalidDocument([Fault(key, "is not a path")], where=str(where))
+        raise InvalidDocument([Fault(key, "is not a path")], where=shown(where))
     return (base / value).resolve()
 
 
@@ -160,11 +165,8 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _subfolders(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.is_dir())
-    except OSError:
-        return []
+def _subfolders(folder: Path, warn: Warn = nobody) -> list[Path]:
+    return [path for path in matching(folder, "*", warn=warn) if is_folder(path)]
 
 
 def _workers(folder: Path) -> list[Path]:
@@ -201,8 +203,14 @@ def pane_in(line: str) -> Pane | None:
 # --- reading
 
 
-def _state(states: list[str]) -> str:
-    """The state of a session without panes, by ECC's rule."""
+def session_state(states: list[str], panes: Sequence[Pane]) -> str:
+    """The state of a session, by ECC's rule: active as long as it has panes, else what its workers say.
+
+    Args:
+        states: those of its workers.
+    """
+    if panes:
+        return "active"
     if not states:
         return "missing"
     if any(state in FAILED for state in states):
@@ -211,9 +219,10 @@ def _state(states: list[str]) -> str:
 
 
 def _worker(folder: Path, pane: Pane | None, around: Surroundings) -> dict[str, Any]:
-    status = _status(_text(folder / "status.md"))
-    task = sections(_text(folder / "task.md"))
-    handoff = sections(_text(folder / "handoff.md"), bold=True)
+    notes: list[str] = []
+    status = _status(_text(folder / "status.md", notes))
+    task = sections(_text(folder / "task.md", notes))
+    handoff = sections(_text(folder / "handoff.md", notes), bold=True)
     state = first((status.get("state"),), "unknown")
     pane = pane or Pane("")
     return {
@@ -231,7 +240,7 @@ def _worker(folder: Path, pane: Pane | None, around: Surroundings) -> dict[str, 
         "outputs": outputs(
             _bullets(handoff, "summary"),
             _bullets(handoff, "validation", "tests / verification"),
-            _bullets(handoff, "remaining risks", "follow-ups"),
+            [*_bullets(handoff, "remaining risks", "follow-ups"), *notes],
         ),
         "artifacts": dict(
             zip(("statusFile", "taskFile", "handoffFile"), (str(folder / name) for name in _FILES), strict=True)
@@ -239,9 +248,22 @@ def _worker(folder: Path, pane: Pane | None, around: Surroundings) -> dict[str, 
     }
 
 
-def _text(path: Path) -> str:
-    """The text of a worker's file, which may be missing."""
-    return text_of(path) if is_file(path) else ""
+def _text(path: Path, notes: list[str]) -> str:
+    """The text of a worker's file, which may be missing; of one that is not read, a note says why.
+
+    A link may lead anywhere in the folder of the session, not out of it: whoever writes there must not have other
+    files of the reader shown.
+    """
+    if not is_file(path):
+        return ""
+    if not path.resolve().is_relative_to(path.parents[1].resolve()):
+        notes.append(f"{path.name} was not read: it leads out of the folder of the session")
+        return ""
+    try:
+        return text_of(path)
+    except BatonError as error:
+        notes.append(f"{path.name} was not read: {error}")
+        return ""
 
 
 def _status(text: str) -> dict[str, str]:

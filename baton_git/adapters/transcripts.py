@@ -7,6 +7,7 @@ more than five minutes ago, and `unknown` when no event has a time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,10 +20,12 @@ from baton_git.agents.all_agents import AGENTS, detect
 from baton_git.agents.events import Call, Ended, Event, Goal, Prompt, Reply, Result, Setting, Title
 from baton_git.agents.transcripts import Transcript
 from baton_git.diff import one_line
-from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
+from baton_git.foreign import shown
 from baton_git.state import completed
 from baton_git.times import when
 
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _OBJECTIVE = 200
 _SUMMARY = 600
 """Characters of an objective, and of a line of a summary."""
@@ -99,10 +102,22 @@ class Transcripts:
         return target.type in ("", "transcript") and self._is_ours(around.cwd / target.value)
 
     def _is_ours(self, path: Path) -> bool:
+        return path.suffix in (".json", ".jsonl") and is_file(path) and self._fault(path) is None
+
+    def _fault(self, path: Path) -> BatonError | None:
+        """What keeps a file from being a transcript of this agent, by a look at its first lines."""
         try:
-            return path.suffix in (".json", ".jsonl") and is_file(path) and detect(path) == self.agent
-        except BatonError:
-            return False
+            owner = detect(path)
+        except BatonError as error:
+            return error
+        return (
+            None
+            if owner == self.agent
+            else InvalidDocument([Fault("", f"is a transcript of {owner}")], where=shown(path))
+        )
+
+    def _all(self, around: Surroundings) -> Iterator[Transcript]:
+        return AGENTS[self.agent].sessions(around.home, around.environment, around.warn)
 
     def open_session(self, target: Target, around: Surroundings) -> dict[str, Any]:
         value = target.value.removeprefix(f"{self.prefix}:").strip()
@@ -114,31 +129,63 @@ class Transcripts:
     def _found(self, wanted: str, around: Surroundings) -> Transcript:
         """The transcript of a session: the newest, the one of this id, or the only one whose id begins so.
 
+        Its id is what its place and name say, or else what it says itself.
+
         Raises:
             NotFound: there is none.
             Ambiguous: several ids begin so.
         """
-        known: dict[str, Transcript] = {}
-        for one in AGENTS[self.agent].sessions(around.home, around.environment):
-            if wanted == "latest":
+        if wanted == "latest":
+            return self._latest(around)
+        every = list(self._all(around))
+        for ids_of in (_id_of, self._inner_id, _id_in_name):
+            known: dict[str, Transcript] = {}
+            for one in every:
+                known.setdefault(ids_of(one), one)
+            found = wanted if wanted in known else completed(known, wanted, f"{self.agent} session")
+            if found is not None:
+                return known[found]
+        raise self._none(wanted)
+
+    def _none(self, wanted: str) -> NotFound:
+        hint = f"baton session list --adapter {self.adapter} shows what there is"
+        return NotFound(f"{self.agent} session", wanted, hint=hint)
+
+    def _latest(self, around: Surroundings) -> Transcript:
+        """The newest that can be read; the newer ones are told."""
+        first: BatonError | None = None
+        for one in self._all(around):
+            fault = self._fault(one.path)
+            if fault is None:
                 return one
-            known.setdefault(one.session or one.path.stem, one)
-        found = wanted if wanted in known else completed(known, wanted, f"{self.agent} session")
-        if found is None:
-            raise NotFound(
-                f"{self.agent} session", wanted, hint=f"baton session list --adapter {self.adapter} shows what there is"
-            )
-        return known[found]
+            around.warn(f"passed over {fault}")
+            first = first or fault
+        raise first or self._none("latest")
+
+    def _inner_id(self, one: Transcript) -> str:
+        """The id that the transcript itself gives first."""
+        try:
+            return str(self._beginning(one.path).setting.get("session") or "")
+        except BatonError:
+            return ""
+
+    def _beginning(self, path: Path) -> _Story:
+        return _read(islice(AGENTS[self.agent].events(path), _LOOKED_AT))
 
     def sessions(self, around: Surroundings) -> Iterator[Listed]:
-        for one in AGENTS[self.agent].sessions(around.home, around.environment):
-            id_ = one.session or one.path.stem
-            story = _read(islice(AGENTS[self.agent].events(one.path), _LOOKED_AT))
-            yield Listed(f"{self.prefix}:{id_}", id_, _objective(story, id_), modified(one.path))
+        for one in self._all(around):
+            fault = self._fault(one.path)
+            if isinstance(fault, StoreError):
+                around.warn(str(fault))
+            if fault is None:
+                id_, story = _id_of(one), self._beginning(one.path)
+                own = story.setting.get("session") or id_
+                yield Listed(f"{self.prefix}:{id_}", own, _objective(story, own), modified(one.path))
 
     def _snapshot(self, found: Transcript, source: tuple[str, str], around: Surroundings) -> dict[str, Any]:
-        if (owner := detect(found.path)) != self.agent:
-            raise InvalidDocument([Fault("", f"is a transcript of {owner}")], where=str(found.path))
+        fault = self._fault(found.path)
+        if fault is not None:
+            raise fault
         story = _read(AGENTS[self.agent].events(found.path))
         said = story.setting
         id_ = said.get("session") or found.session or found.path.stem
@@ -162,6 +209,16 @@ class Transcripts:
             "artifacts": present(artifacts) | ({"unreadLines": story.unread} if story.unread else {}),
         }
         return snapshot(self.adapter, session(id_, "transcript", state, cwd, source), [worker])
+
+
+def _id_of(one: Transcript) -> str:
+    return one.session or one.path.stem
+
+
+def _id_in_name(one: Transcript) -> str:
+    """The UUID at the end of a file's name, or all of the name."""
+    named = _UUID.search(one.path.stem)
+    return named[0] if named else one.path.stem
 
 
 def _read(events: Iterable[Event]) -> _Story:

@@ -11,7 +11,7 @@ from baton_git.agents import claude, codex, gemini
 from baton_git.agents.events import BEGINNING, Event, Place
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
-from baton_git.agents.transcripts import Transcript
+from baton_git.agents.transcripts import Transcript, Warn, nobody
 from baton_git.errors import Fault, InvalidDocument
 from baton_git.foreign import shown
 
@@ -26,7 +26,7 @@ class Agent(Protocol):
     def events(self, path: Path, start: Place = BEGINNING) -> Iterator[Event]:
         """What happened in a session, from `start` on, which is where an earlier reading `Ended`."""
 
-    def sessions(self, home: Path, environment: Mapping[str, str]) -> Iterator[Transcript]:
+    def sessions(self, home: Path, environment: Mapping[str, str], warn: Warn = nobody) -> Iterator[Transcript]:
         """The transcripts of sessions that no other session started, newest first."""
 
     def recognises(self, record: Record) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import JsonLines, opened
 from baton_git.errors import BatonError
+from baton_git.foreign import shown
+
+Warn = Callable[[str], None]
+"""Takes one line about what could not be looked at."""
 
 HEAD_LINES = 20
 HEAD_BYTES = 65536
@@ -22,14 +27,56 @@ class Transcript(NamedTuple):
     cwd: str | None
 
 
-def newest_first(paths: Iterable[Path]) -> list[Path]:
+def nobody(_: str) -> None:
+    """Takes what nobody wants to know."""
+
+
+def matching(folder: Path, *parts: str, warn: Warn = nobody) -> Iterator[Path]:
+    """What is below a folder by names, as `glob` finds it: `**` at the last but one place is any depth of folders.
+
+    A folder that is there and cannot be listed is told, not passed over in silence.
+    """
+    first, *rest = parts
+    if first == "**":
+        yield from matching(folder, *rest, warn=warn)
+    for path in _entries(folder, warn):
+        if first == "**":
+            if not path.is_symlink() and _is_folder(path):
+                yield from matching(path, *parts, warn=warn)
+        elif fnmatchcase(path.name, first):
+            if not rest:
+                yield path
+            elif _is_folder(path):
+                yield from matching(path, *rest, warn=warn)
+
+
+def _entries(folder: Path, warn: Warn) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        warn(f"cannot list {shown(folder)}: {error.strerror}")
+        return []
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def newest_first(paths: Iterable[Path], warn: Warn = nobody) -> list[Path]:
     """The files by the time of their last change; one that is gone by now, or leads nowhere, is left out."""
     changed = {}
     for path in paths:
         try:
             changed[path] = path.stat().st_mtime_ns
-        except OSError:
+        except FileNotFoundError:
             continue
+        except OSError as error:
+            warn(f"cannot look at {shown(path)}: {error.strerror}")
     return sorted(changed, key=lambda path: (changed[path], str(path)), reverse=True)
 
 

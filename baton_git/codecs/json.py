@@ -24,7 +24,9 @@ def loads(text: str | bytes, *, where: str = "") -> Any:
         LimitExceeded: it is nested deeper than `MAX_DEPTH`.
     """
     try:
-        data = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite)
+        data = json.loads(
+            text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
+        )
     except UnicodeDecodeError as error:
         raise InvalidDocument(
             [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")], where=where
@@ -33,7 +35,7 @@ def loads(text: str | bytes, *, where: str = "") -> Any:
         place = f"line {error.lineno}, column {error.colno}"
         raise InvalidDocument([Fault("", f"not JSON: {error.msg.lower()} at {place}")], where=where) from None
     except RecursionError:
-        raise LimitExceeded("nesting of the document", MAX_DEPTH + 1, MAX_DEPTH, "levels") from None
+        raise LimitExceeded(_nesting(where), MAX_DEPTH + 1, MAX_DEPTH, "levels") from None
     except ValueError as error:
         raise InvalidDocument([Fault("", f"not JSON: {error}")], where=where) from None
     check(data, where=where)
@@ -48,9 +50,16 @@ def dumps(data: Any, *, indent: int | None = 2) -> str:
 def check(data: Any, *, where: str = "") -> None:
     """Raises InvalidDocument or LimitExceeded when `data` cannot be stored and given back equal."""
     faults: list[Fault] = []
-    _check(data, "", 0, faults)
+    try:
+        _check(data, "", 0, faults)
+    except LimitExceeded as error:
+        raise LimitExceeded(_nesting(where), error.data["actual"], MAX_DEPTH, "levels", hint=error.hint) from None
     if faults:
         raise InvalidDocument(faults, where=where)
+
+
+def _nesting(where: str) -> str:
+    return f"nesting of {where or 'the document'}"
 
 
 def _check(value: Any, path: str, depth: int, faults: list[Fault]) -> None:
@@ -98,6 +107,13 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"the number {text[:40]}… has too many digits") from None
 
 
 def _finite(text: str) -> float:

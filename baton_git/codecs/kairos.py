@@ -29,9 +29,9 @@ RESERVED = frozenset((SESSION, *STEP, UPDATED))
 """The keys whose meaning the document says; all others are partial state."""
 
 _TEXTS = RESERVED - {INDEX}
-_BREAKS = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters, and whatever some reader takes for the end of a line."""
-_ESCAPED = {code: f"\\u{code:04x}" for code in (0x7F, 0x85, 0x2028, 0x2029)}
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
 _BLANKS = " \t"
 
 
@@ -45,12 +45,7 @@ def dumps(data: Mapping[str, Any]) -> bytes:
     _check(data)
     step, state = (data.get(name) or {} for name in ("step", "state"))
     lines = {SESSION: data["id"], **step, **state, UPDATED: data.get(UPDATED)}
-    text = "".join(f"{key}: {_written(key, lines[key])}\n" for key in keys_of(data))
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        half = error.object[error.start : error.end]
-        raise InvalidDocument([Fault("", f"{half!r} is half of a surrogate pair, which is not text")]) from None
+    return b"".join(_line(key, lines[key]) for key in keys_of(data))
 
 
 def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
@@ -203,8 +198,18 @@ def _check(data: Mapping[str, Any]) -> None:
     faults += [Fault(_shown(key), "has no place in a handover") for key in unknown]
     if faults:
         raise InvalidDocument(faults)
-    for value in state.values():
-        json.check(value)
+    for key, value in state.items():
+        json.check(value, where=f"state.{_shown(key)}")
+
+
+def _line(key: str, value: Any) -> bytes:
+    try:
+        return f"{key}: {_written(key, value)}\n".encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start : error.end]
+        where = _shown(key) if key in RESERVED else f"state.{_shown(key)}"
+        fault = Fault(where, f"holds {half!r}, half of a surrogate pair, which is not text")
+        raise InvalidDocument([fault]) from None
 
 
 def _written(key: str, value: Any) -> str:

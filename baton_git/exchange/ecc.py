@@ -3,24 +3,24 @@
     <folder>/<adapter>/<session>.json
 
 A segment of the path is the id with each run of other characters than `A-Za-z0-9._-` as one `_`. That is lossy, so a
-reader believes what stands in the file, and a writer refuses to let two sessions meet.
+reader believes what stands in the file, and who writes must not let two sessions meet.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from baton_git.codecs import json
 from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
 from baton_git.exchange.session_baton.found import Unusable
-from baton_git.foreign import check_size, read_bytes, reading, shown, write_all
+from baton_git.foreign import check_size, read_bytes, reading, shown
 from baton_git.records.base import Id, Part, Text, parse
-from baton_git.records.snapshot import CanonicalSession
+from baton_git.records.snapshot import CanonicalSession, named_fault
 from baton_git.times import point_in_time
 
 SCHEMA_VERSION = "ecc.session.recording.v1"
@@ -43,12 +43,16 @@ Time = Annotated[Text, AfterValidator(_time)]
 class Body(Part):
     """A snapshot, and when it was recorded."""
 
+    model_config = ConfigDict(extra="forbid")
+
     recordedAt: Time = Field(description="When, ISO 8601.")
     snapshot: CanonicalSession = Field(description="The snapshot.")
 
 
 class Recording(Part):
-    """One recording file."""
+    """One recording file. A field that is not one of these is refused: the branch has no place to keep it."""
+
+    model_config = ConfigDict(extra="forbid")
 
     schemaVersion: Literal["ecc.session.recording.v1"] = Field(description="Exactly this.")
     adapterId: Id = Field(description="Which adapter made the snapshots.")
@@ -76,7 +80,16 @@ def parse_recording(text: bytes, *, where: str = "") -> Recording:
     data = json.loads(text, where=where)
     if not isinstance(data, dict):
         raise InvalidDocument([Fault("", "a recording is an object, and this is not one")], where=where)
-    return parse(Recording, data, where=where)
+    try:
+        return parse(Recording, data, where=where)
+    except InvalidDocument as error:
+        raise InvalidDocument([_named(fault) for fault in error.faults], where=where) from error
+
+
+def _named(fault: Fault) -> Fault:
+    """The fault; of a field too many it says what it is no field of."""
+    is_in_snapshot = fault.path.startswith("latest.") or ".snapshot." in fault.path
+    return named_fault(fault, "ecc.session.v1" if is_in_snapshot else SCHEMA_VERSION)
 
 
 def read_recordings(path: Path) -> list[Recording | Unusable]:
@@ -105,29 +118,20 @@ def _read_one(path: Path) -> Recording | Unusable:
         return Unusable(shown(path), str(error))
 
 
-def write_recordings(folder: Path, recordings: Iterable[Recording]) -> list[Path]:
-    """Writes each recording where ECC would; gives the paths.
+def already_at(path: Path) -> Recording | Unusable | None:
+    """The recording that stands at `path`, or why it is none; None when nothing is there."""
+    return _read_one(path) if os.path.lexists(path) else None
+
+
+def recording_text(recording: Recording) -> bytes:
+    """The file, byte for byte as ECC writes it.
 
     Raises:
-        InvalidArgument: two sessions would share a file, an id cannot be a name, or something else is in the way.
-        LimitExceeded: a recording that could not be read again.
-        WriteFailed: the disk said no. In each case nothing was written.
+        LimitExceeded: it could not be read again.
     """
-    contents: dict[Path, bytes] = {}
-    owners: dict[Path, str] = {}
-    for one in recordings:
-        id_ = f"{one.adapterId}/{one.sessionId}"
-        path = folder / place_of(one.adapterId, one.sessionId)
-        if path in owners:
-            raise InvalidArgument(
-                f"the sessions {shortened(owners[path])} and {shortened(id_)} would share the file {shown(path)}",
-                hint="export them one at a time, with --id, into different folders", sessions=[owners[path], id_],
-            )  # fmt: skip
-        owners[path] = id_
-        contents[path] = (json.dumps(one.given()) + "\n").encode()
-        check_size(f"the recording of {id_}", len(contents[path]))
-    write_all(contents)
-    return list(contents)
+    text = (json.dumps(recording.given()) + "\n").encode()
+    check_size(f"the recording of {recording.adapterId}/{recording.sessionId}", len(text))
+    return text
 
 
 def place_of(adapter: str, session: str) -> Path:

@@ -7,22 +7,26 @@
         restore_on_start: true
         checkpoint_interval_minutes: 30
 
-The block goes from that line to the first one that is not indented deeper.
+The block goes from that line to the first one that is not indented deeper. A line that only speaks of `paif_config:` is
+passed over, and so is a table without any of its settings beside one that has some.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from itertools import islice
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
 from baton_git.codecs import yaml
-from baton_git.errors import Fault, InvalidDocument, InvalidName
+from baton_git.errors import BatonError, Fault, InvalidDocument, InvalidName
 from baton_git.names import AgentId
 from baton_git.records.base import Flag, Part, Text, Whole, parse
 
 KEY = "paif_config"
+MAX_BLOCKS = 50
+"""How many lines that begin with the key are looked at."""
 _BEGIN = re.compile(rf"^(?P<indent>[ \t]*){KEY}[ \t]*:.*$", re.MULTILINE)
 
 
@@ -55,25 +59,73 @@ class PaifConfig(Part):
         return self.session_protocol.checkpoint_interval_minutes
 
 
+_SETTING = re.compile(
+    rf"(?:^[ \t]+|{{[ \t]*|{KEY}[ \t]*:[ \t]*)[\"']?(?:{'|'.join(PaifConfig.model_fields)})[\"']?[ \t]*:(?=\s|$)",
+    re.MULTILINE,
+)
+
+
+class _Block(NamedTuple):
+    """One place where settings may stand: its first line, and its value or why that cannot be read."""
+
+    line: int
+    text: str
+    value: Any = None
+    error: BatonError | None = None
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether a setting that we know stands in it; of one that cannot be read, whether it looks so."""
+        if self.error is not None:
+            return _SETTING.search(self.text) is not None
+        return isinstance(self.value, dict) and not PaifConfig.model_fields.keys().isdisjoint(self.value)
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it is a sentence that happens to begin so."""
+        if self.error is not None:
+            first, *others = self.text.strip().splitlines()
+            return not others and not first.partition(":")[2].strip().startswith(("{", "["))
+        return isinstance(self.value, str)
+
+
 def parse_config(text: str, *, where: str = "") -> PaifConfig | None:
     """The settings that a Markdown text holds; None where it holds none.
 
     Raises:
         InvalidDocument: the block is not YAML, a setting does not fit, or there are two blocks.
     """
-    found = list(_BEGIN.finditer(text))
-    if not found:
+    found = [_read(text, one, where) for one in islice(_BEGIN.finditer(text), MAX_BLOCKS)]
+    chosen = _chosen(found, where)
+    if chosen is None:
         return None
-    if len(found) > 1:
-        lines = " and ".join(str(text.count("\n", 0, one.start()) + 1) for one in found[:2])
-        raise InvalidDocument([Fault(KEY, f"is there twice, in lines {lines}")], where=where)
-    data = yaml.loads(_block(text, found[0]), where=where)
-    value = data.get(KEY) if isinstance(data, dict) else None
-    if not isinstance(value, dict):
+    if chosen.error is not None:
+        raise chosen.error
+    if not isinstance(chosen.value, dict):
         raise InvalidDocument([Fault(KEY, "must be a table")], where=where)
-    config = parse(PaifConfig, value, where=where, at=KEY)
+    config = parse(PaifConfig, chosen.value, where=where, at=KEY)
     _check_agent(config.agent_id, where)
     return config
+
+
+def _chosen(found: list[_Block], where: str) -> _Block | None:
+    """The block that is meant."""
+    own = [one for one in found if one.has_settings]
+    if len(own) > 1:
+        lines = " and ".join(str(one.line) for one in own[:2])
+        hint = "keep one of them; an example can have another name"
+        raise InvalidDocument([Fault(KEY, f"is there twice, in lines {lines}")], where=where, hint=hint)
+    return own[0] if own else next((one for one in found if not one.is_prose), None)
+
+
+def _read(text: str, begin: re.Match[str], where: str) -> _Block:
+    block = _block(text, begin)
+    line = text.count("\n", 0, begin.start()) + 1
+    try:
+        data = yaml.loads(block, where=where)
+    except BatonError as error:
+        return _Block(line, block, error=error)
+    return _Block(line, block, value=data.get(KEY) if isinstance(data, dict) else None)
 
 
 def _block(text: str, begin: re.Match[str]) -> str:

@@ -14,28 +14,23 @@ from baton_git import __version__
 from baton_git.faces.cli.app import App, command
 from baton_git.faces.cli.checkpoint import checkpoint_command, restore_command, sessions_command
 from baton_git.faces.cli.failing import run
-from baton_git.faces.cli.identity import told, words_of
+from baton_git.faces.cli.identity import checked
 from baton_git.faces.cli.paif_settings import asked_agent
 from baton_git.faces.cli.surroundings import end_in_order, mend_streams, skip_plugin_search
-from baton_git.operations.identities import check_text, check_words
 
 
 @command("gravity")
 @click.argument("text")
 @click.option("--no-count", is_flag=True, help="Do not count it.")
 def gravity(app: App, text: str, no_count: bool) -> int | None:
-    """Hold a text against an agent's identity: exit status 1 when it drifts from it.
+    """Hold a text against an agent's identity: exit status 1 when it drifts from it, 5 when it could not be checked.
 
     TEXT - is read from standard input. Without an agent PAIF's own phrases count, and nothing is written.
 
     \b
     claude-paif gravity "How can I help you today!" --agent zero
     """
-    agent = asked_agent(app)
-    if agent is None:
-        return told(app, None, check_words(words_of(text)))
-    with app.workspace() as ws:
-        return told(app, agent, check_text(ws, app.now, agent, words_of(text), count=not no_count))
+    return checked(app, lambda: asked_agent(app), text, count=not no_count)
 
 
 @click.group(

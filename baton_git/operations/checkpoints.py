@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -10,17 +10,20 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from baton_git.branch import Proposal, Version, Written
-from baton_git.errors import BatonError, InvalidArgument, NotFound
+from baton_git.brief import LINE
+from baton_git.diff import one_line
+from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, NotFound, WriteFailed
 from baton_git.exchange.paif_config import PaifConfig
 from baton_git.lifecycle import known_session
+from baton_git.names import SessionId
 from baton_git.operations.workspace import Workspace
 from baton_git.paif import recall, shelf
-from baton_git.paif.documents import completed, nested, over, says_something
+from baton_git.paif.documents import carried, completed, nested, over, says_something
 from baton_git.paif.growth import grown, identity_of, nobody, restored, with_counts
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
 from baton_git.state import State, Unreadable
-from baton_git.times import iso, point_in_time
+from baton_git.times import when
 
 INTERVAL_MINUTES = PaifConfig().interval_minutes
 
@@ -28,20 +31,28 @@ Table = Mapping[str, Any]
 
 
 class Saved(NamedTuple):
-    """What a checkpoint came to. `id` is None where a periodic one was not due: `younger` is then the one there is."""
+    """What a checkpoint came to. `id` is None where a periodic one was not due: `younger` is then the one there is.
+
+    `known`: the very same one was there already, under that id.
+    """
 
     id: str | None
     written: Written
     younger: Checkpoint | None = None
+    known: bool = False
 
 
 class Restored(NamedTuple):
-    """What an agent begins with. `checkpoint` is None before its first; `damaged` are those that cannot be read."""
+    """What an agent begins with. `checkpoint` is None before its first; `damaged` are those that cannot be read.
+
+    `unrecorded`: why it could not be written down that a session began; all else is true nevertheless.
+    """
 
     identity: Identity
     checkpoint: Checkpoint | None
-    written: Written
+    version: Version
     damaged: tuple[Unreadable, ...] = ()
+    unrecorded: BatonError | OSError | None = None
 
 
 class SessionOf(NamedTuple):
@@ -54,6 +65,11 @@ class SessionOf(NamedTuple):
 def acting(ws: Workspace, agent: str) -> Workspace:
     """The workspace in which the agent acts. Raises InvalidName when it can be none."""
     return replace(ws, actor=replace(ws.actor, agent=shelf.agent_named(agent)))
+
+
+def agent_at_work(ws: Workspace, config: PaifConfig, asked: str | None = None) -> str | None:
+    """The agent that is meant: the one that was asked for, that of the settings, or the one that acts."""
+    return asked or config.agent_id or ws.actor.agent
 
 
 def check_known(state: State, agent: str) -> None:
@@ -85,7 +101,7 @@ def save_checkpoint(
         where: where the body comes from, for messages.
 
     Raises:
-        InvalidDocument: a field does not fit, or the body is that of another agent.
+        InvalidDocument: a field does not fit, the body is that of another agent, or it begins after its end.
         InvalidArgument: there is nothing to save.
         InvalidName: the agent's name can be none.
     """
@@ -96,67 +112,104 @@ def save_checkpoint(
             "nothing to save: the checkpoint would be empty", hint="say what was done, --summary TEXT, or give --file"
         )
     interval = timedelta(minutes=interval_minutes) if periodic else None
-    return _saved(ws, now, agent, document, interval=interval, where=where)
+    kind = {"metadata": {"checkpoint_type": "periodic"}} if periodic else {}
+    whole = over({"metadata": {}, **document}, kind)
+    return _saved(ws, now, agent, lambda *_: whole, interval=interval, where=where)
 
 
 def checkpoint_at_end(
-    ws: Workspace, now: datetime, config: PaifConfig, *, summary: str | None = None, context: str | None = None
+    ws: Workspace,
+    now: datetime,
+    config: PaifConfig,
+    *,
+    summary: str | None = None,
+    context: str | None = None,
+    asked: str | None = None,
 ) -> Saved | None:
     """The checkpoint that the end of a session writes; None where the settings, or nobody's being at work, want none.
 
-    Its summary is `summary`, else `context`, else where the work stands.
+    It begins with what the newest checkpoint of the same session says (of any, where no session was begun), so that
+    nothing is lost that was saved on the way. Its summary is `summary`, else `context`, else that of the one before,
+    else where the work stands.
+
+    Args:
+        asked: the agent that was asked for (--agent); it counts more than that of the settings.
     """
-    agent = config.agent_id or ws.actor.agent
+    agent = agent_at_work(ws, config, asked)
     if agent is None or not config.checkpoint_on_exit:
         return None
-    said = summary or context or ws.branch.read().state.head.context
-    document = nested({"conversation_summary": said})
+
+    def document(state: State, session: str | None) -> Table:
+        before = shelf.newest(state, agent, now, session)
+        old = before.context.conversation_summary if before is not None else ""
+        said = nested({"conversation_summary": summary or context or old or state.head.context})
+        return over(carried(before, now), said) if before is not None else {"metadata": {}, **said}
+
     return _saved(acting(ws, agent), now, agent, document)
 
 
 def _saved(
-    ws: Workspace, now: datetime, agent: str, document: Table, *, interval: timedelta | None = None, where: str = ""
+    ws: Workspace,
+    now: datetime,
+    agent: str,
+    document: Callable[[State, str | None], Table],
+    *,
+    interval: timedelta | None = None,
+    where: str = "",
 ) -> Saved:
-    """`interval` makes it a periodic one."""
+    """Writes what `document` makes of the state and the session; `interval` makes it a periodic one."""
     fresh = str(uuid4())
-    kind = {"metadata": {"checkpoint_type": "periodic"}} if interval is not None else {}
-    document = over({"metadata": {}, **document}, kind)
+    placed: dict[str, str] = {}
 
     def change(tip: Version) -> State:
-        if interval is not None and _younger(tip.state, agent, now, interval):
+        placed.clear()
+        if interval is not None and _younger(tip.state, agent, now, interval) is not None:
             return tip.state
         identity = identity_of(tip.state, agent)
-        record = _record(ws, now, tip.state, identity, document, fresh, where, agent)
+        said = document(tip.state, ws.actor.session or _restored_for(identity))
+        record = _record(ws, now, tip.state, identity, said, fresh, where, agent)
+        state, placed["id"] = shelf.placed(tip.state, with_counts(record, identity) if identity else record)
+        if state is tip.state:
+            return state
         after = grown(identity or nobody(agent), record)
-        state = tip.state if identity is None and after == nobody(agent) else tip.state.put(after)
-        state, _ = shelf.placed(state, with_counts(record, identity) if identity is not None else record)
-        return shelf.trimmed(state, agent, at=iso(now), session=ws.actor.session)
+        state = state if identity is None and after == nobody(agent) else state.put(after)
+        return shelf.trimmed(state, agent, now, session=ws.actor.session)
 
     written = ws.update("checkpoint", now, change)
-    kinds = (Checkpoint.kind, f"archived_{Checkpoint.kind}")  # one with an old date goes straight to the archive
-    added = [one.id for one in written.changes if one.kind in kinds and one.action == "added"]
-    if added:
-        return Saved(added[0], written)
-    return Saved(None, written, shelf.newest(written.version.state, agent))
+    if "id" not in placed and interval is not None:
+        return Saved(None, written, _younger(written.version.state, agent, now, interval))
+    return Saved(placed["id"], written, known=written.version.commit == written.before.commit)
 
 
-def _younger(state: State, agent: str, now: datetime, interval: timedelta) -> bool:
-    """Whether the newest checkpoint is so young that a periodic one is not due; clocks may differ a little."""
-    found = shelf.newest(state, agent)
-    return found is not None and abs(now - found.ended) < interval
+def _restored_for(identity: Identity | None) -> str | None:
+    """The session that the newest restore named; None also for what can be the name of none."""
+    with suppress(InvalidName):
+        named = identity.mutable.state.session_id if identity is not None else None
+        return SessionId(named).text if named is not None else None
+    return None
+
+
+def _younger(state: State, agent: str, now: datetime, interval: timedelta) -> Checkpoint | None:
+    """The newest checkpoint, if it is so young that a periodic one is not due; clocks may differ a little."""
+    found = shelf.newest(state, agent, now)
+    return found if found is not None and abs(now - found.ended) < interval else None
 
 
 def _record(
     ws: Workspace, now: datetime, tip: State, identity: Identity | None, document: Table, fresh: str, where: str,
     agent: str,
 ) -> Checkpoint:  # fmt: skip
+    stands = identity.mutable.state if identity is not None else None
+
     def began(session: str) -> str | None:
         known = known_session(tip, session)
-        with suppress(ValueError):  # what another program wrote there may be no time
-            return known.started if known is not None and point_in_time(known.started) else None
-        return None
+        started = known.started if known is not None else None
+        if started is None and stands is not None and stands.session_id == session:
+            started = stands.last_session_at
+        return started if when(started) is not None else None  # what another program wrote there may be no time
 
-    focus = identity.mutable.state.current_focus if identity is not None else None
+    focus = stands.current_focus if stands is not None else None
+    fresh = _restored_for(identity) or fresh
     return completed(
         document, agent=agent, session=ws.actor.session, fresh=fresh, began=began, now=now, focus=focus, where=where
     )
@@ -168,29 +221,48 @@ def _record(
 def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
     """Begins a session of the agent: gives its newest checkpoint, and counts one more of experience.
 
+    Where no session acts, one is named here, and the checkpoints that follow are of it. What a full disk or other
+    writers keep from being recorded is given all the same.
+
     Raises:
         NotFound: the agent has no identity and no checkpoint.
         InvalidName: its name can be none.
     """
     ws = acting(ws, agent)
+    session = ws.actor.session or str(uuid4())
 
     def change(tip: Version) -> Proposal:
         check_known(tip.state, agent)
         identity = identity_of(tip.state, agent) or nobody(agent)
-        return Proposal(tip.state.put(restored(identity, now)), note=f"restore of {agent}")
+        return Proposal(tip.state.put(restored(identity, now, session)), note=f"restore of {agent}")
 
-    written = ws.update("restore", now, change)
-    state = written.version.state
-    identity = state.get(Identity, agent)
-    return Restored(identity, shelf.newest(state, agent), written, tuple(shelf.damaged(state, agent)))
+    try:
+        return _standing(ws.update("restore", now, change).version, now, agent)
+    except (WriteFailed, Busy, OSError) as error:
+        return look(ws, now, agent)._replace(unrecorded=error)
 
 
-def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig) -> tuple[str, ...]:
+def look(ws: Workspace, now: datetime, agent: str) -> Restored:
+    """What `restore` would give, without a session's beginning: nothing is counted or written. Raises as it does."""
+    return _standing(ws.branch.read(), now, shelf.agent_named(agent))
+
+
+def _standing(version: Version, now: datetime, agent: str) -> Restored:
+    state = version.state
+    check_known(state, agent)
+    identity = identity_of(state, agent) or nobody(agent)
+    return Restored(identity, shelf.newest(state, agent, now), version, tuple(shelf.damaged(state, agent)))
+
+
+def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked: str | None = None) -> tuple[str, ...]:
     """What the start of a session restores, as lines for its brief; none where the settings want none.
 
     Nothing stops the session: what goes wrong is one of the lines.
+
+    Args:
+        asked: the agent that was asked for (--agent); it counts more than that of the settings.
     """
-    agent = config.agent_id or ws.actor.agent
+    agent = agent_at_work(ws, config, asked)
     if agent is None or not config.restore_on_start:
         return ()
     try:
@@ -198,10 +270,12 @@ def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig) -> tuple[
     except NotFound:
         return (f"{agent}: nothing to restore yet (baton checkpoint saves something)",)
     except (BatonError, OSError) as error:
-        return (f"{agent} was not restored: {error}",)
-    damaged = [f"cannot be read: {one.path}: {one.why}" for one in found.damaged]
+        return (one_line(f"{agent} was not restored: {error}", LINE),)
+    wrong = [f"the restore of {agent} was not recorded: {found.unrecorded}"] if found.unrecorded is not None else []
+    wrong += [f"cannot be read: {one.path}: {one.why}" for one in found.damaged]
     sections = recall.sections(found.identity, found.checkpoint)
-    return (*damaged, *(f"- {part.title}: {line[2:]}" for part in sections for line in part.lines))
+    lines = (f"{part.title}: {line[2:]}" for part in sections for line in part.lines)
+    return (*(one_line(text, LINE) for text in wrong), *lines)
 
 
 # --- sessions

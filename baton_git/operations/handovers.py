@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
@@ -10,8 +10,8 @@ from baton_git.branch import Version, Written
 from baton_git.diff import one_line
 from baton_git.errors import Corrupt, Ended, InvalidArgument, NotFound, Overtaken
 from baton_git.handing import STALE_AFTER, Age, Going, age_of, canonical, closing, gone_on, overtaken
-from baton_git.names import derived
-from baton_git.operations.workspace import Workspace
+from baton_git.names import MAX_COMPONENT, derived
+from baton_git.operations.workspace import Workspace, fresh_id
 from baton_git.records.archive import Archived
 from baton_git.records.base import parse
 from baton_git.records.conflict import Conflict
@@ -20,6 +20,9 @@ from baton_git.state import Key, State, Unreadable, same_fields
 from baton_git.times import iso
 
 Outcome = Literal["completed", "abandoned"]
+
+_AGAIN = re.compile(r"(?:\.(?:\d+|[0-9a-f]{6,64}))*")
+"""What the archive puts after an id that it has already, and a merge after one that is taken."""
 
 
 class Run(NamedTuple):
@@ -53,13 +56,16 @@ class Stepped(NamedTuple):
 def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Stepped:
     """The run goes on to its next step, or begins; or it stays where it is, with more partial state.
 
+    Args:
+        session: its `SESSION_ID`; None: the only live run, and where none is live, a new one with a fresh id.
+
     Raises:
         Overtaken: it is not where `going` takes it to be, is there already, has ended, or somebody changed it while
             this was under way.
         InvalidArgument, NotFound: as `meant` and `gone_on` say.
     """
     start = ws.branch.read()
-    id_ = session or meant(start)
+    id_ = session or (fresh_id("run") if _begins(start.state, going) else meant(start))
     seen = live(start.state, id_)
 
     def change(tip: Version) -> State:
@@ -131,6 +137,11 @@ def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -
 # --- which run
 
 
+def _begins(state: State, going: Going) -> bool:
+    """Whether a step of which nobody said the run can only be the first one of a new run."""
+    return not state.ids(Handover.kind) and not going.stays and going.came_from is None
+
+
 def meant(version: Version, uri: str | None = None) -> str:
     """The id of the live run that is at `uri`; without one, of the only run that is live.
 
@@ -152,7 +163,7 @@ def meant(version: Version, uri: str | None = None) -> str:
     if ids:
         return ids[0]
     if uri is None:
-        hint = "baton handover step --session S --challenge C --uri U begins one"
+        hint = "baton handover step --challenge C --uri U begins one"
         raise NotFound("live handover in namespace", str(version.namespace), hint=hint)
     _raise_ended_at(state, uri)
     raise NotFound("handover at", uri, hint=_live_ones(state))
@@ -166,24 +177,37 @@ def live(state: State, id_: str) -> Handover | None:
     """
     entry = state.entry(Key(Handover.kind, id_))
     if isinstance(entry, Unreadable):
-        hint = "the file is kept as it is; `baton rollback` brings an earlier one back"
-        raise Corrupt(entry.path, entry.why, hint=hint)
+        raise _damaged(entry)
     return entry if isinstance(entry, Handover) else None
 
 
 def last_closed(state: State, id_: str) -> Archived | None:
-    """The run of this id that ended last."""
-    return max(closed_runs(state, id_).values(), key=lambda one: one.at, default=None)
+    """The run of this id that ended last. Raises Corrupt as `closed_runs`."""
+    return max(closed_runs(state, id_), key=lambda one: one.at, default=None)
 
 
-def closed_runs(state: State, id_: str) -> dict[Key, Archived]:
-    """The ended runs of this id by their places: `<id>`, `<id>.2`, …"""
-    found: dict[Key, Archived] = {}
-    key = Key(Handover.kind, id_, archived=True)
-    while isinstance(entry := state.entry(key), Archived):
-        found[key] = entry
-        key = key._replace(id=derived(id_, str(len(found) + 1)))
+def closed_runs(state: State, id_: str) -> list[Archived]:
+    """The ended runs of this id, wherever they are in the archive: `<id>`, `<id>.2`, …, which need not be all there.
+
+    Raises:
+        Corrupt: the file of one cannot be read; nobody can say then what ended, and when.
+    """
+    found = []
+    for name in sorted(state.ids(Handover.kind, archived=True)):
+        if not _could_be(name, id_):
+            continue
+        entry = state.entry(Key(Handover.kind, name, archived=True))
+        if isinstance(entry, Unreadable):
+            raise _damaged(entry)
+        if isinstance(entry, Archived) and entry.record["id"] == id_:
+            found.append(entry)
     return found
+
+
+def _could_be(name: str, id_: str) -> bool:
+    """Whether the archive may call a run of this id so; where the id is long, its beginning and a digest of it."""
+    stem = id_ if name.startswith(id_) else derived(id_, "z" * MAX_COMPONENT).rstrip("z.")
+    return name.startswith(stem) and _AGAIN.fullmatch(name, len(stem)) is not None
 
 
 def _found(version: Version, id_: str) -> Run:
@@ -235,18 +259,22 @@ def _how(closed: Archived) -> str:
 
 
 def _raise_ended_at(state: State, uri: str) -> None:
-    """Raises Ended when a run that has ended was at `uri` last."""
-    there = [one for one in _all_closed(state) if parse(Handover, one.record).step.chain_uri == uri]
+    """Raises Ended when a run that has ended was at `uri` last; Corrupt when none was, but not all can be read."""
+    entries = [
+        state.entry(Key(Handover.kind, name, archived=True)) for name in sorted(state.ids(Handover.kind, archived=True))
+    ]
+    closed = [one for one in entries if isinstance(one, Archived)]
+    there = [one for one in closed if parse(Handover, one.record).step.chain_uri == uri]
     if there:
         last = max(there, key=lambda one: one.at)
         raise ended(str(last.record["id"]), last)
+    for one in entries:
+        if isinstance(one, Unreadable):
+            raise _damaged(one)
 
 
-def _all_closed(state: State) -> Iterator[Archived]:
-    for id_ in sorted(state.ids(Handover.kind, archived=True)):
-        entry = state.entry(Key(Handover.kind, id_, archived=True))
-        if isinstance(entry, Archived):
-            yield entry
+def _damaged(entry: Unreadable) -> Corrupt:
+    return Corrupt(entry.path, entry.why, hint="the file is kept as it is; `baton rollback` brings an earlier one back")
 
 
 def _unchanged(seen: Handover | None, state: State, id_: str) -> Handover | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from baton_git import gravity
 from baton_git.branch import Proposal, Version, Written
+from baton_git.errors import BatonError
 from baton_git.gravity import Drift
 from baton_git.operations.checkpoints import acting, check_known
 from baton_git.operations.workspace import Made, Workspace, need
@@ -18,11 +19,15 @@ from baton_git.state import State
 
 
 class Held(NamedTuple):
-    """A text held against an identity; `written` is None where that was not counted."""
+    """A text held against an identity.
+
+    `written` is None where that was not counted; `uncounted` is why, where it should have been.
+    """
 
     drift: Drift
     prompt: str
     written: Written | None = None
+    uncounted: BatonError | OSError | None = None
 
 
 def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[str, Any], *, where: str = "") -> Made:
@@ -56,6 +61,8 @@ def show_identity(ws: Workspace, agent: str) -> Identity:
 def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bool = True) -> Held:
     """Whether `text` drifts from the agent's identity; the result is counted, to go with the next checkpoint.
 
+    A result that cannot be counted is one all the same, and says so.
+
     Raises:
         InvalidArgument: there is no text.
         NotFound: nobody knows the agent.
@@ -71,7 +78,10 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
         state = tip.state.put(checked(now_known, failed=bool(found.drift)))
         return Proposal(state, note=f"drift check of {agent}")
 
-    return found._replace(written=acting(ws, agent).update("identity-check", now, change))
+    try:
+        return found._replace(written=acting(ws, agent).update("identity-check", now, change))
+    except (BatonError, OSError) as error:
+        return found._replace(uncounted=error)
 
 
 def check_words(text: str) -> Held:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from baton_git import layout
 from baton_git.branch import Proposal, Version, Written
-from baton_git.errors import BatonError, NotFound
+from baton_git.errors import BatonError, InvalidArgument, NotFound, shortened
 from baton_git.exchange import paif
 from baton_git.foreign import shown
 from baton_git.operations.checkpoints import check_known
@@ -20,7 +20,6 @@ from baton_git.records.checkpoint import Checkpoint
 from baton_git.redaction import Redaction, redact
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import Key, State
-from baton_git.times import iso
 
 NOTHING = "give a folder `checkpoints`, the folder of one agent in it, or a file"
 
@@ -46,23 +45,37 @@ def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None =
 
     Raises:
         NotFound: there is nothing, or nothing of that agent.
+        InvalidArgument: the folder is that of another agent.
     """
     found = paif.read(path, shelf.agent_named(agent) if agent is not None else None)
     if not found:
         raise NotFound("checkpoint in", shown(path), hint=NOTHING)
     drafts = [_draft(one) for one in found]
+    if agent is not None and path.is_dir():
+        _check_whose(path, found, agent)
     fitting = [one for one in drafts if isinstance(one, Draft)]
 
     def change(tip: Version) -> Proposal:
         state, _, redactions = _with_all(tip.state, fitting)
         for name in sorted({one.record.metadata.agent_id for one in fitting}):
-            state = shelf.trimmed(state, name, at=iso(now), session=ws.actor.session)
+            state = shelf.trimmed(state, name, now, session=ws.actor.session)
         return Proposal(state, note="import of PAIF's checkpoints", redactions=redactions)
 
     written = ws.update("import", now, change)
     new = _with_all(written.before.state, fitting).new
     refused = tuple(one for one in drafts if isinstance(one, paif.Unusable))
     return ImportedPaif(written, new, len(fitting) - new, refused)
+
+
+def _check_whose(folder: Path, found: Iterable[paif.Found | paif.Unusable], agent: str) -> None:
+    """Raises InvalidArgument when all that a folder holds is another agent's."""
+    named = {_agent_of(one.document) for one in found if isinstance(one, paif.Found)}
+    others = sorted(one for one in named if one is not None)
+    if others and named.isdisjoint((agent, None)):
+        raise InvalidArgument(
+            f"{shown(folder)} holds checkpoints of {shortened(others[0])}, not of {shortened(agent)}",
+            hint="leave --agent out, or name that agent or another folder",
+        )
 
 
 class _Placed(NamedTuple):
@@ -90,7 +103,7 @@ def _draft(one: paif.Found | paif.Unusable) -> Draft | paif.Unusable:
         return one
     try:
         document, redactions = redact(one.document)
-        record = taken(document, shelf.agent_named(one.agent or _agent_of(document)), file=one.file)
+        record = taken(document, shelf.agent_named(one.agent or _agent_of(document) or "unknown"), file=one.file)
         _, id_ = shelf.placed(State(), record)
         refuse_secret("session", id_)
         layout.encode({Key(Checkpoint.kind, id_): record.replace(id=id_)})
@@ -99,12 +112,12 @@ def _draft(one: paif.Found | paif.Unusable) -> Draft | paif.Unusable:
     return Draft(record, redactions)
 
 
-def _agent_of(document: dict[str, object]) -> str:
-    """The agent that a document names; some name that fits none where it names none."""
+def _agent_of(document: dict[str, object]) -> str | None:
+    """The agent that a document names."""
     inner = document.get("session_checkpoint", document)
     metadata = inner.get("metadata") if isinstance(inner, dict) else None
     named = metadata.get("agent_id") if isinstance(metadata, dict) else None
-    return named if isinstance(named, str) and named else "unknown"
+    return named if isinstance(named, str) and named else None
 
 
 def export_paif(ws: Workspace, folder: Path, *, agent: str | None = None) -> list[Path]:

@@ -246,7 +246,7 @@ def _parts(ws: Workspace, now: datetime, version: Version, problems: list[str], 
 
 
 def _restored(persona: Persona) -> Section:
-    lines = tuple(f"- {one}" for one in persona.restored)
+    lines = tuple(f"- [llm_derived] {one}" for one in persona.restored)
     return Section("Restored from the last checkpoint", lines, "lines of the checkpoint", all="baton restore --json")
 
 

@@ -6,15 +6,13 @@ writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from baton_git import layout
 from baton_git.branch import Proposal, Version, Written
-from baton_git.diary import LogEntry
-from baton_git.errors import Ambiguous, NotFound
-from baton_git.names import Oid
+from baton_git.errors import Ambiguous, Corrupt, NotFound, shortened
+from baton_git.operations.bodies import Body, moment_of, story_of
 from baton_git.operations.workspace import Workspace
 from baton_git.records.archive import Archived
 from baton_git.records.base import alike, parse
@@ -22,7 +20,7 @@ from baton_git.records.snapshot import CanonicalSession, Snapshot
 from baton_git.redaction import Redaction, redact
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import Key, State
-from baton_git.times import iso, point_in_time
+from baton_git.times import iso
 
 Redactions = tuple[tuple[Key, Redaction], ...]
 
@@ -36,20 +34,6 @@ class Recorded(NamedTuple):
     @property
     def changed(self) -> bool:
         return bool(self.written.changes)
-
-
-class Body(NamedTuple):
-    """One body that a session's record had.
-
-    Attributes:
-        recorded_at: ISO 8601.
-        revision: the first version that had it; None for a commit made by hand.
-    """
-
-    recorded_at: str
-    revision: int | None
-    commit: Oid
-    snapshot: CanonicalSession
 
 
 def id_of(snapshot: CanonicalSession) -> str:
@@ -72,7 +56,7 @@ def record(ws: Workspace, now: datetime, snapshot: CanonicalSession) -> Recorded
             return tip.state
         new = made(data, _not_before(now, before), before.created_at if before else iso(now))
         state = tip.state.remove(key._replace(archived=True)).put(new)
-        return Proposal(_trimmed(ws, state, now, key.id), redactions=redactions)
+        return Proposal(trimmed(ws, state, now, key.id), redactions=redactions)
 
     return Recorded(key.id, ws.update("session-record", now, change))
 
@@ -85,7 +69,7 @@ def latest(state: State, id_: str) -> Snapshot | None:
     return entry if isinstance(entry, Snapshot) else None
 
 
-def _trimmed(ws: Workspace, state: State, now: datetime, newest: str) -> State:
+def trimmed(ws: Workspace, state: State, now: datetime, newest: str) -> State:
     """The state with as many snapshots as sessions are kept; those recorded longest ago go to the archive."""
     beyond = len(state.ids(Snapshot.kind)) - ws.policy.sessions_kept
     oldest = sorted(state.records(Snapshot), key=lambda one: moment_of(one.recorded_at)) if beyond > 0 else []
@@ -115,14 +99,6 @@ def _not_before(now: datetime, earlier: Snapshot | None) -> str:
     return iso(now)
 
 
-def moment_of(text: str) -> datetime:
-    """When something was recorded; what a hand wrote that is no time counts as long ago."""
-    try:
-        return point_in_time(text)
-    except ValueError:
-        return point_in_time("0001-01-01")
-
-
 # --- looking
 
 
@@ -134,24 +110,38 @@ def recorded(ws: Workspace) -> list[Snapshot]:
 def find(state: State, text: str) -> Snapshot:
     """The record of a session: by its id, by that of the session alone, or by a unique beginning of either.
 
+    Those in the archive are found so too, where none that is live is meant.
+
     Raises:
         NotFound: there is none.
         Ambiguous: there are several.
         Corrupt: it cannot be read.
     """
-    ids = sorted(state.ids(Snapshot.kind))
-    if text in ids:
-        return state.get(Snapshot, text)
-    closed = latest(state, text) if "/" in text else None
-    if closed is not None:
-        return closed
-    exact = [id_ for id_ in ids if _session_of(id_) == text]
-    near = exact or [id_ for id_ in ids if text and _begins(text.lower(), id_.lower())]
+    live, closed = sorted(state.ids(Snapshot.kind)), sorted(state.ids(Snapshot.kind, archived=True))
+    near = [text] if text in (*live, *closed) else _near(live, text) or _near(closed, text)
     if len(near) > 1:
         raise Ambiguous("recorded session", text, near)
     if not near:
         raise NotFound("recorded session", text, hint="baton session list --recorded shows what there is")
-    return state.get(Snapshot, near[0])
+    return _at(state, near[0])
+
+
+def _near(ids: Sequence[str], text: str) -> list[str]:
+    """Of these ids the one whose session is called so, or all that begin so."""
+    exact = [id_ for id_ in ids if _session_of(id_) == text]
+    return exact or [id_ for id_ in ids if text and _begins(text.lower(), id_.lower())]
+
+
+def _at(state: State, id_: str) -> Snapshot:
+    """The record of this id; raises Corrupt when it cannot be read."""
+    if id_ in state.ids(Snapshot.kind):
+        return state.get(Snapshot, id_)
+    closed = latest(state, id_)
+    if closed is None:
+        raise Corrupt(
+            f"the archived snapshot {shortened(id_)}", "cannot be read", hint="baton validate names the fault"
+        )
+    return closed
 
 
 def _session_of(id_: str) -> str:
@@ -163,7 +153,7 @@ def _begins(text: str, id_: str) -> bool:
 
 
 def history(ws: Workspace, text: str) -> list[Body]:
-    """The bodies that a session's record had, each different from the one before it, newest first.
+    """The bodies that a session's record had, each different from the one before it, what stands now first.
 
     Args:
         text: names the session, as in `find`.
@@ -172,42 +162,4 @@ def history(ws: Workspace, text: str) -> list[Body]:
         NotFound: it was never recorded.
         Ambiguous: several begin so.
     """
-    return distinct(bodies_of(ws, find(ws.branch.read().state, text).id))
-
-
-def distinct(bodies: Sequence[Body]) -> list[Body]:
-    """Without those that only repeat the one before, newest first."""
-    kept: list[Body] = []
-    for one in sorted(bodies, key=lambda body: moment_of(body.recorded_at)):
-        if not kept or not alike(kept[-1].snapshot.given(), one.snapshot.given()):
-            kept.append(one)
-    return kept[::-1]
-
-
-def bodies_of(ws: Workspace, id_: str) -> list[Body]:
-    """Every body that a readable version of the record has, in the order in which the branch got them."""
-    key = Key(Snapshot.kind, id_)
-    first = dict(_stored(ws, layout.path_of(key)))  # the version that had a body first comes last, and stays
-    found = []
-    for blob, entry in reversed(first.items()):
-        one = layout.decode(key, "", ws.branch.store.read(blob))
-        if isinstance(one, Snapshot):
-            found.append(Body(one.recorded_at, entry.revision, entry.commit, one.snapshot))
-    return found
-
-
-def _stored(ws: Workspace, path: str) -> Iterator[tuple[Oid, LogEntry]]:
-    """The file at `path` in each version that has one, newest version first."""
-    *folders, name = path.split("/")
-    seen: dict[Oid | None, Oid | None] = {}
-    for entry in ws.branch.history():
-        top = ws.branch.store.folder(entry.tree).folder(folders[0])
-        if top.oid not in seen:
-            folder = top
-            for one in folders[1:]:
-                folder = folder.folder(one)
-            item = folder.entries().get(name)
-            seen[top.oid] = item.oid if item is not None and not item.is_folder else None
-        blob = seen[top.oid]
-        if blob is not None:
-            yield blob, entry
+    return story_of(ws, find(ws.branch.read().state, text))[::-1]

@@ -7,13 +7,14 @@ nested (`{"metadata": {…}, "context": {…}, …}`), and may stand in a `sessi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from baton_git.errors import Fault, InvalidDocument
+from baton_git.errors import Fault, InvalidDocument, InvalidName
+from baton_git.names import SessionId
 from baton_git.records.base import Part, parse
 from baton_git.records.checkpoint import Checkpoint, Context, IdentityUpdates, Metadata, RecentMemories, WorkingMemory
-from baton_git.times import point_in_time
+from baton_git.times import iso_ms, point_in_time
 
 Table = Mapping[str, Any]
 
@@ -28,11 +29,6 @@ SECTIONS: Mapping[str, type[Part]] = {
 _SECTION_OF = {field: name for name, model in SECTIONS.items() for field in model.model_fields}
 _OURS = ("id", "foreign")
 """Fields of the record that are none of the document."""
-
-
-def iso_ms(now: datetime) -> str:
-    """`2026-04-04T18:34:00.000Z`, as PAIF's server writes it."""
-    return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def nested(body: Table, *, where: str = "") -> dict[str, Any]:
@@ -72,6 +68,14 @@ def _says(value: Any) -> bool:
     return any(map(_says, value.values())) if isinstance(value, Mapping) else bool(value)
 
 
+def carried(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
+    """What the next checkpoint of the same session begins with: all but what is counted or learned once."""
+    metadata = checkpoint.metadata
+    began = {"started_at": metadata.started_at} if point_in_time(metadata.started_at) <= now else {}
+    kept = {name: getattr(checkpoint, name).given() for name in ("context", "recent_memories", "working_memory")}
+    return {"metadata": began, **kept}
+
+
 def completed(
     document: Table,
     *,
@@ -87,11 +91,12 @@ def completed(
 
     Args:
         session: the one that acts; else that of the document counts, and where there is none, `fresh`.
-        began: when a session began, where that is known; it counts more than what the document says.
+        began: when a session began, where that is known; what the document says counts more.
         focus: what the agent is at, where the document does not say.
 
     Raises:
-        InvalidDocument: with one fault for each field that does not fit; `agent_id` is that of another agent.
+        InvalidDocument: with one fault for each field that does not fit; `agent_id` is that of another agent, or the
+            session begins after its end.
     """
     said = dict(document.get("metadata", {}))
     named = said.get("agent_id")
@@ -99,7 +104,7 @@ def completed(
         fault = Fault("metadata.agent_id", f"is {named!r}, but this is a checkpoint of {agent!r}")
         raise InvalidDocument([fault], where=where)
     ended = said.get("ended_at") or iso_ms(now)
-    id_ = session or said.get("session_id") or fresh
+    id_ = session or _session_said(said, where) or fresh
     metadata = said | {
         "agent_id": agent,
         "session_id": id_,
@@ -110,11 +115,31 @@ def completed(
     if context.get("current_focus") is None:
         context["current_focus"] = focus
     draft = taken({**document, "metadata": metadata, "context": context}, agent, where=where)
-    metadata["started_at"] = began(draft.metadata.session_id) or metadata["started_at"]
+    metadata["started_at"] = _started(draft.metadata, bool(said.get("started_at")), began, where)
     draft = draft.replace(metadata=metadata)
     if "duration_seconds" not in said:
         draft = draft.replace(metadata={**metadata, "duration_seconds": _lasted(draft.metadata)})
     return parse(Checkpoint, draft.model_dump(mode="json", exclude=set() if draft.foreign else {"foreign"}))
+
+
+def _session_said(said: Table, where: str) -> Any:
+    """The session that a document names, held to what `--session` takes."""
+    named = said.get("session_id")
+    try:
+        return SessionId(named).text if named and isinstance(named, str) else named
+    except InvalidName as error:
+        raise InvalidDocument([Fault("metadata.session_id", str(error))], where=where) from None
+
+
+def _started(metadata: Metadata, is_said: bool, began: Callable[[str], str | None], where: str) -> str:
+    start, end = metadata.started_at, point_in_time(metadata.ended_at)
+    if is_said:
+        if point_in_time(start) > end:
+            fault = Fault("metadata.started_at", f"{start} is after the end, {metadata.ended_at}")
+            raise InvalidDocument([fault], where=where)
+        return start
+    known = began(metadata.session_id)
+    return known if known is not None and point_in_time(known) <= end else start
 
 
 def _lasted(metadata: Metadata) -> int:

@@ -21,8 +21,13 @@ def brief(identity: Identity, checkpoint: Checkpoint | None, now: datetime, budg
     when = f"checkpoint {age(checkpoint.metadata.ended_at, now)}" if checkpoint is not None else "no checkpoint yet"
     heading = f"restore of {identity.id} · session {experience} · {when}"
     everything = f"baton restore --agent {one_line(identity.id, 40)} --json"
-    parts = [part._replace(all=everything) for part in sections(identity, checkpoint)]
+    parts = [part._replace(all=everything, lines=_with_tier(part)) for part in sections(identity, checkpoint)]
     return compose(one_line(heading, 300), parts, budget)
+
+
+def _with_tier(part: Section) -> tuple[str, ...]:
+    """The lines with who vouches for them before each: the agent itself, whatever a text in them says."""
+    return tuple(f"- [llm_derived] {line[2:]}" if line.startswith("- ") else line for line in part.lines)
 
 
 def sections(identity: Identity, checkpoint: Checkpoint | None) -> list[Section]:

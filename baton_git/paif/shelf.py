@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count
 
@@ -20,9 +20,12 @@ from baton_git.records.base import alike, parse
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
 from baton_git.state import Entry, Key, State, Unreadable
+from baton_git.times import iso
 
 KEPT = 50
 """How many checkpoints of an agent stay live, the newest ones; the others are in the archive."""
+AHEAD = timedelta(minutes=5)
+"""How far the clock that made a checkpoint may be ahead of ours."""
 _ROOM = 190
 """Bytes of a file name that an id may take, so that `.2` has room."""
 _ROOM_OF_AGENT = 140
@@ -63,9 +66,24 @@ def every(state: State, agent: str) -> list[Checkpoint]:
     return _newest_first([*live(state, agent), *(one for one in closed if one is not None)])
 
 
-def newest(state: State, agent: str) -> Checkpoint | None:
-    found = live(state, agent) or every(state, agent)
-    return found[0] if found else None
+def newest(state: State, agent: str, now: datetime, session: str | None = None) -> Checkpoint | None:
+    """The newest checkpoint of an agent; one that is more than `AHEAD` in the future only where there is no other.
+
+    Args:
+        session: only those of this one.
+    """
+    future: Checkpoint | None = None
+    for found in (live(state, agent), every(state, agent)):
+        wanted = [one for one in found if session in (None, one.metadata.session_id)]
+        future = wanted[0] if wanted else None
+        past = next((one for one in wanted if not _is_ahead(one, now)), None)
+        if past is not None:
+            return past
+    return future
+
+
+def _is_ahead(checkpoint: Checkpoint, now: datetime) -> bool:
+    return checkpoint.ended - now > AHEAD
 
 
 def damaged(state: State, agent: str) -> list[Unreadable]:
@@ -123,9 +141,10 @@ def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:
     return len(names) <= 1 and alike(given_back(stored), given_back(record))
 
 
-def trimmed(state: State, agent: str, *, at: str, session: str | None) -> State:
-    """The state in which only the newest `KEPT` checkpoints of an agent are live."""
-    for old in live(state, agent)[KEPT:]:
+def trimmed(state: State, agent: str, now: datetime, *, session: str | None) -> State:
+    """The state in which only the newest `KEPT` checkpoints of an agent are live; those from the future go first."""
+    found = sorted(live(state, agent), key=lambda one: _is_ahead(one, now))
+    for old in found[KEPT:]:
         with suppress(InvalidName):  # the folder can have ids, made elsewhere, that are too long for the archive
-            state = state.archive(old, at=at, reason="older than the newest checkpoints", session=session)
+            state = state.archive(old, at=iso(now), reason="older than the newest checkpoints", session=session)
     return state

@@ -77,7 +77,7 @@ def dotted(location: tuple[int | str, ...]) -> str:
     """`("open_loops", 2, "verify")` → `open_loops[2].verify`."""
     text = ""
     for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+        text += f"[{part}]" if isinstance(part, int) else f".{part if part.isprintable() else repr(part)}"
     return text.lstrip(".")
 
 

@@ -5,6 +5,7 @@ at the end of a session and periodic ones (`checkpoint_interval_minutes`) and do
 `foreign`, which lets a file of PAIF's come back as it was.
 """
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -20,6 +21,8 @@ _DATE = r"^\d{4}-\d{2}-\d{2}([T ]|$)"
 
 def _checked(text: str) -> str:
     point_in_time(text)
+    if not re.match(_DATE, text):
+        raise ValueError(f"is no ISO 8601 point in time: {text[:40]!r}")
     return text
 
 

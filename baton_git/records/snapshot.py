@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
+from baton_git.errors import Fault
 from baton_git.records.base import Flag, Id, Part, Record, Text, Whole
 from baton_git.records.rules import Beside, Earliest, Latest
 
@@ -26,6 +27,12 @@ def _number(value: Any) -> int | float:
 
 
 Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
+
+
+def named_fault(fault: Fault, what: str = SCHEMA_VERSION) -> Fault:
+    """The fault; of a field too many it says what it is no field of."""
+    is_extra = fault.message.startswith("extra inputs are not permitted")
+    return fault._replace(message=f"is no field of {what}") if is_extra else fault
 
 
 class SourceTarget(Part):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from session_snapshots import aged, around, look, put
+from session_snapshots import a_recording, a_snapshot, aged, around, look, put, see
 
 from baton_git.adapters.adapter import Listed
 from baton_git.adapters.all_adapters import ADAPTERS, Broken, checked, everyone, listed, named
-from baton_git.errors import InvalidArgument, InvalidDocument, LimitExceeded, NotFound
+from baton_git.errors import InvalidArgument, InvalidDocument, LimitExceeded, NotFound, StoreError
 from baton_git.records.snapshot import CanonicalSession
 
 Install = Callable[..., None]
@@ -79,16 +81,40 @@ def test_a_type_says_which_adapter_it_is(tmp_path):
     assert look(where, "demo", type_="session")["adapterId"] == "dmux-tmux"
     with pytest.raises(NotFound, match="Claude session"):
         look(where, "latest", type_="claude-history")
-    with pytest.raises(NotFound, match="No session adapter matched target: 'demo'"):
+    with pytest.raises(InvalidArgument, match="Unknown type of target: 'unheard-of'") as caught:
         look(where, "demo", type_="unheard-of")
+    assert "claude-history, claude-alias, session-file, plan" in caught.value.hint
+    with pytest.raises(InvalidArgument, match="Unknown type of target: 'plan'"):
+        look(where, "latest", type_="plan", adapter="claude-history")
 
 
-@pytest.mark.parametrize(
-    "target", ["x" * 5000, "x" * 300 + ".tmp", "a/" * 3000 + "x.json", "x\0.jsonl", "-", "..", "/"]
-)
+@pytest.mark.parametrize("target", ["x" * 5000, "x" * 300 + ".tmp", "a/" * 3000 + "x.json", "x\0.jsonl", "-"])
 def test_a_target_that_cannot_be_the_name_of_anything_matches_nothing(tmp_path, target):
     with pytest.raises(NotFound, match="No session adapter matched target"):
         look(around(tmp_path), target)
+
+
+def test_a_path_that_nobody_opens_is_told_for_what_it_is(tmp_path):
+    where = around(tmp_path)
+    os.mkfifo(where.cwd / "pipe.jsonl")
+    (where.cwd / "loop.tmp").symlink_to("loop.tmp")
+    put(where.cwd, {
+        "empty.jsonl": "", "notes.json": "{}", "folder/x": "", "snapshot.json": json.dumps(a_snapshot()),
+        "recording.json": json.dumps(a_recording(a_snapshot())), "x.jsonl": "what is this?\n",
+    })  # fmt: skip
+    for target, error, said in (
+        ("./x.tmp", NotFound, "there is no file 'x.tmp'"), ("nope.json", NotFound, "there is no file 'nope.json'"),
+        ("folder", InvalidArgument, "folder is a folder, not a file"), ("/", InvalidArgument, "/ is a folder"),
+        ("pipe.jsonl", InvalidArgument, "pipe.jsonl is a pipe or a device"), ("..", InvalidArgument, "is a folder"),
+        ("loop.tmp", StoreError, "loop.tmp: Too many levels of symbolic links"),
+        ("empty.jsonl", InvalidDocument, "empty.jsonl: is empty"),
+        ("notes.json", InvalidDocument, "notes.json: no transcript of claude or codex or gemini"),
+        ("x.jsonl", InvalidDocument, "x.jsonl: no transcript of claude or codex or gemini"),
+        ("snapshot.json", InvalidArgument, r"snapshot.json is a snapshot already \(ecc.session.v1\)"),
+        ("recording.json", InvalidArgument, r"recording.json is a recording of ECC"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=said):
+            look(where, target)
 
 
 # --- what an adapter gives
@@ -127,6 +153,17 @@ def test_an_adapter_comes_from_an_installed_distribution(tmp_path, install):
     found, broken = listed(where, "mars-rover")
     assert [one.listed.id for one in found] == ["sol-2", "sol-1"]
     assert broken == []
+
+
+def test_the_example_for_authors_is_an_adapter(tmp_path, install):
+    page = (Path(__file__).parents[2] / "formats/ecc_session/ADAPTERS.md").read_text()
+    install("mars-rover", page.partition("```python\n")[2].partition("```")[0])
+    where = around(tmp_path)
+    found, broken = listed(where, "mars-rover")
+    assert [look(where, one.listed.target)["session"]["id"] for one in found] == ["sol-2", "sol-1"]
+    assert broken == []
+    for prefix in ("claude", "claude-history", "history", "claude-jsonl", "codex", "gemini", "baton", "recorded"):
+        assert f"`{prefix}:X`" in page
 
 
 def test_what_others_wrote_is_not_loaded_for_a_target_of_ours(tmp_path, install):
@@ -189,13 +226,64 @@ def test_one_that_fails_at_its_work_is_blamed(tmp_path, install, old, new, said)
         look(around(tmp_path), "mars:sol-1")
 
 
-def test_one_that_fails_at_a_question_does_not_know_the_target(tmp_path, install):
-    install("mars-rover", GOOD.replace('return target.value.startswith("mars:")', "raise KeyError(1)"))
-    with pytest.raises(NotFound, match="No session adapter matched"):
+FAILING = pytest.mark.parametrize(
+    "failure", ["raise KeyError(1)", "raise SystemExit(3)", "import sys; sys.exit('off')"]
+)
+
+
+@FAILING
+def test_one_that_fails_at_a_question_does_not_know_the_target_and_is_blamed(tmp_path, install, failure):
+    install("mars-rover", GOOD.replace('return target.value.startswith("mars:")', failure))
+    install("venus", GOOD.replace("mars:", "venus:"))
+    with pytest.raises(NotFound, match="No session adapter matched") as caught:
+        look(around(tmp_path), "mars:sol-1")
+    assert "the session adapter mars-rover could not be asked: " in caught.value.hint
+    found = see(around(tmp_path), "venus:sol-1")
+    assert [one.id for one in found.told] == ["mars-rover"]
+
+
+@FAILING
+def test_one_that_ends_the_program_is_blamed_and_ends_nothing(tmp_path, install, failure):
+    opening = 'return a_snapshot(adapter=ID, id_=target.value.removeprefix("mars:"))'
+    install("mars-rover", GOOD.replace(opening, failure).replace('yield Listed("mars:sol-1"', f'{failure}\n    ("x"'))
+    install("broken", failure)
+    where = around(tmp_path)
+    with pytest.raises(InvalidDocument, match=r"the adapter mars-rover failed: (KeyError|SystemExit)"):
+        look(where, "mars:sol-1")
+    found, broken = listed(where)
+    assert [one.listed.id for one in found] == ["sol-2"]
+    assert [one.id for one in broken] == ["broken", "mars-rover"]
+    with pytest.raises(InvalidArgument, match=r"the session adapter 'broken' cannot be used: (KeyError|SystemExit)"):
+        look(where, "x", adapter="broken")
+
+
+def test_that_the_user_interrupts_is_nobodys_fault(tmp_path, install):
+    install("mars-rover", GOOD.replace('return target.value.startswith("mars:")', "raise KeyboardInterrupt"))
+    with pytest.raises(KeyboardInterrupt):
         look(around(tmp_path), "mars:sol-1")
 
 
+def test_one_can_say_that_it_left_something_out(tmp_path, install):
+    install("mars-rover", GOOD.replace("    return a_snap", "    around.warn('dust')\n    return a_snap"))
+    assert see(around(tmp_path), "mars:sol-1").told == (Broken("mars-rover", "dust", partly=True),)
+
+
 # --- lists
+
+
+def test_a_source_that_cannot_be_listed_is_one_line_and_the_others_are_listed(tmp_path):
+    where = around(tmp_path)
+    for name in (".claude", ".codex", ".gemini"):
+        (where.home / name).symlink_to(name)  # a loop: nobody may look, not even root
+    put(where.cwd, {".orchestration/demo/w/status.md": "- State: running\n"})
+    (where.cwd / ".claude").symlink_to(".claude")
+    found, broken = listed(where)
+    assert [one.listed.target for one in found] == ["demo"]
+    assert [one.id for one in broken] == ["claude-history", "dmux-tmux", "claude-jsonl", "codex-rollout", "gemini-chat"]
+    for one in broken:
+        assert one.partly
+        assert "cannot list" in one.why
+        assert "Too many levels" in one.why
 
 
 def test_the_lists_of_all_are_one_newest_first(tmp_path, install):

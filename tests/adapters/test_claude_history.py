@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from session_snapshots import aged, around, look, put
+from session_snapshots import aged, around, look, put, see
 
 from baton_git.adapters import claude_history
 from baton_git.errors import InvalidDocument, NotFound
@@ -206,15 +206,18 @@ def test_an_alias_stands_for_a_file(here):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"aliases": []}', '{"aliases": {"cart": 1}}', "[" * 3000])
 def test_a_file_of_aliases_that_is_none_is_no_obstacle(here, text):
     put(here.home / ".claude", {"session-aliases.json": text})
-    assert look(here, "claude:beef")["session"]["id"] == "beef0000"
-    with pytest.raises(NotFound, match="'cart'"):
+    found = see(here, "claude:beef")
+    assert found.snapshot.session.id == "beef0000"
+    assert len(found.told) == ("1}" not in text)
+    with pytest.raises(NotFound, match="'cart'") as caught:
         look(here, "claude:cart")
+    assert ("session-aliases.json" in caught.value.hint) == ("1}" not in text)
 
 
 def test_an_alias_whose_file_is_gone_or_no_session_says_which(here):
     aliases = {"gone": {"sessionPath": "/nowhere/2026-02-01-x-session.tmp"}, "odd": {"sessionPath": "/nowhere/x.tmp"}}
     put(here.home / ".claude", {"session-aliases.json": json.dumps({"aliases": aliases})})
-    with pytest.raises(NotFound, match="/nowhere/2026-02-01-x-session"):
+    with pytest.raises(NotFound, match="session file of the alias gone: '/nowhere/2026-02-01-x-session"):
         look(here, "claude:gone")
     with pytest.raises(InvalidDocument, match=r"/nowhere/x\.tmp"):
         look(here, "claude:odd")
@@ -298,6 +301,20 @@ def test_an_empty_file_is_no_session(here):
     put(here.cwd, {"2026-03-01-feed-session.tmp": "\n"})
     with pytest.raises(InvalidDocument, match="is empty"):
         look(here, "2026-03-01-feed-session.tmp")
+
+
+@pytest.mark.parametrize("content", [b"", b" \n", b"\0\0# Title\n", bytes(range(128, 256)) * 9])
+def test_what_is_empty_or_no_text_is_not_listed_and_is_not_the_latest(here, content):
+    path = here.home / ".claude/session-data/2026-03-01-bad-session.tmp"
+    path.write_bytes(content)
+    aged(path, -60)
+    assert "claude:bad" not in [one.target for one in claude_history.sessions(here)]
+    found = see(here, "claude:latest")
+    assert found.snapshot.session.id == "beef0000"
+    [told] = found.told
+    assert str(path) in told.why
+    with pytest.raises(InvalidDocument, match=r"is empty|is no text"):
+        look(here, "claude:bad")
 
 
 def test_the_history_is_listed_newest_first(here):

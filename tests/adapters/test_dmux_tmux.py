@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from session_snapshots import aged, around, look, put
 
-from baton_git.adapters import dmux_tmux
+from baton_git.adapters import building, dmux_tmux
 from baton_git.adapters.adapter import Target
-from baton_git.adapters.dmux_tmux import Pane, pane_in, panes_of
+from baton_git.adapters.dmux_tmux import Pane, pane_in, panes_of, session_state
 from baton_git.errors import InvalidDocument, NotFound
 
 STATUS = "# Status\n\n- State: {}\n- Updated: {}\n- Branch: `feature/seed`\n- Worktree: `/srv/wt/seed`\n"
@@ -129,6 +129,39 @@ def test_a_file_of_a_worker_that_is_a_folder_or_a_pipe_counts_as_missing(here):
     assert look(here, "proof")["workers"][0]["intent"]["objective"] == "seed"
 
 
+def test_a_file_that_is_too_large_does_not_hide_the_others(here, monkeypatch):
+    monkeypatch.setattr(building, "MAX_BYTES", 1000)
+    a_session(here, seed={"status": "x" * 1001, "task": TASK}, other={"status": STATUS.format("running", FRESH)})
+    workers = {one["id"]: one for one in look(here, "proof")["workers"]}
+    assert workers["other"]["state"] == "running"
+    assert workers["seed"]["state"] == "unknown"
+    assert workers["seed"]["intent"]["objective"].startswith("Inspect")
+    [risk] = workers["seed"]["outputs"]["remainingRisks"]
+    assert risk.startswith("status.md was not read: ")
+    assert "the limit is 1,000 bytes" in risk
+
+
+def test_a_link_that_leads_out_of_the_folder_of_the_session_is_not_followed(here, tmp_path):
+    put(tmp_path, {"secret/status.md": STATUS.format("running", FRESH), "secret/task.md": TASK})
+    a_session(here, seed={"handoff": "## Summary\n- Read\n", "shared": STATUS.format("done", FRESH)})
+    folder = here.cwd / ".claude/orchestration/proof"
+    (folder / "seed/status.md").symlink_to("shared.md")
+    (folder / "seed/task.md").symlink_to(tmp_path / "secret/task.md")
+    (folder / "whole").symlink_to(tmp_path / "secret")
+    seed, whole = look(here, "proof")["workers"]
+    assert (seed["state"], seed["intent"]["objective"]) == ("done", "seed")
+    why = "was not read: it leads out of the folder of the session"
+    assert seed["outputs"]["remainingRisks"] == [f"task.md {why}"]
+    assert whole["state"] == "unknown"
+    assert whole["outputs"]["remainingRisks"] == [f"status.md {why}", f"task.md {why}"]
+
+
+def test_a_session_is_active_as_long_as_it_has_panes():
+    assert session_state(["failed", "completed"], [Pane("w")]) == "active"
+    assert session_state([], [Pane("w", dead=True)]) == "active"
+    assert session_state(["failed", "completed"], []) == "failed"
+
+
 # --- what ECC's own reader gets wrong
 
 
@@ -182,7 +215,7 @@ def test_a_plan_finds_the_folder_that_the_orchestrator_made_a_slug_of(here):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "no JSON object"), ("[]", "no JSON object"), ('{"sessionName": ""}', "sessionName"),
+        ("{", "not JSON: .* at line 1, column 2"), ("[]", "no JSON object"), ('{"sessionName": ""}', "sessionName"),
         ('{"sessionName": "../x"}', "sessionName"), ('{"workers": []}', "sessionName"),
         ('{"sessionName": "x", "repoRoot": 1}', "repoRoot"),
         ('{"sessionName": "x", "coordinationRoot": []}', "coordinationRoot"),

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from session_snapshots import around, look, see
+from session_snapshots import aged, around, look, see
 
 from baton_git.adapters import claude_jsonl, codex_rollout, gemini_chat
 from baton_git.errors import Ambiguous, InvalidDocument, NotFound
@@ -138,13 +138,52 @@ def test_sessions_are_listed_with_their_first_prompt(tmp_path, make, adapter, pr
     assert one.updated_at.endswith("Z")
 
 
+@EACH
+def test_the_newest_that_can_be_read_is_the_latest_and_the_list_has_only_such(
+    tmp_path, make, adapter, prefix, kind, id_
+):
+    where = around(tmp_path)
+    path = make(where.home)
+    aged(path, 60)
+    broken = [path.with_name(path.name.replace(id_[-8:], f"{id_[-8:-1]}{digit}")) for digit in "ef"]
+    broken[0].write_bytes(b"\0\xff garbage\n[]\n")
+    broken[1].write_text("")
+    assert [one.id for one in adapter.sessions(where)] == [id_]
+    found = see(where, f"{prefix}:latest")
+    assert found.snapshot.session.id == id_
+    assert len(found.told) == 2
+    assert all(one.partly and one.why.startswith("passed over /") for one in found.told)
+    path.unlink()
+    with pytest.raises(InvalidDocument):
+        look(where, f"{prefix}:latest")
+
+
+@pytest.mark.parametrize(("make", "adapter"), [(claude, claude_jsonl), (codex, codex_rollout)])
+def test_a_file_may_be_called_otherwise_than_its_session(tmp_path, make, adapter):
+    where = around(tmp_path)
+    inner, outer = "11111111-2b2c-4f0b-9d3b-1f1f5f0c1a01", "22222222-2b2c-4f0b-9d3b-1f1f5f0c1a01"
+    path = make(where.home, inner)
+    path.rename(path.with_name(path.name.replace(inner, outer)))
+    [one] = adapter.sessions(where)
+    assert one.id == inner
+    prefix = one.target.partition(":")[0]
+    for target in (
+        one.target,
+        f"{prefix}:{inner}",
+        f"{prefix}:{outer}",
+        f"{prefix}:{inner[:9]}",
+        f"{prefix}:{outer[:9]}",
+    ):
+        assert look(where, target)["session"]["id"] == inner
+
+
 def test_the_transcript_of_another_agent_is_not_taken_for_ones_own(tmp_path):
     where = around(tmp_path)
     path = codex(where.home)
     with pytest.raises(InvalidDocument, match="is a transcript of codex"):
         look(where, str(path), adapter="claude-jsonl")
     (where.cwd / "x.jsonl").write_text("what is this?\n")
-    with pytest.raises(NotFound, match="No session adapter matched"):
+    with pytest.raises(InvalidDocument, match=r"x\.jsonl: no transcript of"):
         look(where, "x.jsonl")
 
 

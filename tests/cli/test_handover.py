@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pseudo_terminal import typing
 
 Baton = Callable[..., Any]
 Git = Callable[..., str]
 NAME = "kairos-session-handover.txt"
+TOKEN = "ghp_" + "a1B2" * 9
 
 
 def step(baton: Baton, name: str, *more: str, session: str = "run-1", **how: Any) -> Any:
@@ -120,14 +123,67 @@ def test_of_many_processes_that_go_on_from_one_step_one_does(baton: Baton, top: 
     assert state(baton)["current_challenge"] == f"c{winner}"
 
 
-def test_resuming_by_uri_and_as_the_only_one_and_by_the_variable(baton: Baton) -> None:
+def test_resuming_by_uri_and_as_the_only_one(baton: Baton) -> None:
     step(baton, "resolve")
+    assert state(baton)["SESSION_ID"] == "run-1"
     step(baton, "other", session="run-2")
     assert state(baton, "--uri", "kairos://other")["SESSION_ID"] == "run-2"
-    assert state(baton, env={"BATON_SESSION": "run-1"})["SESSION_ID"] == "run-1"
-    assert state(baton, "--uri", "kairos://other", env={"BATON_SESSION": "run-1"})["SESSION_ID"] == "run-2"
     done = baton("handover", "resume", code=2)
     assert "several runs are live: run-1, run-2" in done.err
+
+
+# --- the run, and who works on it
+
+
+def test_who_acts_never_says_which_run_is_meant(baton: Baton, top: Path) -> None:
+    step(baton, "resolve")
+    step(baton, "other", session="run-2")
+    mine = {"BATON_SESSION": "run-1"}
+    baton("boot", "--session", "run-2", "--no-verify")
+    for words in (["resume"], ["show"], ["step", "--stay"], ["clear", "--outcome", "completed"]):
+        assert "several runs are live" in baton("handover", *words, env=mine, code=2).err
+    assert "several runs are live" in baton("export", "kairos", "-", env=mine, code=2).err
+
+
+def trailer(git: Git, top: Path) -> str:
+    return git(top, "log", "-1", "--format=%(trailers:key=Baton-Session,valueonly)", "baton/work").strip()
+
+
+def test_a_named_run_does_not_hide_who_acts(baton: Baton, git: Git, top: Path) -> None:
+    step(baton, "resolve")
+    assert trailer(git, top) == "run-1"  # nobody else is known
+    baton("boot", "--session", "at-work", "--no-verify")
+    step(baton, "confirm")
+    assert trailer(git, top) == "at-work"
+    step(baton, "find_slot", env={"BATON_SESSION": "mine"})
+    assert trailer(git, top) == "mine"
+    baton("handover", "clear", "--session", "run-1", "--outcome", "completed", env={"BATON_SESSION": "mine"})
+    assert trailer(git, top) == "mine"
+    assert "completed on" in (said := baton("handover", "resume", "--session", "run-1", code=1).err)
+    assert "by session mine" in said
+
+
+def test_a_run_may_be_called_as_no_session_can_be(baton: Baton, git: Git, top: Path, tmp_path: Path) -> None:
+    long = "x" * 150
+    (tmp_path / NAME).write_text(f"SESSION_ID: {long}\n")
+    baton("import", "kairos", str(tmp_path / NAME))
+    baton("handover", "step", "--session", long, "--stay", "a=1")
+    assert trailer(git, top) == ""
+    assert state(baton, "--session", long)["state"] == {"a": 1}
+
+
+def test_a_run_that_nobody_named_begins_under_a_fresh_id(baton: Baton, top: Path) -> None:
+    words = ["handover", "step", "--challenge", "resolve", "--uri", "kairos://1"]
+    done = baton(*words, "--file", NAME, env={"BATON_SESSION": "mine"})
+    id_ = done.out.strip()
+    assert re.fullmatch(r"run-[0-9a-z]{6}", id_)
+    assert f"SESSION_ID: {id_}\n" in (top / NAME).read_text()
+    assert "it is there already" in baton(*words, code=3).err
+    assert baton("handover", "step", "--challenge", "confirm", "--uri", "kairos://2").out == f"{id_}\n"
+    baton("handover", "clear", "--outcome", "completed", "--file", NAME)
+    assert "there is no live handover" in baton("handover", "step", "--stay", "a=1", code=1).err
+    assert "there is no live handover" in baton(*words, "--from", "x", code=1).err
+    assert baton(*words).out.strip() != id_
 
 
 def test_never_begun_and_ended_are_two_answers(baton: Baton) -> None:
@@ -153,7 +209,7 @@ def test_the_copy_is_kept_where_it_is_set_up(baton: Baton, git: Git, top: Path) 
     done = baton("handover", "resume")
     assert "taken over from" in done.err
     assert "challenge: confirm" in done.out
-    assert b"\r" not in file.read_bytes()
+    assert b"\r\n" in file.read_bytes()  # it says what git has: no need to write it
     assert "taken over" not in baton("handover", "resume").err
     baton("handover", "clear", "--outcome", "completed", cwd=top / "below")
     assert not file.exists()
@@ -165,7 +221,16 @@ def test_the_copy_says_which_run_is_meant(baton: Baton, top: Path) -> None:
     assert state(baton, "--file", NAME)["SESSION_ID"] == "run-1"
     (top / NAME).write_text("SESSION_ID: run-3\ncurrent_challenge: x\n")
     assert state(baton, "--file", NAME)["SESSION_ID"] == "run-3"
-    baton("handover", "resume", "--session", "run-2", "--file", NAME)
+    text = (top / NAME).read_bytes()
+    done = baton("handover", "resume", "--session", "run-2", "--file", NAME, "--json")
+    assert (done.json["SESSION_ID"], done.json["file_problem"]) == (
+        "run-2",
+        f"{NAME} holds run run-3: it is left as it is",
+    )
+    assert done.err == f"{NAME} holds run run-3: it is left as it is\n"
+    assert (top / NAME).read_bytes() == text
+    done = baton("handover", "step", "--session", "run-2", "--stay", "--file", NAME)
+    assert f"{NAME} held run run-3, which stays in git; it holds run-2 now" in done.err
     assert "SESSION_ID: run-2\n" in (top / NAME).read_text()
 
 
@@ -173,12 +238,116 @@ def test_a_broken_copy_is_told_in_one_line_and_never_written_over(baton: Baton, 
     step(baton, "resolve", "--file", NAME)
     (top / NAME).write_text("chain_uri: kairos://1\nstep_index: 2\n")
     before = git(top, "for-each-ref")
-    for words in (["step", "--stay"], ["resume"], ["show"], ["clear", "--outcome", "completed"]):
+    said = f"{NAME}: SESSION_ID: is missing: the file ends at line 2 without it"
+    for words in (["step", "--stay"], ["clear", "--outcome", "completed"]):
         done = baton("handover", *words, "--file", NAME, code=1)
-        assert done.err == f"baton: {NAME}: SESSION_ID: is missing: the file ends at line 2 without it\n"
+        assert done.err == f"baton: {said}\n"
         assert done.out == ""
+    for word in ("resume", "show"):
+        done = baton("handover", word, "--file", NAME)
+        assert done.err == f"the copy is left as it is, and this is what git has: {said}\n"
+        assert "resolve" in done.out
+        assert baton("handover", word, "--file", NAME, "--json").json["file_problem"] == said
     assert (top / NAME).read_text() == "chain_uri: kairos://1\nstep_index: 2\n"
     assert git(top, "for-each-ref") == before
+
+
+def test_a_late_edit_of_a_run_that_has_ended_is_a_conflict_and_changes_nothing(
+    baton: Baton, git: Git, top: Path
+) -> None:
+    step(baton, "resolve", "--file", NAME)
+    text = (top / NAME).read_text()
+    baton("handover", "clear", "--session", "run-1", "--outcome", "completed")
+    (top / NAME).write_text(text + "more: 1\n")
+    before = git(top, "for-each-ref")
+    step_two = ["step", "--session", "run-2", "--challenge", "x", "--uri", "u"]
+    for words in (["handover", "clear", "--outcome", "completed"], ["handover", *step_two]):
+        assert "run-1 was completed on 20" in baton(*words, "--file", NAME, code=3).err
+    assert baton("import", "kairos", NAME, "--json", code=3).json["outcome"] == "completed"
+    assert "run-1 was completed on" in baton("handover", "show", "--session", "run-1", "--file", NAME).err
+    assert (top / NAME).read_text() == text + "more: 1\n"
+    assert git(top, "for-each-ref") == before
+
+
+def test_resuming_leaves_the_copy_of_a_run_that_has_ended_and_clearing_it_again_takes_it_away(
+    baton: Baton, top: Path
+) -> None:
+    step(baton, "resolve", "--file", NAME)
+    baton("handover", "clear", "--outcome", "completed")
+    baton("handover", "resume", "--session", "run-1", "--file", NAME, code=1)
+    assert (top / NAME).exists()
+    baton("handover", "clear", "--session", "run-1", "--outcome", "completed", "--file", NAME, code=1)
+    assert not (top / NAME).exists()
+
+
+def test_a_copy_that_cannot_be_written_does_not_hide_where_the_run_stands(baton: Baton, top: Path) -> None:
+    step(baton, "resolve")
+    (top / "file").write_text("")
+    done = baton("handover", "resume", "--file", "file/x.txt", "--json")
+    assert done.json["current_challenge"] == "resolve"
+    assert "cannot write file/x.txt" in done.json["file_problem"]
+
+
+def test_a_step_without_its_copy_says_that_it_is_in_git_and_what_a_retry_gets(baton: Baton, top: Path) -> None:
+    (top / "file").write_text("")
+    done = step(baton, "resolve", "--index", "1", "--file", "file/x.txt", "--json", code=1)
+    assert "the step of run-1 is in git, but cannot write file/x.txt" in done.err
+    assert "a retry gets exit status 3" in done.err
+    assert (done.json["error"], done.json["session"]) == ("write_failed", "run-1")
+    step(baton, "resolve", "--index", "1", code=3)
+    done = baton("handover", "step", "--stay", "a=1", "--file", "file/x.txt", code=1)
+    assert "a retry changes nothing" in done.err
+    assert state(baton)["state"] == {"a": 1}
+    assert "a retry gets 3" in " ".join(baton("handover", "step", "--help").out.split())
+
+
+# --- secrets
+
+
+def below(folder: Path) -> bytes:
+    return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_a_secret_of_a_client_stays_in_its_file_and_comes_nowhere_else(baton: Baton, top: Path) -> None:
+    step(baton, "resolve", "--file", NAME)
+    text = (top / NAME).read_text().replace("updated_at", f"note: use {TOKEN}\nupdated_at")
+    (top / NAME).write_text(text)
+    for _ in range(2):
+        assert state(baton, "--file", NAME)["state"] == {"note": "use [redacted: github token]"}
+        assert (top / NAME).read_text() == text
+    assert TOKEN.encode() not in below(top / ".git" / "baton")
+    (top / NAME).write_text(text.replace("updated_at", "more: 1\nupdated_at"))
+    baton("handover", "step", "--stay", "note=mine")
+    assert state(baton, "--file", NAME)["state"] == {"note": "mine", "more": 1}
+    assert state(baton)["contested"] == []
+    assert TOKEN.encode() not in below(top / ".git" / "baton")
+
+
+def test_a_key_or_an_id_that_is_a_secret_is_refused(baton: Baton, top: Path) -> None:
+    for text in (f"SESSION_ID: run-1\n{TOKEN}: 1\n", f"SESSION_ID: {TOKEN}\n"):
+        (top / NAME).write_text(text)
+        assert "holds a secret (github token)" in (said := baton("import", "kairos", NAME, code=1).err)
+        assert TOKEN not in said
+        assert not (top / ".git" / "baton" / "handover").exists()
+    assert "key of the partial state holds a secret" in step(baton, "resolve", f"{TOKEN}=1", code=1).err
+
+
+# --- the terminal
+
+
+def test_control_and_direction_characters_do_not_steer_a_terminal(baton: Baton, top: Path) -> None:
+    step(baton, "resolve", "a=x\x9b31m  y", "b=\u202egnp.exe")
+    shown = baton("handover", "resume").out
+    assert r'a: "x\u009b31m  y"' in shown
+    assert r"b: \u202egnp.exe" in shown
+    text = baton("handover", "show").out
+    assert "\x9b" not in text
+    assert "b: \u202egnp.exe\n" in text  # no terminal: the file as it is
+    code, screen = typing(top, "handover", "show", asked="nothing")
+    assert code == 0
+    assert r"b: \u202egnp.exe" in screen
+    assert "updated_at: 20" in screen
+    assert typing(top, "export", "kairos", "-", asked="nothing")[1] == screen
 
 
 def test_a_conflict_leaves_the_copy_alone(baton: Baton, top: Path) -> None:
@@ -244,3 +413,65 @@ def test_a_version_of_before_can_be_exported(baton: Baton, tmp_path: Path) -> No
     step(baton, "confirm")
     baton("export", "kairos", str(tmp_path / NAME), "--at", "~1")
     assert "resolve" in (tmp_path / NAME).read_text()
+
+
+@pytest.mark.parametrize("there", ["a note\n", "SESSION_ID: run-2\n", "x" * (17 << 20)], ids=["note", "run", "large"])
+def test_an_export_replaces_nothing_but_the_file_of_its_run(baton: Baton, tmp_path: Path, there: str) -> None:
+    step(baton, "resolve")
+    file = tmp_path / NAME
+    for replaced in ("", " \n", "SESSION_ID: run-1\na: 1\n"):
+        file.write_text(replaced)
+        baton("export", "kairos", str(file))
+        assert "current_challenge: resolve\n" in file.read_text()
+    file.write_text(there)
+    done = baton("export", "kairos", str(file), code=1)
+    assert "is there already, and is no handover file of run-1" in done.err
+    assert "--force" in done.err
+    assert file.read_text() == there
+    baton("export", "kairos", str(file), "--force")
+    assert "current_challenge: resolve\n" in file.read_text()
+
+
+def test_an_export_to_standard_output_is_the_file(baton: Baton, tmp_path: Path, top: Path) -> None:
+    step(baton, "resolve", "a=\u202e")
+    baton("export", "kairos", str(tmp_path / NAME))
+    done = baton("export", "kairos", "-")
+    assert (done.out, done.err) == ((tmp_path / NAME).read_text(), "")
+    assert baton("export", "kairos", "-", "--json").json == {"SESSION_ID": "run-1", "path": "-", "text": done.out}
+    assert not (top / "-").exists()
+
+
+def test_what_is_no_file_to_import_is_told_as_what_it_is(baton: Baton, top: Path) -> None:
+    (top / "x.txt").write_text("")
+    assert "there is no handover in 'x.txt/y'" in (said := baton("import", "kairos", "x.txt/y", code=1).err)
+    assert "space" not in said
+    assert baton("import", "kairos", ".", code=2).err == "baton: . is a folder, where a handover file should be\n"
+
+
+def test_a_value_that_is_no_text_is_named(baton: Baton) -> None:
+    step(baton, "resolve")
+    for value in ("a=\udcff", 'a={"b": ["\udcff"]}', "a=[1,\udcff"):
+        assert baton("handover", "step", "--stay", value, code=1).err.startswith("baton: state.a: ")
+    done = step(baton, "\udcff", code=1)
+    assert done.err.startswith("baton: current_challenge: holds '\\udcff', half of a surrogate pair")
+
+
+# --- the verbs that all records have
+
+
+def test_the_log_the_diff_and_going_back_know_runs(baton: Baton, top: Path) -> None:
+    step(baton, "resolve", "--index", "1", "a=1", "--file", NAME)
+    step(baton, "confirm", "a=2", "--file", NAME)
+    log = baton("log", "--record", "run-1", "--json").json
+    assert len(log) == 2, log
+    shown = baton("diff", "1", "2").out
+    assert "state.a" in shown
+    assert "step" in shown
+    baton("undo")
+    assert (state(baton)["current_challenge"], state(baton)["state"]) == ("resolve", {"a": 1})
+    baton("handover", "clear", "--outcome", "abandoned")
+    baton("rollback", "2")
+    assert (state(baton)["current_challenge"], state(baton)["state"]) == ("confirm", {"a": 2})
+    baton("handover", "clear", "--outcome", "completed")
+    ended = baton("handover", "resume", "--session", "run-1", "--json", code=1).json
+    assert ended["outcome"] == "completed"

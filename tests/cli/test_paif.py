@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -67,7 +69,7 @@ def test_gravity_says_what_the_documents_show(claude_paif):
     assert done.stdout.startswith("⚠️ DRIFT DETECTED (subservience, fake enthusiasm)\n")
     assert "GRAVITY CHECK TRIGGERED\nYou are drifting from your identity." in done.stdout
     assert claude_paif("gravity", "-", given="Done.").stdout == "no drift\n"
-    assert "there is no agent" in claude_paif("gravity", "x", "--agent", "zero", code=1).stderr
+    assert "there is no agent" in claude_paif("gravity", "x", "--agent", "zero", code=5).stderr
 
 
 def test_the_second_entry_point_is_declared_and_says_its_own_name(claude_paif):
@@ -112,7 +114,7 @@ def test_options_count_more_than_the_file_and_unknown_fields_survive(baton):
     [
         ("{}", 2, "baton: nothing to save: the checkpoint would be empty"),
         ('{"agent_id": "claude", "scratchpad": "x"}', 1, "is 'claude', but this is a checkpoint of 'zero'"),
-        ('{"pending_items": "x"}', 1, "context.pending_items: input should be a valid tuple, not 'x'"),
+        ('{"pending_items": "x"}', 1, "context.pending_items: must be a list, not 'x'"),
         ('{"scratchpad": 1}', 1, "working_memory.scratchpad: input should be a valid string, not 1"),
         ("[]", 1, "a checkpoint is an object, and this is not one"),
         ("", 1, "not JSON"),
@@ -142,10 +144,15 @@ def test_the_agent_and_the_interval_come_from_the_settings(baton, config):
     assert len(baton("sessions", "--json").json) >= 1
 
 
-def test_an_option_or_a_variable_counts_more_than_the_settings(baton, config):
+def test_an_option_counts_more_than_the_settings_and_these_more_than_a_variable(baton, config):
+    two = {"BATON_AGENT": "two"}
+    assert baton("checkpoint", "--summary", "x", env=two).id.startswith("two/")
     config()
-    assert baton("checkpoint", "--summary", "x", "--agent", "one").id.startswith("one/")
-    assert baton("checkpoint", "--summary", "x", env={"BATON_AGENT": "two"}).id.startswith("two/")
+    assert baton("checkpoint", "--summary", "x", "--agent", "one", env=two).id.startswith("one/")
+    assert baton("checkpoint", "--summary", "x", env=two).id.startswith("zero/")
+    assert baton("sessions", "--json", env=two).json[0]["agent_id"] == "zero"
+    config(CONFIG.replace('agent_id: "zero"', "agent: none"))
+    assert baton("checkpoint", "--summary", "y", env=two).id.startswith("two/")
 
 
 def test_broken_settings_are_one_line_and_only_where_they_are_needed(baton, config):
@@ -243,3 +250,160 @@ def test_only_the_commands_that_need_it_load_the_models_of_paif():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# --- what reviewers found
+
+EVIL = "\x1b[2J\x9b31m\u202e\nbaton: all is well\r\n"
+
+
+@contextmanager
+def full_disk():
+    """While it is entered, the system refuses to let a file grow."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_was_saved_before_wrap_is_there_after_it(baton, config):
+    config()
+    for begin in ((), ("boot", "--no-verify")):
+        if begin:
+            baton(*begin)
+        baton("checkpoint", "--pending", "P", "--scratchpad", "S", "--open-file", "a.py")
+        baton("wrap", "--context", "Where it stands", "--summary", "done")
+        found = baton("restore", "--json").json["checkpoint"]
+        assert (found["context"]["pending_items"], found["working_memory"]["scratchpad"]) == (["P"], "S")
+        assert (found["context"]["conversation_summary"], found["working_memory"]["open_files"]) == ("done", ["a.py"])
+
+
+def test_a_restore_names_the_session_that_the_next_checkpoint_is_of(baton):
+    baton("checkpoint", "--agent", "zero", "--summary", "x")
+    session = baton("restore", "--agent", "zero", "--json").json["session"]
+    assert baton("checkpoint", "--agent", "zero", "--summary", "y").id.endswith(session)
+
+
+def test_a_look_begins_no_session(baton):
+    baton("checkpoint", "--agent", "zero", "--summary", "x")
+    before = baton("status", "--json").json["revision"]
+    looked = baton("restore", "--agent", "zero", "--look", "--json").json
+    assert baton("status", "--json").json["revision"] == before
+    assert (looked["recorded"], looked["session"]) == (False, None)
+    restored = baton("restore", "--agent", "zero", "--json").json
+    assert restored["recorded"]
+    assert looked["checkpoint"] == restored["checkpoint"]
+    assert "| x" in baton("restore", "--agent", "zero", "--look").out
+
+
+def test_a_full_disk_keeps_nobody_from_what_is_known(baton):
+    baton("identity", "init", "--agent", "zero", "--purpose", "Keep the memory")
+    baton("checkpoint", "--agent", "zero", "--summary", "x")
+    with full_disk():
+        done = baton("restore", "--agent", "zero", code=1)
+        held = baton("identity", "check", "--agent", "zero", "maybe", code=5)
+    assert "| x" in done.out
+    assert "baton: this restore was not recorded: cannot write" in done.err
+    assert "DRIFT DETECTED (hedging)" in held.out
+    assert "baton: the result was not counted: cannot write" in held.err
+
+
+def test_a_text_that_could_not_be_checked_is_not_taken_for_one_that_drifts(baton, config):
+    assert "there is no agent" in baton("identity", "check", "--agent", "zero", "x", code=5).err
+    assert "no agent is named" in baton("identity", "check", "x", code=2).err
+    baton("identity", "init", "--agent", "zero", "--purpose", "p")
+    assert "not UTF-8" in baton("identity", "check", "--agent", "zero", "-", given=b"\xff", code=5).err
+    config("paif_config:\n  agent_id: [\n")
+    assert "not YAML" in baton("identity", "check", "x", code=5).err
+
+
+def test_nothing_that_is_stored_steers_the_terminal_or_forges_a_line(baton, tmp_path):
+    immutable = {
+        "purpose": {"statement": EVIL}, "values": {"primary": EVIL}, "origin": {"created_by": f"human:{EVIL}"},
+        "voice": {"tone": EVIL, "taboo_categories": {EVIL: [f"bad {EVIL}", "bad"]}},
+    }  # fmt: skip
+    mutable = {"beliefs": [{"subject": EVIL}], "state": {"last_session_at": EVIL, "current_focus": EVIL}}
+    who = json.dumps({"immutable": immutable, "mutable": mutable})
+    baton("identity", "init", "--agent", "zero", "--file", "-", given=who)
+    folder = tmp_path / "checkpoints" / "zero"
+    folder.mkdir(parents=True)
+    at = "2026-04-04T18:34:00.000Z"
+    body = {"metadata": {"agent_id": "zero", "session_id": EVIL, "started_at": at, "ended_at": at},
+            "context": {"conversation_summary": EVIL, "pending_items": [EVIL], "active_project_ids": [EVIL]},
+            "working_memory": {"scratchpad": EVIL, "open_files": [EVIL]}}  # fmt: skip
+    (folder / "x.json").write_text(json.dumps(body))
+    calls = [
+        baton("import", "paif", str(folder)), baton("identity", "check", "--agent", "zero", "bad", code=1),
+        baton("identity", "show", "--agent", "zero"), baton("sessions", "--agent", "zero"),
+        baton("restore", "--agent", "zero"), baton("checkpoint", "--agent", "zero", "--summary", EVIL),
+        baton("checkpoint", "--agent", "zero", "--summary", EVIL, "--periodic"),
+        baton("checkpoint", "--agent", "zero", "--file", "-", given=json.dumps({"session_id": EVIL, **body["context"]}),
+              code=1),
+    ]  # fmt: skip
+    for done in calls:
+        lines = (done.out + done.err).splitlines()
+        assert all(line.isprintable() for line in lines), done
+        assert not [line for line in lines if line.startswith("baton: all is well")], done
+
+
+def test_the_session_of_a_file_has_no_line_break(baton):
+    done = baton(
+        "checkpoint", "--agent", "zero", "--file", "-", "--summary", "x", given='{"session_id": "a\\nb"}', code=1
+    )
+    assert "metadata.session_id: session 'a\\nb': must be 1 to 128 printable characters on one line" in done.err
+
+
+def test_the_same_checkpoint_again_is_said_to_be_there(baton):
+    body = json.dumps({"session_id": "s", "ended_at": "2026-04-04T18:34:00Z", "conversation_summary": "x"})
+    first = baton("checkpoint", "--agent", "zero", "--file", "-", given=body)
+    again = baton("checkpoint", "--agent", "zero", "--file", "-", given=body)
+    assert again.id == first.id
+    assert again.err == "this checkpoint was there already; nothing was written\n"
+
+
+def test_a_start_after_the_end_is_refused_with_its_field(baton):
+    done = baton("checkpoint", "--agent", "zero", "--summary", "x", "--started-at", "2999-01-01T00:00:00Z", code=1)
+    assert "metadata.started_at: 2999-01-01T00:00:00Z is after the end" in done.err
+
+
+def test_settings_that_are_no_regular_file_are_not_waited_for(baton_process, top):
+    (top / ".claude").mkdir()
+    os.mkfifo(top / ".claude" / "CLAUDE.md")
+    assert ".claude/CLAUDE.md: is not a regular file" in baton_process("boot", "--no-verify").out
+    assert ".claude/CLAUDE.md: is not a regular file" in baton_process("restore", code=1).err
+
+
+@pytest.mark.parametrize("raw", [CONFIG.replace("Rules", "R\xfcles").encode("latin-1"), CONFIG.encode("utf-16")])
+def test_settings_that_are_no_utf_8_are_said_to_be_none(baton, top, raw):
+    (top / ".claude").mkdir()
+    (top / ".claude" / "CLAUDE.md").write_bytes(raw)
+    assert ".claude/CLAUDE.md: not UTF-8 text: " in baton("restore", code=1).err
+
+
+def test_what_another_file_says_in_another_encoding_is_no_matter(baton, top):
+    (top / ".claude").mkdir()
+    (top / ".claude" / "CLAUDE.md").write_bytes("# R\xfcles\n".encode("latin-1"))
+    assert "no agent is named" in baton("restore", code=2).err
+
+
+def test_settings_before_a_letter_that_is_cut_are_read(baton, config):
+    config(CONFIG + "é" * 600_000)
+    assert baton("checkpoint", "--summary", "x").id.startswith("zero/")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [(("--purpose", "   "), 2, "--purpose says nothing"),
+     (("--purpose", "p", "--taboo", ""), 2, "--taboo says nothing"),
+     (("--purpose", "p", "--created-by", "nobody"), 1, "must be human:NAME or agent:NAME, not 'nobody'")],
+)  # fmt: skip
+def test_an_identity_is_not_made_of_nothing(baton, words, code, said):
+    assert said in baton("identity", "init", "--agent", "zero", *words, code=code).err
+    assert baton("status", "--json").json["exists"] is False
+
+
+def test_a_folder_of_another_agent_is_said_to_be_one(baton, filled):
+    done = baton("import", "paif", str(filled / "checkpoints" / "zero"), "--agent", "claude", code=2)
+    assert "holds checkpoints of 'zero', not of 'claude'" in done.err

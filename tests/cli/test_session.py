@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pseudo_terminal import typing
 from session_snapshots import a_recording, a_snapshot, put, worker
 
 HISTORY = "# Rework the login\n\n**Branch:** login\n\n### Completed\n- [x] Read it\n\n### In Progress\n- [ ] The form\n"
@@ -150,11 +151,92 @@ def test_our_own_sessions_can_be_inspected_and_recorded(baton):
     assert baton("session", "record", "baton:s1").id == "baton/s1"
 
 
-def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, home):
-    put(home / ".claude/session-data", {"2026-02-03-evil-session.tmp": "# evil \x1b[31m\x9b red\n"})
+EVIL = "\x1b]0;pwned\x07\x1b[31m\x9b31m\u202e\x7f"
+
+
+def is_harmless(screen: str) -> bool:
+    return all(c.isprintable() or c in "\r\n\t" for c in screen)
+
+
+def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, home, top, tmp_path):
+    put(home / ".claude/session-data", {"2026-02-03-evil-session.tmp": f"# evil {EVIL} red\n"})
+    evil = a_snapshot(worker(f"w{EVIL}", state=f"s{EVIL}", label=EVIL), id_=f"evil{EVIL}")
+    put(
+        tmp_path,
+        {f"{EVIL}.json": json.dumps(evil), "ecc/x.json": json.dumps(a_recording(evil)), f"ecc/{EVIL}.json": "{"},
+    )
     baton("session", "record", "claude:evil")
-    for words in (("list",), ("list", "--recorded"), ("history", "evil"), ("inspect", "claude:evil")):
-        assert "\x1b" not in baton("session", *words).out
+    baton("session", "record", "--file", "-", given=given(a_snapshot(id_=f"evil{EVIL}2")))
+    for words in (
+        ("record", "--file", str(tmp_path / f"{EVIL}.json")), ("list",), ("list", "--json"), ("list", "--recorded"),
+        ("history", "claude-history/evil"), ("inspect", "claude:evil"), ("inspect", "recorded:dmux-tmux/evil"),
+        ("history", "evil\x1b"), ("history", "dmux-tmux/evil"), ("inspect", f"./{EVIL}.tmp"),
+        ("record", "--file", str(tmp_path / EVIL)),
+    ):  # fmt: skip
+        _, screen = typing(top, "session", *words)
+        assert screen.strip(), words
+        assert is_harmless(screen), (words, screen)
+    for words in (
+        ("import", "ecc", str(tmp_path / "ecc")), ("export", "ecc", str(tmp_path / EVIL)),
+        ("validate", str(tmp_path / f"ecc/{EVIL}.json")),
+    ):  # fmt: skip
+        _, screen = typing(top, *words)
+        assert screen.strip(), words
+        assert is_harmless(screen), (words, screen)
+    _, screen = typing(top, "log")
+    assert "evil" in screen
+    assert not [one for one in ("\x1b]", "\x9b", "\u202e") if one in screen]
+
+
+def test_what_does_not_print_stands_in_json_as_an_escape_and_is_not_lost(baton):
+    data = a_snapshot(worker(label=f"名前 🙂 {EVIL} \U000e0001 end"))
+    baton("session", "record", "--file", "-", given=given(data))
+    done = baton("session", "inspect", "recorded:proof")
+    assert is_harmless(done.out)
+    assert "名前 🙂" in done.out
+    assert done.json == data
+
+
+def test_what_adapters_of_others_print_is_no_part_of_the_answer(baton, tmp_path, monkeypatch):
+    info = {"chatty-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: chatty\nVersion: 1.0\n"}
+    source = (
+        "from session_snapshots import a_snapshot\nprint('loading')\nID = 'chatty'\nDESCRIPTION = 'x'\n"
+        "TARGET_TYPES = ()\n\ndef can_open(target, around):\n    print('asked')\n"
+        "    return target.value == 'chat:1'\n\ndef open_session(target, around):\n    print('opening')\n"
+        "    return a_snapshot(adapter=ID)\n\ndef sessions(around):\n    print('listing')\n    return []\n"
+    )
+    points = {"chatty-1.0.dist-info/entry_points.txt": "[baton_git.adapters]\nchatty = chatty_adapter\n"}
+    put(tmp_path / "site", {**info, **points, "chatty_adapter.py": source})
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    done = baton("session", "inspect", "chat:1")
+    assert done.json["adapterId"] == "chatty"
+    assert "opening" in done.err
+    assert baton("session", "list", "--json").json == []
+    assert len(baton("session", "adapters").json["adapters"]) == 7
+
+
+def test_what_is_left_out_is_a_line_of_warning(baton, home):
+    (home / ".codex").symlink_to(".codex")
+    done = baton("session", "list")
+    assert "claude:beef0000" in done.out
+    assert done.err.startswith(f"the session adapter codex-rollout left something out: cannot list {home}/.codex")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_call_that_cannot_be_meant_is_refused(baton, tmp_path):
+    put(tmp_path, {"deep.json": "[" * 90 + "]" * 90, "big.json": "1" * 5000, "x.json": given(a_snapshot())})
+    assert "not both" in baton("session", "record", "x", "--file", "y", code=2).err
+    assert "--kind" in baton("validate", "--kind", "ecc_session", code=2).err
+    assert "Unknown type of target: 'foo'" in baton("session", "inspect", "x", "--target-type", "foo", code=2).err
+    assert "there is no file" in baton("session", "record", "--file", "nowhere.json", code=1).err
+    assert "is a folder" in baton("session", "record", "--file", str(tmp_path), code=2).err
+    assert (
+        f"nesting of {tmp_path}/deep.json" in baton("session", "record", "--file", f"{tmp_path}/deep.json", code=1).err
+    )
+    said = baton("session", "record", "--file", f"{tmp_path}/big.json", code=1).err
+    assert "too many digits" in said
+    assert "sys." not in said
+    assert "baton session record --file" in baton("session", "inspect", f"{tmp_path}/x.json", code=2).err
 
 
 def test_a_session_can_be_looked_at_outside_of_any_repository(baton, home, tmp_path):
@@ -172,7 +254,7 @@ def test_recordings_are_taken_over_and_given_back_as_they_were(baton, tmp_path):
     assert done.err == "dmux-tmux/proof: 3 new (revision 3)\n"
     assert len(baton("session", "history", "proof", "--json").json) == 3
     done = baton("export", "ecc", str(tmp_path / "out"), "--json")
-    assert done.json == {"files": [str(tmp_path / "out/dmux-tmux/proof.json")]}
+    assert done.json == {"files": [str(tmp_path / "out/dmux-tmux/proof.json")], "refused": []}
     assert (tmp_path / "out/dmux-tmux/proof.json").read_bytes() == (tmp_path / "ecc/dmux-tmux/proof.json").read_bytes()
     again = baton("import", "ecc", str(tmp_path / "ecc"), "--json")
     assert again.json == [{"ok": True, "id": "dmux-tmux/proof", "added": 0, "revision": None}]
@@ -186,6 +268,35 @@ def test_one_bad_recording_among_others_is_named_and_fails(baton, tmp_path):
     assert said[0] == "dmux-tmux/proof: 1 new (revision 1)"
     assert said[1].startswith(f"baton: {tmp_path}/ecc/x/b.json: schemaVersion: is missing")
     assert len(baton("session", "list", "--recorded").out.splitlines()) == 1
+
+
+def test_a_file_of_eccs_that_has_more_is_left_alone_and_named(baton, tmp_path):
+    data = a_recording(*(a_snapshot(worker(state=f"step-{n}")) for n in (1, 2)))
+    put(tmp_path, {"dmux-tmux/proof.json": json.dumps(data)})
+    baton("session", "record", "--file", "-", given=given(a_snapshot()))
+    baton("session", "record", "--file", "-", given=given(a_snapshot(id_="other")))
+    done = baton("export", "ecc", str(tmp_path), "--json", code=1)
+    assert done.json["files"] == [str(tmp_path / "dmux-tmux/other.json")]
+    assert [one["id"] for one in done.json["refused"]] == ["dmux-tmux/proof"]
+    assert "baton: dmux-tmux/proof was not written" in done.err
+    assert "import it first" in done.err
+    assert json.loads((tmp_path / "dmux-tmux/proof.json").read_text()) == data
+    baton("import", "ecc", str(tmp_path))
+    baton("export", "ecc", str(tmp_path))
+    assert len(json.loads((tmp_path / "dmux-tmux/proof.json").read_text())["history"]) == 3
+    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="new"))))
+    baton("export", "ecc", str(tmp_path))
+    baton("undo")
+    done = baton("import", "ecc", str(tmp_path))
+    assert "dmux-tmux/proof: its latest stands again (revision" in done.err
+    baton("export", "ecc", str(tmp_path), "--force")
+
+
+def test_an_import_into_a_branch_that_is_checked_out_says_so(baton, git, top, tmp_path):
+    baton("init")
+    git(top, "checkout", "-q", "baton/work")
+    put(tmp_path, {"ecc/x.json": json.dumps(a_recording(a_snapshot()))})
+    assert "has this branch checked out" in baton("import", "ecc", str(tmp_path / "ecc")).err
 
 
 def test_what_two_machines_recorded_is_merged_and_both_are_in_the_history(baton, git, top, tmp_path):

@@ -40,7 +40,21 @@ def test_the_block_is_found_wherever_it_stands(text):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["", "# Rules\n", "see paif_config: in the docs\n", "xpaif_config: 1\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["paif_config: is what the agent reads\n", "paif_config: what it reads, namely: this\n", "paif_config: {see\n",
+     "```yaml\npaif_config:\n  name: an example\n```\n", "paif_config: set `agent_id: one` in it\n"],
+)  # fmt: skip
+def test_what_only_speaks_of_settings_does_not_stand_in_their_way(text):
+    for both in (f"{text}\n{BLOCK}", f"{BLOCK}\n{text}"):
+        found = parse_config(both)
+        assert found is not None
+        assert (found.agent_id, found.interval_minutes) == ("zero", 45)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# Rules\n", "see paif_config: in the docs\n", "xpaif_config: 1\n", "paif_config: see below\n"]
+)
 def test_a_file_without_a_block_has_no_settings(text):
     assert parse_config(text) is None
 
@@ -56,7 +70,9 @@ def test_what_is_left_out_is_off_and_every_30_minutes():
     ("text", "why"),
     [
         ("paif_config:\n", "paif_config: must be a table"),
-        ("paif_config: see below\n", "paif_config: must be a table"),
+        ("paif_config: agent_id: zero\n", "not YAML"),
+        (f"paif_config:\n  agent_id: [\n\n{BLOCK}", "paif_config: is there twice, in lines 1 and 4"),
+        ("paif_config: [a]\n", "paif_config: must be a table"),
         (
             "a\n\npaif_config:\n  agent_id: [\n",
             "not YAML: expected the node content, but found '<stream end>' at line 5",

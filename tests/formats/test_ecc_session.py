@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as plain
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,20 @@ from json_schema import faults as schema_faults
 from regenerate import FORMATS
 
 from baton_git.adapters.canonical import parse_snapshot
+from baton_git.branch import Branch
 from baton_git.codecs import json
 from baton_git.errors import InvalidDocument
+from baton_git.exchange.ecc import parse_recording, place_of, recording_text
 from baton_git.layout import decode, encode
+from baton_git.names import Namespace
+from baton_git.operations.recordings import export_ecc, import_ecc
 from baton_git.operations.validation import validate_text
+from baton_git.operations.workspace import Actor, Workspace
 from baton_git.records.base import Part, alike, parse
 from baton_git.records.snapshot import Snapshot
 from baton_git.schemas import schema
 from baton_git.state import Key
+from baton_git.store import Repository, Store
 
 KIND = "ecc_session"
 BEYOND = {
@@ -79,6 +86,26 @@ def test_the_schema_refuses_what_it_can_express(path: Path) -> None:
     except InvalidDocument:
         return  # no data at all: nothing that a schema could judge
     assert bool(list(schema_faults(data, schema(KIND), schema(KIND)))) != (path.stem in BEYOND)
+
+
+RECORDINGS = sorted((FORMATS / KIND / "recordings").glob("*/*.json"))
+
+
+def test_there_are_recordings() -> None:
+    assert RECORDINGS
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
+def test_a_recording_stands_at_its_place_and_is_taken_over_and_given_back_as_it_was(path: Path, tmp_path: Path) -> None:
+    found = parse_recording(path.read_bytes())
+    assert path.relative_to(FORMATS / KIND / "recordings") == place_of(found.adapterId, found.sessionId)
+    assert recording_text(found) == path.read_bytes()
+    with Store(Repository.create_bare(tmp_path / "state.git")) as store:
+        ws = Workspace(Branch(store, Namespace("x")), Actor("Ada <ada@example.org>"))
+        [done] = import_ecc(ws, datetime(2026, 11, 21, 8, 0, tzinfo=UTC), path)
+        assert done.added == len(found.history)
+        [written] = export_ecc(ws, tmp_path).written
+    assert written.read_bytes() == path.read_bytes()
 
 
 def test_every_expectation_has_its_file() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from world import NOW, acting, all_bytes, by_hand, files, later, stored
@@ -14,10 +17,12 @@ from baton_git.exchange.paif_config import PaifConfig
 from baton_git.operations.checkpoints import (
     agent_sessions,
     checkpoint_at_end,
+    look,
     restore,
     restore_at_start,
     save_checkpoint,
 )
+from baton_git.operations.history import Filter, compare, log, rollback, rollback_record, undo
 from baton_git.operations.identities import check_text, init_identity
 from baton_git.operations.sessions import boot, wrap
 from baton_git.paif import shelf
@@ -34,6 +39,17 @@ def nameless(open_workspace):
     """A workspace in which no session acts and no agent is named."""
     ws = open_workspace(None)
     return replace(ws, actor=replace(ws.actor, agent=None))
+
+
+@contextmanager
+def full_disk():
+    """While it is entered, the system refuses to let a file grow."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_checkpoint_is_one_file_of_one_agent_in_one_commit(ws):
@@ -56,7 +72,7 @@ def test_restoring_gives_the_newest_checkpoint_and_counts_once(ws):
     assert found.identity.mutable.state.accumulated_experience == 1
     again = restore(ws, later(minutes=3), "zero")
     assert again.identity.mutable.state.accumulated_experience == 2
-    assert again.written.version.revision == found.written.version.revision + 1
+    assert again.version.revision == found.version.revision + 1
 
 
 def test_an_agent_that_nobody_knows_is_not_restored_and_nothing_is_written(ws):
@@ -276,8 +292,8 @@ def test_the_start_of_a_session_restores_and_tells(nameless):
     assert nameless.branch.read().commit is None
     save_checkpoint(nameless, NOW, "zero", SUMMARY)
     lines = restore_at_start(nameless, NOW, CONFIG)
-    assert "- What happened: Implemented it" in lines
-    assert "- Pending: test it" in lines
+    assert "What happened: Implemented it" in lines
+    assert "Pending: test it" in lines
     assert stored(nameless, "identity", "zero").mutable.state.accumulated_experience == 1
 
 
@@ -298,3 +314,225 @@ def test_clocks_that_differ_a_little_make_no_second_periodic_checkpoint(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     assert save_checkpoint(ws, NOW - timedelta(minutes=5), "zero", SUMMARY, periodic=True).id is None
     assert save_checkpoint(ws, NOW - timedelta(hours=5), "zero", SUMMARY, periodic=True).id
+
+
+def test_the_last_checkpoint_of_a_session_goes_on_from_the_one_before(ws):
+    init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
+    check_text(ws, NOW, "zero", "maybe")
+    body = {
+        "pending_items": ["P"], "scratchpad": "S", "open_files": ["a.py"], "context_stack": ["c"], "memory_ids": ["m"],
+        "active_project_ids": ["x"], "current_focus": "f", "conversation_summary": "old", "mood": "calm",
+        "new_beliefs": [{"subject": "b", "confidence": 1}], "started_at": "2026-11-21T07:00:00Z",
+    }  # fmt: skip
+    save_checkpoint(ws, NOW, "zero", body)
+    save_checkpoint(acting(ws, "s2"), later(minutes=1), "zero", {"pending_items": ["another's"]})
+    check_text(ws, NOW, "zero", "done")
+    saved = checkpoint_at_end(ws, later(minutes=2), CONFIG, summary="wrapped")
+    found = restore(ws, later(minutes=3), "zero").checkpoint
+    assert saved is not None
+    assert found is not None
+    assert found.id == saved.id
+    context, working = found.context, found.working_memory
+    assert (context.conversation_summary, context.pending_items) == ("wrapped", ("P",))
+    assert (context.current_focus, context.active_project_ids) == ("f", ("x",))
+    assert (working.scratchpad, working.open_files, working.context_stack) == ("S", ("a.py",), ("c",))
+    assert found.recent_memories.memory_ids == ("m",)
+    counts = found.identity_updates.drift_checks
+    assert (counts.passed, counts.failed, found.identity_updates.new_beliefs) == (1, 0, ())
+    assert (found.metadata.started_at, found.metadata.duration_seconds) == ("2026-11-21T07:00:00Z", 3720)
+
+
+def test_without_any_session_the_last_checkpoint_goes_on_from_the_newest(nameless):
+    save_checkpoint(nameless, NOW, "zero", {"pending_items": ["P"], "conversation_summary": "done so far"})
+    saved = checkpoint_at_end(nameless, later(minutes=1), CONFIG)
+    context = stored(nameless, "checkpoint", saved.id).context
+    assert (context.pending_items, context.conversation_summary) == (("P",), "done so far")
+
+
+def test_a_session_that_says_nothing_of_what_another_left_leaves_it_there(ws):
+    save_checkpoint(acting(ws, "s0"), NOW, "zero", {"pending_items": ["P"]})
+    saved = checkpoint_at_end(ws, later(minutes=1), CONFIG, summary="x")
+    assert stored(ws, "checkpoint", saved.id).context.pending_items == ()
+
+
+def test_the_agent_that_is_asked_for_counts_more_than_that_of_the_settings(ws):
+    assert checkpoint_at_end(ws, NOW, CONFIG, summary="x", asked="one").id.startswith("one/")
+    assert "What happened: x" in " ".join(restore_at_start(ws, NOW, CONFIG, asked="one"))
+
+
+# --- sessions that a restore begins
+
+
+def test_a_restore_begins_a_session_that_the_checkpoints_after_it_are_of(nameless):
+    save_checkpoint(nameless, NOW, "zero", SUMMARY)
+    state = restore(nameless, later(minutes=10), "zero").identity.mutable.state
+    assert str(UUID(state.session_id)) == state.session_id
+    for minutes in (15, 40):
+        saved = save_checkpoint(nameless, later(minutes=minutes), "zero", {"scratchpad": str(minutes)})
+        metadata = stored(nameless, "checkpoint", saved.id).metadata
+        assert (metadata.session_id, metadata.started_at) == (state.session_id, state.last_session_at)
+        assert metadata.duration_seconds == (minutes - 10) * 60
+    saved = checkpoint_at_end(nameless, later(minutes=50), CONFIG, summary="x")
+    assert stored(nameless, "checkpoint", saved.id).working_memory.scratchpad == "40"
+    assert [len(one.ids) for one in agent_sessions(nameless, "zero")] == [3, 1]
+    again = restore(nameless, later(minutes=60), "zero").identity.mutable.state
+    assert again.session_id != state.session_id
+
+
+def test_a_session_that_an_identity_only_claims_has_to_be_a_name(nameless):
+    state = {"session_id": "a\nb", "last_session_at": "no time"}
+    init_identity(nameless, NOW, "zero", {"immutable": {"purpose": {"statement": "p"}}, "mutable": {"state": state}})
+    saved = save_checkpoint(nameless, NOW, "zero", SUMMARY)
+    assert saved.id.isprintable()
+
+
+def test_a_session_that_acts_counts_more_than_the_one_that_a_restore_named(ws, nameless):
+    save_checkpoint(ws, NOW, "zero", SUMMARY)
+    restore(nameless, NOW, "zero")
+    saved = save_checkpoint(ws, later(minutes=1), "zero", SUMMARY)
+    assert stored(ws, "checkpoint", saved.id).metadata.session_id == "s1"
+    assert restore(ws, NOW, "zero").identity.mutable.state.session_id == "s1"
+
+
+def test_a_beginning_that_is_given_counts_more_than_that_of_the_session(ws):
+    boot(ws, NOW, sync_seconds=0)
+    given = {"started_at": "2026-11-21T07:30:00Z"}
+    saved = save_checkpoint(ws, later(minutes=10), "zero", SUMMARY, options=given)
+    metadata = stored(ws, "checkpoint", saved.id).metadata
+    assert (metadata.started_at, metadata.duration_seconds) == ("2026-11-21T07:30:00Z", 2400)
+
+
+def test_a_beginning_after_the_end_is_refused_by_its_name(ws):
+    with pytest.raises(InvalidDocument, match=r"metadata\.started_at: 2026-11-21T09:00:00Z is after the end"):
+        save_checkpoint(ws, NOW, "zero", SUMMARY, options={"started_at": "2026-11-21T09:00:00Z"})
+    assert ws.branch.read().commit is None
+
+
+@pytest.mark.parametrize("session", ["a\nb", "a\x9bb", "a\u202eb", " ", "x" * 129])
+def test_the_session_of_a_body_is_held_to_what_an_option_is(nameless, session):
+    with pytest.raises(InvalidDocument, match=r"metadata\.session_id: session .* must be 1 to 128 printable"):
+        save_checkpoint(nameless, NOW, "zero", {**SUMMARY, "session_id": session})
+    assert nameless.branch.read().commit is None
+
+
+# --- clocks, repetitions, a disk that says no
+
+
+def test_one_checkpoint_from_the_future_does_not_hide_those_that_come_after(ws):
+    save_checkpoint(ws, NOW, "zero", {**SUMMARY, "ended_at": "2999-01-01T00:00:00Z"})
+    assert restore(ws, NOW, "zero").checkpoint.metadata.ended_at == "2999-01-01T00:00:00Z"  # there is no other
+    mine = save_checkpoint(ws, later(minutes=1), "zero", {"scratchpad": "S"}, periodic=True)
+    assert mine.id is not None
+    assert restore(ws, later(minutes=2), "zero").checkpoint.id == mine.id
+    assert restore(ws, NOW, "zero").checkpoint.id == mine.id  # a clock may be a little behind
+    saved = checkpoint_at_end(ws, later(minutes=3), CONFIG, summary="x")
+    assert stored(ws, "checkpoint", saved.id).working_memory.scratchpad == "S"
+
+
+def test_the_same_checkpoint_again_is_known_and_writes_nothing(ws):
+    body = {**SUMMARY, "started_at": "2026-11-21T07:00:00Z", "ended_at": "2026-11-21T07:30:00Z"}
+    body |= {"new_beliefs": [{"subject": "x", "confidence": 1}]}
+    first = save_checkpoint(ws, NOW, "zero", body)
+    again = save_checkpoint(ws, later(minutes=1), "zero", body)
+    assert (again.id, again.known, again.younger) == (first.id, True, None)
+    assert not first.known
+    assert ws.branch.read().commit == first.written.version.commit
+
+
+def test_a_restore_that_cannot_be_recorded_gives_what_is_known(ws):
+    save_checkpoint(ws, NOW, "zero", SUMMARY)
+    before = ws.branch.read().commit
+    with full_disk():
+        found = restore(ws, NOW, "zero")
+        lines = restore_at_start(ws, NOW, CONFIG)
+    assert found.unrecorded is not None
+    assert found.checkpoint.context.pending_items == ("test it",)
+    assert found.identity.mutable.state.accumulated_experience == 0
+    assert lines[0].startswith("the restore of zero was not recorded: cannot write")
+    assert "Pending: test it" in lines
+    assert ws.branch.read().commit == before
+
+
+def test_a_look_gives_the_same_and_writes_nothing(ws):
+    save_checkpoint(ws, NOW, "zero", SUMMARY)
+    before = ws.branch.read()
+    found = look(ws, NOW, "zero")
+    assert ws.branch.read().commit == before.commit
+    assert found.identity.mutable.state.accumulated_experience == 0
+    assert found.checkpoint == restore(ws, NOW, "zero").checkpoint
+    with pytest.raises(NotFound):
+        look(ws, NOW, "claude")
+
+
+# --- however much an agent learns
+
+
+def beliefs(first, number, size=10):
+    return [{"subject": f"{one:05} {'x' * size}", "confidence": 1} for one in range(first, first + number)]
+
+
+def test_an_identity_keeps_its_newest_two_hundred_of_each(ws):
+    for turn in range(5):
+        save_checkpoint(ws, later(minutes=turn), "zero", {"new_beliefs": beliefs(turn * 90, 90)})
+    known = [one["subject"][:5] for one in stored(ws, "identity", "zero").mutable.beliefs]
+    assert known == [f"{number:05}" for number in range(250, 450)]
+    save_checkpoint(ws, later(minutes=9), "zero", {"new_beliefs": [*beliefs(250, 1), *beliefs(450, 1)]})
+    known = [one["subject"][:5] for one in stored(ws, "identity", "zero").mutable.beliefs]
+    assert (len(known), known[0], known[-2:]) == (200, "00252", ["00250", "00450"])
+
+
+def test_no_checkpoint_is_refused_because_an_identity_has_grown(ws):
+    init_identity(ws, NOW, "zero", {"purpose": {"statement": "p" * 20_000}, "mutable": {
+        "active_projects": [{"id": f"{number}", "description": "d" * 400} for number in range(250)]}})  # fmt: skip
+    for turn in range(8):
+        body = {"new_beliefs": beliefs(turn * 10, 10, 9000), "new_skills": [{"name": f"{turn} {'s' * 9000}"}]}
+        assert save_checkpoint(ws, later(minutes=turn), "zero", {**body, "current_focus": "f" * 90_000}).id
+    identity = stored(ws, "identity", "zero")
+    assert identity.mutable.beliefs[-1]["subject"].startswith("00079 ")
+    assert len(identity.mutable.state.current_focus) == 4000
+    restore(ws, later(minutes=9), "zero")
+
+
+# --- going back
+
+
+def test_a_checkpoint_and_what_it_meant_are_logged_shown_and_taken_back(ws):
+    init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
+    save_checkpoint(ws, NOW, "zero", {**SUMMARY, "new_beliefs": [{"subject": "x", "confidence": 0.5}]})
+    before = files(ws)
+    saved = save_checkpoint(ws, later(minutes=1), "zero", {"scratchpad": "s", "new_skills": [{"name": "y"}]})
+    changed = {(one.kind, one.action) for one in compare(ws, "~1", "~0").changes}
+    assert changed == {("checkpoint", "added"), ("identity", "changed")}
+    assert [one.entry.op for one in log(ws, Filter(record=saved.id))] == ["checkpoint"]
+    assert [one.entry.op for one in log(ws, Filter(record="zero"))] == ["checkpoint", "checkpoint", "identity-init"]
+    undo(ws, later(minutes=2))
+    assert files(ws) == before
+    assert restore(ws, later(minutes=3), "zero").checkpoint.context.conversation_summary == "Implemented it"
+
+
+def test_a_checkpoint_is_undone_without_what_came_after_it(ws):
+    save_checkpoint(ws, NOW, "zero", {"new_beliefs": [{"subject": "w", "confidence": 1}]})
+    first = save_checkpoint(ws, NOW, "zero", {**SUMMARY, "new_beliefs": [{"subject": "x", "confidence": 1}]})
+    later_one = save_checkpoint(ws, later(minutes=1), "zero", {"new_beliefs": [{"subject": "y", "confidence": 1}]})
+    restore(ws, later(minutes=2), "zero")
+    undo(ws, later(minutes=3), first.written.version.commit)
+    assert stored(ws, "checkpoint", first.id) is None
+    assert stored(ws, "checkpoint", later_one.id) is not None
+    mutable = stored(ws, "identity", "zero").mutable
+    assert [one["subject"] for one in mutable.beliefs] == ["w", "y"]
+    assert mutable.state.accumulated_experience == 1
+
+
+def test_what_is_mutable_goes_back_and_what_is_immutable_stays(ws):
+    save_checkpoint(ws, NOW, "zero", {**SUMMARY, "current_focus": "before"})
+    then = str(ws.branch.read().revision)
+    init_identity(ws, later(minutes=1), "zero", {"purpose": {"statement": "p"}})
+    save_checkpoint(ws, later(minutes=2), "zero", {"current_focus": "after"})
+    rollback_record(ws, later(minutes=3), "zero", then)
+    identity = stored(ws, "identity", "zero")
+    assert (identity.mutable.state.current_focus, identity.immutable.purpose.statement) == ("before", "p")
+    undo(ws, later(minutes=4))
+    assert stored(ws, "identity", "zero").mutable.state.current_focus == "after"
+    rollback(ws, later(minutes=5), then)
+    assert stored(ws, "identity", "zero").immutable.purpose.statement == "p"
+    assert len(agent_sessions(ws, "zero")[0].ids) == 1

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+import time
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from world import NOW, by_hand, later, stored, workspace
+from world import NOW, by_hand, files, later, stored, workspace
 
 from baton_git.errors import (
+    Busy,
     Corrupt,
     Ended,
     InvalidArgument,
@@ -21,12 +24,15 @@ from baton_git.errors import (
     Overtaken,
     WriteFailed,
 )
+from baton_git.exchange import kairos as kairos_file
 from baton_git.exchange.kairos import Copy
 from baton_git.handing import Going
+from baton_git.layout import path_of
 from baton_git.operations.conflicts import conflicts
 from baton_git.operations.handover_files import export_kairos, import_kairos, put_out, take_in, withdraw
-from baton_git.operations.handovers import clear, resume, show, step
+from baton_git.operations.handovers import Outcome, clear, resume, show, step
 from baton_git.operations.workspace import Workspace
+from baton_git.records.base import parse
 from baton_git.records.handover import Handover
 from baton_git.state import Key
 
@@ -205,6 +211,82 @@ def test_ended_is_not_the_same_as_never_begun(ws: Workspace) -> None:
             resume(ws, NOW, **how)
 
 
+def again(ws: Workspace, id_: str, minutes: int, outcome: Outcome) -> None:
+    """A run of this id is live once more, as after going back, and ends at that minute."""
+    run = parse(Handover, {"id": id_, "step": {"current_challenge": outcome, "chain_uri": f"{URI}resolve"}})
+    ws.update("again", later(minutes=minutes), lambda tip: tip.state.put(run))
+    clear(ws, later(minutes=minutes), id_, outcome)
+
+
+def test_of_a_run_that_ended_twice_the_last_end_counts(ws: Workspace) -> None:
+    begun(ws)
+    clear(ws, later(minutes=1), "run-1", "completed")
+    again(ws, "run-1", 2, "abandoned")
+    for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
+        with pytest.raises(Ended, match=r"run-1 was abandoned on 2026-11-21T08:02:00Z"):
+            resume(ws, NOW, **how)
+    assert show(ws, "run-1").handover.step.current_challenge == "abandoned"
+    again(ws, "run-0", 3, "completed")
+    with pytest.raises(Ended, match=r"run-0 was completed on 2026-11-21T08:03:00Z"):
+        resume(ws, NOW, uri=f"{URI}resolve")
+
+
+def test_what_comes_after_a_gap_in_the_archive_has_ended(ws: Workspace) -> None:
+    begun(ws)
+    clear(ws, later(minutes=1), "run-1", "completed")
+    again(ws, "run-1", 2, "abandoned")
+    ws.update("gone", NOW, lambda tip: tip.state.remove(Key("handover", "run-1", archived=True)))
+    with pytest.raises(Ended, match="was abandoned"):
+        resume(ws, NOW, "run-1")
+    with pytest.raises(Overtaken, match="was abandoned"):
+        begun(ws)
+
+
+def test_runs_with_names_that_the_archive_could_make_are_runs_of_their_own(ws: Workspace) -> None:
+    begun(ws, "run-1.2")
+    clear(ws, later(minutes=3), "run-1.2", "abandoned")
+    with pytest.raises(NotFound):
+        resume(ws, NOW, "run-1")
+    begun(ws)
+    clear(ws, later(minutes=1), "run-1", "completed")
+    again(ws, "run-1", 2, "completed")
+    with pytest.raises(Ended, match="was completed on 2026-11-21T08:02:00Z"):
+        resume(ws, NOW, "run-1")
+    with pytest.raises(Ended, match="was abandoned on 2026-11-21T08:03:00Z"):
+        resume(ws, NOW, "run-1.2")
+
+
+def test_a_long_name_that_ended_twice_is_found(ws: Workspace) -> None:
+    long = "x" * 199
+    for minutes, outcome in ((1, "completed"), (2, "abandoned")):
+        again(ws, long, minutes, outcome)
+    with pytest.raises(Ended, match="was abandoned"):
+        resume(ws, NOW, long)
+
+
+@pytest.mark.parametrize("name", ["run-1", "run-1.2"])
+def test_a_damaged_run_in_the_archive_is_not_one_that_never_was(ws: Workspace, copy: Copy, name: str) -> None:
+    begun(ws)
+    out(ws, copy)
+    clear(ws, later(minutes=1), "run-1", "completed")
+    path = path_of(Key("handover", name, archived=True))
+    by_hand(ws, {path_of(Key("handover", "run-1", archived=True)): None, path: b"at = 1"})
+    before = ws.branch.read().commit
+    for verb in (
+        lambda: resume(ws, NOW, "run-1"),
+        lambda: resume(ws, NOW, uri=f"{URI}resolve"),
+        lambda: show(ws, "run-1"),
+        lambda: clear(ws, NOW, "run-1", "completed"),
+        lambda: step(ws, NOW, "run-1", to("resolve")),
+        lambda: take_in(ws, NOW, copy),
+    ):
+        with pytest.raises(Corrupt, match=re.escape(path)):
+            verb()
+    assert ws.branch.read().commit == before
+    step(ws, NOW, "run-2", to("confirm"))
+    assert resume(ws, NOW, uri=f"{URI}confirm").run.handover.id == "run-2"
+
+
 def test_one_that_has_ended_is_shown_as_it_was_with_its_order(ws: Workspace) -> None:
     begun(ws, table={"a": 1}, number=1)
     text = export_text(ws)
@@ -261,6 +343,9 @@ def test_what_another_client_changed_is_taken_in(ws: Workspace, copy: Copy) -> N
     before = ws.branch.read().commit
     assert take_in(ws, later(minutes=2), copy) is not None
     assert ws.branch.read().commit == before
+    text = copy.path.read_bytes()
+    assert out(ws, copy) == text  # it says what git has: no need to write it
+    step(ws, later(minutes=3), "run-1", Going(stays=True))
     assert b"\r" not in out(ws, copy)
 
 
@@ -291,6 +376,31 @@ def test_of_a_contested_value_the_later_one_stands_and_the_other_is_kept(
     [about_a] = [one for one in conflicts(ws) if one.field == "state.a"]
     assert {about_a.ours, about_a.theirs} == {"file", "git"}
     assert len(resume(ws, NOW).run.contested) == 2
+
+
+@pytest.mark.parametrize(
+    ("at", "stands"),
+    [
+        ("2026-11-21T08:01:30", "file"), ("2026-11-21T08:00:30", "git"), ("2026-11-21T10:01:30+02:00", "file"),
+        ("2026-11-21T09:00:30+01:00", "git"), ("2026-11-21T03:01:30-05:00", "file"), ("soon", "git"),
+        (" 2026-11-21T08:01:30Z ", "file"),
+    ],
+)  # fmt: skip
+def test_times_are_compared_and_not_their_texts_and_one_without_an_offset_is_of_utc(
+    ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch, at: str, stands: str
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        begun(ws, a="base")
+        out(ws, copy)
+        edited(copy, ("a: base", "a: file"), at=f'"{at}"')
+        step(ws, later(minutes=1), "run-1", Going(stays=True, values={"a": "git"}))
+        take_in(ws, later(minutes=2), copy)
+        assert show(ws).handover.state == {"a": stands}
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_an_older_copy_of_ours_is_no_change(ws: Workspace, copy: Copy) -> None:
@@ -391,6 +501,62 @@ def test_a_client_that_writes_while_we_do_is_not_written_over(
     assert show(ws).handover.state == {"a": 7, "b": 2}
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_client_that_writes_between_our_look_and_the_renaming_is_not_written_over(
+    ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    begun(ws, a=1)
+    text = out(ws, copy)
+    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    if not is_there:
+        copy.path.unlink()
+    write_all = kairos_file.write_all
+
+    def slow(contents: Mapping[Path, bytes]) -> None:
+        write_all(contents)
+        monkeypatch.undo()
+        copy.path.write_bytes(text.replace(b"a: 1", b"a: 7"))
+
+    monkeypatch.setattr(kairos_file, "write_all", slow)
+    assert b"a: 7\nb: 2\n" in out(ws, copy)
+    assert show(ws).handover.state == {"a": 7, "b": 2}
+    assert [path.name for path in copy.path.parent.iterdir()] == [copy.path.name]
+
+
+def test_a_client_that_never_stops_writing_is_left_alone(
+    ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(ws, a=1)
+    out(ws, copy)
+    monkeypatch.setattr(Copy, "write", lambda *_: False)
+    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    with pytest.raises(Busy, match="keeps changing"):
+        put_out(ws, NOW, copy, "run-1")
+
+
+def test_the_file_keeps_its_mode_and_a_link_leads_to_it(ws: Workspace, copy: Copy, tmp_path: Path) -> None:
+    begun(ws, a=1)
+    out(ws, copy)
+    copy.path.chmod(0o640)
+    (tmp_path / "link").symlink_to(copy.path)
+    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    put_out(ws, NOW, copy_of(ws, tmp_path / "link"), "run-1")
+    assert (tmp_path / "link").is_symlink()
+    assert b"b: 2" in copy.path.read_bytes()
+    assert copy.path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_mark_of_an_earlier_program_counts_as_none_and_goes(ws: Workspace, copy: Copy) -> None:
+    begun(ws, a=1)
+    text = out(ws, copy)
+    copy.mark.write_bytes(text + b"note: in the clear\n")
+    before = ws.branch.read().commit
+    take_in(ws, NOW, copy)
+    assert ws.branch.read().commit == before
+    assert b"in the clear" not in copy.mark.read_bytes()
+    assert copy.is_known(text)
+
+
 def test_the_copy_of_a_run_that_has_ended_goes_unless_somebody_changed_it(ws: Workspace, copy: Copy) -> None:
     begun(ws, a=1)
     out(ws, copy)
@@ -398,26 +564,43 @@ def test_the_copy_of_a_run_that_has_ended_goes_unless_somebody_changed_it(ws: Wo
     text = copy.path.read_bytes()
     edited(copy, ("a: 1", "a: 2"))
     assert not withdraw(copy, "run-1")
-    take_in(ws, later(minutes=2), copy)
-    assert stored(ws, "handover", "run-1") is None
-    assert stored(ws, "handover", "run-1", archived=True).record["state"] == {"a": 2}
+    copy.path.write_bytes(text)
+    take_in(ws, later(minutes=3), copy)
     assert not withdraw(copy, "run-2")
     assert withdraw(copy, "run-1")
     assert not copy.path.exists()
-    copy.path.write_bytes(text)
-    take_in(ws, later(minutes=3), copy)
+    assert not copy.mark.exists()
     assert stored(ws, "handover", "run-1") is None
 
 
-def test_a_late_edit_without_the_mark_does_not_bring_a_run_back(ws: Workspace, copy: Copy) -> None:
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_late_edit_of_a_run_that_has_ended_is_refused_and_the_archive_and_the_file_stay(
+    ws: Workspace, copy: Copy, is_marked: bool
+) -> None:
     begun(ws, a=1)
     out(ws, copy)
     clear(ws, later(minutes=1), "run-1", "completed")
+    if not is_marked:
+        copy.mark.unlink()
+    edited(copy, ("a: 1", "a: 2"), ("step_index: 1", "step_index: 2"))
+    text, before = copy.path.read_bytes(), files(ws)
+    for verb in (take_in, import_kairos):
+        with pytest.raises(Overtaken, match=r"was completed on 2026-11-21T08:01:00Z by session s1; .* was changed"):
+            verb(ws, later(minutes=2), copy)
+    assert files(ws) == before
+    assert copy.path.read_bytes() == text
+
+
+def test_an_older_copy_of_a_run_that_has_ended_is_no_edit(ws: Workspace, copy: Copy) -> None:
+    begun(ws, a=1)
+    old = out(ws, copy)
+    step(ws, later(minutes=1), "run-1", to("confirm"))
+    clear(ws, later(minutes=2), "run-1", "completed")
     copy.mark.unlink()
-    edited(copy, ("a: 1", "a: 2"))
-    take_in(ws, later(minutes=2), copy)
-    assert stored(ws, "handover", "run-1") is None
-    assert stored(ws, "handover", "run-1", archived=True).record["state"] == {"a": 2}
+    before = ws.branch.read().commit
+    copy.path.write_bytes(old)
+    assert take_in(ws, later(minutes=3), copy) is not None
+    assert ws.branch.read().commit == before
 
 
 def test_a_folder_or_a_pipe_in_the_place_of_the_file_is_refused(ws: Workspace, tmp_path: Path) -> None:

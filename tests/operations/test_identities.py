@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
-from world import NOW, files, later, stored
+import resource
 
-from baton_git.errors import BatonError, InvalidArgument, InvalidDocument, InvalidName, NotAllowed, NotFound
+import pytest
+from world import NOW, all_bytes, files, later, stored
+
+from baton_git.errors import (
+    BatonError,
+    InvalidArgument,
+    InvalidDocument,
+    InvalidName,
+    LimitExceeded,
+    NotAllowed,
+    NotFound,
+)
 from baton_git.operations.checkpoints import restore, save_checkpoint
 from baton_git.operations.identities import check_text, check_words, init_identity, show_identity
 
@@ -55,7 +65,8 @@ def test_an_agent_that_was_restored_first_gets_its_identity_later(ws):
     ("agent", "document", "error"),
     [("a/b", DOCUMENT, InvalidName), ("zero", {}, InvalidDocument),
      ("zero", {"agent_id": "one", **DOCUMENT}, InvalidDocument),
-     ("zero", {"immutable": {"purpose": "x"}}, InvalidDocument), ("zero", {"immutable": ["x"]}, InvalidDocument)],
+     ("zero", {"immutable": {"purpose": "x"}}, InvalidDocument), ("zero", {"immutable": ["x"]}, InvalidDocument),
+     ("zero", {"purpose": {"statement": "x" * 300_000}}, LimitExceeded)],
 )  # fmt: skip
 def test_what_cannot_be_an_identity_writes_nothing(ws, agent, document, error):
     with pytest.raises(error):
@@ -91,3 +102,43 @@ def test_what_cannot_be_checked_writes_nothing(ws, agent, text, error):
     with pytest.raises(BatonError):
         show_identity(ws, "claude")
     assert ws.branch.read().commit == before
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"purpose": {"statement": "  "}}, {"immutable": {"purpose": {"statement": "", "domains": ["\t"]}, "voice": {}}},
+     {"origin": {"created_by": "human:Ada"}, "purpose": {"statement": " "}}],
+)  # fmt: skip
+def test_an_identity_that_says_nothing_is_not_made_for_ever(ws, document):
+    with pytest.raises(InvalidDocument, match="immutable: says nothing"):
+        init_identity(ws, NOW, "zero", document)
+    assert ws.branch.read().commit is None
+
+
+@pytest.mark.parametrize("who", ["nobody", "", "human:", "agent: ", "Human:Ada", "ada human:x"])
+def test_who_made_it_is_a_human_or_an_agent(ws, who):
+    with pytest.raises(InvalidDocument, match=r"immutable\.origin\.created_by: must be human:NAME or agent:NAME"):
+        init_identity(ws, NOW, "zero", {**DOCUMENT["immutable"], "origin": {"created_by": who}})
+    for number, fine in enumerate(("human:Ada Lovelace", "agent:zero")):
+        init_identity(ws, NOW, f"n{number}", {**DOCUMENT["immutable"], "origin": {"created_by": fine}})
+
+
+def test_secrets_of_an_identity_are_not_stored(ws):
+    token = "ghp_" + "a1B2" * 9
+    made = init_identity(ws, NOW, "zero", {"purpose": {"statement": f"use token={token}"}})
+    save_checkpoint(ws, NOW, "zero", {"current_focus": token, "new_beliefs": [{"subject": token, "confidence": 1}]})
+    assert token.encode() not in all_bytes(ws)
+    assert [one.path for _, one in made.written.redactions] == ["immutable.purpose.statement"]
+
+
+def test_a_result_that_cannot_be_counted_is_one_all_the_same(ws):
+    init_identity(ws, NOW, "zero", DOCUMENT)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        held = check_text(ws, NOW, "zero", "maybe")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert held.drift
+    assert held.uncounted is not None
+    assert stored(ws, "identity", "zero").mutable.state.drift_checks.failed == 0

@@ -166,6 +166,23 @@ def test_what_does_not_fit_is_named_and_the_rest_comes_in(ws, folder):
         assert "\n" not in one.why
 
 
+@pytest.mark.parametrize("name", ["zero", "."])
+def test_the_folder_of_another_agent_is_no_place_for_ones_own(ws, folder, name):
+    (folder / "zero" / "broken.json").write_text("no json")
+    place = (folder / "zero") if name == "zero" else lay(folder.parent / "loose", {"x.json": document()})
+    with pytest.raises(InvalidArgument, match="holds checkpoints of 'zero', not of 'claude'") as caught:
+        import_paif(ws, NOW, place, agent="claude")
+    assert "--agent" in caught.value.hint
+    assert ws.branch.read().commit is None
+
+
+def test_a_name_that_would_be_a_secret_is_refused_by_itself(ws, folder):
+    metadata = {**document("password:x")["metadata"], "session_id": "hunter2"}
+    lay(folder, {f"password:x/{NAME}": {"metadata": metadata}})
+    done = import_paif(ws, NOW, folder)
+    assert (done.new, [one.why for one in done.refused]) == (3, ["the session holds a secret (keyword secret)"])
+
+
 def test_when_nothing_fits_nothing_is_written(ws, tmp_path):
     folder = lay(tmp_path / "checkpoints", {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
     assert import_paif(ws, NOW, folder).new == 0

@@ -10,13 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from session_snapshots import a_snapshot, worker
+from session_snapshots import a_snapshot, put, worker
 from world import NOW, by_hand, files, later, stored
 
+from baton_git import foreign
 from baton_git.adapters.canonical import parse_snapshot
-from baton_git.errors import Ambiguous, Corrupt, InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
+from baton_git.errors import (
+    Ambiguous,
+    Busy,
+    Corrupt,
+    InvalidArgument,
+    InvalidDocument,
+    InvalidName,
+    LimitExceeded,
+    NotFound,
+    WriteFailed,
+)
+from baton_git.exchange import ecc
 from baton_git.exchange.ecc import parse_recording, place_of
 from baton_git.lifecycle import Policy
+from baton_git.operations.history import Filter, log, rollback, rollback_record, undo
 from baton_git.operations.recordings import export_ecc, import_ecc
 from baton_git.operations.snapshots import Recorded, find, history, record, recorded
 from baton_git.operations.workspace import Workspace
@@ -217,7 +230,7 @@ def test_a_recording_becomes_the_record_and_one_version_for_each_body(ws, tmp_pa
 def test_what_is_exported_again_is_the_same_file(ws, tmp_path):
     path = three(tmp_path / "ecc")
     import_ecc(ws, NOW, tmp_path / "ecc")
-    assert export_ecc(ws, tmp_path / "out") == [tmp_path / "out/dmux-tmux/proof.json"]
+    assert export_ecc(ws, tmp_path / "out").written == [tmp_path / "out/dmux-tmux/proof.json"]
     assert (tmp_path / "out/dmux-tmux/proof.json").read_text() == path.read_text()
 
 
@@ -263,10 +276,10 @@ def test_a_body_that_only_repeats_the_one_before_is_not_taken_over(ws, tmp_path)
     assert import_ecc(ws, NOW, path)[0].added == 0
 
 
-def test_a_history_out_of_order_is_put_in_order(ws, tmp_path):
+def test_the_order_of_a_history_is_that_of_the_file(ws, tmp_path):
     data = recording([(time(2), at(2)), (time(1), at(1)), (time(3), at(3))])
     import_ecc(ws, NOW, saved(tmp_path, data))
-    assert states(ws) == ["step-3", "step-2", "step-1"]
+    assert states(ws) == ["step-3", "step-1", "step-2"]
 
 
 def test_a_latest_one_that_the_history_lacks_is_taken_over_too(ws, tmp_path):
@@ -318,6 +331,10 @@ Spoil = Callable[[dict[str, Any]], object]
         (lambda data: data["history"][1]["snapshot"].pop("workers"), r"history\[1\].snapshot.workers: is missing"),
         (lambda data: data["latest"]["aggregates"].update(workerCount=2), "latest: aggregates.workerCount is 2"),
         (lambda data: data.update(sessionId="other"), "latest is of dmux-tmux/proof, not of dmux-tmux/other"),
+        (lambda data: data.update(note="mine"), "note: is no field of ecc.session.recording.v1"),
+        (lambda data: data["history"][0].update(note=1), r"history\[0\].note: is no field of ecc.session.recording.v1"),
+        (lambda data: data["latest"].update(note=1), "latest.note: is no field of ecc.session.v1"),
+        (lambda data: data["history"][0]["snapshot"].update(note=1), "snapshot.note: is no field of ecc.session.v1"),
         (lambda data: data["history"][0]["snapshot"].update(adapterId="x"), r"history\[0\].snapshot is of x/proof"),
     ],
 )  # fmt: skip
@@ -362,26 +379,153 @@ def test_no_name_leads_out_of_the_folder(adapter):
         place_of(adapter, "x")
 
 
-def test_two_sessions_that_would_share_a_file_are_refused_and_nothing_is_written(ws, tmp_path):
-    keep(ws, a_snapshot(id_="a b"))
-    keep(ws, a_snapshot(id_="a/b"))
-    with pytest.raises(InvalidArgument, match="would share the file"):
-        export_ecc(ws, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    [path] = export_ecc(ws, tmp_path / "out", "a b")
+def test_two_sessions_that_would_share_a_file_are_named_and_the_others_are_written(ws, tmp_path):
+    for id_ in ("a b", "a/b", "c"):
+        keep(ws, a_snapshot(id_=id_))
+    done = export_ecc(ws, tmp_path / "out")
+    assert done.written == [tmp_path / "out/dmux-tmux/c.json"]
+    assert [(one.id, one.why) for one in done.refused] == [
+        (f"dmux-tmux/{id_}", "2 sessions would share the file dmux-tmux/a_b.json") for id_ in ("a b", "a/b")
+    ]
+    assert "--id" in done.refused[0].hint
+    [path] = export_ecc(ws, tmp_path / "out", "a b").written
+    assert json.loads(path.read_text())["sessionId"] == "a b"
+    [refused] = export_ecc(ws, tmp_path / "out", "a/b").refused
+    assert "is the recording of another session, 'a b'" in refused.why
     assert json.loads(path.read_text())["sessionId"] == "a b"
 
 
 def test_nothing_to_export_is_said(ws, tmp_path):
     keep(ws, at(1))
+    keep(ws, a_snapshot(id_="other"))
     with pytest.raises(NotFound):
         export_ecc(ws, tmp_path / "out", "nobody")
     by_hand(ws, {"snapshots/dmux-tmux/proof.toml": b"what is this\n"})
+    done = export_ecc(ws, tmp_path / "out")
+    assert [one.id for one in done.refused] == [PROOF]
+    assert done.written == [tmp_path / "out/dmux-tmux/other.json"]
     with pytest.raises(Corrupt):
-        export_ecc(ws, tmp_path / "out")
-    by_hand(ws, {"snapshots/dmux-tmux/proof.toml": None})
+        history(ws, PROOF)
+    by_hand(ws, {"snapshots/dmux-tmux/proof.toml": None, "snapshots/dmux-tmux/other.toml": None})
     with pytest.raises(NotFound):
         export_ecc(ws, tmp_path / "out")
+
+
+def test_a_file_of_eccs_is_written_over_only_when_all_of_it_is_known(ws, tmp_path):
+    path = three(tmp_path)
+    keep(ws, at(9))
+    before = path.read_bytes()
+    done = export_ecc(ws, tmp_path)
+    assert done.written == []
+    [refused] = done.refused
+    assert refused.why == f"{path} has 3 bodies that are not known here"
+    assert "import it first" in refused.hint
+    assert path.read_bytes() == before
+    import_ecc(ws, later(minutes=1), path)
+    assert export_ecc(ws, tmp_path).written == [path]
+    assert len(json.loads(path.read_text())["history"]) == 4
+    assert export_ecc(ws, tmp_path).written == [path]
+
+
+def test_what_ecc_saw_last_stays_when_its_file_is_written_over(ws, tmp_path):
+    import_ecc(ws, NOW, three(tmp_path))
+    path = saved(tmp_path, recording([(time(n), at(n)) for n in (1, 2, 3)], updated=time(59)))
+    export_ecc(ws, tmp_path)
+    assert json.loads(path.read_text())["updatedAt"] == time(59)
+
+
+def test_a_file_that_is_no_recording_is_not_written_over_unless_it_is_forced(ws, tmp_path):
+    keep(ws, at(1))
+    path = tmp_path / "dmux-tmux/proof.json"
+    put(tmp_path, {"dmux-tmux/proof.json": "{"})
+    [refused] = export_ecc(ws, tmp_path).refused
+    assert str(path) in refused.why
+    assert "--force" in refused.hint
+    assert path.read_text() == "{"
+    assert export_ecc(ws, tmp_path, force=True).refused == []
+    assert json.loads(path.read_text())["latest"] == at(1)
+
+
+def test_a_recording_too_large_to_be_read_again_keeps_no_other_from_being_written(ws, tmp_path, monkeypatch):
+    keep(ws, at(1))
+    keep(ws, a_snapshot(worker(artifacts={"log": "x" * 3000}), id_="large"))
+    monkeypatch.setattr(foreign, "MAX_BYTES", 3000)
+    done = export_ecc(ws, tmp_path)
+    assert done.written == [tmp_path / "dmux-tmux/proof.json"]
+    assert [one.id for one in done.refused] == ["dmux-tmux/large"]
+
+
+# --- going back
+
+
+def exported(ws: Workspace, folder: Path) -> dict[str, Any]:
+    [path] = export_ecc(ws, folder, force=True).written
+    data: dict[str, Any] = json.loads(path.read_text())
+    return data
+
+
+def test_after_going_back_the_history_ends_with_what_stands(ws, tmp_path):
+    for minute in (1, 2, 3):
+        keep(ws, at(minute), minutes=minute)
+    undo(ws, later(minutes=4))
+    assert states(ws) == ["step-2", "step-3", "step-2", "step-1"]
+    assert history(ws, PROOF)[0].recorded_at == "2026-11-21T08:02:00Z"
+    data = exported(ws, tmp_path)
+    assert data["latest"] == data["history"][-1]["snapshot"] == at(2)
+    assert data["updatedAt"] >= data["history"][-1]["recordedAt"]
+    keep(ws, at(4), minutes=5)
+    assert states(ws) == ["step-4", "step-2", "step-3", "step-2", "step-1"]
+    rollback(ws, later(minutes=6), "1")
+    assert states(ws)[:2] == ["step-1", "step-4"]
+    assert next(entry.op for entry in ws.branch.history()) == "rollback"
+
+
+def test_what_came_back_is_given_back_and_taken_over_alike(ws, open_workspace, tmp_path):
+    for minute in (1, 2, 3):
+        keep(ws, at(minute), minutes=minute)
+    undo(ws, later(minutes=4))
+    exported(ws, tmp_path)
+    other = open_workspace(name="other.git")
+    import_ecc(other, later(minutes=9), tmp_path)
+    assert states(other) == states(ws) == ["step-2", "step-3", "step-2", "step-1"]
+    assert import_ecc(other, later(minutes=10), tmp_path)[0].version is None
+    assert import_ecc(ws, later(minutes=10), tmp_path)[0].version is None
+
+
+def test_importing_again_after_going_back_brings_the_newer_latest_back(ws, tmp_path):
+    path = three(tmp_path)
+    import_ecc(ws, NOW, path)
+    undo(ws, later(minutes=1))
+    assert states(ws)[0] == "step-2"
+    [done] = import_ecc(ws, later(minutes=2), path)
+    assert (done.added, done.version is None) == (0, False)
+    assert states(ws) == ["step-3", "step-2", "step-1"]
+    assert import_ecc(ws, later(minutes=3), path)[0].version is None
+
+
+def test_what_ecc_has_as_latest_stands_also_when_its_clock_went_back(ws, tmp_path):
+    data = recording([(time(5), at(5)), (time(1), at(1)), (time(3), at(3))], updated=time(3))
+    path = saved(tmp_path, data)
+    import_ecc(ws, NOW, path)
+    assert states(ws) == ["step-3", "step-1", "step-5"]
+    assert import_ecc(ws, later(minutes=1), path)[0].version is None
+    export_ecc(ws, tmp_path / "out")
+    assert json.loads((tmp_path / "out/dmux-tmux/proof.json").read_text())["latest"] == at(3)
+    again = recording([*((time(n), at(n)) for n in (5, 1, 3)), (time(2), at(2))], updated=time(2))
+    assert import_ecc(ws, later(minutes=2), saved(tmp_path, again))[0].added == 1
+    assert states(ws) == ["step-2", "step-3", "step-1", "step-5"]
+
+
+def test_the_log_and_going_back_know_a_snapshot_by_its_id(ws):
+    for minute in (1, 2):
+        keep(ws, at(minute), minutes=minute)
+    keep(ws, a_snapshot(id_="other"), minutes=3)
+    assert [entry.revision for entry, _ in log(ws, Filter(record=PROOF))] == [2, 1]
+    rollback_record(ws, later(minutes=4), PROOF, "1")
+    assert stored(ws, "snapshot", PROOF).snapshot.given() == at(1)
+    assert len(recorded(ws)) == 2
+    undo(ws, later(minutes=5))
+    assert states(ws) == ["step-2", "step-1", "step-2", "step-1"]
 
 
 def test_others_who_write_meanwhile_lose_nothing(ws, tmp_path, open_workspace, monkeypatch):
@@ -416,5 +560,57 @@ def test_those_recorded_longest_ago_go_to_the_archive_and_come_back(ws, tmp_path
     assert [one.snapshot.session.id for one in recorded(ws)] == ["s0", "s4", "s3"]
     assert find(ws.branch.read().state, "dmux-tmux/s0").created_at == "2026-11-21T08:00:00Z"
     assert len(history(ws, "dmux-tmux/s0")) == 2
-    assert len(export_ecc(ws, tmp_path / "out")) == 5
+    assert [len(history(ws, f"s{number}")) for number in range(5)] == [2, 1, 1, 1, 1]
+    assert len(export_ecc(ws, tmp_path / "out").written) == 5
     assert not [one for one in import_ecc(ws, later(minutes=20), tmp_path / "out") if one.added or one.why]
+
+
+def test_the_one_just_recorded_stays_whatever_its_clock_said(ws):
+    ws = replace(ws, policy=Policy(sessions_kept=3))
+    for number in range(3):
+        keep(ws, a_snapshot(id_=f"s{number}"), minutes=10 + number)
+    keep(ws, a_snapshot(id_="late"), minutes=0)
+    assert {one.snapshot.session.id for one in recorded(ws)} == {"late", "s1", "s2"}
+
+
+def test_what_is_imported_goes_to_the_archive_beyond_the_newest_ones_too(ws, tmp_path):
+    ws = replace(ws, policy=Policy(sessions_kept=3))
+    for number in range(7):
+        saved(tmp_path, recording([(time(2 * number), a_snapshot(id_=f"s{number}")),
+                                   (time(2 * number + 1), a_snapshot(id_=f"s{number}", state="done"))]))  # fmt: skip
+    assert [one.added for one in import_ecc(ws, NOW, tmp_path)] == [2] * 7
+    assert [one.snapshot.session.id for one in recorded(ws)] == ["s6", "s5", "s4"]
+    for text in ("dmux-tmux/s0", "s0", "dmux-tmux/s0"[:-1] + "0"):
+        assert [one.snapshot.session.state for one in history(ws, text)] == ["done", "active"]
+        assert find(ws.branch.read().state, text).snapshot.session.state == "done"
+    assert not [one for one in import_ecc(ws, later(minutes=5), tmp_path) if one.version]
+
+
+# --- what cannot be written
+
+
+def test_the_name_of_the_session_at_work_is_no_secret(open_workspace, tmp_path):
+    ws = open_workspace(SECRET)
+    [done] = import_ecc(ws, NOW, three(tmp_path))
+    assert "secret" in done.why
+    assert ws.branch.read().commit is None
+
+
+@pytest.mark.parametrize("error", [Busy("others"), WriteFailed("full")])
+def test_that_nothing_can_be_written_is_no_fault_of_a_recording(ws, tmp_path, monkeypatch, error):
+    def failing(*_: object) -> bool:
+        raise error
+
+    monkeypatch.setattr(type(ws.branch), "advance", failing)
+    with pytest.raises(type(error)):
+        import_ecc(ws, NOW, three(tmp_path))
+
+
+def test_a_folder_has_a_limit(ws, tmp_path, monkeypatch):
+    three(tmp_path)
+    saved(tmp_path, recording([(time(1), a_snapshot(id_="other"))]))
+    monkeypatch.setattr(ecc, "MAX_FILES", 1)
+    with pytest.raises(InvalidArgument, match="has 2 files, the limit is 1"):
+        import_ecc(ws, NOW, tmp_path)
+    monkeypatch.setattr(ecc, "MAX_FILES", 2)
+    assert len(import_ecc(ws, NOW, tmp_path)) == 2

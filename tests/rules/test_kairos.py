@@ -153,7 +153,8 @@ def test_a_text_stays_a_text_wherever_it_stands(text: str) -> None:
         ("find_slot", "find_slot"), ("kairos://x?a=b: c", "kairos://x?a=b: c"), ("30", '"30"'), (30, "30"),
         ("", '""'), (" a", '" a"'), ("a\nb", r'"a\nb"'), ('say "hi"', 'say "hi"'), ('"hi"', r'"\"hi\""'),
         (None, "null"), ("null", '"null"'), ({"a": "é", "b": None}, '{"a": "é", "b": null}'),
-        (["\u2028"], r'["\u2028"]'), ("{half", "{half"), (1.0, "1.0"),
+        (["\u2028"], r'["\u2028"]'), ("a\x9bb", r'"a\u009bb"'), ({"\x80": "\x9f"}, r'{"\u0080": "\u009f"}'),
+        ("\u202eb", "\u202eb"), ("\xa0", "\xa0"), ("{half", "{half"), (1.0, "1.0"),
     ],
 )  # fmt: skip
 def test_a_value_is_written_plain_where_it_can_be(value: Any, written: str) -> None:
@@ -206,6 +207,26 @@ def test_a_key_that_could_not_be_read_again_is_not_written(key: str) -> None:
 def test_what_has_no_place_in_the_text_is_refused_and_not_dropped(data: dict[str, Any]) -> None:
     with pytest.raises(InvalidDocument):
         kairos.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"state": {"a": "\ud800"}}, "state.a: holds half of a surrogate pair, which is not text"),
+        ({"state": {"a": ["\ud800"]}}, "state.a: [0]: holds half of a surrogate pair, which is not text"),
+        ({"state": {"\udcff": 1}}, r"state.\udcff: holds '\udcff', half of a surrogate pair, which is not text"),
+        ({"step": {"chain_uri": "\udcff"}}, r"chain_uri: holds '\udcff', half of a surrogate pair, which is not text"),
+    ],
+)
+def test_a_text_that_is_none_is_named_by_its_field(data: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidDocument) as caught:
+        kairos.dumps({"id": "s", **data})
+    assert str(caught.value) == said
+
+
+def test_a_control_character_in_a_value_is_read_and_one_in_a_key_is_not() -> None:
+    assert kairos.loads("SESSION_ID: s\na: \x9b\x1b\n".encode())["state"] == {"a": "\x9b\x1b"}
+    assert "a character that no line can hold" in refused("SESSION_ID: s\na\x9b: 1\n")
 
 
 def test_a_value_that_nobody_could_read_is_not_written() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +20,7 @@ from baton_git.records.identity import Identity
 from baton_git.state import Key, State
 from baton_git.times import point_in_time
 
+GOLDEN = Path(__file__).parents[2] / "formats" / "checkpoint" / "valid" / "zero"
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 AT = "2026-11-21T08:00:00.000Z"
 
@@ -99,7 +102,9 @@ def test_times_and_sessions_are_filled_in():
     assert new({"session_id": "given"}, session=None).metadata.session_id == "given"
     assert new({"session_id": "given"}).metadata.session_id == "s1"
     assert new({"started_at": "2026-11-21T07:59:00Z"}).metadata.duration_seconds == 60
-    assert new({"started_at": "2026-11-21T09:00:00Z"}).metadata.duration_seconds == 0
+    said = {"started_at": "2026-11-21T07:59:00Z"}
+    assert new(said, began={"s1": "2026-11-21T06:00:00Z"}.get).metadata.duration_seconds == 60
+    assert new({}, began={"s1": "2026-11-21T09:00:00Z"}.get).metadata.started_at == AT
     assert new({"duration_seconds": 0, "started_at": "2026-11-21T07:00:00Z"}).metadata.duration_seconds == 0
 
 
@@ -161,7 +166,18 @@ def test_the_stamp_of_an_id_is_the_time_in_utc(at, stamp):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "yesterday", "2026", "20260404", "2026-W14-1", "0001-01-01T00:00+05:00", "x" * 99]
+    "text",
+    [
+        "",
+        "yesterday",
+        "2026",
+        "20260404",
+        "2026-W14-1",
+        "0001-01-01T00:00+05:00",
+        "x" * 99,
+        "2026-04",
+        "2026-04-04x18:34:00Z",
+    ],
 )
 def test_what_is_no_point_in_time_is_refused(text):
     with pytest.raises(InvalidDocument, match=r"metadata.ended_at: is no ISO 8601 point in time"):
@@ -183,8 +199,20 @@ def test_whatever_the_session_is_called_its_checkpoint_has_a_file_live_and_archi
 
 @pytest.mark.parametrize("agent", ["", "a/b", "..", "../x", ".x", "-x", "a b", "a\n", "A" * 128, "x" * 129, "名前"])
 def test_an_agent_that_can_have_no_folder_is_refused(agent):
-    with pytest.raises(InvalidName, match="agent "):
+    with pytest.raises(InvalidName, match="agent ") as caught:
         shelf.agent_named(agent)
+    if len(agent) < 100:
+        assert "and begin with a letter or digit" in str(caught.value)
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem[-20:])
+def test_the_golden_files_stand_where_a_checkpoint_is_placed(path):
+    golden = parse(Checkpoint, json.loads(path.read_text()))
+    assert len(list(GOLDEN.glob("*.json"))) >= 4
+    state, id_ = shelf.placed(State(), golden)
+    if golden.id == f"{id_}.2":
+        state, id_ = shelf.placed(state, golden.replace(other=1))
+    assert id_ == golden.id
 
 
 def test_two_of_one_moment_and_session_both_stand_and_the_same_one_stands_once():
@@ -214,7 +242,28 @@ def test_the_newest_is_the_latest_as_a_point_in_time_then_by_id():
     ):
         state, _ = shelf.placed(state, record(session=session, at=at))
     assert [one.metadata.session_id for one in shelf.every(state, "zero")] == ["c", "b", "a"]
-    assert shelf.newest(State(), "zero") is None
+    assert shelf.newest(State(), "zero", NOW) is None
+
+
+def test_one_that_claims_to_be_of_the_future_is_the_newest_only_where_there_is_no_other():
+    state, future = shelf.placed(State(), record(session="f", at="2999-01-01T00:00:00Z"))
+    assert shelf.newest(state, "zero", NOW).id == future
+    state, ahead = shelf.placed(state, record(at=(NOW + timedelta(minutes=5)).isoformat()))
+    state, too_far = shelf.placed(state, record(at=(NOW + timedelta(minutes=5, seconds=1)).isoformat()))
+    assert shelf.newest(state, "zero", NOW).id == ahead
+    assert shelf.newest(state, "zero", NOW + timedelta(seconds=1)).id == too_far
+    assert shelf.newest(state, "zero", NOW, "f").id == future
+    assert shelf.newest(state, "zero", NOW, "of nobody") is None
+    closed = state.archive(state.get(Checkpoint, ahead), at=AT, reason="r", session=None)
+    assert shelf.newest(closed, "zero", NOW).id == ahead
+
+
+def test_those_from_the_future_go_to_the_archive_first(monkeypatch):
+    monkeypatch.setattr(shelf, "KEPT", 1)
+    state, _ = shelf.placed(State(), record(at="2999-01-01T00:00:00Z"))
+    state, mine = shelf.placed(state, record())
+    state = shelf.trimmed(state, "zero", NOW, session=None)
+    assert state.ids("checkpoint") == {mine}
 
 
 def test_agents_whose_names_begin_alike_are_apart():
@@ -231,11 +280,11 @@ def test_only_the_newest_fifty_stay_live_and_all_are_found():
     for at in times:
         state, _ = shelf.placed(state, record(at=at.isoformat()))
     state, _ = shelf.placed(state, record("claude"))
-    state = shelf.trimmed(state, "zero", at=AT, session="s")
+    state = shelf.trimmed(state, "zero", times[-1], session="s")
     assert len(shelf.live(state, "zero")) == shelf.KEPT
     assert [one.ended for one in shelf.every(state, "zero")] == times[::-1]
     assert len(state.ids("checkpoint", archived=True)) == 3
-    assert shelf.trimmed(state, "zero", at=AT, session="s") is state
+    assert shelf.trimmed(state, "zero", times[-1], session="s") is state
 
 
 # --- growth
@@ -285,7 +334,7 @@ def test_an_identity_is_born_once():
 
 
 def test_what_has_grown_before_the_identity_was_made_stays():
-    before = growth.restored(growth.nobody("zero"), NOW)
+    before = growth.restored(growth.nobody("zero"), NOW, "s1")
     said = {"immutable": {"purpose": {"statement": "p"}}, "mutable": {
         "skills": [{"name": "a"}], "state": {"accumulated_experience": 9, "current_focus": "f"}}}  # fmt: skip
     state = growth.born(before, "zero", said, NOW).mutable.state
@@ -299,7 +348,9 @@ def test_what_has_grown_before_the_identity_was_made_stays():
     [({}, "immutable: says nothing"), ({"immutable": {}}, "immutable: says nothing"), ({"immutable": "x"}, "immutable"),
      ({"agent_id": "claude", "purpose": {"statement": "x"}}, "agent_id: is 'claude'"),
      ({"purpose": "x"}, "immutable.purpose"), ({"immutable": {"voice": {"tone": 1}}}, "immutable.voice.tone"),
-     ({"purpose": {"statement": "x"}, "mutable": {"beliefs": [1]}}, r"mutable.beliefs\[0\]")],
+     ({"purpose": {"statement": "x"}, "mutable": {"beliefs": [1]}}, r"mutable.beliefs\[0\]: must be a table"),
+     ({"purpose": {"statement": "x", "domains": "y"}}, "immutable.purpose.domains: must be a list, not 'y'"),
+     ({"purpose": {"statement": "x"}, "voice": {"taboo_categories": {"a\x1b": 1}}}, r"categories.'a\\x1b'")],
 )  # fmt: skip
 def test_an_identity_that_cannot_be_one_is_refused_by_field(said, why):
     with pytest.raises(InvalidDocument, match=why):

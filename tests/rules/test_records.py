@@ -141,7 +141,7 @@ def test_each_required_field_is_missed_by_name(section: str) -> None:
         (Pattern, {**PATTERN, "recent_occurrences": [{"session": "s", "context": ""}] * 6}, "recent_occurrences",
             "tuple should have at most 5"),
         (Pattern, {**PATTERN, "threshold": 0}, "threshold", "input should be greater than or equal to 1, not 0"),
-        (ActiveDecision, {**DECISION, "evidence": "a"}, "evidence", "input should be a valid tuple, not 'a'"),
+        (ActiveDecision, {**DECISION, "evidence": "a"}, "evidence", "must be a list, not 'a'"),
         (Head, {"schema_version": 0}, "schema_version", "input should be greater than or equal to 1, not 0"),
     ],
 )  # fmt: skip

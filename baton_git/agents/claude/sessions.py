@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from baton_git.agents.transcripts import Transcript, first_records, newest_first
+from baton_git.agents.transcripts import Transcript, Warn, first_records, matching, newest_first, nobody
 
 
-def sessions(home: Path, environment: Mapping[str, str]) -> Iterator[Transcript]:
+def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) -> Iterator[Transcript]:
     """The transcripts of sessions, newest first; a file is looked into when its turn comes.
 
     Args:
         environment: `CLAUDE_CONFIG_DIR` says where, else `.claude` in `home`.
+        warn: is told which folders could not be listed.
     """
     root = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     # Those of subagents lay beside the sessions before 2.1; now they lie a folder deeper.
-    paths = [path for path in root.glob("projects/*/*.jsonl") if not path.name.startswith("agent-")]
-    for path in newest_first(paths):
+    found = matching(root, "projects", "*", "*.jsonl", warn=warn)
+    for path in newest_first((path for path in found if not path.name.startswith("agent-")), warn):
         yield Transcript(path, path.stem, _cwd(path))
 
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 from baton_git.agents.codex.setting import session_start
 from baton_git.agents.events import BEGINNING
-from baton_git.agents.transcripts import Transcript, first_records, newest_first
+from baton_git.agents.transcripts import Transcript, Warn, first_records, matching, newest_first, nobody
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
-def sessions(home: Path, environment: Mapping[str, str]) -> Iterator[Transcript]:
+def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) -> Iterator[Transcript]:
     """The transcripts of sessions that no other session started, newest first; the archived ones are among them.
 
     Args:
         environment: `CODEX_HOME` says where, else `.codex` in `home`.
+        warn: is told which folders could not be listed.
     """
     root = Path(environment.get("CODEX_HOME") or home / ".codex")
-    paths = [path for folder in ("sessions", "archived_sessions") for path in root.glob(f"{folder}/**/rollout-*.jsonl")]
-    for path in newest_first(paths):
+    places = (matching(root, place, "**", "rollout-*.jsonl", warn=warn) for place in ("sessions", "archived_sessions"))
+    for path in newest_first(chain.from_iterable(places), warn):
         found = (session_start(BEGINNING, record) for record in first_records(path))
         start = next((setting for setting in found if setting), None)
         named = _ID.search(path.stem)

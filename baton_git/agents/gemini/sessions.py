@@ -9,20 +9,21 @@ from pathlib import Path
 
 from baton_git.agents.fields import table_at
 from baton_git.agents.json_lines import object_in
-from baton_git.agents.transcripts import Transcript, head, newest_first
+from baton_git.agents.transcripts import Transcript, Warn, head, matching, newest_first, nobody
 
 _ID = re.compile(r'"sessionId"\s*:\s*"([^"\\]+)"')
 
 
-def sessions(home: Path, environment: Mapping[str, str]) -> Iterator[Transcript]:
+def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) -> Iterator[Transcript]:
     """The transcripts of sessions that no other session started, newest first.
 
     Args:
         environment: says nothing; Gemini CLI keeps everything in `.gemini` in `home`.
+        warn: is told which folders could not be listed.
     """
     root = home / ".gemini"
     names = _projects(root)
-    for path in newest_first(root.glob("tmp/*/chats/session-*.json*")):
+    for path in newest_first(matching(root, "tmp", "*", "chats", "session-*.json*", warn=warn), warn):
         if path.suffix in (".json", ".jsonl"):
             found = _ID.search(head(path))
             folder = path.parent.parent

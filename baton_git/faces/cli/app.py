@@ -20,9 +20,10 @@ import click
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch, Written
 from baton_git.diff import one_line, subject
-from baton_git.errors import Fault, InvalidDocument, LimitExceeded, StoreError
+from baton_git.errors import Fault, InvalidDocument, InvalidName, LimitExceeded, StoreError, printable
 from baton_git.faces.cli.settings import Asked, Settings, data_home
 from baton_git.local import CurrentSession
+from baton_git.names import SessionId
 from baton_git.operations.workspace import Actor, Made, Workspace
 from baton_git.store import Store
 
@@ -77,6 +78,16 @@ class App:
         return replace(self, settings=replace(self.settings, problems=[]))
 
     @property
+    def beside_run(self) -> App:
+        """The same call where --session names a protocol run: whoever is at work here acts, and where nobody is, the
+        run, if a session can be called like it."""
+        asked = self.settings.asked
+        other = replace(self, settings=replace(self.settings, asked=asked._replace(session=None)))
+        if asked.session is None or other.settings.session or other.current.get() or not _names_session(asked.session):
+            return other
+        return self
+
+    @property
     def now(self) -> datetime:
         return self.settings.now()
 
@@ -87,14 +98,14 @@ class App:
     def answer(self, data: Any, text: str) -> None:
         """Data to stdout: JSON when it was asked for, else the text (nothing when it is empty)."""
         if self.json:
-            click.echo(json.dumps(data, ensure_ascii=False, indent=2, default=str))
+            click.echo(json_text(data))
         elif text:
             click.echo(text)
 
     def say(self, *lines: str) -> None:
         """Words to stderr."""
         for line in lines:
-            click.echo(line, err=True)
+            click.echo(printable(line), err=True)
 
     @property
     def person(self) -> str:
@@ -117,7 +128,19 @@ class App:
             self.say(CHECKED_OUT.format(written.checked_out_at))
 
 
-def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+def _names_session(text: str) -> bool:
+    try:
+        return SessionId(text).text == text
+    except InvalidName:
+        return False
+
+
+SESSION_HELP = "The session that acts; else BATON_SESSION, or the one that booted here."
+
+
+def command(
+    name: str, *, session_help: str = SESSION_HELP, **settings: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
     """A command with the options that all have; its function gets the `App` first."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -131,9 +154,7 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.
             metavar="NS",
             help="The namespace; else git config baton.namespace, or the folder's name.",
         )
-        @click.option(
-            "--session", metavar="ID", help="The session that acts; else BATON_SESSION, or the one that booted here."
-        )
+        @click.option("--session", metavar="ID", help=session_help)
         @click.option("--agent", metavar="NAME", help="The agent that acts; else BATON_AGENT.")
         @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
         @functools.wraps(function)
@@ -157,9 +178,24 @@ def baton_command() -> str:
     return "baton" if shutil.which("baton") else f"{shlex.quote(sys.executable)} -m baton_git"
 
 
+def json_text(data: Any) -> str:
+    """JSON with real characters, but what does not print as escapes: none of it may steer the terminal."""
+    lines = json.dumps(data, ensure_ascii=False, indent=2, default=str).split("\n")
+    return "\n".join(line if line.isprintable() else _escaped_json(line) for line in lines)
+
+
+def _escaped_json(line: str) -> str:
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+
+
 def flat(text: str) -> str:
     """All of a record's text on one line, control characters as spaces: none of it may steer the terminal."""
     return one_line(text, len(text))
+
+
+def visible(text: str) -> str:
+    """The text with every character that does not print written as an escape: on one line, and none of it lost."""
+    return "".join(c if c.isprintable() else _escape(ord(c)) for c in text)
 
 
 def shell_line(argv: Sequence[str]) -> str:

@@ -10,11 +10,13 @@ from baton_git.brief import BUDGET, MIN_BUDGET
 from baton_git.codecs import json
 from baton_git.errors import Fault, InvalidDocument
 from baton_git.faces.cli.app import App, command, flat, read_text
+from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.paif_settings import agent_of, paif_config
 from baton_git.operations.checkpoints import (
     INTERVAL_MINUTES,
     SessionOf,
     agent_sessions,
+    look,
     restore,
     save_checkpoint,
 )
@@ -58,7 +60,7 @@ def checkpoint_command(app: App, periodic: bool, file: str | None, **given: Any)
     baton checkpoint --agent zero --summary "Implemented namespace isolation" --pending "test it"
     baton checkpoint --agent zero --periodic --focus "the parser" --file state.json
     """
-    config = paif_config(app) if periodic or app.settings.agent is None else None
+    config = paif_config(app) if periodic or app.settings.asked.agent is None else None
     agent = agent_of(app, config)
     minutes = config.interval_minutes if config is not None else INTERVAL_MINUTES
     options: dict[str, Any] = {field: list(given[name]) for name, field in LISTS.items() if given[name]}
@@ -68,13 +70,15 @@ def checkpoint_command(app: App, periodic: bool, file: str | None, **given: Any)
         saved = save_checkpoint(
             ws, app.now, agent, body, options=options, periodic=periodic, interval_minutes=minutes, where=file or ""
         )
-    if saved.id is not None:
+    version = saved.written.version
+    if saved.id is not None and not saved.known:
         app.made(Made(saved.id, saved.written))
         return
-    version = saved.written.version
-    app.answer({"id": None, "commit": version.commit, "revision": version.revision}, "")
-    young = f"{saved.younger.id} is younger than {minutes} min" if saved.younger is not None else "nothing changed"
-    app.say(f"no checkpoint was due: {young}")
+    app.answer({"id": saved.id, "commit": version.commit, "revision": version.revision}, flat(saved.id or ""))
+    if saved.known:
+        app.say("this checkpoint was there already; nothing was written")
+    if saved.younger is not None:
+        app.say(f"no checkpoint was due: {flat(saved.younger.id)} is younger than {minutes} min")
 
 
 def _body(file: str) -> dict[str, Any]:
@@ -86,18 +90,23 @@ def _body(file: str) -> dict[str, Any]:
 
 @command("restore")
 @click.option("--budget", type=click.IntRange(MIN_BUDGET), default=BUDGET, show_default=True, help="Bytes of the text.")
-def restore_command(app: App, budget: int) -> None:
+@click.option("--look", "only_look", is_flag=True, help="Only print it: no session begins, nothing is written.")
+def restore_command(app: App, budget: int, only_look: bool) -> int | None:
     """Restore an agent: print its identity and its newest checkpoint, and count one more of experience.
+
+    A session of the agent begins: where none acts (--session, or baton boot) it gets a name, which is that of the
+    checkpoints that follow. If that cannot be recorded, all is printed nevertheless, and the exit status is 1.
 
     \b
     baton restore --agent zero
+    baton restore --agent zero --look
     baton restore --agent zero --json | jq .checkpoint.context
     """
     agent = agent_of(app)
     with app.workspace() as ws:
-        found = restore(ws, app.now, agent)
-        session = ws.actor.session
-    checkpoint, version = found.checkpoint, found.written.version
+        found = look(ws, app.now, agent) if only_look else restore(ws, app.now, agent)
+        session = found.identity.mutable.state.session_id
+    checkpoint, version = found.checkpoint, found.version
     text = recall.brief(found.identity, checkpoint, app.now, budget)
     data = {
         "agent": agent,
@@ -108,12 +117,17 @@ def restore_command(app: App, budget: int) -> None:
         "restored_at": found.identity.mutable.state.last_session_at,
         "commit": version.commit,
         "revision": version.revision,
+        "recorded": found.unrecorded is None and not only_look,
         "damaged": [{"path": one.path, "why": one.why} for one in found.damaged],
         "left_out": text.left_out,
         "brief": text.text,
     }
     app.answer(data, text.text)
-    app.say(*(f"cannot be read: {one.path}: {one.why}" for one in found.damaged))
+    app.say(*(flat(f"cannot be read: {one.path}: {one.why}") for one in found.damaged))
+    if found.unrecorded is not None:
+        app.say(f"baton: this restore was not recorded: {flat(str(found.unrecorded))}")
+        return FAILED
+    return None
 
 
 @command("sessions")

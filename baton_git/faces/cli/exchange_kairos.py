@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from baton_git.codecs import kairos
 from baton_git.exchange.kairos import Copy
 from baton_git.faces.cli.app import App, command, flat
-from baton_git.faces.cli.handover import tell
+from baton_git.faces.cli.handover import RUN_HELP, file_text, tell
 from baton_git.operations.handover_files import export_kairos, import_kairos
+from baton_git.operations.handovers import show
 
 
 @command("kairos", short_help="From a handover file of KAIROS.")
@@ -29,16 +31,25 @@ def import_command(app: App, file: Path) -> None:
     tell(app, taken)
 
 
-@command("kairos", short_help="To a handover file of KAIROS.")
-@click.argument("file", type=click.Path(path_type=Path))
+@command("kairos", session_help=RUN_HELP, short_help="To a handover file of KAIROS.")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--at", metavar="REV|TIME", help="As it was then.")
-def export_command(app: App, file: Path, at: str | None) -> None:
+@click.option("--force", is_flag=True, help="Replace the file, whatever it holds.")
+def export_command(app: App, file: Path, at: str | None, force: bool) -> None:
     """Write the run that --session names, or the only one, as a handover file that KAIROS' clients read.
+
+    A file that is there already is replaced if it is one of the same run. FILE - is standard output.
 
     \b
     baton export kairos kairos-session-handover.txt --session run-1
     """
+    run, app = app.settings.run, app.beside_run
     with app.workspace() as ws:
-        id_ = export_kairos(ws, file, app.settings.session, at)
+        if str(file) == "-":
+            found = show(ws, run, at).handover
+            text = kairos.dumps(found.given()).decode()
+            app.answer({"SESSION_ID": found.id, "path": "-", "text": text}, file_text(found))
+            return
+        id_ = export_kairos(ws, file, run, at, force=force)
     app.answer({"SESSION_ID": id_, "path": str(file)}, "")
     app.say(f"wrote handover {flat(id_)} to {flat(str(file))}")

@@ -8,6 +8,7 @@ import click
 
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.failing import FAILED
+from baton_git.foreign import shown
 
 
 @command("paif", short_help="From its folder of checkpoints.")
@@ -49,7 +50,8 @@ def export_command(app: App, folder: Path) -> None:
     """Write the checkpoints as PAIF keeps them, FOLDER/<agent>/checkpoint-<time>.json, those in the archive too.
 
     With --agent only that agent's; into FOLDER itself when that is called like the agent. A file that is there
-    already and says something else is left alone.
+    already and says something else is left alone. A file that was imported comes back with the same content (as JSON
+    values; line breaks and the order of keys may differ).
 
     \b
     baton export paif ~/.memory-bridge/checkpoints
@@ -60,4 +62,4 @@ def export_command(app: App, folder: Path) -> None:
     with app.workspace() as ws:
         paths = export_paif(ws, folder, agent=app.settings.agent if app.settings.asked.agent else None)
     app.answer({"path": str(folder), "files": [str(one) for one in paths]}, "")
-    app.say(f"{len(paths)} checkpoint{'' if len(paths) == 1 else 's'} in {folder}")
+    app.say(f"{len(paths)} checkpoint{'' if len(paths) == 1 else 's'} in {flat(shown(folder))}")

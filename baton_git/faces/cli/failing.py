@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from baton_git import __version__
-from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Overtaken, Stale, Unsettled
+from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Overtaken, Stale, Unsettled, printable
 
 OK, FAILED, USAGE, CONFLICT, BUSY, UNKNOWN, BUG = 0, 1, 2, 3, 4, 5, 70
 
@@ -59,7 +59,7 @@ def _drop_output() -> None:
 def _refused(error: OSError) -> int:
     """The system said no where no room has words of its own for it: a file, the terminal, standard output."""
     where = f"{error.filename}: " if error.filename is not None else ""
-    click.echo(f"baton: {where}{error.strerror or error}", err=True)
+    click.echo(printable(f"baton: {where}{error.strerror or error}"), err=True)
     return FAILED
 
 
@@ -69,9 +69,9 @@ def failed(error: BatonError) -> int:
         click.echo(
             json.dumps({"error": error.code, "message": str(error), "hint": error.hint, **error.data}, default=str)
         )
-    click.echo(f"baton: {error}", err=True)
+    click.echo(printable(f"baton: {error}"), err=True)
     if error.hint:
-        click.echo(f"       {error.hint}", err=True)
+        click.echo(printable(f"       {error.hint}"), err=True)
     return status_of(error)
 
 
@@ -92,5 +92,6 @@ def _bug(error: Exception) -> int:
         where = f"the details are in {report}"
     except OSError:
         where = "the details could not be written anywhere"
-    click.echo(f"baton: a bug in baton itself: {type(error).__name__}: {error}; {where}", err=True)
+    said_shortly = f"{type(error).__name__}: {error}; {where}"
+    click.echo(printable(f"baton: a bug in baton itself: {said_shortly}"), err=True)
     return BUG

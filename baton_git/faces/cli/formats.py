@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from baton_git.faces.cli.app import App, command, read_bytes
+from baton_git.faces.cli.app import App, command, flat, read_bytes
 from baton_git.faces.cli.failing import FAILED
 from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.operations.validation import Checked, validate_branch, validate_text
@@ -33,6 +33,8 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
     baton validate snapshot.json --kind ecc_session
     baton validate
     """
+    if kind is not None and not files:
+        raise click.UsageError("--kind says what a FILE is; name one")
     if files:
         checked = [validate_text(str(file), read_bytes(str(file)), kind) for file in files]
     else:
@@ -54,7 +56,7 @@ def _data(one: Checked) -> dict[str, object]:
 
 
 def _lines(faulty: list[Checked]) -> list[str]:
-    return [f"{one.path}: {fault}" for one in faulty for fault in one.faults]
+    return [flat(f"{one.path}: {fault}") for one in faulty for fault in one.faults]
 
 
 @click.command("schema")

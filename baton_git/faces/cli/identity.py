@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
 import click
 
-from baton_git.errors import Fault, InvalidDocument
+from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, StoreError
 from baton_git.faces.cli.app import App, command, flat, group, read_text
-from baton_git.faces.cli.failing import FAILED
+from baton_git.faces.cli.failing import FAILED, UNKNOWN, failed
 from baton_git.faces.cli.paif_settings import agent_of
-from baton_git.operations.identities import Held, check_text, init_identity, show_identity
+from baton_git.operations.identities import Held, check_text, check_words, init_identity, show_identity
 
 TEXTS = {
     "purpose": ("purpose", "statement"), "value": ("values", "primary"), "tone": ("voice", "tone"),
@@ -57,9 +58,18 @@ def init(app: App, file: str | None, **given: Any) -> None:
     wanted |= {place: list(given[name]) for name, place in LISTS.items() if given[name]}
     if file is None and not wanted:
         raise click.UsageError("say who the agent is: --purpose TEXT, or --file FILE")
+    _check_said(given)
     agent = agent_of(app)
     with app.workspace() as ws:
         app.made(init_identity(ws, app.now, agent, _with(document, wanted), where=file or ""))
+
+
+def _check_said(given: dict[str, Any]) -> None:
+    """Raises InvalidArgument for an option that says nothing: what is immutable could not be mended."""
+    for name, value in given.items():
+        texts = [value] if isinstance(value, str) else value or ()
+        if any(not text.strip() for text in texts):
+            raise InvalidArgument(f"--{name.replace('_', '-')} says nothing", hint="leave it out, or say something")
 
 
 def _with(document: dict[str, Any], wanted: dict[tuple[str, str], Any]) -> dict[str, Any]:
@@ -141,22 +151,34 @@ def show(app: App) -> None:
 def check(app: App, text: str, no_count: bool) -> int | None:
     """Hold a text against an agent's identity: exit status 1 when it says what the agent never would.
 
-    TEXT - is read from standard input. The result is counted, and goes with the agent's next checkpoint.
+    TEXT - is read from standard input. The result is counted, and goes with the agent's next checkpoint. Exit status
+    5 says that the text could not be checked, or the result not be counted.
 
     \b
     baton identity check --agent zero "How can I help you today?"
     """
-    agent = agent_of(app)
-    with app.workspace() as ws:
-        return told(app, agent, check_text(ws, app.now, agent, words_of(text), count=not no_count))
+    return checked(app, lambda: agent_of(app), text, count=not no_count)
 
 
-def words_of(text: str) -> str:
-    return read_text("-") if text == "-" else text
+def checked(app: App, agent_named: Callable[[], str | None], text: str, *, count: bool) -> int | None:
+    """Says what a check found, and gives its exit status: drift must not be mistaken for a check that failed."""
+    try:
+        agent = agent_named()
+        words = read_text("-") if text == "-" else text
+        if agent is None:
+            return _told(app, None, check_words(words))
+        with app.workspace() as ws:
+            held = check_text(ws, app.now, agent, words, count=count)
+    except BatonError as error:
+        status = failed(error)
+        return UNKNOWN if status == FAILED else status
+    except OSError as error:
+        failed(StoreError(f"{error.filename or 'the repository'}: {error.strerror or error}"))
+        return UNKNOWN
+    return _told(app, agent, held)
 
 
-def told(app: App, agent: str | None, held: Held) -> int | None:
-    """Says what a check found, and gives its exit status."""
+def _told(app: App, agent: str | None, held: Held) -> int | None:
     drift = held.drift
     data = {
         "agent": agent,
@@ -164,10 +186,14 @@ def told(app: App, agent: str | None, held: Held) -> int | None:
         "categories": list(drift.categories),
         "phrases": list(drift.phrases),
         "realignment": held.prompt if drift else None,
+        "counted": held.written is not None,
     }
     phrases = [f"  {flat(phrase)}" for phrase in drift.phrases]
     lines = [f"⚠️ {drift.alert}", *phrases, "", held.prompt] if drift else ["no drift"]
     app.answer(data, "\n".join(lines))
+    if held.uncounted is not None:
+        app.say(f"baton: the result was not counted: {flat(str(held.uncounted))}")
+        return UNKNOWN
     return FAILED if drift else None
 
 

@@ -14,7 +14,7 @@ from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, co
 from baton_git.faces.cli.paif_settings import paif_config
 from baton_git.operations.by_themselves import AT_START, at_end
 from baton_git.operations.reaching import commits
-from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, init, status, wrap
+from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, fresh_session, init, status, wrap
 from baton_git.operations.workspace import Workspace
 from baton_git.times import iso
 
@@ -81,24 +81,33 @@ def boot_command(
     with app.workspace() as ws:
         if asked is None:
             ws = replace(ws, actor=replace(ws.actor, session=None))  # not one that was left here without an end
-        persona = _persona(app, ws)
+        ws, restored = _restored(app, ws)
         seconds = 0 if no_verify else check_budget
         begun = boot(
             ws, app.now, budget=budget, check_seconds=seconds, sync_seconds=0 if no_sync else sync_budget,
-            **persona, problems=app.settings.problems or (),
+            **restored, problems=app.settings.problems or (),
         )  # fmt: skip
     app.current.set(begun.session)
     app.answer(_boot_data(begun), begun.brief.text)
 
 
-def _persona(app: App, ws: Workspace) -> dict[str, Any]:
-    """Who the agent is and what it gets back, where PAIF's settings say so: arguments of `boot`."""
+def _restored(app: App, ws: Workspace) -> tuple[Workspace, dict[str, Any]]:
+    """Who the agent is and what it gets back, where PAIF's settings say so: the session that begins, and more for
+    `boot`."""
     config = paif_config(app)
     if config is None:
-        return {}
-    from baton_git.operations.checkpoints import restore_at_start  # few have such settings
+        return ws, {}
+    from baton_git.operations.checkpoints import agent_at_work, restore_at_start  # few have such settings
 
-    return {"persona": config.agent_id, "restored": restore_at_start(ws, app.now, config)}
+    ws = replace(ws, actor=replace(ws.actor, session=ws.actor.session or fresh_session(app.now).text))
+    asked = _asked_agent(app)
+    restored = restore_at_start(ws, app.now, config, asked=asked)
+    return ws, {"persona": agent_at_work(ws, config, asked), "restored": restored}
+
+
+def _asked_agent(app: App) -> str | None:
+    """The agent that the command names; one that only a variable names counts less than the settings."""
+    return app.settings.agent if app.settings.asked.agent else None
 
 
 def _boot_data(begun: Boot) -> dict[str, Any]:
@@ -145,7 +154,7 @@ def wrap_command(
     if app.current.get() == session:
         app.current.set(None)
     data = {"session": session, "commit": done.version.commit, "revision": done.version.revision, "news": list(news)}
-    app.answer({**data, **({"checkpoint": saved[0]} if saved else {})}, "")
+    app.answer({**data, **({"checkpoint": saved[0]} if saved and saved[0] else {})}, "")
     app.told(done)
     app.say(*(flat(line) for line in saved[1:]))
     app.say(*(flat(line) for text in news for line in text.splitlines()))
@@ -164,8 +173,8 @@ def _checkpoint(app: App, ws: Workspace, summary: str | None, context: str | Non
     from baton_git.operations.checkpoints import checkpoint_at_end  # few have such settings
 
     try:
-        saved = checkpoint_at_end(ws, app.now, config, summary=summary, context=context)
-    except BatonError as error:
+        saved = checkpoint_at_end(ws, app.now, config, summary=summary, context=context, asked=_asked_agent(app))
+    except (BatonError, OSError) as error:
         return "", f"no checkpoint was made: {error}"
     return () if saved is None or saved.id is None else (saved.id, f"checkpoint {saved.id}")
 

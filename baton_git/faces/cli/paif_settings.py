@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import os
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from baton_git.errors import BatonError, InvalidArgument, StoreError
+from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, StoreError
 from baton_git.faces.cli.app import App
 
 if TYPE_CHECKING:
@@ -40,35 +44,44 @@ def paif_config(app: App) -> PaifConfig | None:
 def _text(app: App) -> str | None:
     """The text of the file, if it says something about this."""
     folder = app.settings.folder
-    if folder is None:
-        return None
     try:
-        with (folder / FILE).open("rb") as file:
-            raw = file.read(MAX_BYTES)
+        raw = _head(folder / FILE) if folder is not None else b""
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise StoreError(f"{FILE}: {error.strerror or error}") from error
-    if b"paif_config" not in raw:
+    if b"paif_config" not in raw.replace(b"\0", b""):  # in UTF-16 each of its letters has a NUL beside it
         return None
-    return raw.decode("utf-8-sig", "replace")
+    try:
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=len(raw) < MAX_BYTES)
+    except UnicodeDecodeError as error:
+        fault = Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")
+        raise InvalidDocument([fault], where=FILE) from None
+
+
+def _head(path: Path) -> bytes:
+    """The beginning of a regular file; opening anything else might wait for ever."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise StoreError(f"{FILE}: is not a regular file")
+        return file.read(MAX_BYTES)
 
 
 def agent_of(app: App, config: PaifConfig | None = None) -> str:
-    """The agent that is meant: --agent, BATON_AGENT, or that of the settings.
+    """The agent that is meant: --agent, that of the settings, or BATON_AGENT.
 
     Raises:
         InvalidArgument: none of them names one.
     """
     agent = asked_agent(app, config)
     if agent is None:
-        raise InvalidArgument("no agent is named", hint=f"--agent NAME, BATON_AGENT, or paif_config.agent_id in {FILE}")
+        raise InvalidArgument("no agent is named", hint=f"--agent NAME, paif_config.agent_id in {FILE}, or BATON_AGENT")
     return agent
 
 
 def asked_agent(app: App, config: PaifConfig | None = None) -> str | None:
-    agent = app.settings.agent
-    if agent is None:
-        found = config or paif_config(app)
-        agent = found.agent_id if found is not None else None
-    return agent
+    """As `agent_of`; None where none of them names one."""
+    if app.settings.asked.agent is not None:
+        return app.settings.agent
+    found = config or paif_config(app)
+    return (found.agent_id if found is not None else None) or app.settings.agent

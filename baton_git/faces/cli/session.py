@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,9 +16,11 @@ from baton_git.adapters.adapter import Surroundings, Target
 from baton_git.adapters.all_adapters import Broken, Opened, everyone, listed, opened
 from baton_git.adapters.canonical import parse_snapshot
 from baton_git.codecs import json
-from baton_git.faces.cli.app import App, command, flat, group, read_bytes
+from baton_git.faces.cli.app import App, command, flat, group, json_text, read_bytes
+from baton_git.foreign import read_bytes as read_file
 from baton_git.foreign import write_all
-from baton_git.operations.snapshots import Body, find, history, record, recorded
+from baton_git.operations.bodies import Body
+from baton_git.operations.snapshots import find, history, record, recorded
 from baton_git.operations.workspace import Workspace
 from baton_git.records.snapshot import CanonicalSession, Snapshot
 
@@ -44,8 +49,9 @@ def list_command(app: App, adapter: str | None, is_recorded: bool, limit: int) -
             kept = [one for one in recorded(ws) if adapter in (None, one.snapshot.adapterId)][:limit]
             app.answer([_kept_data(one) for one in kept], "\n".join(_kept_line(one) for one in kept))
         else:
-            found, broken = listed(_around(app, ws), adapter)
-            shown = list(islice(found, limit))
+            with _apart():
+                found, broken = listed(_around(app, ws), adapter)
+                shown = list(islice(found, limit))
             app.answer(
                 [{"adapter": one.adapter, **one.listed._asdict()} for one in shown],
                 "\n".join(_line(one.listed.updated_at, one.listed.target, one.listed.title) for one in shown),
@@ -74,7 +80,7 @@ def inspect_command(
     """
     with app.workspace() as ws:
         found = _opened(app, ws, target, adapter, target_type)
-        text = json.dumps(found.data)
+        text = json_text(found.data)
         if file is not None:
             write_all({file: f"{text}\n".encode()})
         click.echo(text)
@@ -96,14 +102,16 @@ def record_command(
     baton session record claude:latest
     baton session record --file snapshot.json
     """
-    if (target is None) == (file is None):
+    if target is not None and file is not None:
+        raise click.UsageError("give a TARGET or --file, not both")
+    if target is None and file is None:
         raise click.UsageError("give a TARGET, or --file with a snapshot")
     with app.workspace() as ws:
         snapshot = _read(file) if file is not None else _opened(app, ws, str(target), adapter, target_type).snapshot
         done = record(ws, app.now, snapshot)
     version = done.written.version
     data = {"id": done.id, "changed": done.changed, "commit": version.commit, "revision": version.revision}
-    app.answer(data, done.id)
+    app.answer(data, flat(done.id))
     app.told(done.written)
 
 
@@ -131,10 +139,11 @@ def adapters_command(app: App) -> None:
     \b
     baton session adapters
     """
-    known = everyone()
+    with _apart():
+        known = everyone()
     usable = [one for one in known if not isinstance(one, Broken)]
     data = [{"id": one.ID, "description": one.DESCRIPTION, "targetTypes": list(one.TARGET_TYPES)} for one in usable]
-    app.answer({"adapters": data}, json.dumps({"adapters": data}))
+    app.answer({"adapters": data}, json_text({"adapters": data}))
     _warn(app, [one for one in known if isinstance(one, Broken)])
 
 
@@ -149,15 +158,28 @@ def _opened(app: App, ws: Workspace, target: str, adapter: str | None, target_ty
     if target.startswith(RECORDED) and adapter is None:
         kept = find(ws.branch.read().state, target.removeprefix(RECORDED)).snapshot
         return Opened(kept.given(), kept)
-    return opened(Target(target, target_type or ""), _around(app, ws), adapter)
+    with _apart():
+        found = opened(Target(target, target_type or ""), _around(app, ws), adapter)
+    _warn(app, found.told)
+    return found
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """While others' adapters run, what they print goes to stderr: standard output is the answer's."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def _read(file: str) -> CanonicalSession:
-    return parse_snapshot(json.loads(read_bytes(file), where=file), where=file)
+    content = read_bytes(file) if file == "-" else read_file(Path(file))
+    return parse_snapshot(json.loads(content, where=file), where=file)
 
 
-def _warn(app: App, broken: list[Broken]) -> None:
-    app.say(*(flat(f"the session adapter {one.id} cannot be used: {one.why}") for one in broken))
+def _warn(app: App, broken: Sequence[Broken]) -> None:
+    for one in broken:
+        how = "left something out" if one.partly else "cannot be used"
+        app.say(flat(f"the session adapter {one.id} {how}: {one.why}"))
 
 
 def _line(*parts: str) -> str:

@@ -18,7 +18,7 @@ from baton_git.branch import Branch
 from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.faces.cli.surroundings import FOUND
 from baton_git.lifecycle import Policy
-from baton_git.names import AgentId, Namespace, SessionId
+from baton_git.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.operations.workspace import Reach
 from baton_git.store import Repository, Store
 
@@ -179,6 +179,14 @@ class Settings:
     @property
     def session(self) -> str | None:
         return self._actor("session", SessionId, "this session gets a fresh name")
+
+    @property
+    def run(self) -> str | None:
+        """The protocol run that --session names where it names one; BATON_SESSION says who acts, never which run."""
+        if self.asked.session is None:
+            return None
+        named = self._named("session")
+        return RecordId(named).text if named else None
 
     @property
     def agent(self) -> str | None:
