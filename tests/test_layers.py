@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ METHODS = {"expanduser"}
 """Names that mean the same whatever they are called on."""
 
 
+@cache
 def modules() -> dict[str, str]:
     """The source of every module, by its path below the package."""
     return {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}

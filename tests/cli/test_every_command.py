@@ -543,6 +543,7 @@ def test_standard_streams_that_are_closed_or_full_are_no_bug(filled, git, top, l
     git(top, "fsck", "--strict")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16"])
 def test_whatever_the_locale_what_is_printed_is_utf_8(baton, top, encoding):
     baton("loop", "add", "名前 → 🚀", "--expect", "é")

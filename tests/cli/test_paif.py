@@ -58,7 +58,7 @@ def test_a_session_of_paif_from_end_to_end(claude_paif, baton):
     id_ = claude_paif("checkpoint", "--agent", "zero", *words).stdout.strip()
     text = claude_paif("restore", "--agent", "zero").stdout
     assert "| Implemented PAIF namespace isolation" in text
-    assert "- test it\n- ship it" in text
+    assert "- [llm_derived] test it\n- [llm_derived] ship it" in text
     assert "historical reference" in text
     assert "Implemented PAIF namespace isolation" in claude_paif("sessions", "--agent", "zero").stdout
     assert baton("restore", "--agent", "zero", "--json").json["checkpoint_id"] == id_

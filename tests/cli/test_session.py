@@ -158,6 +158,7 @@ def is_harmless(screen: str) -> bool:
     return all(c.isprintable() or c in "\r\n\t" for c in screen)
 
 
+@pytest.mark.slow
 def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, home, top, tmp_path):
     put(home / ".claude/session-data", {"2026-02-03-evil-session.tmp": f"# evil {EVIL} red\n"})
     evil = a_snapshot(worker(f"w{EVIL}", state=f"s{EVIL}", label=EVIL), id_=f"evil{EVIL}")
@@ -299,6 +300,7 @@ def test_an_import_into_a_branch_that_is_checked_out_says_so(baton, git, top, tm
     assert "has this branch checked out" in baton("import", "ecc", str(tmp_path / "ecc")).err
 
 
+@pytest.mark.slow
 def test_what_two_machines_recorded_is_merged_and_both_are_in_the_history(baton, git, top, tmp_path):
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     hub = str(tmp_path / "hub.git")

@@ -481,6 +481,7 @@ def test_an_identity_keeps_its_newest_two_hundred_of_each(ws):
     assert (len(known), known[0], known[-2:]) == (200, "00252", ["00250", "00450"])
 
 
+@pytest.mark.slow
 def test_no_checkpoint_is_refused_because_an_identity_has_grown(ws):
     init_identity(ws, NOW, "zero", {"purpose": {"statement": "p" * 20_000}, "mutable": {
         "active_projects": [{"id": f"{number}", "description": "d" * 400} for number in range(250)]}})  # fmt: skip

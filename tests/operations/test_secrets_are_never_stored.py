@@ -32,6 +32,7 @@ def objects(folder: Path) -> bytes:
 KINDS = sorted(SECRETS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, len(KINDS), 8), ids=lambda start: KINDS[start])
 def test_no_object_holds_a_planted_secret(start, tmp_path_factory):
     # Ten characters and more: shorter ones occur by chance among the ids of objects.

@@ -77,8 +77,8 @@ def make_place(start: Start, tmp_path: Path, git: Callable[..., str]) -> Callabl
 ALL = [
     pytest.param("git", "path", id="git-path"),
     pytest.param("git", "daemon", id="git-daemon"),
-    pytest.param("dulwich", "daemon", id="dulwich-daemon"),
-    pytest.param("git", "http", id="git-http"),
+    pytest.param("dulwich", "daemon", id="dulwich-daemon", marks=pytest.mark.slow),
+    pytest.param("git", "http", id="git-http", marks=pytest.mark.slow),
     pytest.param("dulwich", "http", id="dulwich-http"),
     pytest.param("git", "openssh", id="git-openssh", marks=pytest.mark.servers),
     pytest.param("dulwich", "openssh", id="dulwich-openssh", marks=pytest.mark.servers),

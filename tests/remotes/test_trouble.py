@@ -12,6 +12,8 @@ from servers import LOGIN, free_port, listener
 from baton_git.errors import AccessDenied, RemoteError, Unreachable
 from baton_git.remotes import Push
 
+pytestmark = pytest.mark.slow  # they wait until somebody gives up
+
 DRIVERS = ["git", "dulwich"]
 SCHEMES = ["git", "http", pytest.param("ssh", marks=pytest.mark.servers)]
 

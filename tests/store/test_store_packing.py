@@ -32,6 +32,7 @@ def _sizes(top):
     return sum(path.stat().st_size for path in (top / ".git/objects/pack").iterdir())
 
 
+@pytest.mark.slow
 def test_packs_stay_few_and_small_and_everything_reads_back(store, writer, top, git):
     tips = _write(writer, 300)
     assert len(_packs(top)) <= 24
@@ -44,6 +45,7 @@ def test_packs_stay_few_and_small_and_everything_reads_back(store, writer, top, 
             assert root.folder("open_loops").read(f"OL-{number % 20}.toml") == _record(number % 20, number)
 
 
+@pytest.mark.slow
 def test_packing_everything_gives_one_good_pack(store, writer, top, git):
     _write(writer, 200)
     before = _sizes(top)
