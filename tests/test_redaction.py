@@ -250,6 +250,7 @@ def patterns():
             yield pytest.param(plugin.__name__, pattern, id=f"{plugin.__name__}-{number}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "pattern"), list(patterns()))
 def test_the_signs_never_hide_what_a_plugin_would_find(name, pattern):
     @settings(max_examples=8, deadline=None)
@@ -263,6 +264,7 @@ def test_the_signs_never_hide_what_a_plugin_would_find(name, pattern):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(redaction._OWN)))
 def test_the_signs_never_hide_what_an_own_pattern_would_find(number):
     kind, _, source = redaction._OWN[number]

@@ -528,6 +528,7 @@ def test_a_reader_that_goes_away_is_no_error(filled, top):
     assert done.stderr == b"status 0\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "code"),
     [

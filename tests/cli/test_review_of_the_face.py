@@ -219,6 +219,7 @@ def test_a_person_who_types_yes_vouches_for_a_decision(baton, top):
     assert decision["source_tier"] == "human_confirmed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [b"y\n", b"\n", b"no\n", b"\x04"])
 def test_another_word_vouches_for_nothing(baton, top, typed):
     code, _ = typing(top, *DECISION, asked="to confirm", typed=typed)

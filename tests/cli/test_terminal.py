@@ -23,6 +23,7 @@ def test_a_person_who_types_the_id_graduates_a_pattern(baton, filled, git, top):
     assert "Confirmed by Ada (terminal)" in rule
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [b"yes\n", b"y\n", b"\n", b"PAT-2\n", b"pat-1\n", b"\x04"])
 def test_another_word_does_not_graduate(baton, filled, top, typed):
     before = baton("read").json["commit"]
@@ -102,6 +103,7 @@ def bash_completes(baton, tmp_path, line):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 @pytest.mark.parametrize(
     ("line", "offered"),

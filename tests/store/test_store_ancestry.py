@@ -103,6 +103,7 @@ def in_memory(graph: list[Drawn]) -> dict[Oid, CommitInfo]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_the_answers_are_those_of_git(world: Store, graph, rng):
@@ -118,6 +119,7 @@ def test_the_answers_are_those_of_git(world: Store, graph, rng):
     assert order_holds(ahead)
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_neither_clocks_nor_forged_numbers_change_an_answer(drawn, rng):

@@ -152,6 +152,7 @@ def test_branches_with_nothing_in_common_are_joined(ada: Machine, bob: Machine) 
     assert not conflicts_in(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0, 1, 253_402_300_799, 1 << 62])
 @pytest.mark.parametrize("timezone", [0, -12 * 3600 + 60, 14 * 3600])
 def test_mad_clocks_make_no_other_commit(pair: Pair, seconds: int, timezone: int) -> None:

@@ -50,6 +50,7 @@ def test_a_branch_of_a_newer_layout_says_upgrade(baton: Baton, git: Git, clone: 
     assert "upgrade baton-git" in baton("sync", code=1).err
 
 
+@pytest.mark.slow
 def test_folders_without_end_do_not_stop_a_session(baton: Baton, git: Git, top: Path, clone: Path) -> None:
     tree = git(clone, "mktree", text=f"100644 blob {git(clone, 'hash-object', '-w', '--stdin', text='x')}\tx\n")
     for _ in range(300):
