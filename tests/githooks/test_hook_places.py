@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hook_world import CLIENT, eventually, everything, hook, quiet
 
+pytestmark = pytest.mark.slow  # a repository of its own kind for each, and real commits in it
+
 
 @pytest.fixture
 def status(baton, top):
