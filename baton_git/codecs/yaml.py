@@ -55,7 +55,7 @@ def _loader() -> type[SafeLoader]:
     class Plain(yaml.SafeLoader):
         def compose_node(self, parent: Node | None, index: Any) -> Node | None:
             if self.check_event(yaml.AliasEvent):
-                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # the stubs know no type of it
                 raise yaml.composer.ComposerError(None, None, "an alias is not allowed here", mark)
             return super().compose_node(parent, index)
 
