@@ -10,6 +10,7 @@ from baton_git.errors import Fault, InvalidDocument
 from baton_git.records.rules import CHANGED_SIDE, Ladder, MergeRule
 
 Text = StrictStr
+Texts = tuple[Text, ...]
 Whole = Annotated[StrictInt, Field(ge=0)]
 Flag = StrictBool
 Id = Annotated[StrictStr, Field(min_length=1)]

@@ -11,10 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from baton_git.records.base import Id, Part, Record, Text, Whole
+from baton_git.records.base import Id, Part, Record, Text, Texts, Whole
 from baton_git.times import point_in_time
-
-Texts = tuple[Text, ...]
 
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]|$)"
 

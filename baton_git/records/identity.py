@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from baton_git.records.base import Part, Record, Text, Whole
-from baton_git.records.checkpoint import Texts
+from baton_git.records.base import Part, Record, Text, Texts, Whole
 from baton_git.records.rules import Counter, Either, Fields, Fixed, Keyed, Latest
 
 
