@@ -15,6 +15,7 @@ TITLES = {
     "open_loop": "action", "follow_up": "item", "pattern": "what", "active_decision": "what",
     "checkpoint": "context.conversation_summary", "identity": "immutable.purpose.statement",
     "handover": "step.current_challenge", "snapshot": "snapshot.session.state",
+    "handoff": "facts.initial_goal",
 }  # fmt: skip
 """By kind, the field (dotted where it is nested) that says in a few words what a record is about."""
 
@@ -201,7 +202,9 @@ def in_words(change: RecordChange) -> str:
     return f"{name} {_verb(change)}"
 
 
-_NAMED = {"checkpoint": "made", "identity": "made", "handover": "begun", "snapshot": "recorded"}
+_NAMED = {
+    "checkpoint": "made", "identity": "made", "handover": "begun", "snapshot": "recorded", "handoff": "extracted",
+}  # fmt: skip
 """Kinds whose ids do not say what they are of, with the word for a new one."""
 
 
@@ -220,8 +223,8 @@ def _verb(change: RecordChange) -> str:
     if change.action != "changed":
         return change.action
     names = {one.field for one in change.fields}
-    if change.kind == "snapshot":
-        return "recorded anew"
+    if change.kind in ("snapshot", "handoff"):
+        return f"{_NAMED[change.kind]} anew"
     verbs = []
     if "defer_count" in names:
         verbs.append("deferred")

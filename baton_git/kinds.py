@@ -102,6 +102,7 @@ FOLDERS = {
             "handover", "handover", _later("handover", "Handover"), ".txt", _kairos, lambda _, text: kairos.loads(text)
         ),
         Row("snapshot", "snapshots", _later("snapshot", "Snapshot"), encode=_nameless, decode=_named, parts=2),
+        Row("handoff", "handoffs", _later("handoff", "Handoff"), encode=_nameless, decode=_named, parts=2),
         Row("conflict", "conflicts", lambda: Conflict),
     )
 }

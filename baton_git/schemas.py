@@ -40,6 +40,7 @@ _COMMENTS = {
     "baton": "Also checked: an id stands once in its list, and can be a file name; a session is one printable line.",
     "ecc_session": "Also checked: workers have different ids, `aggregates` says what the workers say, and a whole "
     "number is written without a point: `1.0` is refused.",
+    "handoff": "The stored file has no id; it is the names of its folder and of its file, with `/` between them.",
     "snapshot": "The stored file has no id; it is the name of its folder, `/`, and its own, as the snapshot says them.",
     "rule": "The stored file is the text alone, as Markdown; the id is the name of the file.",
 }

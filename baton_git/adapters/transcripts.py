@@ -17,7 +17,7 @@ from typing import Any
 from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.building import first, is_file, is_fresh, modified, outputs, present, runtime, session, snapshot
 from baton_git.agents.all_agents import AGENTS, detect
-from baton_git.agents.events import Call, Ended, Event, Goal, Prompt, Reply, Result, Setting, Title
+from baton_git.agents.events import Anew, Call, Ended, Event, Goal, Prompt, Reply, Result, Setting, Settled, Title
 from baton_git.agents.transcripts import Transcript
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
@@ -49,6 +49,7 @@ class _Story:
     def hear(self, event: Event) -> None:
         if isinstance(event, Ended):
             self.unread = event.unread
+        if isinstance(event, Anew | Settled | Ended):
             return
         if event.time and when(event.time) is not None:
             self.time = event.time

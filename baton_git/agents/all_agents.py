@@ -1,4 +1,4 @@
-"""The one list of agents: a new one is a folder with `events`, `sessions` and `recognises`, named here."""
+"""The one list of agents: a new one is a folder with the five functions of `Agent`, named here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from baton_git.agents import claude, codex, gemini
-from baton_git.agents.events import BEGINNING, Event, Place
+from baton_git.agents.deeds import Deed, Outcome
+from baton_git.agents.events import FROM_THE_START, Call, Ended, Event, Result
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
 from baton_git.agents.transcripts import Transcript, Warn, nobody
@@ -23,8 +24,14 @@ _LINES = 200
 class Agent(Protocol):
     """What one agent's folder gives."""
 
-    def events(self, path: Path, start: Place = BEGINNING) -> Iterator[Event]:
-        """What happened in a session, from `start` on, which is where an earlier reading `Ended`."""
+    def events(self, path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
+        """What happened in a session since an earlier reading `Ended`; the pieces tell the same as the whole."""
+
+    def deed(self, call: Call) -> Deed:
+        """What a call of one of the agent's tools is for."""
+
+    def outcome(self, name: str, result: Result) -> Outcome:
+        """What a call of the tool `name` gave."""
 
     def sessions(self, home: Path, environment: Mapping[str, str], warn: Warn = nobody) -> Iterator[Transcript]:
         """The transcripts of sessions that no other session started, newest first."""

@@ -8,6 +8,7 @@ can read them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -24,6 +25,7 @@ class Place(NamedTuple):
 
 
 BEGINNING = Place()
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Setting(NamedTuple):
@@ -158,16 +160,38 @@ class Title(NamedTuple):
     text: str
 
 
-class Ended(NamedTuple):
-    """Always the last one: nothing more could be read.
+class Anew(NamedTuple):
+    """What an earlier reading told does not hold any more: the transcript follows from its beginning."""
 
-    Attributes:
-        place: where to begin next time; a line that is not finished yet is left for then.
-        unread: lines that could not be read, or not to their end.
+    place: Place = BEGINNING
+
+
+class Settled(NamedTuple):
+    """What was told up to here stays so; what follows may become something else, and reading on begins here.
+
+    Comes where a line is not finished yet, where something waits for the other half of its pair, and before
+    everything of a file that is only ever read whole.
     """
 
     place: Place
     unread: int = 0
+    memory: Mapping[str, Any] = NOTHING
 
 
-Event = Setting | Prompt | Reply | Call | Result | Changed | Commit | Goal | Compacted | Title | Ended
+class Ended(NamedTuple):
+    """Always the last one: nothing more could be read. Given to `events`, it is where that goes on.
+
+    Attributes:
+        place: where to begin next time; a line that is not finished yet is left for then.
+        unread: lines that could not be read, or not to their end, from the beginning of the file on.
+        memory: what the reader must know to go on, as plain data; without `Settled` before it.
+    """
+
+    place: Place
+    unread: int = 0
+    memory: Mapping[str, Any] = NOTHING
+
+
+FROM_THE_START = Ended(BEGINNING)
+
+Event = Setting | Prompt | Reply | Call | Result | Changed | Commit | Goal | Compacted | Title | Anew | Settled | Ended

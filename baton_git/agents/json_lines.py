@@ -22,7 +22,8 @@ from baton_git.foreign import reading, shown
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of one line, or of a file that is one object; the longest line seen had several MB of images."""
 
-_DECODER = json.JSONDecoder(strict=False)
+_scan = json.JSONDecoder(strict=False).scan_once  # type: ignore[attr-defined]  # no stub has it; it saves a call per line
+_BUFFER = 256 * 1024
 _AROUND = "\ufeff\0 \t\r\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -36,13 +37,17 @@ class JsonLines:
 
     Attributes:
         unread: lines so far that could not be read, or not to their end.
-        end: where to begin next time: after the last line, or at it when it is cut.
+        unread_before: those of them that have an end.
+        end: where to begin next time: after the last line, or at it when it has no end yet.
+        is_open: the line that is being given has no end yet, so it may still become another.
     """
 
     def __init__(self, path: Path, start: Place = BEGINNING, *, most: int | None = None) -> None:
         self.path = path
         self.unread = 0
         self.end = start
+        self.unread_before = 0
+        self.is_open = False
         self._most = most
 
     def __iter__(self) -> Iterator[tuple[Place, Record]]:
@@ -55,39 +60,46 @@ class JsonLines:
                 place, line = self.end, file.readline(MAX_BYTES + 1)
                 if not line:
                     return
-                objects = self._read(line, file)
-                for one in objects:
+                for one in self._read(line, file):
                     yield place, one
+                if self.is_open:
+                    return
 
     def _read(self, line: bytes, file: BinaryIO) -> list[Record]:
         """The objects of a line, which may go on in the file; `end` and `unread` are as they are after it."""
-        start = self.end
-        if len(line) > MAX_BYTES:
-            self.unread += 1
-            self.end = Place(start.line + 1, start.offset + len(line) + _skip_line(file))
-            return []
-        finished = line.endswith(b"\n")
-        self.end = Place(start.line + finished, start.offset + len(line))
-        objects, whole = _objects(line.decode(errors="replace").strip(_AROUND))
-        if not whole:
-            self.unread += 1
-            self.end = self.end if finished else start
+        start, length, finished = self.end, len(line), line.endswith(b"\n")
+        if length > MAX_BYTES:
+            rest, finished = _skip_line(file) if not finished else (0, True)
+            objects, whole, length = list[Record](), False, length + rest
+        else:
+            objects, whole = _objects(line.decode(errors="replace").strip(_AROUND))
+        self.unread += not whole
+        self.unread_before = self.unread - (not whole and not finished)
+        self.is_open = not finished
+        self.end = Place(start.line + 1, start.offset + length) if finished else start
         return objects
 
 
-def _skip_line(file: BinaryIO) -> int:
-    """The bytes that were left of a line."""
+def _skip_line(file: BinaryIO) -> tuple[int, bool]:
+    """The bytes that were left of a line, and whether it has an end."""
     skipped = 0
     while part := file.readline(1 << 20):
         skipped += len(part)
         if part.endswith(b"\n"):
-            break
-    return skipped
+            return skipped, True
+    return skipped, False
 
 
 def _objects(text: str) -> tuple[list[Record], bool]:
     """The objects of one line, and whether that is all there is in it."""
     found: list[Record] = []
+    at = 0
+    try:
+        value, at = decoded(text)
+    except (ValueError, RecursionError):
+        return found, not text
+    if at == len(text) and isinstance(value, dict):  # as nearly all lines are
+        return [value], True
     at = 0
     while at < len(text):
         try:
@@ -109,7 +121,10 @@ def decoded(text: str, at: int = 0) -> tuple[Any, int]:
         ValueError: there is no JSON value.
         RecursionError: it is nested too deep.
     """
-    value, end = _DECODER.raw_decode(text, at)
+    try:
+        value, end = _scan(text, at)
+    except StopIteration:
+        raise ValueError("no JSON value") from None
     # Only an escape can make half a pair, and JavaScript and Rust escape nothing else of that range.
     if "\\u" in text and ("\\ud" in text or "\\uD" in text):
         value = _mended(value)
@@ -151,5 +166,5 @@ def whole_object(path: Path) -> Record | None:
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
     """The file, for reading. Raises as `reading` does."""
-    with reading(path), path.open("rb") as file:
+    with reading(path), path.open("rb", _BUFFER) as file:
         yield file

@@ -4,8 +4,18 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from baton_git.records.base import Record, Text, Whole
-from baton_git.records.rules import Earliest, Either, Ladder, Latest
+from baton_git.records.base import Part, Record, Text, Whole
+from baton_git.records.rules import Earliest, Either, Keyed, Ladder, Latest
+
+
+class Todo(Part):
+    """One item of a session's own list; its text is its name."""
+
+    content: Text = Field(description="What is to be done.")
+    status: Annotated[
+        Literal["pending", "in_progress", "completed", "cancelled"],
+        Ladder("cancelled", "completed", "in_progress", "pending"),
+    ] = Field("pending", description="pending → in_progress → completed or cancelled.")
 
 
 class Session(Record):
@@ -25,4 +35,7 @@ class Session(Record):
     summary: Text | None = Field(None, description="What it said it did.")
     wrote_document: Annotated[Whole | None, Either()] = Field(
         None, description="Revision of its last whole-document write: the base of its next one."
+    )
+    todos: Annotated[tuple[Todo, ...], Keyed("content")] = Field(
+        (), description="What it wants to do, in its order (baton todo)."
     )

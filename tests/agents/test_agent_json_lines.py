@@ -87,13 +87,15 @@ def test_a_line_that_is_not_finished_is_left_for_the_next_reading(tmp_path):
     assert read(path, lines.end) == ([{"b": 2}], 0)
 
 
-def test_a_whole_last_line_without_an_end_is_read_once_and_keeps_its_number(tmp_path):
+def test_a_whole_last_line_without_an_end_is_read_and_left_for_the_next_reading_too(tmp_path):
+    """It may still become another line: others may follow on it."""
     path = tmp_path / "a"
     path.write_bytes(b'{"a":1}')
     lines = JsonLines(path)
     assert len(list(lines)) == 1
-    path.write_bytes(b'{"a":1}\n{"b":2}\n')
-    assert [(place.line, record) for place, record in JsonLines(path, lines.end)] == [(2, {"b": 2})]
+    assert (lines.is_open, lines.end) == (True, BEGINNING)
+    path.write_bytes(b'{"a":1}{"b":2}\n')
+    assert read(path, lines.end) == ([{"a": 1}, {"b": 2}], 0)
 
 
 def test_a_file_that_became_shorter_is_another_one_and_read_anew(tmp_path):

@@ -297,7 +297,7 @@ def test_reading_goes_on_where_it_ended(tmp_path):
     *_, end = events(path)
     more = write(tmp_path / "b", "x", line("event_msg", type="user_message", message="two"))
     path.write_bytes(path.read_bytes() + more.read_bytes())
-    found = list(events(path, end.place))
+    found = list(events(path, end))
     assert prompts(found) == ["two"]
     assert found[-1].unread == 1
 

@@ -11,7 +11,20 @@ from typing import Any
 import pytest
 from transcript_files import only, write
 
-from baton_git.agents.events import Call, Compacted, Ended, Event, Place, Prompt, Reply, Result, Setting, Title
+from baton_git.agents.events import (
+    Anew,
+    Call,
+    Compacted,
+    Ended,
+    Event,
+    Place,
+    Prompt,
+    Reply,
+    Result,
+    Setting,
+    Settled,
+    Title,
+)
 from baton_git.agents.gemini import events, recognises, sessions
 
 TIME = "2026-01-02T03:04:05Z"
@@ -49,6 +62,7 @@ def test_a_session_that_is_one_object_is_read(tmp_path, indent):
     messages = [user("fix it"), gemini("On it.", toolCalls=[call("read_file", "hi")])]
     path = write(tmp_path / "session-x.json", json.dumps({**HEAD, "messages": messages}, indent=indent))
     found = list(events(path))
+    assert found.pop(0) == Settled(Place())
     assert [type(one) for one in found] == [Setting, Prompt, Reply, Call, Result, Ended]
     assert (found[0].session, found[0].model) == ("s1", "gemini-3")
     assert found[1].text == "fix it"
@@ -143,10 +157,22 @@ def test_what_is_displayed_of_a_result_is_kept(read):
 def test_only_what_was_written_since_is_told_on_the_next_reading(tmp_path):
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x"))
     *_, end = events(path)
-    assert end == Ended(Place(4, path.stat().st_size))
-    more = write(tmp_path / "b", gemini("x and y"), user("two", "u2"))
+    assert end[:2] == (Place(4, path.stat().st_size), 0)
+    more = write(tmp_path / "b", user("two", "u2"), {"$set": {"lastUpdated": TIME}})
     path.write_bytes(path.read_bytes() + more.read_bytes())
-    assert [one.text for one in events(path, end.place) if isinstance(one, Prompt | Reply)] == ["x and y", "two"]
+    assert [type(one) for one in events(path, end)] == [Prompt, Ended]
+
+
+@pytest.mark.parametrize(
+    "record", [gemini("x and y"), {"$rewindTo": "g1"}, {"$set": {"messages": []}}, {"$set": {"summary": "S"}}, HEAD]
+)
+def test_all_is_told_anew_when_what_was_added_changes_what_was_there(tmp_path, record):
+    path = write(tmp_path / "a", HEAD, user("one"), gemini("x"))
+    *_, end = events(path)
+    path.write_bytes(path.read_bytes() + write(tmp_path / "b", record).read_bytes())
+    first, *rest = events(path, end)
+    assert first == Anew()
+    assert rest == list(events(path))
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -154,7 +180,7 @@ def test_a_session_that_is_one_object_is_told_whole_on_every_reading(tmp_path, i
     path = write(tmp_path / "a", json.dumps({**HEAD, "messages": [user("one")]}, indent=indent))
     *_, end = events(path)
     write(path, json.dumps({**HEAD, "messages": [user("one"), user("two", "u2")]}, indent=indent))
-    assert prompts(list(events(path, end.place))) == ["one", "two"]
+    assert prompts(list(events(path, end))) == ["one", "two"]
 
 
 def test_its_records_are_recognised():

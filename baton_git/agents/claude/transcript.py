@@ -6,13 +6,14 @@ files repeat records, which count once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from baton_git.agents.claude.prompts import CONTINUED, typed
 from baton_git.agents.events import (
     BEGINNING,
+    FROM_THE_START,
     Call,
     Commit,
     Compacted,
@@ -26,11 +27,10 @@ from baton_git.agents.events import (
     Title,
 )
 from baton_git.agents.fields import Record, table_at, tables, text_at, texts
-from baton_git.agents.json_lines import JsonLines
+from baton_git.agents.reading import read_on
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _TELLING = ("user", "assistant", "system", "attachment")
-_TOLD = ("sessionId", "cwd", "gitBranch", "version")
 _OWN_MARKS = {"user": "message", "assistant": "message", "summary": "leafUuid", "file-history-snapshot": "snapshot"}
 
 
@@ -42,49 +42,65 @@ def recognises(record: Record) -> bool:
     return isinstance(record.get("sessionId"), str) or _OWN_MARKS.get(kind, "type " + kind) in record
 
 
-def events(path: Path, start: Place = BEGINNING) -> Iterator[Event]:
-    """What happened, from `start` on.
+def events(path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
+    """What happened since an earlier reading ended.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
-    lines = JsonLines(path, start)
-    reader = _Reader()
-    for place, record in lines:
-        if reader.is_new(record):
-            yield from reader.setting(place, record)
-            yield from reader.events(place, record)
-    yield Ended(lines.end, lines.unread)
+    return read_on(path, since, _Reader)
 
 
 class _Reader:
-    """What must be remembered from one record to the next."""
+    """What must be remembered from one record to the next: the setting, and which records and calls are known."""
 
-    def __init__(self) -> None:
-        self._last = Setting(BEGINNING, None)
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self._last = Setting(BEGINNING, None, *memory.get("setting", ()))
         self._told: object = None
-        self._known: set[str] = set()
+        # One text for all: there are tens of thousands.
+        self._known: dict[str, None] = dict.fromkeys(memory.get("known", "").split("\n")[1:])
 
-    def is_new(self, record: Record) -> bool:
-        return self._first(record.get("uuid"))
+    def memory(self) -> Mapping[str, Any]:
+        return {"setting": list(self._last[2:]), "known": "".join(f"\n{name}" for name in self._known)}
+
+    def held(self) -> Iterator[Event]:
+        return iter(())
+
+    def events(self, place: Place, record: Record) -> list[Event]:
+        """A list, and built in few steps: a transcript has tens of thousands of records."""
+        if not self._first(record.get("uuid")):
+            return []
+        kind = record.get("type")
+        if kind not in _TELLING:
+            return _title(place, record, kind)
+        message = table_at(record, "message")
+        model = _model(message) if kind == "assistant" else None
+        found = [] if record.get("isSidechain") else self._setting(place, record, model)
+        if kind == "assistant":
+            self._assistant(found, place, record, message, model)
+        elif kind == "user":
+            self._user(found, place, record, message.get("content"))
+        elif kind == "attachment":
+            found += _queued(place, record)
+        return found
 
     def _first(self, name: Any) -> bool:
         """Is this id seen for the first time? What has none is always new."""
         if not isinstance(name, str):
             return True
-        before = len(self._known)
-        self._known.add(name)
-        return len(self._known) > before
+        name = name.replace("\n", " ")
+        if name in self._known:
+            return False
+        self._known[name] = None
+        return True
 
-    def setting(self, place: Place, record: Record) -> Iterator[Setting]:
+    def _setting(self, place: Place, record: Record, model: str | None) -> list[Event]:
         """The session as this record has it, if that is new; a subagent may work elsewhere with another model."""
-        if record.get("isSidechain") or record.get("type") not in _TELLING:
-            return
-        last = self._last
-        model = _model(record) or last.model
-        told = (*map(record.get, _TOLD), model)
+        last, get = self._last, record.get
+        model = model or last.model
+        told = (get("sessionId"), get("cwd"), get("gitBranch"), get("version"), model)
         if told == self._told:
-            return
+            return []
         self._told = told
         now = last._replace(
             session=text_at(record, "sessionId") or last.session,
@@ -93,62 +109,58 @@ class _Reader:
             version=text_at(record, "version") or last.version,
             model=model,
         )
-        if now != last:
-            self._last = now
-            yield now._replace(place=place, time=text_at(record, "timestamp"))
+        if now == last:
+            return []
+        self._last = now
+        return [now._replace(place=place, time=text_at(record, "timestamp"))]
 
-    def events(self, place: Place, record: Record) -> Iterator[Event]:
-        kind = text_at(record, "type")
-        if kind == "assistant":
-            yield from self._assistant(place, record)
-        elif kind == "user":
-            yield from self._user(place, record)
-        elif kind == "attachment":
-            yield from _queued(place, record)
-        elif kind in _TITLES and (title := text_at(record, _TITLES[kind])):
-            yield Title(place, text_at(record, "timestamp"), title)
-
-    def _assistant(self, place: Place, record: Record) -> Iterator[Event]:
-        side, time, content = bool(record.get("isSidechain")), text_at(record, "timestamp"), _content(record)
-        model = _model(record)
+    def _assistant(self, found: list[Event], place: Place, record: Record, message: Record, model: str | None) -> None:
+        side, time, content = bool(record.get("isSidechain")), text_at(record, "timestamp"), message.get("content")
         # `<synthetic>` messages and those of errors are the program's, not the model's.
-        if not side and not record.get("isApiErrorMessage") and (model or "model" not in table_at(record, "message")):
-            for text in texts(content, "text"):
-                if text.strip():
-                    yield Reply(place, time, text, model)
-        for block in _blocks(content, "tool_use"):
-            if self._first(block.get("id")):
+        if not side and not record.get("isApiErrorMessage") and (model or "model" not in message):
+            found += [Reply(place, time, text, model) for text in texts(content, "text") if text.strip()]
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and block.get("type") == "tool_use" and self._first(block.get("id")):
                 given = block.get("input")
                 arguments = given if isinstance(given, dict) else {"input": given}
-                yield Call(place, time, text_at(block, "id") or "", text_at(block, "name") or "", arguments, side)
+                name = text_at(block, "name") or ""
+                found.append(Call(place, time, text_at(block, "id") or "", name, arguments, side))
 
-    def _user(self, place: Place, record: Record) -> Iterator[Event]:
-        time, content = text_at(record, "timestamp"), _content(record)
+    def _user(self, found: list[Event], place: Place, record: Record, content: Any) -> None:
+        time = text_at(record, "timestamp")
         results = _blocks(content, "tool_result")
         for block in results:
             if isinstance(block.get("tool_use_id"), str) and self._first("result of " + block["tool_use_id"]):
-                yield from _result(place, time, record, block, alone=len(results) == 1)
-        summary = "\n".join(texts(content, "text"))
-        if record.get("isSidechain"):
+                found += _result(place, time, record, block, alone=len(results) == 1)
+        if record.get("isSidechain") or (results and len(results) == len(content)):
             return
+        summary = "\n".join(texts(content, "text"))
         if record.get("isCompactSummary") or summary.startswith(CONTINUED):
-            yield Compacted(place, time, summary)
+            found.append(Compacted(place, time, summary))
             return
         text, command = typed(record, content)
         if text.strip():
-            yield Prompt(place, time, text, command)
+            found.append(Prompt(place, time, text, command))
 
 
-def _result(place: Place, time: str | None, record: Record, block: Record, *, alone: bool) -> Iterator[Event]:
-    side, call = bool(record.get("isSidechain")), block["tool_use_id"]
+def _title(place: Place, record: Record, kind: Any) -> list[Event]:
+    title = text_at(record, _TITLES[kind]) if isinstance(kind, str) and kind in _TITLES else None
+    return [Title(place, text_at(record, "timestamp"), title)] if title else []
+
+
+def _result(place: Place, time: str | None, record: Record, block: Record, *, alone: bool) -> list[Event]:
+    side, call, content = bool(record.get("isSidechain")), block["tool_use_id"], block.get("content")
     # `toolUseResult` belongs to the record: with several results in one (0.2) it says nothing of any.
     noted = record.get("toolUseResult") if alone else None
     structured = noted if isinstance(noted, dict) else None
     failed = bool(block.get("is_error")) or (structured is not None and structured.get("interrupted") is True)
-    yield Result(place, time, call, "\n".join(texts(block.get("content"))), failed, structured, side)
-    commit = table_at(table_at(structured or {}, "gitOperation"), "commit")
-    if sha := text_at(commit, "sha"):
-        yield Commit(place, time, call, sha, text_at(commit, "kind"), text_at(commit, "branch"), side)
+    text = content if isinstance(content, str) else "\n".join(texts(content))
+    found: list[Event] = [Result(place, time, call, text, failed, structured, side)]
+    if structured is not None and "gitOperation" in structured:
+        commit = table_at(table_at(structured, "gitOperation"), "commit")
+        if sha := text_at(commit, "sha"):
+            found.append(Commit(place, time, call, sha, text_at(commit, "kind"), text_at(commit, "branch"), side))
+    return found
 
 
 def _queued(place: Place, record: Record) -> Iterator[Event]:
@@ -161,14 +173,10 @@ def _queued(place: Place, record: Record) -> Iterator[Event]:
             yield Prompt(place, text_at(record, "timestamp"), text, command)
 
 
-def _content(record: Record) -> Any:
-    return table_at(record, "message").get("content")
-
-
-def _model(record: Record) -> str | None:
-    model = text_at(table_at(record, "message"), "model") if record.get("type") == "assistant" else None
+def _model(message: Record) -> str | None:
+    model = text_at(message, "model")
     return None if model == "<synthetic>" else model
 
 
 def _blocks(content: Any, kind: str) -> list[Record]:
-    return [block for block in tables(content) if block.get("type") == kind]
+    return [block for block in tables(content) if block.get("type") == kind] if isinstance(content, list) else []

@@ -7,20 +7,22 @@ a reply counts once. With code mode only the second tells which commands ran.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 from baton_git.agents.codex.items import Work, work
-from baton_git.agents.codex.outputs import output
+from baton_git.agents.codex.outputs import Output, output
 from baton_git.agents.codex.prompts import said_to_be_typed, typed
 from baton_git.agents.codex.setting import session_start, set_by_environment, set_by_turn
 from baton_git.agents.events import (
-    BEGINNING,
+    FROM_THE_START,
     Call,
     Changed,
     Compacted,
     Ended,
     Event,
+    FileChange,
     Goal,
     Place,
     Prompt,
@@ -30,11 +32,13 @@ from baton_git.agents.events import (
     Title,
 )
 from baton_git.agents.fields import Record, table_at, text_at, texts
-from baton_git.agents.json_lines import JsonLines, object_in
+from baton_git.agents.json_lines import object_in
+from baton_git.agents.reading import read_on
 
 _ENVELOPES = ("response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+_Kind = TypeVar("_Kind", Setting, Prompt, Reply)
 _BARE = ("message", "reasoning", *_CALLS, *_OUTPUTS)
 
 
@@ -45,32 +49,40 @@ def recognises(record: Record) -> bool:
     return "type" not in record and ({"id", "timestamp", "instructions"} <= record.keys() or "record_type" in record)
 
 
-def events(path: Path, start: Place = BEGINNING) -> Iterator[Event]:
-    """What happened, from `start` on; it should be where an earlier reading ended, since records belong together.
+def events(path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
+    """What happened since an earlier reading ended.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
-    lines = JsonLines(path, start)
-    reader = _Reader()
-    for place, record in lines:
-        yield from reader.events(place, record)
-    yield from reader.held()
-    yield Ended(lines.end, lines.unread)
+    return read_on(path, since, _Reader)
 
 
 class _Reader:
     """What must be remembered from one record to the next."""
 
-    def __init__(self) -> None:
-        self._setting: Setting | None = None
-        self._confirms = False
-        self._prompt: Prompt | None = None
-        self._reply: Reply | None = None
-        self._last = ("", "")
-        self._calls: set[str] = set()
-        self._open: str | None = None
-        self._work: dict[str, Work] = {}
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self._setting = _remembered(Setting, memory.get("setting"))
+        self._confirms: bool = memory.get("confirms", False)
+        self._prompt = _remembered(Prompt, memory.get("prompt"))
+        self._reply = _remembered(Reply, memory.get("reply"))
+        kind, text = memory.get("last", ("", ""))
+        self._last: tuple[str, str] = (kind, text)
+        self._calls: dict[str, None] = dict.fromkeys(memory.get("calls", ()))
+        self._open: str | None = memory.get("open")
+        self._work = {name: _remembered_work(one) for name, one in memory.get("work", {}).items()}
+
+    def memory(self) -> Mapping[str, Any]:
+        return {
+            "setting": self._setting,
+            "confirms": self._confirms,
+            "prompt": self._prompt,
+            "reply": self._reply,
+            "last": self._last,
+            "calls": list(self._calls),
+            "open": self._open,
+            "work": dict(self._work),
+        }
 
     def events(self, place: Place, record: Record) -> Iterator[Event]:
         kind, payload, time = record.get("type"), table_at(record, "payload"), text_at(record, "timestamp")
@@ -120,7 +132,7 @@ class _Reader:
             yield from self._message(place, time, item)
         elif kind in _CALLS:
             yield from self.held()
-            self._calls.add(call)
+            self._calls[call] = None
             self._last = ("", "")
             self._open = call
             yield _call(place, time, call, item)
@@ -173,7 +185,7 @@ class _Reader:
         if done.id in self._calls:
             self._work[done.id] = done
         else:
-            self._calls.add(done.id)
+            self._calls[done.id] = None
             yield Call(place, time, done.id, done.name, done.arguments, within=self._open)
             yield Result(place, time, done.id, *done.output, done.structured)
         if done.files:
@@ -189,3 +201,13 @@ def _call(place: Place, time: str | None, call: str, item: Record) -> Call:
     return Call(
         place, time, call, text_at(item, "name") or "", arguments if arguments is not None else {"input": given}
     )
+
+
+def _remembered(kind: type[_Kind], memory: Any) -> _Kind | None:
+    """An event as it was, of the list that it became in a file."""
+    return None if memory is None else kind(Place(*memory[0]), *memory[1:])
+
+
+def _remembered_work(memory: Any) -> Work:
+    name, tool, arguments, given, structured, files = memory
+    return Work(name, tool, arguments, Output(*given), structured, tuple(FileChange(*one) for one in files))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from baton_git.agents.events import Ended, Place
 from baton_git.agents.fields import Record, table_at, tables, text_at
 from baton_git.agents.json_lines import JsonLines, whole_object
+from baton_git.agents.reading import size_of
 
 
 class Message(NamedTuple):
@@ -24,11 +25,12 @@ class Message(NamedTuple):
 
 
 class Chat(NamedTuple):
-    """`head` is everything that is said of the session itself."""
+    """`head` is everything that is said of the session itself. `is_settled`: reading can go on where it `ended`."""
 
     head: Record
     messages: tuple[Message, ...]
     ended: Ended
+    is_settled: bool = False
 
 
 def read(path: Path) -> Chat:
@@ -45,7 +47,39 @@ def read(path: Path) -> Chat:
     whole = gathered.whole if gathered.head else whole_object(path)
     if whole:
         return _chat_of_object(whole, lines.end)
-    return Chat(gathered.head, tuple(gathered.messages.values()), Ended(lines.end, lines.unread))
+    memory = {"ids": list(gathered.ids)}
+    return Chat(
+        gathered.head, tuple(gathered.messages.values()), Ended(lines.end, lines.unread, memory), not lines.is_open
+    )
+
+
+def read_further(path: Path, since: Ended) -> Chat | None:
+    """What was added since then, without a head; None when some of that changes what was there before.
+
+    Raises:
+        NotFound, InvalidArgument, StoreError: the file cannot be read.
+    """
+    if "ids" not in since.memory or since.place.offset > size_of(path):
+        return None
+    known, found = set(since.memory["ids"]), {}
+    lines = JsonLines(path, since.place)
+    for place, record in lines:
+        name = text_at(record, "id")
+        if name in known or name in found or not _adds(record):
+            return None
+        if name:
+            found[name] = Message(place, record)
+    if lines.is_open:
+        return None
+    ended = Ended(lines.end, since.unread + lines.unread, {"ids": [*since.memory["ids"], *found]})
+    return Chat({}, tuple(found.values()), ended, is_settled=True)
+
+
+def _adds(record: Record) -> bool:
+    """Whether a record leaves all earlier ones as they are."""
+    if "$set" in record:
+        return table_at(record, "$set").keys() <= {"lastUpdated"}
+    return "$rewindTo" not in record and "projectHash" not in record
 
 
 def _chat_of_object(whole: Record, end: Place) -> Chat:
@@ -58,6 +92,7 @@ class _Gathered:
     def __init__(self) -> None:
         self.head: dict[str, Any] = {}
         self.messages: dict[str, Message] = {}
+        self.ids: dict[str, None] = {}
         self.whole: Record | None = None
 
     def add(self, place: Place, record: Record) -> None:
@@ -69,13 +104,17 @@ class _Gathered:
             self.whole = record if "messages" in record else None
             self._set(place, record)
         elif name := text_at(record, "id"):
+            self.ids[name] = None
             before = self.messages.get(name)
             self.messages[name] = Message(place, {**before.record, **record} if before else record)
 
     def _set(self, place: Place, said: Record) -> None:
-        self.head |= {key: value for key, value in said.items() if key != "messages"}
+        # A resume says when it began; the session began earlier.
+        first = {"startTime": self.head["startTime"]} if "startTime" in self.head else {}
+        self.head |= {key: value for key, value in said.items() if key != "messages"} | first
         for message in tables(said.get("messages")):
             if name := text_at(message, "id"):
+                self.ids[name] = None
                 before = self.messages.get(name)
                 self.messages[name] = (
                     Message(place, _shown(before.record, message)) if before else Message(place, message)

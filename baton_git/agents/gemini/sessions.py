@@ -26,9 +26,17 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) ->
     for path in newest_first(matching(root, "tmp", "*", "chats", "session-*.json*", warn=warn), warn):
         if path.suffix in (".json", ".jsonl"):
             found = _ID.search(head(path))
-            folder = path.parent.parent
-            own = head(folder / ".project_root").strip()
-            yield Transcript(path, found[1] if found else None, own or names.get(folder.name))
+            yield Transcript(path, found[1] if found else None, _worked_in(path, names))
+
+
+def folder_of(path: Path) -> str | None:
+    """Where the session of a transcript worked, as far as what lies around the file says it."""
+    return _worked_in(path, _projects(path.parent.parent.parent.parent))
+
+
+def _worked_in(path: Path, names: Mapping[str, str]) -> str | None:
+    folder = path.parent.parent
+    return head(folder / ".project_root").strip() or names.get(folder.name)
 
 
 def _projects(root: Path) -> dict[str, str]:

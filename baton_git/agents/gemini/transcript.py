@@ -9,10 +9,26 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from baton_git.agents.events import BEGINNING, Call, Compacted, Event, Place, Prompt, Reply, Result, Setting, Title
+from baton_git.agents.events import (
+    BEGINNING,
+    FROM_THE_START,
+    Anew,
+    Call,
+    Compacted,
+    Ended,
+    Event,
+    Place,
+    Prompt,
+    Reply,
+    Result,
+    Setting,
+    Settled,
+    Title,
+)
 from baton_git.agents.fields import Record, table_at, tables, text_at, texts
-from baton_git.agents.gemini.messages import Chat, Message, read
+from baton_git.agents.gemini.messages import Chat, Message, read, read_further
 from baton_git.agents.gemini.prompts import SNAPSHOT, typed
+from baton_git.agents.gemini.sessions import folder_of
 
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)
@@ -25,23 +41,27 @@ def recognises(record: Record) -> bool:
     return "type" not in record and isinstance(record.get("sessionId"), str) and "projectHash" in record
 
 
-def events(path: Path, start: Place = BEGINNING) -> Iterator[Event]:
-    """What happened: what was written, or written again, from `start` on; a file that is one object is told whole.
+def events(path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
+    """What happened since an earlier reading ended; all of it, when what was added changes what was there before.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
         LimitExceeded: it is one object, and too large.
     """
-    chat = read(path)
-    since = start.offset if start.offset <= chat.ended.place.offset else 0
-    yield from _setting(chat)
+    chat = read_further(path, since) if since != FROM_THE_START else None
+    if chat is None:
+        if since != FROM_THE_START:
+            yield Anew()
+        chat = read(path)
+    if not chat.is_settled:
+        yield Settled(BEGINNING)
+    yield from _setting(chat, folder_of(path) if chat.head else None)
     for message in chat.messages:
-        if message.place.offset == 0 or message.place.offset >= since:
-            yield from _said(message)
-    yield chat.ended
+        yield from _said(message)
+    yield chat.ended if chat.is_settled else FROM_THE_START._replace(place=chat.ended.place, unread=chat.ended.unread)
 
 
-def _setting(chat: Chat) -> Iterator[Event]:
+def _setting(chat: Chat, folder: str | None) -> Iterator[Event]:
     head, time = chat.head, text_at(chat.head, "startTime")
     models = (text_at(message.record, "model") for message in chat.messages)
     if head:
@@ -49,6 +69,7 @@ def _setting(chat: Chat) -> Iterator[Event]:
             BEGINNING,
             time,
             session=text_at(head, "sessionId"),
+            cwd=folder,
             model=next((model for model in models if model), None),
             subagent=head.get("kind") == "subagent",
         )

@@ -1,0 +1,17 @@
+"""The hooks of Codex CLI: `hooks.json`, seconds; SessionEnd is cut to 3 whatever is asked. Each runs once trusted."""
+
+from baton_git.agents.hooking import Hook, HookSettings
+
+SETTINGS = HookSettings(
+    program="codex",
+    folder=".codex",
+    file="hooks.json",
+    folder_variable="CODEX_HOME",
+    hooks=(
+        Hook("SessionStart", 10, "startup|resume|clear|compact|fork"),
+        Hook("UserPromptSubmit", 10),
+        Hook("PreCompact", 20, "manual|auto"),
+        Hook("Stop", 10),
+        Hook("SessionEnd", 3),
+    ),
+)

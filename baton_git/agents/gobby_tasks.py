@@ -1,0 +1,76 @@
+"""Calls of gobby-tasks, by which an agent that works with Gobby says what it is at.
+
+They go through Gobby's own server, `call_tool` with `server_name`, `tool_name` and `arguments`; its name is
+`mcp__gobby__call_tool` in Claude Code, `mcp_gobby_call_tool` in Gemini CLI and `mcp_call_tool` in Gobby's documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from baton_git.agents.deeds import PATTERN_LENGTH, Deed, Task, about, flat
+from baton_git.agents.fields import Record, table_at, text_at
+from baton_git.agents.json_lines import object_in
+
+_GATEWAY = re.compile(r"(?:mcp_{1,2}(?:[A-Za-z0-9-]+_{1,2})?)?call_tool")
+SERVER = "gobby-tasks"
+_STATUS = {
+    "claim_task": "in_progress", "create_task": "open", "close_task": "closed", "reopen_task": "open",
+    "delete_task": "deleted", "start_task": "in_progress", "mark_task_for_review": "needs_review",
+}  # fmt: skip
+OVER = ("closed", "deleted", "completed", "done", "cancelled")
+
+
+def gateway_deed(name: str, arguments: Mapping[str, Any]) -> Deed | None:
+    """What a call through Gobby's server is for; None for calls of anything else."""
+    if not _GATEWAY.fullmatch(name):
+        return None
+    server, tool = text_at(arguments, "server_name") or "", text_at(arguments, "tool_name") or "unknown"
+    given = arguments.get("arguments")
+    inner: Record = (object_in(given) or {}) if isinstance(given, str) else table_at(arguments, "arguments")
+    if server != SERVER:
+        return Deed(about(f"{server or 'gobby'}.{tool}", inner))
+    task = _task(tool, inner)
+    return Deed(_in_words(tool, inner, task), task=task if task.id or task.title else None)
+
+
+def _task(tool: str, given: Record) -> Task:
+    number = next((given[key] for key in ("task_id", "id") if isinstance(given.get(key), str | int)), None)
+    return Task(
+        tool,
+        None if number is None else str(number),
+        text_at(given, "title"),
+        text_at(given, "status") or _STATUS.get(tool),
+        text_at(given, "description"),
+    )
+
+
+def _in_words(tool: str, given: Record, task: Task) -> str:
+    name = task.id or "unknown"
+    if tool == "create_task":
+        parent = text_at(given, "parent_task_id") or text_at(given, "parent")
+        return f"Created task: {task.title or 'unknown'}{f' (parent: {parent})' if parent else ''}"
+    if tool == "update_task":
+        return f"Updated task {name}{f': status → {task.status}' if task.status else ''}"
+    if tool == "close_task":
+        reason = text_at(given, "reason")
+        return f"Closed task {name}{f': {flat(reason, PATTERN_LENGTH)}' if reason else ''}"
+    words = {"claim_task": "Claimed task", "get_task": "Fetched task"}
+    return f"{words[tool]} {name}" if tool in words else about(f"{SERVER}.{tool}", given)
+
+
+def made_id(text: str) -> str | None:
+    """The id of a task that was made, in what the call gave."""
+    given = object_in(text) or {}
+    for table in (
+        given,
+        table_at(given, "result"),
+        table_at(given, "task"),
+        table_at(table_at(given, "result"), "task"),
+    ):
+        for key in ("task_id", "id", "ref"):
+            if isinstance(table.get(key), str | int):
+                return str(table[key])
+    return None

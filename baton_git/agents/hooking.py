@@ -1,0 +1,45 @@
+"""What one agent's CLI must be told so that it runs a hook: which file, which events, in which words."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Hook(NamedTuple):
+    """One event to be called at. `timeout` is in the CLI's own unit; without a `matcher` every cause counts."""
+
+    event: str
+    timeout: int
+    matcher: str | None = None
+
+
+class HookSettings(NamedTuple):
+    """Where a CLI keeps its hooks, and what is to stand there.
+
+    Attributes:
+        program: what the CLI is called on the PATH.
+        folder: its folder in the home directory, and in a work tree.
+        file: the file in that folder.
+        folder_variable: names the folder itself, where it is not in the home directory.
+        home_variable: names what stands for the home directory.
+        comments: whether the file may have comments.
+        name: what the CLI calls the hook, where hooks have names.
+    """
+
+    program: str
+    folder: str
+    file: str
+    hooks: tuple[Hook, ...]
+    folder_variable: str = ""
+    home_variable: str = ""
+    comments: bool = False
+    name: str | None = None
+
+    def groups(self, command: str) -> dict[str, dict[str, Any]]:
+        """By event, the entry that has the CLI run `command`."""
+        return {hook.event: self._group(hook, command) for hook in self.hooks}
+
+    def _group(self, hook: Hook, command: str) -> dict[str, Any]:
+        name = {"name": self.name} if self.name else {}
+        handler = {**name, "type": "command", "command": command, "timeout": hook.timeout}
+        return {**({"matcher": hook.matcher} if hook.matcher else {}), "hooks": [handler]}

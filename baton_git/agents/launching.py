@@ -1,0 +1,86 @@
+"""How a session of an agent's CLI is started, and what it says of itself when it has ended; each CLI gives both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+
+class Launch(NamedTuple):
+    """A command that starts a session.
+
+    Attributes:
+        stdin: what it reads; None for nothing.
+        session: the id that the session will have, where one can choose it.
+    """
+
+    argv: tuple[str, ...]
+    stdin: str | None = None
+    session: str | None = None
+
+
+class Report(NamedTuple):
+    """What a session printed about itself; None where the CLI does not say it."""
+
+    answer: str = ""
+    session: str | None = None
+    cost_usd: float | None = None
+    tokens: int | None = None
+
+
+class Starting(Protocol):
+    """What the module `starting` of an agent gives."""
+
+    def launch(
+        self, executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()
+    ) -> Launch:
+        """The command for a session without a terminal; `session` is a fresh uuid, `extra` the user's own options."""
+
+    def in_window(
+        self, executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()
+    ) -> Launch:
+        """The command for a session with a terminal."""
+
+    def report(self, output: str) -> Report:
+        """What the standard output of a session without a terminal says."""
+
+
+def harmless(text: str) -> str:
+    """The text as an argument that no CLI takes for an option."""
+    return f" {text}" if text.startswith("-") else text
+
+
+def objects(output: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects of `output`: the whole of it, else each line that is one."""
+    try:
+        found = json.loads(output)
+    except (ValueError, RecursionError):
+        yield from _lines(output)
+        return
+    yield from (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict))
+
+
+def _lines(output: str) -> Iterator[dict[str, Any]]:
+    for line in output.splitlines():
+        if line.startswith("{"):
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            yield found
+
+
+def whole(value: Any) -> int:
+    """A number of tokens; 0 for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def money(value: Any) -> float | None:
+    """A sum of money; None for what is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and value >= 0 else None
+
+
+def text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,62 @@
+"""Reading a transcript on from where an earlier reading ended, so that the pieces tell the same as the whole.
+
+What a finished line says is settled. A line without an end may become another, and what a reader holds back may be
+answered by the next line: both are told after `Settled`, which is where the next reading begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from baton_git.agents.events import FROM_THE_START, Anew, Ended, Event, Place, Settled
+from baton_git.agents.fields import Record
+from baton_git.agents.json_lines import JsonLines
+from baton_git.foreign import reading
+
+
+class Reader(Protocol):
+    """What is remembered from one record to the next."""
+
+    def events(self, place: Place, record: Record) -> Iterable[Event]:
+        """What a record tells."""
+
+    def held(self) -> Iterator[Event]:
+        """What waits for another record, told as if none came."""
+
+    def memory(self) -> Mapping[str, Any]:
+        """All that it remembers, as plain data."""
+
+
+def read_on(path: Path, since: Ended, make: Callable[[Mapping[str, Any]], Reader]) -> Iterator[Event]:
+    """What happened since then.
+
+    Args:
+        make: gives a reader that remembers this.
+
+    Raises:
+        NotFound, InvalidArgument, StoreError: the file cannot be read.
+    """
+    if since.place.offset > size_of(path):
+        since = FROM_THE_START
+        yield Anew()
+    lines, reader = JsonLines(path, since.place), make(since.memory)
+    settled: Settled | None = None
+    for place, record in lines:
+        if lines.is_open and settled is None:
+            settled = Settled(place, since.unread + lines.unread_before, reader.memory())
+            yield settled
+        yield from reader.events(place, record)
+    end = settled or Settled(lines.end, since.unread + lines.unread_before, reader.memory())
+    held = list(reader.held())
+    if settled is None and (held or lines.is_open):
+        yield end
+    yield from held
+    yield Ended(end.place, since.unread + lines.unread, end.memory)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file. Raises as `reading` does."""
+    with reading(path):
+        return path.stat().st_size

@@ -1,0 +1,53 @@
+"""Sentences that perhaps say what was decided. Few of them do: what is found is marked as found by its wording."""
+
+from __future__ import annotations
+
+import re
+
+LENGTH = 500
+"""Characters of one decision that are kept."""
+
+_SENTENCE = re.compile(
+    r"^[ \t>*_#-]*((?:Decision:|(?:I|We)(?:'ve| have)? (?:decided|chose)\b|We(?:'ll| will) (?:use|go with)\b"
+    r"|Let's go with\b|Instead of\b).*)$",
+    re.MULTILINE,
+)
+_START = re.compile(r"(?<=[.!?]) +(?=(?:Decision:|I |We |We'|Let's |Instead ))")
+_ANY = re.compile(r"Decision:|decided|chose|(?:We'll|We will) (?:use|go with)|Let's go with|Instead of")
+_HEADING = re.compile(r"^#{1,6} .*\bdecisions?\b.*$", re.MULTILINE | re.IGNORECASE)
+_ITEM = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]+(.+)$", re.MULTILINE)
+
+
+def by_wording(text: str) -> list[str]:
+    """The sentences of a reply that begin as decisions do."""
+    if not _ANY.search(text):
+        return []
+    lines = _START.sub("\n", text)
+    return [_clean(_first_sentence(found[1])) for found in _SENTENCE.finditer(lines)]
+
+
+def of_summary(text: str) -> list[str]:
+    """The items under a heading of decisions."""
+    found = _HEADING.search(text)
+    if not found:
+        return []
+    rest = text[found.end() :]
+    end = re.search(r"^#{1,6} ", rest, re.MULTILINE)
+    return [_clean(item) for item in _ITEM.findall(rest[: end.start()] if end else rest)]
+
+
+def of_plan(text: str) -> str:
+    """What a plan is called: its first line."""
+    lines = (line.strip().lstrip("#").strip() for line in text.splitlines())
+    return _clean(next((line for line in lines if line), "a plan"))
+
+
+def _first_sentence(text: str) -> str:
+    head, sep, _ = text.partition(". ")
+    # `Decision: we use X. Y follows.` says it in the first one.
+    return head + sep.strip() if sep else text
+
+
+def _clean(text: str) -> str:
+    flat = " ".join(text.replace("**", "").split())
+    return flat if len(flat) <= LENGTH else flat[: LENGTH - 1] + "…"

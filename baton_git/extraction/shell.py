@@ -1,0 +1,195 @@
+"""What a line for a shell runs, and where: as far as that can be told without running it.
+
+Enough of the grammar to know a command from a text about it: quotes, heredocs, `$(…)`, comments, lists and subshells.
+A folder that hangs on a variable is unknown.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
+
+MAX_LENGTH = 65536
+"""Characters of a line that are looked at."""
+_DEPTH = 5
+
+_HEREDOC = re.compile(r"<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_][A-Za-z0-9_]*))")
+_BODY = re.compile("\0([0-9]+)\0")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PREFIXES = ("sudo", "command", "env", "time", "nohup", "exec", "then", "do", "else", "!", "if", "while", "{")
+_SHELLS = ("sh", "bash", "zsh", "dash")
+_TOP = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
+
+
+class Simple(NamedTuple):
+    """One command: its words without quotes, and the folder it runs in; None when that cannot be told."""
+
+    words: tuple[str, ...]
+    folder: str | None
+
+
+class Script(NamedTuple):
+    """What a line runs, in order, and the heredocs in it."""
+
+    commands: tuple[Simple, ...]
+    bodies: tuple[str, ...] = ()
+
+    def text(self, word: str) -> str:
+        """What a word says: the heredoc that is in it, else itself."""
+        found = _BODY.search(word)
+        return self.bodies[int(found[1])] if found and int(found[1]) < len(self.bodies) else word
+
+
+def script(line: str, folder: str | None) -> Script:
+    """What `line` runs from `folder` on."""
+    text, bodies = _without_heredocs(line[:MAX_LENGTH].replace("\0", ""))
+    return Script(tuple(_commands(text, folder, _DEPTH)), tuple(bodies))
+
+
+def below(folder: str | None, path: str) -> str | None:
+    """Where `cd path` leads from a folder; None when that cannot be told."""
+    if _TOP.fullmatch(path):
+        return folder
+    if any(mark in path for mark in "$`*~") or path == "-":
+        return None
+    if path.startswith("/"):
+        return posixpath.normpath(path)
+    return None if folder is None else posixpath.normpath(posixpath.join(folder, path))
+
+
+def _without_heredocs(text: str) -> tuple[str, list[str]]:
+    """The text with each heredoc's lines taken out and a mark in their place, and those lines."""
+    if "<<" not in text:
+        return text, []
+    bodies: list[str] = []
+    lines, kept = text.split("\n"), []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        for found in list(_HEREDOC.finditer(line)):
+            name = found[1] or found[2] or found[3]
+            end = next((n for n in range(at, len(lines)) if lines[n].strip() == name), None)
+            if end is not None:
+                line = line.replace(found[0], f"{found[0]}\0{len(bodies)}\0", 1)
+                bodies.append("\n".join(lines[at:end]))
+                at = end + 1
+        kept.append(line)
+    return "\n".join(kept), bodies
+
+
+def _commands(text: str, folder: str | None, depth: int) -> Iterator[Simple]:
+    outer: list[str | None] = []
+    words: list[str] = []
+    for piece, is_word in _tokens(text):
+        if is_word:
+            words.append(piece)
+            continue
+        command = Simple(_run(words), folder)
+        words = []
+        if command.words:
+            folder = yield from _one(command, depth)
+        if piece == "(":
+            outer.append(folder)
+        elif piece == ")" and outer:
+            folder = outer.pop()
+
+
+def _one(command: Simple, depth: int) -> Generator[Simple, None, str | None]:
+    """A command, or what a shell that it starts runs; returns the folder of what follows."""
+    name, folder = command.words[0].rpartition("/")[2], command.folder
+    inner = _given_to_shell(command.words) if name in _SHELLS else None
+    if inner is not None and depth:
+        yield from _commands(inner, folder, depth - 1)
+        return folder
+    yield command
+    if name in ("cd", "pushd"):
+        target = next((word for word in command.words[1:] if not word.startswith("-") or word == "-"), None)
+        return None if target is None else below(folder, target)
+    return folder
+
+
+def _given_to_shell(words: tuple[str, ...]) -> str | None:
+    for at, word in enumerate(words[1:-1], 1):
+        if re.fullmatch(r"-[a-z]*c", word):
+            return words[at + 1]
+    return None
+
+
+def _run(words: list[str]) -> tuple[str, ...]:
+    """The words without what stands before the command."""
+    at = 0
+    while at < len(words) and (words[at] in _PREFIXES or _ASSIGNMENT.match(words[at])):
+        at += 1
+    return tuple(words[at:])
+
+
+def _tokens(text: str) -> Iterator[tuple[str, bool]]:
+    """Words (True) and what stands between commands (False); the last one is always such."""
+    at, word, quoted = 0, "", False
+    while at < len(text):
+        char = text[at]
+        if char in " \t\n;&|()" and not (char == "&" and word.endswith(">")):
+            if word or quoted:
+                yield word, True
+            word, quoted = "", False
+            if char not in " \t":
+                yield char, False
+            at += 1
+        elif char == "#" and not word and not quoted:
+            at = _line_end(text, at)
+        else:
+            part, at = _part(text, at)
+            word += part
+            quoted = quoted or char in "'\""
+    if word or quoted:
+        yield word, True
+    yield "\n", False
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _part(text: str, at: int) -> tuple[str, int]:
+    """A piece of a word that begins at `at`, without its quotes, and where it ends."""
+    char = text[at]
+    if char == "'":
+        end = text.find("'", at + 1)
+        return (text[at + 1 :], len(text)) if end < 0 else (text[at + 1 : end], end + 1)
+    if char == '"':
+        return _double_quoted(text, at + 1)
+    if char == "\\":
+        return text[at + 1 : at + 2].replace("\n", ""), at + 2
+    if text.startswith("$(", at):
+        end = _closing(text, at + 2)
+        return text[at:end], end
+    return char, at + 1
+
+
+def _double_quoted(text: str, at: int) -> tuple[str, int]:
+    found = ""
+    while at < len(text) and text[at] != '"':
+        if text.startswith("$(", at):
+            end = _closing(text, at + 2)
+            found, at = found + text[at:end], end
+        elif text[at] == "\\" and text[at + 1 : at + 2] in ('"', "\\", "$", "`", "\n"):
+            found, at = found + text[at + 1], at + 2
+        else:
+            found, at = found + text[at], at + 1
+    return found, at + 1
+
+
+def _closing(text: str, at: int) -> int:
+    """Behind the parenthesis that closes one opened before `at`."""
+    depth = 1
+    while at < len(text) and depth:
+        if text[at] in "'\"":
+            _, at = _part(text, at)
+            continue
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        at += 1
+    return at

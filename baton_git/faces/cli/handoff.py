@@ -1,0 +1,231 @@
+"""`baton handoff`: extract the facts of a session from its transcript, and show those that are kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.agents.all_agents import AGENTS
+from baton_git.agents.transcripts import Transcript
+from baton_git.errors import NotFound, printable
+from baton_git.extraction import Extraction, Options, extract
+from baton_git.extraction.options import MOST
+from baton_git.extraction.repository import with_git
+from baton_git.faces.cli.app import App, command, flat, group
+from baton_git.faces.cli.handoff_settings import handoff_options
+from baton_git.faces.cli.handoff_text import FORMATS
+from baton_git.faces.cli.settings import outside_git
+from baton_git.operations.handoffs import find, gather, id_of, keep
+from baton_git.operations.left_behind import last
+from baton_git.operations.workspace import Workspace
+from baton_git.records.handoff import Facts, Handoff
+
+LATEST = "latest"
+AUTO = "auto"
+OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
+"""What the settings call facts, and what they are called in the answer."""
+FACTS: dict[str, Any] = {
+    "initial_goal": "", "active_task": None, "todo_state": [], "files_modified": [], "git_commits": [],
+    "git_status": None, "recent_activity": [], "key_decisions": [],
+}  # fmt: skip
+NAMES = (*FACTS, *OTHER_NAMES)
+
+
+@command("extract", short_help="Extract the facts of a session from its transcript.")
+@click.argument("transcript", metavar="TRANSCRIPT|latest")
+@click.option("--max-turns", type=click.IntRange(1), metavar="N", help="Only the last N turns, the goal apart.  [all]")
+@click.option("--activity", type=click.IntRange(0, MOST), metavar="N", help="So many of the last calls.  [5]")
+@click.option("--max-commits", type=click.IntRange(0, MOST), metavar="N", help="At most N commits, the newest.  [20]")
+@click.option("--diff-stats", is_flag=True, help="With what each commit changed.")
+@click.option("--format", "format_", type=click.Choice(list(FORMATS)), help="Sections, or sentences.  [structured]")
+@click.option("--only", multiple=True, type=click.Choice(NAMES), metavar="FACT", help="Only this fact; repeatable.")
+@click.option("--no", "without", multiple=True, type=click.Choice(NAMES), metavar="FACT", help="Not it; repeatable.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file with autonomous_handoff; else .baton/config.yaml of the work tree, over the user's.",
+)
+@click.option("--memory", type=click.Path(path_type=Path), metavar="FILE", help="Go on where this file says; keep it.")
+@click.option("--folder", type=click.Path(path_type=Path), metavar="DIR", help="Where the session works, if untold.")
+@click.option("--keep", "is_kept", is_flag=True, help="Keep them as the session's handoff.")
+def extract_command(
+    app: App,
+    transcript: str,
+    only: tuple[str, ...],
+    without: tuple[str, ...],
+    config: Path | None,
+    memory: Path | None,
+    folder: Path | None,
+    is_kept: bool,
+    **chosen: Any,
+) -> None:
+    """Extract the facts of a session that a compaction loses: goal, task, todos, commits, files, last calls.
+
+    --agent says whose transcript it is (claude, codex, gemini; auto finds out). FACT is one of initial_goal,
+    active_task, todo_state, files_modified, git_commits, git_status, recent_activity, key_decisions.
+
+    Nothing is written without --keep or --memory.
+
+    \b
+    baton handoff extract latest
+    baton handoff extract ~/.claude/projects/-repo/1f0c.jsonl --json | jq .git_commits
+    baton handoff extract latest --agent codex --only initial_goal --only todo_state --format narrative
+    """
+    agent = _agent(app)
+    options = _options(handoff_options(app, config), chosen)
+    path, agent, told = _found(agent) if transcript == LATEST else (Path(transcript), agent, None)
+    place = (folder or told or None) and Path(folder or told or "")
+    wanted = _wanted(only, without)
+    options = _without_git(options, wanted)
+    if is_kept:
+        with _acting(app).workspace() as ws:
+            found = gather(
+                ws, app.now, path, agent, memory=memory, options=options, folder=place, session=app.settings.session
+            )
+            found = _only(found, wanted)
+            _tell(app, found, _kept(app, ws, found))
+    else:
+        read = extract(path, agent, memory=memory, options=options, folder=place)
+        _tell(app, _only(with_git(read, app.now, outside_git(), place), wanted), {})
+
+
+def _acting(app: App) -> App:
+    """The call without `auto`, which is no agent that acts."""
+    asked = app.settings.asked
+    if asked.agent != AUTO:
+        return app
+    return replace(app, settings=replace(app.settings, asked=asked._replace(agent=None)))
+
+
+def _agent(app: App) -> str | None:
+    """Whose transcript it is; None when that must be found out."""
+    named = app.settings.asked.agent
+    if named not in (None, AUTO, *AGENTS):
+        raise click.UsageError(f"--agent {named!r}: give {', '.join(sorted(AGENTS))} or {AUTO}")
+    return None if named == AUTO else named
+
+
+def _options(options: Options, chosen: dict[str, Any]) -> Options:
+    """What the settings say, with what the call says over it."""
+    git = {"max_commits": chosen["max_commits"], "include_diff_stats": chosen["diff_stats"] or None}
+    said = {
+        "max_turns_to_analyze": chosen["max_turns"],
+        "include_recent_activity": chosen["activity"],
+        "injection_format": chosen["format_"],
+    }
+    new = {name: value for name, value in said.items() if value is not None}
+    more = {name: value for name, value in git.items() if value is not None}
+    return options.replace(**new, **({"git": {**options.git.given(), **more}} if more else {}))
+
+
+def _wanted(only: Sequence[str], without: Sequence[str]) -> set[str]:
+    chosen = {OTHER_NAMES.get(name, name) for name in only} or set(FACTS)
+    return chosen - {OTHER_NAMES.get(name, name) for name in without}
+
+
+def _without_git(options: Options, wanted: set[str]) -> Options:
+    """The options so that git is not asked for what nobody wants."""
+    off = {name: False for name in ("git_status", "git_commits") if name not in wanted}
+    return options.replace(extract={**options.extract.given(), **off}) if off else options
+
+
+def _only(found: Extraction, wanted: set[str]) -> Extraction:
+    left_out = set(FACTS) - wanted
+    facts = {name: value for name, value in found.facts.items() if name not in left_out}
+    facts["sources"] = {name: value for name, value in facts["sources"].items() if name not in left_out}
+    return replace(found, facts=facts)
+
+
+def _found(agent: str | None) -> tuple[Path, str, str | None]:
+    """The newest transcript of a session of this folder, else of any; whose it is, and where that worked."""
+    here = os.path.realpath(Path.cwd())
+    newest: list[tuple[bool, float, Transcript, str]] = []
+    for name in [agent] if agent else AGENTS:
+        for number, one in enumerate(AGENTS[name].sessions(Path.home(), dict(os.environ))):
+            is_here = one.cwd is not None and _is_around(here, os.path.realpath(one.cwd))
+            if number == 0 or is_here:
+                newest.append((is_here, one.path.stat().st_mtime, one, name))
+            if is_here:
+                break
+    if not newest:
+        whose = agent or "any agent"
+        raise NotFound(
+            "transcript of", whose, hint="give its path; baton session list shows the sessions that there are"
+        )
+    _, _, found, name = max(newest, key=lambda entry: entry[:2])
+    return found.path, name, found.cwd
+
+
+def _is_around(folder: str, other: str) -> bool:
+    return os.path.commonpath([folder, other]) in (folder, other) and min(folder, other) != "/"
+
+
+def _kept(app: App, ws: Workspace, found: Extraction) -> dict[str, Any]:
+    written = keep(ws, app.now, found, trigger="command")
+    if written is None:
+        app.say(f"the handoff {flat(id_of(found))} is as it was")
+        return {"id": id_of(found), "changed": False}
+    app.told(written)
+    version = written.version
+    return {"id": id_of(found), "changed": True, "commit": version.commit, "revision": version.revision}
+
+
+def _tell(app: App, found: Extraction, kept: dict[str, Any]) -> None:
+    facts = found.facts
+    data = {
+        **FACTS, **facts, "session": found.session, "agent": found.agent, "cwd": found.cwd, "branch": found.branch,
+        "started": found.started, "compactions": found.compactions, "unread": found.unread,
+        "format": found.options.injection_format, **({"kept": kept} if kept else {}),
+    }  # fmt: skip
+    app.answer(data, printable(FORMATS[found.options.injection_format](facts)))
+
+
+@command("show", short_help="Show the facts that are kept of a session.")
+@click.argument("id_", metavar="[ID|latest]", default=LATEST)
+@click.argument("revision", metavar="[REV]", required=False)
+@click.option(
+    "--format", "format_", type=click.Choice(list(FORMATS)), default="structured", help="Sections, or sentences."
+)
+def show_command(app: App, id_: str, revision: str | None, format_: str) -> None:
+    """Show the facts that are kept of a session; those of the last one that worked here, when none is named.
+
+    ID is AGENT/SESSION, the session alone, or a unique beginning. REV is a revision, ~N, a commit id, or a time.
+
+    \b
+    baton handoff show
+    baton handoff show claude/1f0c --json
+    baton handoff show 1f0c ~2
+    """
+    with app.workspace() as ws:
+        state = ws.branch.read(at=revision).state
+        if id_ == LATEST:
+            # Who asks may see that of another work tree too, where this one has none.
+            kept = sorted(state.records(Handoff), key=lambda one: one.extracted_at)
+            found = last(state, worktree=ws.folder, machine=ws.actor.machine) or next(reversed(kept), None)
+            if found is None:
+                hint = "baton handoff extract latest --keep makes one"
+                raise NotFound("handoff in", ws.branch.namespace.text, hint=hint)
+        else:
+            found = find(state, id_)
+    app.answer(found.given(), printable(_page(found, format_)))
+
+
+def _page(found: Handoff, format_: str) -> str:
+    said = (("at", found.extracted_at), ("by", found.trigger), ("on", found.machine), ("in", found.worktree))
+    head = f"{flat(found.id)}  " + ", ".join(f"{word} {flat(text)}" for word, text in said if text)
+    facts = Facts.model_dump(found.facts, mode="json")
+    notes = f"### Notes\n{found.notes}" if found.notes else ""
+    return "\n\n".join(part for part in (head, FORMATS[format_](facts), notes) if part)
+
+
+COMMANDS = {
+    "handoff": group(
+        "handoff", "Facts of a session, from its transcript, for the next one.", [extract_command, show_command]
+    )
+}

@@ -1,0 +1,108 @@
+"""Gobby's handoff: the facts of a session that a compaction of its context loses, read from its transcript."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from baton_git.records.base import Part, Record, Text, Texts, Whole
+from baton_git.records.rules import Beside, Earliest, Latest
+
+
+class Source(Part):
+    """Where in the transcript something stands."""
+
+    line: Whole = Field(description="Its line, from 1; in a file that is one object the number of the message.")
+    offset: Whole = Field(description="Bytes before that line.")
+    time: Text | None = Field(None, description="When, as the transcript has it.")
+
+
+class ActiveTask(Part):
+    """What was being worked on."""
+
+    title: Text = Field(description="What it is.")
+    id: Text | None = Field(None, description="What its keeper calls it.")
+    status: Text | None = Field(None, description="As its keeper has it.")
+    description: Text | None = Field(None, description="More about it.")
+    origin: Text = Field(description="Who keeps it: `todo`, `goal`, or `gobby-tasks`.")
+    source: Source | None = Field(None, description="Where it stands.")
+
+
+class TodoItem(Part):
+    """One item of the list."""
+
+    content: Text = Field(description="What is to be done.")
+    status: Text = Field(description="`pending`, `in_progress`, `completed`, or what the agent's own tool has.")
+    origin: Text = Field("agent", description="Whose list it is from: the `agent`'s own tool, or `baton`'s.")
+    source: Source | None = Field(None, description="Where it stands; none for an item of baton's own list.")
+
+
+class CommitMade(Part):
+    """A commit of the session."""
+
+    hash: Text = Field(description="Its id, as short as the transcript has it; empty when that is not known.")
+    message: Text = Field(description="Its subject.")
+    verified: bool | None = Field(None, description="Whether the repository has it; null: nobody could look.")
+    stat: Text | None = Field(None, description="What `git show --stat` says, where that is wanted.")
+    source: Source | None = Field(None, description="Where the command that made it stands.")
+
+
+class KeyDecision(Part):
+    """Something that was perhaps decided: found by its wording, or by a tool that asks."""
+
+    text: Text = Field(description="The sentence, or question and answer.")
+    kind: Text = Field(description="`answer` of a person, accepted `plan`, `summary` of a compaction, or `wording`.")
+    heuristic: Literal[True] = Field(True, description="Always: nobody recorded it as a decision.")
+    source: Source | None = Field(None, description="Where it stands.")
+
+
+class Sources(Part):
+    """Where the plain texts of the facts stand, in the order in which they stand there."""
+
+    initial_goal: Source | None = Field(None, description="Of the goal.")
+    files_modified: tuple[Source, ...] = Field((), description="Of each file: the call that changed it last.")
+    recent_activity: tuple[Source, ...] = Field((), description="Of each call.")
+
+
+class Facts(Part):
+    """The document's HandoffContext. What was not wanted is not there; what could not be found out is in `unknown`."""
+
+    initial_goal: Text = Field("", description="The first real prompt, verbatim; empty when there is none.")
+    active_task: ActiveTask | None = Field(None, description="What was being worked on.")
+    todo_state: tuple[TodoItem, ...] = Field((), description="The list as it is now.")
+    files_modified: Texts = Field(
+        (), description="Absolute paths, in the order of their first change; only what worked."
+    )
+    git_commits: tuple[CommitMade, ...] = Field(
+        (), description="Made in this session and this repository, oldest first."
+    )
+    git_status: Text | None = Field(None, description="`git status --short` of the session's folder; empty: clean.")
+    recent_activity: Texts = Field((), description="The last calls, oldest first.")
+    key_decisions: tuple[KeyDecision, ...] = Field((), description="Oldest first, capped.")
+    sources: Sources = Field(Sources(), description="Where the plain texts stand.")
+    unknown: dict[str, Text] = Field({}, description="By fact, why it could not be found out.")
+
+
+class Handoff(Record):
+    """The facts of one session as extracted last. Its id is `<agent>/<session>`; the history has earlier ones."""
+
+    kind: ClassVar[str] = "handoff"
+    dated: ClassVar[str] = "extracted_at"
+
+    extracted_at: Annotated[Text, Latest()] = Field(description="When, ISO 8601 in UTC.")
+    started: Annotated[Text | None, Earliest()] = Field(None, description="When the session began, ISO 8601.")
+    trigger: Text | None = Field(
+        None, description="What had it extracted: `pre_compact`, `stop`, `session_end`, `catch_up`, `command`."
+    )
+    machine: Text | None = Field(None, description="On which machine the session ran.")
+    worktree: Text | None = Field(None, description="The work tree that it worked in, as that machine names it.")
+    branch: Text | None = Field(None, description="The branch of the code.")
+    facts: Annotated[Facts, Beside("extracted_at", "initial_goal")] = Field(
+        description="The facts, whole: a merge never mixes two."
+    )
+    notes: Text | None = Field(None, description="What the session's end had written for the next one.")
+
+    @model_validator(mode="after")
+    def _names_its_agent(self) -> "Handoff":
+        if not all(self.id.partition("/")):
+            raise ValueError(f"{self.id!r} is no AGENT/SESSION")
+        return self

@@ -1,0 +1,114 @@
+"""Which commits a command made: read from the command and from what git said."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton_git.extraction.commits import git_work, is_elsewhere, made_by
+from baton_git.extraction.shell import script
+
+HOME = "/repo"
+LINE = "[main 1234abc] Fix it\n 1 file changed"
+
+
+def made(command: str, output: str = LINE, home: str = HOME) -> list[tuple[str, str]]:
+    work = git_work(command, home)
+    return [(one.hash, one.subject) for one in made_by(work, output) if not is_elsewhere(work, one.making, home, [])]
+
+
+HEREDOC = """git add -A && git commit -m "$(cat <<'EOF'
+Fix it
+
+Don't "quote" me; git commit -m other
+EOF
+)" && git push"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -m 'Fix it'",
+        "git add -A && git commit -am 'Fix it'",
+        HEREDOC,
+        "git -c user.name=x commit -m 'Fix it'",
+        "cd /repo && git commit -m 'Fix it'",
+        "cd src && git commit -m 'Fix it'",
+        "git -C /repo commit -m 'Fix it'",
+        "bash -lc \"git commit -m 'Fix it'\"",
+        "(cd /tmp && ls); git commit -m 'Fix it'",
+        "GIT_EDITOR=true git commit",
+        "git commit --no-edit 2>&1 | tail -3",
+        "git cherry-pick abc",
+        "if true; then git commit -m x; fi",
+        "cd \"$(git rev-parse --show-toplevel)\" && git commit -m 'Fix it'",
+        "git commit -F - <<EOF\nFix it\nEOF",
+    ],
+)
+def test_a_commit_in_this_repository_is_found(command):
+    assert made(command) == [("1234abc", "Fix it")]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo "git commit -m fake"',
+        "grep -rn 'git commit' .",
+        "git log --grep 'commit'",
+        "# git commit -m x",
+        "cat <<'EOF'\ngit commit -m x\nEOF",
+        "gh pr create --body 'git commit'",
+        "git commit-tree abc",
+        "git commit --dry-run",
+        "cd /tmp/try && git commit -m 'Fix it'",
+        "git -C /elsewhere commit -m 'Fix it'",
+        "cd ../other && git commit -m x",
+        "git --git-dir=/tmp/x/.git commit -m x",
+        "mkdir t && cd t && git init && git commit -m x",
+        "d=$(mktemp -d); cd $d; git init; git commit -m x",
+        "git init try && git -C try commit -m x",
+    ],
+)
+def test_a_mention_and_a_commit_elsewhere_are_not(command):
+    assert made(command) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "found"),
+    [
+        ("git commit -q -m Quiet && git rev-parse --short HEAD", "567890d", [("567890d", "Quiet")]),
+        ("git commit -qm Quiet; git log --oneline -2", "567890d Quiet\n1111111 Old", [("567890d", "Quiet")]),
+        ("git commit -m Quiet > /dev/null", "", [("", "Quiet")]),
+        ("git commit -q -m Quiet", "nothing to commit, working tree clean", []),
+        ("git commit -m x", "error: pathspec", []),
+        ("git commit -m x | tail -1", " 1 file changed, 2 insertions(+)", [("", "x")]),
+        (
+            "git commit -m a && git commit -m b",
+            "[main 1111111] a\n[main 2222222] b",
+            [("1111111", "a"), ("2222222", "b")],
+        ),
+        ("git commit -m x", "[feature/a-b (root-commit) 1234567] x", [("1234567", "x")]),
+        ("git commit -m x", "[detached HEAD 1234567] x", [("1234567", "x")]),
+    ],
+)
+def test_what_git_said_tells_what_came_of_it(command, output, found):
+    assert made(command, output) == found
+
+
+def test_a_repository_that_was_made_for_a_try_is_remembered():
+    work = git_work("cd scratch && git commit -m x", HOME)
+    assert is_elsewhere(work, work.makings[0], HOME, ["/repo/scratch"])
+
+
+def test_a_session_may_make_its_own_repository():
+    assert made("git init && git add -A && git commit -m 'Fix it'") == [("1234abc", "Fix it")]
+
+
+def test_words_come_without_quotes_and_folders_follow_cd():
+    found = script("cd a; (cd b && ls 'x y'); cd \"$X\"; ls \\\n -l # no", "/r").commands
+    assert [(one.words, one.folder) for one in found] == [
+        (("cd", "a"), "/r"),
+        (("cd", "b"), "/r/a"),
+        (("ls", "x y"), "/r/a/b"),
+        (("cd", "$X"), "/r/a"),
+        (("ls", "-l"), None),
+    ]

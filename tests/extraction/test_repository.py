@@ -1,0 +1,108 @@
+"""What the repository of a session says, asked with real git."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from transcript_sessions import Claude, lines
+
+from baton_git.extraction import Extraction, Options, extract
+from baton_git.extraction import repository as asking
+from baton_git.extraction.repository import bounded, with_git
+
+NOW = datetime(2026, 1, 2, 3, 5, tzinfo=UTC)
+
+
+def look(top: Path, made: Claude, folder: Path | None = None, **options: object) -> Extraction:
+    path = top.parent / "session.jsonl"
+    path.write_bytes(lines([{**one, "cwd": str(folder or top)} for one in made.records]))
+    read = extract(path, options=Options.model_validate(options))
+    return with_git(read, NOW, dict(os.environ), None)
+
+
+@pytest.fixture
+def made() -> Claude:
+    made = Claude("2.1")
+    made.user("Do it")
+    return made
+
+
+@pytest.fixture
+def commit(top, git, monkeypatch):
+    def committing(subject: str, seconds: int = 10) -> str:
+        at = (NOW - timedelta(minutes=1) + timedelta(seconds=seconds)).isoformat()
+        monkeypatch.setenv("GIT_COMMITTER_DATE", at)
+        git(top, "commit", "-q", "--allow-empty", "-m", subject)
+        return git(top, "rev-parse", "HEAD")
+
+    return committing
+
+
+def test_what_is_not_committed_is_told_and_an_empty_text_says_that_nothing_is(top, made):
+    assert look(top, made).facts["git_status"] == ""
+    (top / "nöw").write_text("x")
+    assert look(top, made).facts["git_status"] == "?? nöw"
+
+
+def test_looking_changes_no_file_of_git(top, made):
+    (top / "readme").touch()
+    before = (top / ".git" / "index").read_bytes()
+    look(top, made)
+    assert (top / ".git" / "index").read_bytes() == before
+
+
+def test_a_folder_that_is_gone_or_no_repository_is_unknown_and_not_clean(top, made, tmp_path):
+    gone = look(top, made, tmp_path / "gone").facts
+    assert "git_status" not in gone
+    assert "is gone" in gone["unknown"]["git_status"]
+    bare = look(top, made, tmp_path).facts
+    assert "not a git repository" in bare["unknown"]["git_status"]
+
+
+def test_no_git_and_a_git_that_is_slow_are_unknown(top, made, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", "")
+    assert "does not start" in look(top, made).facts["unknown"]["git_status"]
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec /bin/sleep 9\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setattr(asking, "TIMEOUT", 0.2)
+    assert "no answer within 0.2 seconds" in look(top, made).facts["unknown"]["git_status"]
+
+
+def test_the_variables_of_a_hook_do_not_lead_git_elsewhere(top, made, monkeypatch, tmp_path):
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
+    assert look(top, made).facts["git_status"] == ""
+
+
+def test_a_commit_is_verified_when_the_repository_has_it(top, made, commit):
+    name = commit("Fix it")
+    made.run("Bash", {"command": "git commit -m 'Fix it'"}, f"[main {name[:7]}] Fix it")
+    made.run("Bash", {"command": "git commit -m 'Lost'"}, "[main 1234567] Lost")
+    found = look(top, made, git={"include_diff_stats": True}).facts["git_commits"]
+    assert [(one["message"], one["verified"]) for one in found] == [("Fix it", True), ("Lost", False)]
+    assert found[0]["stat"] == ""
+
+
+def test_a_quiet_commit_is_found_by_its_time_and_subject_and_no_other_is_listed(top, made, commit):
+    commit("Somebody else's", 2)
+    name = commit("Quiet", 2)
+    made.run("Bash", {"command": "git commit -q -m Quiet"}, "")
+    found = look(top, made).facts["git_commits"]
+    assert [(one["hash"], one["message"], one["verified"]) for one in found] == [(name[:12], "Quiet", True)]
+
+
+def test_a_command_without_a_result_made_a_commit_only_if_there_is_one(top, made, commit):
+    made.call("Bash", {"command": "git commit -m 'On its way'"}, "toolu_open")
+    assert look(top, made).facts["git_commits"] == []
+    name = commit("On its way", 5)
+    assert [one["hash"] for one in look(top, made).facts["git_commits"]] == [name[:12]]
+
+
+def test_a_long_status_is_cut_at_a_line():
+    assert bounded("aaaa\nbbbb\ncccc\n", 11) == "aaaa\nbbbb\n… and 1 more lines"
+    assert bounded("aaaa\n", 100) == "aaaa"

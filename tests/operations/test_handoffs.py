@@ -1,0 +1,170 @@
+"""Facts of a session, gathered, kept and found again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transcript_sessions import GOAL, SESSIONS, Claude, lines
+from world import NOW, later, stored
+
+from baton_git.errors import Ambiguous, NotFound
+from baton_git.extraction import Extraction, Options, extract
+from baton_git.lifecycle import Policy
+from baton_git.operations.handoffs import find, gather, keep, of_session
+from baton_git.operations.left_behind import last
+from baton_git.operations.sessions import boot
+from baton_git.operations.todos import set_todos
+from baton_git.records.base import parse
+from baton_git.records.handoff import Handoff
+from baton_git.records.lineage import Todo
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(SESSIONS["claude-2.1"][1])
+    return path
+
+
+def facts_of(extraction: Extraction, **changes: Any) -> Extraction:
+    return replace(extraction, facts={**extraction.facts, **changes})
+
+
+def test_facts_are_kept_under_agent_and_session(ws, transcript):
+    written = keep(ws, NOW, gather(ws, NOW, transcript), trigger="pre_compact", notes="Go on")
+    assert written is not None
+    kept = of_session(ws.branch.read().state, "claude", "c-1")
+    assert kept is not None
+    assert (kept.facts.initial_goal, kept.trigger, kept.machine, kept.notes) == (GOAL, "pre_compact", "laptop", "Go on")
+    assert (kept.worktree, kept.branch, kept.started) == ("/work/shop", "main", "2026-01-02T03:04:01Z")
+    assert "handoff claude/c-1 extracted: Add a greet module" in ws.branch.store.commit(written.version.commit).message
+
+
+def test_what_passes_is_no_reason_to_write_again_unless_it_is_wanted(ws, transcript):
+    found = extract(transcript)
+    keep(ws, NOW, found, trigger="stop", notes="Go on")
+    passing = facts_of(found, recent_activity=["Ran: ls"], git_status=" M a", unknown={"git_commits": "x"})
+    assert keep(ws, later(minutes=1), passing, trigger="stop") is None
+    assert keep(ws, later(minutes=1), found, trigger="stop", force=True) is None
+    assert keep(ws, later(minutes=2), passing, trigger="stop", force=True) is not None
+    assert keep(ws, later(minutes=3), facts_of(found, files_modified=["/x"]), trigger="stop") is not None
+    assert stored(ws, "handoff", "claude/c-1").notes == "Go on"
+
+
+def test_a_time_that_goes_back_does_not_make_a_handoff_older(ws, transcript):
+    found = extract(transcript)
+    keep(ws, later(minutes=5), found, trigger="stop")
+    keep(ws, NOW, facts_of(found, files_modified=["/x"]), trigger="stop")
+    assert stored(ws, "handoff", "claude/c-1").extracted_at == "2026-11-21T08:05:00Z"
+
+
+def test_facts_beyond_the_limits_are_cut_and_the_write_does_not_fail(ws, transcript):
+    huge = {
+        "initial_goal": "\x01ü" * 200_000,
+        "todo_state": [{"content": f"{number} " + "x" * 5000, "status": "pending"} for number in range(900)],
+        "files_modified": [f"/{number}/" + "x" * 500 for number in range(5000)],
+        "git_commits": [{"hash": "a", "message": "\x02" * 9000, "verified": None, "stat": "y" * 9000}] * 400,
+    }
+    assert keep(ws, NOW, facts_of(extract(transcript), **huge), trigger="stop", notes="n" * 100_000) is not None
+    kept = stored(ws, "handoff", "claude/c-1").facts
+    assert kept.initial_goal.startswith("\x01ü")
+    assert kept.initial_goal.endswith("bytes in all]")
+    assert kept.files_modified[-1].startswith("/4999/")
+
+
+def test_secrets_are_not_kept_and_the_same_facts_are_known_again(ws, transcript):
+    secret = facts_of(extract(transcript), initial_goal="use AKIAIOSFODNN7EXAMPLE")
+    keep(ws, NOW, secret, trigger="stop")
+    assert "AKIA" not in stored(ws, "handoff", "claude/c-1").facts.initial_goal
+    assert keep(ws, later(minutes=1), secret, trigger="stop") is None
+
+
+def test_the_oldest_go_to_the_archive_and_come_back(open_workspace, tmp_path):
+    ws = open_workspace(policy=Policy(sessions_kept=2))
+    for number, name in enumerate(("one", "two", "three")):
+        path = tmp_path / name
+        path.write_bytes(SESSIONS["claude-2.1"][1].replace(b'"c-1"', f'"{name}"'.encode()))
+        keep(ws, later(minutes=number), extract(path), trigger="stop")
+    state = ws.branch.read().state
+    assert state.ids("handoff") == {"claude/two", "claude/three"}
+    assert find(state, "one").id == "claude/one"
+    keep(ws, later(minutes=9), facts_of(extract(tmp_path / "one"), files_modified=[]), trigger="stop")
+    assert ws.branch.read().state.ids("handoff") == {"claude/three", "claude/one"}
+
+
+# --- the session's own list
+
+
+def test_the_own_list_of_the_session_stands_beside_the_agents(ws, tmp_path):
+    boot(ws, NOW, check_seconds=0, sync_seconds=0)
+    own = [("Write greet.py", "cancelled"), ("Report", "completed"), ("Ask", "in_progress")]
+    set_todos(ws, NOW, [Todo(content=text, status=status) for text, status in own])
+    path = tmp_path / "session"
+    path.write_bytes(SESSIONS["claude-2.0"][1])
+    facts = gather(ws, NOW, path, session="s1").facts
+    assert [(one["content"], one["status"], one["origin"]) for one in facts["todo_state"]] == [
+        ("Fix README", "completed", "agent"), ("Report", "completed", "baton"), ("Ask", "in_progress", "baton"),
+    ]  # fmt: skip
+    assert facts["active_task"]["title"] == "Ask"
+    off = Options.model_validate({"extract": {"todowrite": False}})
+    assert "todo_state" not in gather(ws, NOW, path, session="s1", options=off).facts
+
+
+def test_a_session_without_any_todos_of_its_agent_has_its_own(ws, tmp_path):
+    boot(ws, NOW, check_seconds=0, sync_seconds=0)
+    set_todos(ws, NOW, [Todo(content="Ask")])
+    made = Claude("2.1")
+    made.user("Go")
+    path = tmp_path / "session"
+    path.write_bytes(lines(made.records))
+    assert gather(ws, NOW, path, session="s1").facts["todo_state"] == [
+        {"content": "Ask", "status": "pending", "origin": "baton"}
+    ]
+
+
+# --- finding
+
+
+def handoff(ws: Any, id_: str, minutes: int, machine: str | None, worktree: str | None) -> None:
+    data = {"id": id_, "extracted_at": later(minutes=minutes).strftime("%Y-%m-%dT%H:%M:%SZ"), "facts": {}}
+    more = {"machine": machine, "worktree": worktree}
+    record = parse(Handoff, {**data, **{name: text for name, text in more.items() if text}})
+    ws.update("test", NOW, lambda tip: tip.state.put(record))
+
+
+def test_the_next_session_gets_the_newest_of_its_work_tree_else_of_another_machine(ws, tmp_path):
+    here, link = tmp_path / "here", tmp_path / "link"
+    here.mkdir()
+    link.symlink_to(here)
+
+    def newest(**more: Any) -> str | None:
+        found = last(ws.branch.read().state, **{"worktree": str(link), "machine": "laptop", **more})
+        return found.id if found else None
+
+    handoff(ws, "claude/beside", 50, "laptop", "/other/tree")
+    handoff(ws, "claude/nowhere", 60, "laptop", None)
+    assert newest() is None
+    handoff(ws, "codex/away", 40, "desktop", "/other/tree")
+    assert newest() == "codex/away"
+    handoff(ws, "claude/old", 1, "laptop", str(here))
+    handoff(ws, "claude/new", 2, "laptop", str(here))
+    assert newest() == "claude/new"
+    assert newest(other_than="new") == "claude/old"
+    assert newest(other_than="claude/new") == "claude/old"
+    assert newest(machine="third") == "claude/nowhere"
+
+
+def test_a_handoff_is_found_by_a_unique_beginning(ws):
+    for name in ("claude/abc", "codex/abd", "codex/x"):
+        handoff(ws, name, 1, None, None)
+    state = ws.branch.read().state
+    assert [find(state, text).id for text in ("claude/abc", "abc", "cl", "codex/a", "x")] == [
+        "claude/abc", "claude/abc", "claude/abc", "codex/abd", "codex/x",
+    ]  # fmt: skip
+    with pytest.raises(Ambiguous):
+        find(state, "ab")
+    with pytest.raises(NotFound):
+        find(state, "")

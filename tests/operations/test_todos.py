@@ -1,0 +1,82 @@
+"""The session's own list of what is to be done."""
+
+from __future__ import annotations
+
+import pytest
+from world import NOW, acting
+
+from baton_git.errors import Ambiguous, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
+from baton_git.operations.sessions import boot
+from baton_git.operations.todos import add_todo, mark_todo, parse_list, set_todos, todos_from, todos_of
+from baton_git.records.lineage import Todo
+
+
+@pytest.fixture
+def at_work(ws):
+    boot(ws, NOW, check_seconds=0, sync_seconds=0)
+    return ws
+
+
+def listed(ws) -> list[tuple[str, str]]:
+    return [(one.content, one.status) for one in todos_of(ws)]
+
+
+def test_items_are_added_and_marked_by_text_beginning_or_number(at_work):
+    for text in ("Write the parser", "Test it", "Write the page"):
+        add_todo(at_work, NOW, text, is_begun=text == "Test it")
+    mark_todo(at_work, NOW, "write the pag", "completed")
+    mark_todo(at_work, NOW, "1", "cancelled")
+    assert listed(at_work) == [
+        ("Write the parser", "cancelled"),
+        ("Test it", "in_progress"),
+        ("Write the page", "completed"),
+    ]
+    with pytest.raises(Ambiguous, match="Write the parser, Write the page"):
+        mark_todo(at_work, NOW, "Write", "completed")
+    for missing in ("nope", "0", "4", ""):
+        with pytest.raises(NotFound):
+            mark_todo(at_work, NOW, missing, "completed")
+
+
+def test_a_list_takes_the_place_of_the_one_before_and_the_same_one_writes_nothing(at_work):
+    set_todos(at_work, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
+    again = set_todos(at_work, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
+    assert again.changes == ()
+    set_todos(at_work, NOW, [])
+    assert listed(at_work) == []
+
+
+def test_an_item_is_not_empty_and_stands_once(at_work):
+    with pytest.raises(InvalidArgument):
+        set_todos(at_work, NOW, [Todo(content=" ")])
+    with pytest.raises(InvalidArgument, match="twice"):
+        set_todos(at_work, NOW, [Todo(content="a"), Todo(content="a", status="completed")])
+    add_todo(at_work, NOW, "a")
+    with pytest.raises(InvalidArgument, match="already"):
+        add_todo(at_work, NOW, "a ")
+    with pytest.raises(LimitExceeded):
+        set_todos(at_work, NOW, [Todo(content=str(number)) for number in range(201)])
+
+
+@pytest.mark.parametrize("session", [None, "nobody"])
+def test_without_a_session_at_work_there_is_no_list(ws, session):
+    with pytest.raises(NotFound, match="session") as raised:
+        add_todo(acting(ws, session), NOW, "a")
+    assert "baton boot" in raised.value.hint
+
+
+def test_a_list_is_read_from_lines_and_from_json():
+    text = "- [x] Read\n* [>] Write\n\n[ ] Test\n- Plain\n[-] Never\n"
+    assert [(one.content, one.status) for one in parse_list(text)] == [
+        ("Read", "completed"),
+        ("Write", "in_progress"),
+        ("Test", "pending"),
+        ("Plain", "pending"),
+        ("Never", "cancelled"),
+    ]
+    assert todos_from([{"content": "a", "status": "completed"}]) == [Todo(content="a", status="completed")]
+    for wrong in ({}, ["a"], [{"content": 1}], [{"content": "a", "status": "begun"}]):
+        with pytest.raises(InvalidDocument):
+            todos_from(wrong)
+    with pytest.raises(InvalidDocument, match="mark"):
+        parse_list("[?] a")
