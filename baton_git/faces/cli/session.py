@@ -1,10 +1,10 @@
-"""`baton session`: list, inspect, record, history, adapters."""
+"""`baton session`: list, stop, inspect, record, history, adapters."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from itertools import islice
 from pathlib import Path
@@ -12,17 +12,19 @@ from typing import Any
 
 import click
 
-from baton_git.adapters.adapter import Surroundings, Target
+from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.all_adapters import Broken, Opened, everyone, listed, opened
 from baton_git.adapters.canonical import parse_snapshot
 from baton_git.codecs import json
 from baton_git.faces.cli.app import App, command, flat, group, json_text, read_bytes
+from baton_git.faces.cli.spawned import list_spawned, mark_of, marks_of_spawned, stop_command
 from baton_git.foreign import read_bytes as read_file
 from baton_git.foreign import write_all
 from baton_git.operations.bodies import Body
 from baton_git.operations.snapshots import find, history, record, recorded
 from baton_git.operations.workspace import Workspace
 from baton_git.records.snapshot import CanonicalSession, Snapshot
+from baton_git.spawning.records import Spawned
 
 RECORDED = "recorded:"
 """What a target begins with that names a snapshot which was recorded."""
@@ -35,26 +37,39 @@ LIMIT = click.option("--limit", "-l", type=click.IntRange(1), default=20, show_d
 @command("list", short_help="What can be opened, newest first.")
 @ADAPTER
 @click.option("--recorded", "is_recorded", is_flag=True, help="What was recorded in this namespace instead.")
+@click.option("--spawned", "is_spawned", is_flag=True, help="What workflows and loops started in this repository.")
 @LIMIT
-def list_command(app: App, adapter: str | None, is_recorded: bool, limit: int) -> None:
-    """The sessions that adapters can open, newest first, each with its target.
+def list_command(app: App, adapter: str | None, is_recorded: bool, is_spawned: bool, limit: int) -> None:
+    """The sessions that adapters can open, newest first, each with its target. One that a workflow or a loop started
+    is marked with the id under which baton session stop knows it.
 
     \b
     baton session list
     baton session list --adapter claude-history --limit 5
     baton session list --recorded
+    baton session list --spawned
     """
+    if is_recorded and is_spawned:
+        raise click.UsageError("give --recorded or --spawned, not both")
     with app.workspace() as ws:
-        if is_recorded:
+        if is_spawned:
+            list_spawned(app, ws, adapter, limit)
+        elif is_recorded:
             kept = [one for one in recorded(ws) if adapter in (None, one.snapshot.adapterId)][:limit]
             app.answer([_kept_data(one) for one in kept], "\n".join(_kept_line(one) for one in kept))
         else:
             with _apart():
                 found, broken = listed(_around(app, ws), adapter)
                 shown = list(islice(found, limit))
+            marks = marks_of_spawned(app, ws)
             app.answer(
-                [{"adapter": one.adapter, **one.listed._asdict()} for one in shown],
-                "\n".join(_line(one.listed.updated_at, one.listed.target, one.listed.title) for one in shown),
+                [
+                    {"adapter": one.adapter, **one.listed._asdict(), **mark_of(marks, one.listed.target)}
+                    for one in shown
+                ],
+                "\n".join(
+                    _line(one.listed.updated_at, one.listed.target, *_marked(marks, one.listed)) for one in shown
+                ),
             )
             _warn(app, broken)
 
@@ -187,6 +202,11 @@ def _line(*parts: str) -> str:
     return "  ".join([f"{time or '-':<24}", *rest])
 
 
+def _marked(marks: Mapping[str, Spawned], listed: Listed) -> tuple[str, ...]:
+    found = mark_of(marks, listed.target)
+    return (*((f"[{found['spawned']} {found['status']}]",) if found else ()), listed.title)
+
+
 def _kept_line(one: Snapshot) -> str:
     return _line(one.recorded_at, one.id, _in_words(one.snapshot))
 
@@ -227,6 +247,6 @@ COMMANDS = {
     "session": group(
         "session",
         "Sessions of agents as ECC's snapshots: list, inspect, record, look back.",
-        [list_command, inspect_command, record_command, history_command, adapters_command],
+        [list_command, stop_command, inspect_command, record_command, history_command, adapters_command],
     )
 }

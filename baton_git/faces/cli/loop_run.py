@@ -1,0 +1,162 @@
+"""`baton loop-run`: session after session of an agent, in the foreground, until the task is done."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.faces.cli.app import App, command, flat, read_text
+from baton_git.faces.cli.failing import FAILED
+from baton_git.faces.cli.workflow_settings import workflow_folders
+from baton_git.operations.foreground_loops import Loop, Looped, installed, run_loop
+from baton_git.spawning.starters import STARTERS
+from baton_git.workflow.looping import Limits
+
+DEFAULT = Limits()
+
+
+class _Finite(click.FloatRange):
+    """A number: `nan` is within no range, though it is not outside of any."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is no number.", param, ctx)
+        return number
+
+
+DAY = 86400
+
+
+@command("loop-run", short_help="Run an agent again and again until its task is done.")
+@click.argument("prompt", required=False)
+@click.option("--file", metavar="FILE|-", help="The prompt from a file instead.")
+@click.option("--cli", type=click.Choice(list(STARTERS)), help="Which agent; else the first that is installed.")
+@click.option("--marker", default=DEFAULT.marker, show_default=True, help="What the agent says when all is done.")
+@click.option(
+    "--max-iterations",
+    type=click.IntRange(1, 1000),
+    default=DEFAULT.iterations,
+    show_default=True,
+    help="At most so many sessions.",
+)
+@click.option(
+    "--session-timeout",
+    type=_Finite(0.1, DAY),
+    default=DEFAULT.session_seconds,
+    show_default=True,
+    help="Seconds that one session may take.",
+)
+@click.option(
+    "--total-timeout",
+    type=_Finite(0.1, 30 * DAY),
+    default=DEFAULT.total_seconds,
+    show_default=True,
+    help="Seconds that all may take.",
+)
+@click.option(
+    "--stop-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="No session is started while it is there; else baton/stop in the git directory.",
+)
+@click.option(
+    "--stuck-after",
+    type=click.IntRange(2, 100),
+    default=DEFAULT.stuck_after,
+    show_default=True,
+    help="Sessions in a row that say the same, or change nothing.",
+)
+@click.option(
+    "--budget",
+    type=_Finite(0.000001, 100_000),
+    default=DEFAULT.budget_usd,
+    show_default=True,
+    help="US dollars, where the agent tells its cost.",
+)
+@click.option(
+    "--token-budget",
+    type=click.IntRange(1, 10**12),
+    default=DEFAULT.tokens,
+    show_default=True,
+    help="Tokens, where the agent tells them.",
+)
+@click.option("--max-failures", type=click.IntRange(1, 100), default=DEFAULT.failures, show_default=True,
+              help="Sessions in a row that fail.")  # fmt: skip
+def loop_run(
+    app: App, prompt: str | None, file: str | None, cli: str | None, stop_file: Path | None, **limits: Any
+) -> int | None:
+    """Run an agent on one task, each time in a fresh session that knows what the last one said, until it is done.
+
+    The agent ends the loop with the marker on a line of its own. Every limit is always on. The options that each
+    session is started with are yours to set: git config baton.claudeArguments "--permission-mode acceptEdits".
+    Exit status 0 when the task is done, 1 when something else ended the loop.
+
+    \b
+    baton loop-run "Make the tests in tests/parser pass" --max-iterations 5
+    baton loop-run --file task.md --cli codex --session-timeout 900
+    """
+    if (prompt is None) == (file is None):
+        raise click.UsageError("give a PROMPT or --file, and not both")
+    text = prompt if prompt is not None else read_text(str(file))
+    chosen = cli or installed(app.settings.environment)
+    stop = stop_file or app.settings.repository.git_dir / "baton" / "stop"
+    arguments = dict(workflow_folders(app).arguments)
+    loop = Loop(text, chosen, os.fspath(_here(app)), stop.absolute(), _limits(limits), arguments)
+    with app.workspace() as ws, _ended_by_signals():
+        done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)))
+    return _tell(app, done)
+
+
+def _here(app: App) -> Path:
+    """Where the sessions work: where we stand, unless --repo names another work tree."""
+    top = app.settings.repository.work_tree
+    here = Path.cwd()
+    return top if top is not None and top not in (here, *here.parents) else here
+
+
+def _limits(given: dict[str, Any]) -> Limits:
+    return Limits(
+        marker=given["marker"],
+        iterations=given["max_iterations"],
+        session_seconds=given["session_timeout"],
+        total_seconds=given["total_timeout"],
+        stuck_after=given["stuck_after"],
+        budget_usd=given["budget"],
+        tokens=given["token_budget"],
+        failures=given["max_failures"],
+    )
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A request to end, or a terminal that goes away, is an interrupt: the session that runs must end too."""
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _tell(app: App, done: Looped) -> int | None:
+    data = done.data
+    app.answer(data, f"{done.ended.by}: {flat(done.ended.why)}")
+    cost = "cost unknown" if data["cost_usd"] is None else f"{data['cost_usd']:.2f} USD"
+    least = "" if data["cost_is_known"] or data["cost_usd"] is None else "at least "
+    app.say(f"{data['iterations']} sessions, {least}{cost}, {data['tokens'] or 'unknown'} tokens")
+    return None if done.ended.by == "completed" else FAILED
+
+
+COMMANDS = {"loop-run": loop_run}

@@ -1,0 +1,231 @@
+"""`baton workflow`: list, check, show, allow, enable, disable, run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.codecs import json
+from baton_git.errors import Fault, InvalidDocument
+from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read_text
+from baton_git.faces.cli.failing import FAILED
+from baton_git.faces.cli.workflow_settings import DISABLED, ENABLED, listed, workflow_folders
+from baton_git.operations.workflows import allow, check_text, run_event, workflows
+from baton_git.spawning.starters import STARTERS
+from baton_git.workflow.deeds import Event, SessionInfo
+from baton_git.workflow.definition import ALIASES, EVENTS
+from baton_git.workflow.files import Found, pick
+from baton_git.workflow.running import Outcome, Ran
+
+
+@command("list", short_help="Which workflows there are, and which of them run.")
+def list_command(app: App) -> None:
+    """Which workflows there are: the project's, yours and those that baton brings; and which of them run here.
+
+    One that is `not allowed` came with the project and runs when you have looked at it and allowed it; until then the
+    one of its name that you have, or that baton brings, runs.
+
+    \b
+    baton workflow list
+    """
+    with app.workspace() as ws:
+        found, problems = workflows(ws, workflow_folders(app))
+    app.answer([_data(one) for one in found], "\n".join(_line(one) for one in found))
+    app.say(*(flat(one) for one in problems))
+    for one in found:
+        app.say(*(flat(f"{one.name}: {said}") for said in (one.workflow.warnings if one.workflow else ())))
+        if one.state == "not allowed":
+            app.say(f"look at it, then: baton workflow allow {flat(one.name)}")
+
+
+@command("check", short_help="Check the file of a workflow.")
+@click.argument("file", metavar="FILE|-")
+def check_command(app: App, file: str) -> None:
+    """Check the file of a workflow: its form, its events and actions, and every condition and template.
+
+    \b
+    baton workflow check .baton/workflows/release.yaml
+    """
+    made = check_text(read_text(file), Path(file).stem, file)
+    data = {"name": made.name, "events": sorted({one.event for one in made.triggers}), "warnings": list(made.warnings)}
+    app.answer(data, f"{made.name}: {len(made.triggers)} triggers")
+    app.say(*(flat(one) for one in made.warnings))
+
+
+@command("show", short_help="Print a workflow as it stands in its file.")
+@click.argument("name")
+def show_command(app: App, name: str) -> None:
+    """Print a workflow as it stands in its file: the one of this name that runs, else the project's.
+
+    \b
+    baton workflow show session-handoff
+    """
+    with app.workspace() as ws:
+        found = pick(workflows(ws, workflow_folders(app))[0], name)
+    text = read_text(str(found.path))
+    app.answer({**_data(found), "text": text}, text.rstrip("\n"))
+    app.say(flat(f"{found.tier}, {found.state}: {found.path}"))
+
+
+@command("allow", short_help="Let a workflow of the project run on this machine.")
+@click.argument("name")
+def allow_command(app: App, name: str) -> int | None:
+    """Let a workflow of the project run on this machine, exactly as its file is now; when the file changes, anew.
+
+    \b
+    baton workflow allow release
+    """
+    with app.workspace() as ws:
+        folders = workflow_folders(app)
+        found = pick(workflows(ws, folders)[0], name, "project")
+        app.say(*(flat(f"it may: {one}") for one in _deeds_of(found)))
+        if at_terminal() and not click.confirm("Allow?", err=True):
+            app.answer({"name": name, "allowed": False}, "")
+            return FAILED
+        allowed, fresh = allow(ws, app.now, folders, name)
+    app.answer({"name": allowed.name, "digest": allowed.digest, "allowed": fresh}, "")
+    app.say(f"{'allowed' if fresh else 'was allowed already'}: {flat(str(allowed.path))}")
+    return None
+
+
+def _deeds_of(found: Found) -> list[str]:
+    triggers = found.workflow.triggers if found.workflow else ()
+    return [f"{trigger.event}: {step.action}" for trigger in triggers for step in trigger.steps]
+
+
+def _switch(app: App, name: str, into: str, out_of: str) -> None:
+    """Keeps the name in one list of the repository's own, untracked configuration, and takes it out of the other."""
+    with app.workspace() as ws:
+        pick(workflows(ws, workflow_folders(app))[0], name)
+    config = app.settings.repository.config()
+    names, others = listed(app, into), listed(app, out_of)
+    if name not in names:
+        config.set(into, ",".join([*names, name]))
+    if name in others:
+        config.set(out_of, ",".join(one for one in others if one != name))
+
+
+@command("enable", short_help="Switch a workflow on in this repository.")
+@click.argument("name")
+def enable_command(app: App, name: str) -> None:
+    """Switch a workflow on in this repository (git config baton.enabledWorkflows). One of the project must be allowed
+    as well.
+
+    \b
+    baton workflow enable autonomous-loop
+    """
+    _switch(app, name, ENABLED, DISABLED)
+    app.answer({"name": name, "enabled": True}, "")
+    app.say(f"enabled: {flat(name)}")
+
+
+@command("disable", short_help="Switch a workflow off in this repository.")
+@click.argument("name")
+def disable_command(app: App, name: str) -> None:
+    """Switch a workflow off in this repository (git config baton.disabledWorkflows).
+
+    \b
+    baton workflow disable session-handoff
+    """
+    _switch(app, name, DISABLED, ENABLED)
+    app.answer({"name": name, "enabled": False}, "")
+    app.say(f"disabled: {flat(name)}")
+
+
+@command("run", short_help="Run what the workflows have for an event.")
+@click.argument("event", type=click.Choice([*EVENTS, *ALIASES]), metavar="EVENT")
+@click.option("--data", default="{}", metavar="JSON|@FILE", help="What the agent's CLI says of the event.")
+@click.option("--cli", type=click.Choice(list(STARTERS)), default="claude", show_default=True, help="Whose session.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+def run_command(app: App, event: str, data: str, cli: str, dry_run: bool) -> int | None:
+    """Run what the workflows have for an event of the acting session: on_session_start, on_session_end,
+    on_pre_compact, on_after_agent, on_prompt_submit or on_stop.
+
+    Exit status 1 when something failed.
+
+    \b
+    baton workflow run on_session_start --data '{"source": "compact"}' --dry-run
+    """
+    from baton_git.operations.session_deeds import deeds_for  # it is much to load, and few commands need it
+
+    said = _given(data)
+    happened = Event(ALIASES.get(event, event), said)
+    with app.workspace() as ws:
+        session = SessionInfo(ws.session, cli, str(ws.folder) if ws.folder else None)
+        deeds = deeds_for(ws, app.now, session)
+        outcome = run_event(ws, app.now, happened, session, deeds, workflow_folders(app), dry_run=dry_run)
+    app.answer(_outcome_data(outcome), "\n".join(_told(outcome)))
+    app.say(*(flat(one) for one in outcome.problems))
+    return FAILED if outcome.problems else None
+
+
+def _given(data: str) -> dict[str, Any]:
+    text, where = (read_text(data[1:]), data[1:]) if data.startswith("@") else (data, "--data")
+    said = json.loads(text, where=where)
+    if not isinstance(said, dict):
+        raise InvalidDocument([Fault("", "is not an object")], where=where)
+    return said
+
+
+def _data(one: Found) -> dict[str, Any]:
+    workflow = one.workflow
+    return {
+        "name": one.name,
+        "state": one.state,
+        "tier": one.tier,
+        "path": str(one.path),
+        "digest": one.digest,
+        "priority": workflow.priority if workflow else None,
+        "description": workflow.description if workflow else "",
+        "events": sorted({trigger.event for trigger in workflow.triggers}) if workflow else [],
+        "problem": one.problem,
+    }
+
+
+def _line(one: Found) -> str:
+    about = one.workflow.description if one.workflow else one.problem
+    return "  ".join((f"{flat(one.name):<20}", f"{one.state:<11}", f"{one.tier:<8}", flat(about)[:200])).rstrip()
+
+
+def _outcome_data(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "ran": [one._asdict() for one in outcome.ran],
+        "skipped": list(outcome.skipped),
+        "injected": [
+            {"source": one.source, "text": one.text, "sections": [section._asdict() for section in one.sections]}
+            for one in outcome.injected
+        ],
+        "block": outcome.block,
+        "problems": list(outcome.problems),
+        "variables": dict(outcome.variables),
+    }
+
+
+def _told(outcome: Outcome) -> list[str]:
+    lines = [f"{one.workflow}  {one.path}  {one.action}: {_in_words(one)}" for one in outcome.ran]
+    lines += [f"skipped  {one}" for one in outcome.skipped]
+    for injected in outcome.injected:
+        lines += [f"injected  {injected.source}", *_shown(injected.text, injected.sections)]
+    return [flat(one) for one in lines]
+
+
+def _in_words(ran: Ran) -> str:
+    return ", ".join(f"{key} {value}" for key, value in ran.result.items() if value is not None)[:500]
+
+
+def _shown(text: str | None, sections: Sequence[Any]) -> list[str]:
+    if text is not None:
+        return [f"  {line}" for line in text.splitlines()]
+    return [f"  {line}" for section in sections for line in (f"## {section.title}", *section.lines)]
+
+
+COMMANDS = {
+    "workflow": group(
+        "workflow",
+        "Workflows: what happens at the events of agents' sessions.",
+        [list_command, check_command, show_command, allow_command, enable_command, disable_command, run_command],
+    )
+}

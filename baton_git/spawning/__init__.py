@@ -1,0 +1,1 @@
+"""Sessions of agents that go on by themselves: started, looked after, recorded, ended; as wholes, and within limits."""

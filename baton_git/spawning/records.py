@@ -1,0 +1,183 @@
+"""What this machine remembers of the sessions that it started: one JSON file each, beside the repository."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from baton_git.codecs import json
+from baton_git.errors import Ambiguous, BatonError, Corrupt, NotFound
+from baton_git.foreign import read_bytes, write_all
+from baton_git.names import minted
+from baton_git.spawning.process import is_alive
+
+KEPT = 500
+"""Records of ended sessions that are kept."""
+STATUSES = ("running", "exited", "failed", "timed_out", "stopped", "lost")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process, and when it began, so that another one that gets its number is not taken for it."""
+
+    pid: int = 0
+    began: float = 0.0
+
+    @classmethod
+    def of(cls, pid: int) -> Process:
+        try:
+            return cls(pid, psutil.Process(pid).create_time())
+        except psutil.Error:
+            return cls(pid)
+
+    @property
+    def is_alive(self) -> bool:
+        try:
+            found = psutil.Process(self.pid) if self.pid > 0 else None
+            return found is not None and is_alive(found) and abs(found.create_time() - self.began) < 1
+        except psutil.Error:
+            return False
+
+
+@dataclass(frozen=True)
+class Spawned:
+    """A session that was started here.
+
+    Attributes:
+        status: one of `STATUSES`.
+        prompt: without secrets.
+        started, ended: ISO time stamps.
+        iteration: its place in the chain; the session that a person began is 1.
+        parent: the session that started it; `parent_spawn` its record, where it was started itself.
+        loop: the workflow or the command that chains it.
+        session: the id that its CLI gives it, where that is known.
+        variables: what the workflows of its parent had, for its own.
+        answer: the end of what it said last, without secrets.
+    """
+
+    id: str
+    cli: str
+    status: str = "running"
+    process: Process = field(default_factory=Process)
+    keeper: Process = field(default_factory=Process)
+    prompt: str = ""
+    cwd: str = ""
+    started: str = ""
+    ended: str | None = None
+    seconds: float = 0.0
+    iteration: int = 1
+    parent: str | None = None
+    parent_spawn: str | None = None
+    loop: str = ""
+    exit: int | None = None
+    error: str | None = None
+    session: str | None = None
+    cost_usd: float | None = None
+    tokens: int | None = None
+    answer: str = ""
+    log: str = ""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """For whoever lists it."""
+        data = asdict(self)
+        del data["variables"], data["keeper"], data["process"]
+        return {**data, "pid": self.process.pid or None}
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of one repository, in `folder`."""
+
+    folder: Path
+
+    def path(self, id_: str) -> Path:
+        return self.folder / f"{id_}.json"
+
+    def get(self, id_: str) -> Spawned:
+        """The record; one whose processes are gone is `lost`.
+
+        Raises:
+            NotFound: there is none.
+            Corrupt: it cannot be read.
+        """
+        if not id_.replace("-", "").isalnum():
+            raise NotFound("spawned session", id_)
+        try:
+            return _seen(_parsed(json.loads(read_bytes(self.path(id_)))))
+        except NotFound:
+            raise NotFound("spawned session", id_, hint="baton session list --spawned shows all") from None
+        except (BatonError, TypeError, ValueError) as error:
+            raise Corrupt(str(self.path(id_)), f"cannot be read ({error})", hint="remove it") from error
+
+    def find(self, beginning: str) -> Spawned:
+        """The record whose id is, or begins with, `beginning`.
+
+        Raises:
+            NotFound, Ambiguous, Corrupt: there is none, there are several, it cannot be read.
+        """
+        ids = [one for one in self._ids() if one.lower().startswith(beginning.lower())] if beginning else []
+        if beginning in ids or len(ids) == 1:
+            return self.get(beginning if beginning in ids else ids[0])
+        if ids:
+            raise Ambiguous("spawned session", beginning, sorted(ids))
+        raise NotFound("spawned session", beginning, hint="baton session list --spawned shows all")
+
+    def all(self) -> tuple[list[Spawned], list[str]]:
+        """Every record, newest first; and what is wrong with those that cannot be read."""
+        found, problems = [], []
+        for id_ in self._ids():
+            try:
+                found.append(self.get(id_))
+            except Corrupt as error:
+                problems.append(str(error))
+            except NotFound:  # forgotten meanwhile
+                continue
+        return sorted(found, key=lambda one: (one.started, one.id), reverse=True), problems
+
+    def put(self, record: Spawned) -> None:
+        """Keeps it. Raises WriteFailed when the disk says no."""
+        write_all({self.path(record.id): json.dumps(asdict(record)).encode()})
+
+    def fresh_id(self) -> str:
+        return minted("SP", os.urandom(4))
+
+    def forget_old(self) -> None:
+        """The oldest records of sessions that have ended go, with their logs."""
+        ended = [one for one in self.all()[0] if one.status != "running"]
+        for old in ended[KEPT:]:
+            for path in (self.path(old.id), self.folder / f"{old.id}.log"):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+    def _ids(self) -> list[str]:
+        return [one.stem for one in self.folder.glob("SP-*.json")]
+
+
+def _parsed(data: Any) -> Spawned:
+    if not isinstance(data, dict) or data.get("status") not in STATUSES:
+        raise ValueError("it is no record of a session")
+    known = {one.name for one in fields(Spawned)}
+    values = {key: value for key, value in data.items() if key in known}
+    for name in ("process", "keeper"):
+        values[name] = Process(**values.get(name, {}))
+    made = Spawned(**values)
+    if not isinstance(made.iteration, int) or not isinstance(made.variables, dict) or not isinstance(made.id, str):
+        raise TypeError("its values are not of their kinds")
+    return made
+
+
+def _seen(record: Spawned) -> Spawned:
+    """`lost` instead of `running`, when neither the session nor who looks after it is there any more."""
+    if record.status != "running" or record.process.is_alive or record.keeper.is_alive:
+        return record
+    if not record.process.pid and not record.keeper.pid:
+        return record  # it is being started; who starts it says when it cannot be
+    return replace(record, status="lost")

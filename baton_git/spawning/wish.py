@@ -1,0 +1,38 @@
+"""A session of an agent that is to be started."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MAX_SECONDS = 24 * 3600
+TIMEOUT = 3600
+"""Seconds that a session may take where nobody says otherwise."""
+MAX_ITERATIONS = 20
+"""Sessions of a chain where nobody says otherwise."""
+MOST_ITERATIONS = 1000
+
+
+class Wish(NamedTuple):
+    """What is to be started.
+
+    Attributes:
+        cli: `claude`, `codex` or `gemini`.
+        cwd: where; None: where we are.
+        seconds: how long it may take, 1 to `MAX_SECONDS`.
+        is_detached: whether it outlives whoever starts it.
+        in_window: whether it gets a window of tmux, with a terminal; in the tmux session `tmux_session`, else in the
+            one around us.
+        most: how many sessions its chain may have, itself and the first one counted.
+        loop: what its chain is called, for whoever looks at it.
+    """
+
+    cli: str
+    prompt: str
+    system_prompt: str = ""
+    cwd: str | None = None
+    seconds: float = TIMEOUT
+    is_detached: bool = True
+    in_window: bool = False
+    tmux_session: str = ""
+    most: int = MAX_ITERATIONS
+    loop: str = ""

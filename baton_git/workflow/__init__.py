@@ -1,0 +1,1 @@
+"""Workflows in YAML, as Gobby's documents have them: triggers → conditions → actions."""

@@ -1,0 +1,14 @@
+"""What the tests of started sessions share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_agents import Agents
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Agents:
+    (tmp_path / "home").mkdir()
+    return Agents(tmp_path / "bin", tmp_path / "home")

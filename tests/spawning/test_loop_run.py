@@ -1,0 +1,236 @@
+"""`baton loop-run`: every way in which a loop ends, with small programs in place of the agents' CLIs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_agents import FAMILY, living, until
+
+from baton_git.workflow.looping import Limits, Turn, ending, says_done
+
+DONE = "All is checked.\n\nLOOP_COMPLETE"
+
+
+@dataclass
+class Ran:
+    code: int
+    data: dict[str, Any]
+    err: str
+
+
+@pytest.fixture
+def loop(agents, top):
+    """Runs `baton loop-run` in the repository `top`, as a process of its own."""
+
+    def call(*words: str, prompt: str = "Do it", **env: str) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "baton_git", "loop-run", prompt, *words, "--json"],
+            cwd=top, env={**agents.environment, **env}, capture_output=True, text=True, timeout=60,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        return Ran(done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr)
+
+    return call
+
+
+def test_it_ends_with_the_marker_and_each_session_knows_the_last_ones_words(agents, loop):
+    agents.answering("Began with part COUNT", "Part COUNT is done", DONE)
+    done = loop()
+    assert (done.code, done.data["ended_by"], done.data["iterations"]) == (0, "completed", 3)
+    assert (done.data["cost_usd"], done.data["tokens"], done.data["cost_is_known"]) == (1.5, 45, True)
+    assert [one["iteration"] for one in done.data["sessions"]] == [1, 2, 3]
+    assert [one["status"] for one in done.data["sessions"]] == ["exited"] * 3
+    told = [call[0][call[0].index("--append-system-prompt") + 1] for call in agents.calls()]
+    assert "session 1 of at most 20" in told[0]
+    assert "| Began with part 1" in told[1]
+    assert all("LOOP_COMPLETE" in one for one in told)
+    assert {call[0][1] for call in agents.calls()} == {"Do it"}
+    assert "session 2/20: exited, 0.50 USD, 15 tokens" in done.err
+
+
+def test_it_ends_after_so_many_sessions(agents, loop):
+    agents.answering("part COUNT")
+    done = loop("--max-iterations", "2", "--stuck-after", "9")
+    assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "max_iterations", 2)
+
+
+def test_it_ends_when_sessions_say_the_same_again_and_again(agents, loop):
+    agents.answering("I cannot.")
+    done = loop("--max-iterations", "9")
+    assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "stuck", 3)
+    assert "said the same" in done.data["why"]
+
+
+def test_it_ends_when_sessions_change_nothing(agents, loop):
+    agents.answering("Try COUNT")
+    done = loop("--stuck-after", "2")
+    assert (done.data["ended_by"], done.data["iterations"]) == ("stuck", 2)
+    assert "changed nothing" in done.data["why"]
+
+
+@pytest.mark.parametrize("work", ["echo x >> new", "echo x >> readme", "git commit -q --allow-empty -m x"])
+def test_work_is_a_file_that_changes_or_a_commit(agents, loop, work):
+    agents.shell("claude", f'{work}; echo "$$ is my answer"')
+    done = loop("--stuck-after", "2", "--max-iterations", "3")
+    assert done.data["ended_by"] == "max_iterations"
+
+
+def test_it_ends_when_the_money_is_spent(agents, loop):
+    agents.answering("part COUNT", cost=0.6)
+    done = loop("--budget", "1")
+    assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "budget", 2)
+
+
+def test_it_ends_when_the_tokens_are_used(agents, loop):
+    agents.answering("part COUNT", cost=None)
+    done = loop("--token-budget", "30")
+    assert (done.data["ended_by"], done.data["iterations"], done.data["cost_usd"]) == ("token_budget", 2, None)
+    assert "cost unknown" in done.err
+
+
+def test_it_ends_when_sessions_fail_again_and_again(agents, loop):
+    agents.shell("claude", "echo no key >&2; exit 1")
+    done = loop("--max-failures", "2")
+    assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "failures", 2)
+    assert "no key" in done.err
+
+
+def test_a_session_that_takes_too_long_is_ended_with_all_that_it_started(agents, loop, tmp_path):
+    pids = tmp_path / "pids"
+    agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
+    done = loop("--session-timeout", "3", "--max-failures", "1")
+    assert [one["status"] for one in done.data["sessions"]] == ["timed_out"]
+    assert len(pids.read_text().split()) == 4
+    assert living(pids) == []
+
+
+def test_it_ends_when_all_took_too_long(agents, loop):
+    agents.shell("claude", "sleep 60")
+    done = loop("--total-timeout", "0.7", "--max-failures", "9")
+    assert done.data["ended_by"] == "total_timeout"
+
+
+def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
+    agents.shell("claude", f"mkdir -p {top}/.git/baton; touch {top}/.git/baton/stop; echo hello")
+    done = loop()
+    assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "stop_file", 1)
+    assert f"{top}/.git/baton/stop is there" in done.data["why"]
+    assert loop().data["iterations"] == 0
+    assert (top / ".git/baton/stop").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_ends_the_session_and_reports(agents, top, tmp_path, number):
+    pids = tmp_path / "pids"
+    agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_git", "loop-run", "Do it", "--json"],
+        cwd=top, env={**agents.environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    until(lambda: pids.exists() and len(pids.read_text().split()) == 4)
+    os.kill(process.pid, number)
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, json.loads(out)["ended_by"]) == (1, "interrupted")
+    assert [one["status"] for one in json.loads(out)["sessions"]] == ["stopped"]
+    assert living(pids) == []
+
+
+@pytest.mark.parametrize(("cli", "output"), [
+    ("codex", r'{"type":"item.completed","item":{"type":"agent_message","text":"ok\nLOOP_COMPLETE"}}'),
+    ("gemini", r'{"response":"ok\nLOOP_COMPLETE","stats":{"models":{"m":{"tokens":{"total":9}}}}}'),
+])  # fmt: skip
+def test_the_other_clis_are_told_over_standard_input(agents, loop, cli, output):
+    agents.shell(cli, f"cat > \"$NOTES\"; cat <<'END'\n{output}\nEND")
+    done = loop()
+    assert (done.code, done.data["sessions"][0]["cli"], done.data["cost_usd"]) == (0, cli, None)
+    assert "session 1 of at most 20" in agents.notes.read_text()
+
+
+def test_the_prompt_can_come_from_a_file(agents, top):
+    agents.answering(DONE)
+    (top / "task.md").write_text("Fix all")
+    words = [sys.executable, "-m", "baton_git", "loop-run", "--file", "task.md"]
+    done = subprocess.run(words, cwd=top, env=agents.environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "completed: the session said LOOP_COMPLETE\n")
+    assert agents.calls()[0][0][1] == "Fix all"
+
+
+def test_what_cannot_begin_is_a_matter_of_usage(agents, loop):
+    assert loop().code == 2  # no CLI is there
+    assert loop("--cli", "codex").code == 2
+    agents.answering(DONE)
+    assert loop(prompt=" ").code == 2
+    assert loop("--marker", "").code == 2
+    assert loop("--file", "x").code == 2
+
+
+@pytest.mark.parametrize("words", [
+    ("--max-iterations", "0"), ("--max-iterations", "100000"), ("--session-timeout", "inf"),
+    ("--session-timeout", "nan"),
+    ("--total-timeout", "0"), ("--total-timeout", "inf"), ("--budget", "inf"), ("--budget", "nan"), ("--budget", "0"),
+    ("--stuck-after", "0"), ("--token-budget", "0"), ("--max-failures", "0"),
+])  # fmt: skip
+def test_no_limit_can_be_lifted(baton, words):
+    assert baton("loop-run", "x", *words, code=2).out == ""
+
+
+def test_a_loop_within_a_started_session_makes_no_longer_chain(agents, loop, top):
+    agents.answering("part COUNT")
+    first = loop("--max-iterations", "3", "--stuck-after", "9")
+    last = first.data["sessions"][-1]["id"]
+    inner = loop("--max-iterations", "3", BATON_SPAWNED=last)
+    assert (inner.data["ended_by"], inner.data["iterations"]) == ("error", 0)
+    assert "the chain has 3 sessions" in inner.data["why"]
+
+
+# --- the rules alone
+
+PROMPT = "Do it.\nWhen all is done, end with LOOP_COMPLETE"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [DONE, "LOOP_COMPLETE", "**LOOP_COMPLETE**", "a\nLOOP_COMPLETE\nbye", "It is done: LOOP_COMPLETE",
+     "`LOOP_COMPLETE`\n\n", f"{PROMPT}\nLOOP_COMPLETE"],
+)  # fmt: skip
+def test_the_marker_counts_on_a_line_of_its_own_or_at_the_end(answer):
+    assert says_done(answer, "LOOP_COMPLETE", PROMPT)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "I will say LOOP_COMPLETE when I am done.", "not LOOP_COMPLETE yet", PROMPT, f"You said:\n{PROMPT}",
+     "When all is done, end with LOOP_COMPLETE", "NO_LOOP_COMPLETE", "LOOP_COMPLETED"],
+)  # fmt: skip
+def test_the_marker_does_not_count_where_it_is_only_mentioned(answer):
+    assert not says_done(answer, "LOOP_COMPLETE", PROMPT)
+
+
+def test_a_failed_session_does_not_complete_anything():
+    assert ending([Turn("failed", DONE)], Limits(), "x", None, 0.0) is None
+
+
+def test_what_stopped_in_between_is_not_stuck():
+    turns = [Turn("exited", "a", "1"), Turn("exited", "b", "2"), Turn("exited", "a", "2"), Turn("exited", "c", "2")]
+    assert ending(turns, Limits(), "x", "0", 0.0) is None
+    found = ending([*turns, Turn("exited", "d", "2")], Limits(), "x", "0", 0.0)
+    assert found is not None
+    assert found.by == "stuck"
+
+
+def test_outside_of_a_repository_only_answers_tell_that_it_is_stuck():
+    turns = [Turn("exited", str(number)) for number in range(9)]
+    assert ending(turns, Limits(), "x", None, 0.0) is None
+
+
+def test_every_limit_is_finite():
+    assert all(value for value in Limits())
+    assert Path(__file__).exists()

@@ -1,0 +1,75 @@
+"""A child process and all that it starts: bounded in time and output, ended as a whole."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from fake_agents import FAMILY, living, until
+
+from baton_git.spawning.process import HEAD, TAIL, Command, run
+
+
+@pytest.fixture
+def pids(tmp_path):
+    return tmp_path / "pids"
+
+
+def a_command(body, pids, seconds=10.0, **more):
+    return Command(["sh", "-c", body], "/", {**os.environ, "PIDS": str(pids)}, seconds, **more)
+
+
+def test_its_output_its_exit_and_its_log_are_kept(pids, tmp_path):
+    done = run(a_command("cat; echo ; echo oh >&2; exit 3", pids, stdin="in", log=tmp_path / "logs" / "x.log"))
+    assert (done.how, done.exit, done.output, done.complaint) == ("ended", 3, "in\n", "oh")
+    assert sorted((tmp_path / "logs" / "x.log").read_text().split()) == ["in", "oh"]
+
+
+def test_at_its_time_limit_everything_ends_also_what_does_not_want_to(pids):
+    begun = time.monotonic()
+    done = run(a_command(f"{FAMILY} sleep 60", pids, 3.0), grace=0.5)
+    assert done.how == "timed_out"
+    assert time.monotonic() - begun < 30
+    assert len(pids.read_text().split()) == 4
+    assert living(pids) == []
+
+
+def test_who_never_stops_writing_meets_the_time_limit_too(pids):
+    done = run(a_command("yes", pids, 0.5), grace=0.2)
+    assert done.how == "timed_out"
+    assert len(done.output) <= HEAD + TAIL
+
+
+def test_what_a_session_leaves_behind_ends_with_it(pids):
+    child = "sh -c 'echo $$ >> $PIDS; exec sleep 60' &"
+    done = run(a_command(f"{child} while [ ! -s $PIDS ]; do sleep 0.05; done; exit 0", pids), grace=0.5)
+    assert (done.how, done.exit) == ("ended", 0)
+    assert living(pids) == []
+
+
+def test_it_ends_when_somebody_wants_it_to(pids):
+    done = run(a_command(f"{FAMILY} sleep 60", pids), stopped=lambda: pids.exists(), grace=0.2)
+    assert done.how == "stopped"
+    until(lambda: not living(pids))
+
+
+def test_an_interrupt_leaves_nothing_behind(pids):
+    def interrupt():
+        if pids.exists() and len(pids.read_text().split()) == 4:
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        run(a_command(f"{FAMILY} sleep 60", pids), stopped=interrupt, grace=0.2)
+    assert living(pids) == []
+
+
+def test_input_that_nobody_reads_does_no_harm(pids):
+    assert run(a_command("exit 0", pids, stdin="x" * 10_000_000)).exit == 0
+
+
+@pytest.mark.parametrize("argv", [["/nonexistent"], ["sh", "a\0b"]])
+def test_what_cannot_be_started_is_said(argv):
+    with pytest.raises((OSError, ValueError)):
+        run(Command(argv, "/", dict(os.environ), 1.0))

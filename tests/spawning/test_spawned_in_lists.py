@@ -1,0 +1,60 @@
+"""`baton session list` and `stop`: sessions that were started here are shown, marked, and ended."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from baton_git.spawning.records import Process, Records, Spawned
+
+
+@pytest.fixture
+def records(top, baton):
+    baton("init")
+    return Records(top / ".git" / "baton" / "spawned")
+
+
+def test_they_are_listed_newest_first_and_by_cli(baton, records):
+    records.put(Spawned("SP-one000", "claude", "exited", started="2026-11-20T10:00:00Z", cost_usd=0.25, loop="chain"))
+    records.put(Spawned("SP-two000", "codex", "failed", started="2026-11-21T10:00:00Z", prompt="Go \x1b[31m on"))
+    shown = baton("session", "list", "--spawned")
+    assert [line.split()[1] for line in shown.out.splitlines()] == ["SP-two000", "SP-one000"]
+    assert "0.25 USD" in shown.out
+    assert "\x1b" not in shown.out
+    of_claude = baton("session", "list", "--spawned", "--adapter", "claude", "--json").json
+    assert [one["id"] for one in of_claude] == ["SP-one000"]
+    assert len(baton("session", "list", "--spawned", "--limit", "1", "--json").json) == 1
+
+
+def test_a_record_that_cannot_be_read_is_told(baton, records):
+    records.folder.mkdir(parents=True)
+    (records.folder / "SP-torn00.json").write_text("{")
+    done = baton("session", "list", "--spawned", "--json")
+    assert done.json == []
+    assert "SP-torn00" in done.err
+
+
+def test_nothing_of_what_a_list_shows_is_meant_for_the_machine_alone(baton, records):
+    me = Process.of(os.getpid())
+    records.put(Spawned("SP-run000", "claude", process=me, variables={"secret": 1}))
+    one = baton("session", "list", "--spawned", "--json").json[0]
+    assert one["pid"] == os.getpid()
+    assert one["status"] == "running"
+    assert "variables" not in one
+
+
+def test_in_the_list_of_all_sessions_they_are_marked(baton, records, top):
+    baton("boot", "--session", "s1", "--no-verify")
+    records.put(Spawned("SP-one000", "claude", "exited", session="s1"))
+    done = baton("session", "list", "--adapter", "baton")
+    assert "[SP-one000 exited]" in done.out
+    marked = [one for one in baton("session", "list", "--adapter", "baton", "--json").json if "spawned" in one]
+    assert [(one["spawned"], one["status"]) for one in marked] == [("SP-one000", "exited")]
+
+
+def test_stopping_what_is_over_changes_nothing(baton, records):
+    records.put(Spawned("SP-one000", "claude", "exited", exit=0))
+    done = baton("session", "stop", "SP-one")
+    assert done.out == "SP-one000 exited\n"
+    assert "over already" in done.err

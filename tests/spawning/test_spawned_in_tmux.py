@@ -1,0 +1,74 @@
+"""A session in a window of a real tmux: with a terminal, recorded, ended at its time limit and by `stop`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from fake_agents import living, until
+
+from baton_git.spawning.records import Records
+from baton_git.spawning.starting import Spawner
+from baton_git.spawning.stopping import stop
+from baton_git.spawning.wish import Wish
+
+pytestmark = [
+    pytest.mark.tmux,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux"),
+]
+NOW = "2026-11-21T20:00:00Z"
+
+
+@pytest.fixture
+def tmux(agents, tmp_path):
+    """The environment of a tmux server of the test's own, with the session `here`."""
+    (tmp_path / "t").mkdir()
+    environment = {**agents.environment, "TMUX_TMPDIR": str(tmp_path / "t"), "TERM": "xterm"}
+    environment.pop("TMUX", None)
+    begin = ["tmux", "-f", "/dev/null", "new-session", "-d", "-s", "here"]
+    subprocess.run(begin, env=environment, check=True, timeout=20)
+    yield environment
+    subprocess.run(["tmux", "kill-server"], env=environment, timeout=20)
+
+
+@pytest.fixture
+def start(agents, tmux, tmp_path):
+    records = Records(tmp_path / "spawned")
+
+    def call(seconds=30.0, session="here"):
+        wish = Wish("claude", "Go on", cwd=str(tmp_path), seconds=seconds, in_window=True, tmux_session=session)
+        return records, Spawner(records, tmux, NOW, parent="s0")(wish, {})
+
+    return call
+
+
+def test_it_has_a_terminal_and_is_recorded(agents, start, tmp_path):
+    agents.shell("claude", f'test -t 0 && test -t 1 && echo "$BATON_SPAWNED $*" > {tmp_path}/seen')
+    records, result = start()
+    record = until(lambda: (found := records.get(result["spawned"])).status != "running" and found)
+    assert record.status == "exited"
+    assert (tmp_path / "seen").read_text().startswith(f"{record.id} Go on --session-id")
+    assert list(records.folder.glob("*.job")) == []
+
+
+def test_it_ends_at_its_time_limit_with_all_that_it_started(agents, start, tmp_path):
+    agents.shell("claude", f"echo $$ >> {tmp_path}/pids; sh -c 'echo $$ >> {tmp_path}/pids; exec sleep 60'")
+    records, result = start(1.0)
+    until(lambda: records.get(result["spawned"]).status == "timed_out")
+    assert living(tmp_path / "pids") == []
+
+
+def test_it_can_be_stopped(agents, start, tmp_path):
+    agents.shell("claude", f"echo $$ > {tmp_path}/pids; exec sleep 60")
+    records, result = start()
+    until(lambda: (tmp_path / "pids").exists())
+    assert stop(records, records.get(result["spawned"]), NOW).status == "stopped"
+    until(lambda: not living(tmp_path / "pids"))
+
+
+def test_a_tmux_session_that_is_not_there_is_an_error(agents, start):
+    agents.shell("claude", "exit 0")
+    records, result = start(session="nowhere")
+    assert "did not start" in result["error"]
+    assert records.all()[0][0].status == "failed"

@@ -1,0 +1,239 @@
+"""The engine: what the workflows of an event do, and that no fault of one stops the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton_git.brief import Section
+from baton_git.errors import InvalidArgument, NotFound
+from baton_git.githooks.shipped import shipped
+from baton_git.workflow.deeds import Event, Offered, SessionInfo
+from baton_git.workflow.definition import read
+from baton_git.workflow.engine import run_event
+
+
+class Recorded:
+    """Deeds that remember that they were done."""
+
+    def __init__(self, kept=None):
+        self.done = []
+        self.kept = {"compact_handoff": {"initial_goal": "Ship"}, "brief": {}} if kept is None else kept
+
+    def extract(self, include):
+        self.done.append(("extract", include))
+        return {"initial_goal": "Ship"}
+
+    def offered(self, source):
+        if source not in ("compact_handoff", "previous_session_summary", "brief", "changes"):
+            raise InvalidArgument(f"there is no source {source}")
+        return Offered(self.kept[source], (Section(source, ("a",), "x"),)) if source in self.kept else None
+
+    def summary(self):
+        self.done.append(("summary",))
+        return "It went well"
+
+    def hand_over(self, notes):
+        self.done.append(("hand_over", notes))
+        return {"id": "s"}
+
+    def checkpoint(self, summary):
+        self.done.append(("checkpoint", summary))
+        raise NotFound("agent", "nobody")
+
+    def verify(self):
+        self.done.append(("verify",))
+        raise RuntimeError("boom")
+
+
+SESSION = SessionInfo("s1", "codex", "/tmp")
+
+
+def outcome(text, name="on_stop", data=None, variables=None, deeds=None, started=None, **options):
+    started = [] if started is None else started
+
+    def starter(wish, given):
+        started.append((wish, given))
+        return {"session_spawned": True, "cli": wish.cli, "pid": 7}
+
+    texts = [text] if isinstance(text, str) else text
+    workflows = [read(one, name=f"w{number}") for number, one in enumerate(texts)]
+    event = Event(name, data or {})
+    return run_event(event, SESSION, workflows, deeds or Recorded(), variables or {}, starter, **options)
+
+
+def step(action, **arguments):
+    import json
+
+    return f"triggers: {{on_stop: [{json.dumps({'action': action, **arguments})}]}}"
+
+
+LOOP = (shipped("workflows") / "autonomous-loop.yaml").read_text()
+WANTED = {"loop_enabled": True, "loop_prompt": "Fix it"}
+
+
+def test_the_documents_loop_goes_on_until_its_marker():
+    deeds, started = Recorded(), []
+    begun = outcome(LOOP, "on_session_start", {"source": "startup"}, WANTED)
+    assert begun.variables["iteration_count"] == 1
+    ended = outcome(LOOP, "on_session_end", {}, begun.variables, deeds, started)
+    wish, given = started[0]
+    assert ended.problems == ()
+    assert "## Autonomous Loop - Iteration 2/20" in wish.system_prompt
+    assert "Fix it" in wish.system_prompt
+    assert "It went well" in wish.system_prompt
+    assert (wish.cli, wish.cwd, wish.most, wish.loop) == ("codex", "/tmp", 20, "autonomous-loop")
+    assert wish.prompt == "Continue the task from the previous session."
+    assert given["iteration_count"] == 2
+    said = outcome(LOOP, "on_after_agent", {"response": "ok LOOP_COMPLETE"}, ended.variables)
+    assert said.variables["task_complete"] is True
+    assert outcome(LOOP, "on_session_end", {}, said.variables).ran == ()
+
+
+def test_the_loop_does_nothing_at_its_limit_or_when_nobody_wants_it():
+    assert outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 20}).ran == ()
+    assert outcome(LOOP, "on_session_start", {}, {}).ran == ()
+
+
+HANDOFF = (shipped("workflows") / "session-handoff.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [("compact", "compact_handoff"), ("startup", "brief"), ("clear", "brief"), ("fork", "brief"), ("resume", None)],
+)
+def test_a_session_is_told_what_its_way_of_starting_asks_for(source, wanted):
+    found = outcome(HANDOFF, "on_session_start", {"source": source})
+    assert found.problems == ()
+    assert [one.source for one in found.injected] == ([wanted] if wanted else [])
+
+
+@pytest.mark.parametrize("trigger", ["auto", "manual"])
+def test_facts_are_extracted_before_every_compaction(trigger):
+    deeds = Recorded()
+    assert outcome(HANDOFF, "on_pre_compact", {"trigger": trigger}, deeds=deeds).variables == {}
+    assert deeds.done[0][0] == "extract"
+    assert "initial_goal" in deeds.done[0][1]
+
+
+def test_a_template_makes_the_injected_text_of_what_the_source_has():
+    text = step("inject_context", source="compact_handoff", template="## Go on\n{{ initial_goal }}\n")
+    found = outcome(text).injected[0]
+    assert found.text == "## Go on\nShip"
+    assert found.sections[0].lines == ("| ## Go on", "| Ship")
+
+
+def test_a_missing_handoff_is_told_and_never_blocks():
+    found = outcome(step("inject_context", source="previous_session_summary", require=True))
+    assert found.block is None
+    assert "nothing is kept as previous_session_summary" in found.problems[0]
+    assert outcome(step("inject_context", source="previous_session_summary")).problems == ()
+    assert "no source nowhere" in outcome(step("inject_context", source="nowhere")).problems[0]
+
+
+def test_what_is_stored_under_another_name_can_be_injected_at_a_later_event():
+    stored = outcome(step("extract_handoff_context", store_as="mine", include=["initial_goal"]))
+    later = outcome(step("inject_context", source="mine"), variables=stored.variables)
+    assert later.injected[0].sections[0].lines == ("| initial_goal: Ship",)
+
+
+def test_what_fails_is_told_and_the_next_goes_on():
+    text = """
+triggers:
+  - event: on_stop
+    when: "nope.x"
+    actions: [{action: verify}]
+  - event: on_stop
+    actions:
+      - {action: checkpoint, summary: "{{ session.id }}"}
+      - {action: verify}
+      - {action: increment_variable, name: word}
+      - {action: set_variable, name: n, value: "{{ 'a' * 10**9 }}"}
+      - {action: verify, when: "missing"}
+      - {action: increment_variable, variable: n, amount: 2}
+"""
+    deeds = Recorded()
+    found = outcome(text, variables={"word": "x"}, deeds=deeds)
+    assert deeds.done == [("checkpoint", "s1"), ("verify",)]
+    assert found.variables == {"word": "x", "n": 2}
+    for place, what in zip(
+        ("triggers[0].when", "actions[0]", "actions[1]", "actions[2]", "actions[3]", "actions[4].when"),
+        ("'nope' is undefined", "there is no agent", "RuntimeError: boom", "no number: 'x'", "larger", "undefined"),
+        strict=True,
+    ):
+        assert any(place in one and what in one and one.startswith("workflow w0: ") for one in found.problems)
+
+
+def test_results_are_names_of_later_actions_and_are_forgotten_after_the_event():
+    text = """
+triggers:
+  on_stop:
+    - {action: start_new_session, prompt: go}
+    - {action: set_variable, name: seen, value: "{{ pid }} {{ variables.cli }}", when: "session_spawned"}
+"""
+    assert outcome(text).variables == {"seen": "7 codex"}
+
+
+def test_no_variable_can_pose_as_the_event_or_the_session():
+    text = step("set_variable", name="seen", value="{{ session.id }} {{ event.name }}")
+    found = outcome(text, variables={"session": {"id": "other"}, "event": 3})
+    assert found.variables["seen"] == "s1 on_stop"
+
+
+def test_the_first_block_counts_and_what_comes_after_is_skipped():
+    first = "triggers: {on_stop: [{decision: block, reason: 'not yet {{ session.id }}'}, {action: verify}]}"
+    found = outcome([first, step("block", reason="later")])
+    assert found.block == "not yet s1"
+    assert len(found.ran) == 1
+    assert len(found.skipped) == 2
+
+
+def test_a_workflows_own_variables_are_where_a_session_begins():
+    text = "variables: {n: 5}\n" + step("increment_variable", name="n")
+    assert outcome(text).variables == {"n": 6}
+    assert outcome(text, variables={"n": 9}).variables == {"n": 10}
+
+
+def test_marking_a_loop_complete_is_gobbys():
+    found = outcome(step("mark_loop_complete"))
+    assert found.variables == {"stop_reason": "completed"}
+    assert found.ran[0].result == {"loop_marked_complete": True}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({}, "Missing prompt parameter"),
+        ({"prompt": "{{ variables.nope }}"}, "Missing prompt parameter"),
+        ({"prompt": "x", "timeout": 0}, "timeout is no number"),
+        ({"prompt": "x", "timeout": "inf"}, "timeout is no number"),
+        ({"prompt": "x", "timeout": 10**9}, "timeout is no number"),
+    ],
+)
+def test_a_session_that_cannot_be_wished_for_is_an_error(arguments, error):
+    started = []
+    found = outcome(step("start_new_session", **arguments), started=started)
+    assert found.ran[0].result["error"].startswith(error)
+    assert started == []
+
+
+@pytest.mark.parametrize("most", [0, -1, "many", True, 10**9])
+def test_no_setting_makes_a_chain_endless(most):
+    import json
+
+    started = []
+    outcome(
+        f"settings: {{max_iterations: {json.dumps(most)}}}\n" + step("start_new_session", prompt="x"), started=started
+    )
+    assert 1 <= started[0][0].most <= 1000
+
+
+def test_a_dry_run_evaluates_everything_and_does_nothing():
+    deeds, started = Recorded(), []
+    found = outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 1}, deeds, started, dry_run=True)
+    assert [one.action for one in found.ran] == ["increment_variable", "generate_handoff", "start_new_session"]
+    assert "Iteration 2/20" in found.ran[2].result["system_prompt"]
+    assert (deeds.done, started) == ([], [])
+    for text in (HANDOFF, step("checkpoint"), step("verify"), step("notify", message="x")):
+        for name in ("on_stop", "on_session_start", "on_session_end", "on_pre_compact"):
+            outcome(text, name, {"source": "compact"}, deeds=deeds, dry_run=True)
+    assert deeds.done == []

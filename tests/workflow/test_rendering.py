@@ -1,0 +1,154 @@
+"""Conditions and templates: what the documents write works as written, and nothing can be reached or exhausted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from baton_git.errors import InvalidArgument
+from baton_git.rendering import check_condition, check_template, condition, render
+
+NAMES = {
+    "event": {"data": {"reason": "clear", "response": "done: LOOP_COMPLETE"}},
+    "variables": {"loop_enabled": True, "iteration_count": 3},
+    "settings": {"completion_marker": "LOOP_COMPLETE", "max_iterations": 20},
+    "todos": [{"content": "Test", "status": "in_progress"}, {"content": "Ship", "status": "completed"}],
+    "text": "one\ntwo",
+    "none": None,
+}
+THREE_LINES = """\
+variables.get('loop_enabled', False) and
+variables.get('iteration_count', 0) < settings.max_iterations and
+not variables.get('task_complete', False)
+"""
+MARKER = "settings.completion_marker in (event.data.get('response', '') if event.data else '')"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "event.data.get('reason') == 'clear'",
+        f"variables.get('loop_enabled') and {MARKER}",
+        THREE_LINES,
+        "none is None and True is True and variables.get('x') is None",
+        "len(todos) == 2 and str(3) == '3' and int('4') == 4 and bool(1)",
+        "todos[0].status == 'in_progress' and event.data.reason.startswith('c')",
+        "event.data.get('reason') in ('clear', 'other') and 'x' not in text",
+    ],
+)
+def test_a_condition_of_the_documents_holds(text):
+    assert condition(text, NAMES) is True
+
+
+@pytest.mark.parametrize(
+    "text", ["event.data.get('reason') == 'x'", "None", "variables.get('nope')", "0", "todos == []"]
+)
+def test_a_condition_that_does_not_hold_is_false(text):
+    assert condition(text, NAMES) is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nope", "nope.x", "nope.x == 1", "event.data.nope == 1", "1 +", "1 2", "none < 3", "1/0", "event.data.get(",
+        "{{ 1 }}", "todos[9] == 1", "(" * 9000, "[" * 2000 + "]" * 2000, "'{:9}'.format(1)", "range(10**9)",
+        "'a' * 10**9", "[0] * 10**8", "10 ** (10 ** 10) > 1", "'%9999999999d' % 1",
+    ],
+)  # fmt: skip
+def test_a_condition_that_cannot_be_evaluated_is_an_error_and_not_false(text):
+    with pytest.raises(InvalidArgument, match="the condition"):
+        condition(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "event.__class__", "''.__class__.__mro__[1].__subclasses__()", "todos.append(1)", "event.data.get.__self__",
+        "condition.__globals__", "lipsum", "self._TemplateReference__context", "variables.update(x=1)", "text.format",
+        "text.ljust(10**9)", "variables.pop('loop_enabled')", "dict", "namespace", "().__class__",
+    ],
+)  # fmt: skip
+def test_nothing_beyond_plain_data_can_be_reached(text):
+    with pytest.raises(InvalidArgument):
+        condition(f"{text} is not None and false or {text} == 1 or {text}()", NAMES)
+    assert "<" not in _rendered("{{ " + text + " }}")
+
+
+def _rendered(text):
+    try:
+        return render(text, NAMES)
+    except InvalidArgument:
+        return ""
+
+
+def test_a_template_prints_with_the_loops_of_the_document():
+    text = (
+        "{% if todos %}\n### Work\n{% for todo in todos %}\n"
+        "- [{{ 'x' if todo.status == 'completed' else '>' if todo.status == 'in_progress' else ' ' }}]"
+        " {{ todo.content }}\n{% endfor %}\n{% endif %}\n{% if missing %}no{% endif %}{{ missing }}"
+    )
+    assert render(text, NAMES) == "### Work\n- [>] Test\n- [x] Ship\n"
+
+
+def test_the_filters_keep_text_in_its_place():
+    assert render("{{ text|quoted }}", NAMES) == "| one\n| two"
+    assert render("{{ text|one_line }}", NAMES) == "one two"
+    assert render("{{ todos|map(attribute='content')|join(', ') }}", NAMES) == "Test, Ship"
+    assert render("{% for x in todos %}{{ loop.index }}{{ ',' if not loop.last }}{% endfor %}", NAMES) == "1,2"
+
+
+def test_nothing_is_escaped_and_what_is_in_a_value_is_no_template():
+    assert render("{{ x }}", {"x": "<{{ 7 * 7 }}>"}) == "<{{ 7 * 7 }}>"
+
+
+def test_output_is_cut_at_its_limit_and_says_so():
+    made = render("{% for x in range(5000) %}ääääääää{% endfor %}", {}, limit=100)
+    assert len(made.encode()) <= 100
+    assert made.endswith("… (cut: the limit is 100 bytes)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ 'a' * 10**9 }}",
+        "{{ [0] * 10**8 }}",
+        "{% for a in range(9999) %}" * 3 + "{% endfor %}" * 3,
+        "{% set x = 'a' * 1000 %}" + "{% set x = x ~ x %}" * 40,
+        "{% set x = 'a' * 1000 %}" + "{% set x = x + x %}" * 40,
+        "{% set x = ['a'] %}" + "{% set x = [x, x] %}" * 40 + "{{ x }}",
+        "{% for a in range(9999) %}{% set z = ('b' * 1000000)|sort %}{% endfor %}",
+        "{% for a in range(9999) %}{% set z = 'b' * 2000000 %}{% endfor %}",
+        "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% set x %}{{ 1 }}{% endset %}",
+        "{% include '/etc/passwd' %}",
+        "{{ 'a'|center(10**9) }}",
+        "{{ text.replace('o', 'oo') }}",
+        "{{ " + "-" * 30000 + "1 }}",
+        "{% for x in range(3) recursive %}{{ loop(range(3)) }}{% endfor %}",
+        "{{ [[1]]|sum(start=[]) }}",
+        "{% set x = 'a' * 1000000 %}{% for a in range(500) %}{{ (x, x)|join|length }}{% endfor %}",
+    ],
+)  # fmt: skip
+def test_no_template_can_eat_memory_or_time(text):
+    begun = time.monotonic()
+    with pytest.raises(InvalidArgument, match="the template"):
+        render(text, NAMES)
+    assert time.monotonic() - begun < 10
+
+
+def test_what_only_looks_wrong_is_found_without_evaluating_it():
+    check_condition("nope.x == 1")
+    check_template("{{ nope }}")
+    with pytest.raises(InvalidArgument, match="line 2"):
+        check_template("a\n{% if %}")
+    with pytest.raises(InvalidArgument):
+        check_condition("a ==")
+
+
+def test_nobody_pays_for_jinja_who_renders_nothing():
+    code = "import sys, baton_git.workflow.engine, baton_git.workflow.files; sys.exit('jinja2' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

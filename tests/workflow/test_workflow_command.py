@@ -1,0 +1,192 @@
+"""`baton workflow`: which run, who must be allowed first, what is switched, and what an event comes to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+MINE = """
+description: {}
+triggers:
+  on_stop:
+    - action: notify
+      message: "from {}"
+"""
+
+
+@pytest.fixture
+def project(top):
+    """Writes a workflow of the project."""
+
+    def write(name, text):
+        folder = top / ".baton" / "workflows"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.yaml").write_text(text)
+        return folder / f"{name}.yaml"
+
+    return write
+
+
+@pytest.fixture
+def users(tmp_path, monkeypatch):
+    """Writes a workflow of the user."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    def write(name, text):
+        folder = tmp_path / "config" / "baton" / "workflows"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.yaml").write_text(text)
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def _namespace(baton):
+    baton("init")
+
+
+def states(baton):
+    return {(one["name"], one["tier"]): one["state"] for one in baton("workflow", "list", "--json").json}
+
+
+def notices(baton, event="on_stop", **options):
+    done = baton("workflow", "run", event, "--session", "s1", "--json", **options)
+    return [one["result"]["message"] for one in done.json["ran"] if one["action"] == "notify"]
+
+
+def test_what_is_shipped_is_listed(baton):
+    assert states(baton) == {("session-handoff", "built-in"): "on", ("autonomous-loop", "built-in"): "off"}
+
+
+def test_a_projects_workflow_runs_only_when_exactly_it_was_allowed(baton, project):
+    file = project("mine", MINE.format("x", "project"))
+    assert states(baton)["mine", "project"] == "not allowed"
+    assert notices(baton) == []
+    done = baton("workflow", "allow", "mine")
+    assert "it may: on_stop: notify" in done.err
+    assert notices(baton) == ["from project"]
+    file.write_text(file.read_text() + "# more\n")
+    assert states(baton)["mine", "project"] == "not allowed"
+    assert notices(baton) == []
+    assert baton("workflow", "allow", "mine", "--json").json["allowed"] is True
+    assert baton("workflow", "allow", "mine", "--json").json["allowed"] is False
+
+
+def test_the_project_wins_over_the_user_over_what_is_shipped(baton, project, users):
+    project("session-handoff", MINE.format("p", "project"))
+    users("session-handoff", MINE.format("u", "user"))
+    assert notices(baton) == ["from user"]
+    assert states(baton) == {
+        ("session-handoff", "project"): "not allowed", ("session-handoff", "user"): "on",
+        ("session-handoff", "built-in"): "hidden", ("autonomous-loop", "built-in"): "off",
+    }  # fmt: skip
+    baton("workflow", "allow", "session-handoff")
+    assert notices(baton) == ["from project"]
+    assert states(baton)["session-handoff", "user"] == "hidden"
+
+
+def test_approvals_that_cannot_be_read_allow_nothing(baton, project, top, monkeypatch):
+    project("mine", MINE.format("x", "project"))
+    baton("workflow", "allow", "mine")
+    import os
+    from pathlib import Path
+
+    (Path(os.environ["XDG_DATA_HOME"]) / "baton" / "approved.json").write_text("{")
+    done = baton("workflow", "run", "on_stop", "--session", "s1", "--json", code=1)
+    assert done.json["ran"] == []
+    assert "no workflow of the project runs" in done.json["problems"][0]
+
+
+def test_a_broken_file_is_told_and_the_others_run(baton, users):
+    users("good", MINE.format("g", "good"))
+    users("bad", "triggers: {on_stop: [{action: rm}]}")
+    users("worse", "a: [")
+    done = baton("workflow", "run", "on_stop", "--session", "s1", "--json", code=1)
+    assert [one["workflow"] for one in done.json["ran"]] == ["good"]
+    assert len(done.json["problems"]) == 2
+    assert states(baton)["bad", "user"] == "broken"
+
+
+def test_names_are_switched_in_untracked_configuration(baton, git, top):
+    baton("workflow", "enable", "autonomous-loop")
+    baton("workflow", "disable", "session-handoff")
+    assert git(top, "config", "baton.enabledWorkflows") == "autonomous-loop"
+    assert states(baton) == {("session-handoff", "built-in"): "off", ("autonomous-loop", "built-in"): "on"}
+    baton("workflow", "enable", "session-handoff")
+    baton("workflow", "disable", "autonomous-loop")
+    assert states(baton) == {("session-handoff", "built-in"): "on", ("autonomous-loop", "built-in"): "off"}
+    assert git(top, "status", "--porcelain") == ""
+
+
+def test_a_workflow_is_checked_with_all_its_faults(baton, project, top):
+    file = project("mine", "triggers: {on_stop: [{action: rm}, {action: verify, when: 'a =='}]}")
+    done = baton("workflow", "check", str(file), code=1)
+    assert "triggers.on_stop[0]: there is no action 'rm'" in done.err
+    assert "triggers.on_stop[1].when" in done.err
+    file.write_text(MINE.format("x", "y") + "colour: red\n")
+    assert "colour: is not known" in baton("workflow", "check", str(file)).err
+
+
+def test_a_workflow_is_shown_as_it_is(baton):
+    done = baton("workflow", "show", "session-handoff")
+    assert "on_pre_compact:" in done.out
+    assert "built-in, on" in done.err
+
+
+def test_variables_stay_with_their_session(baton, users, top):
+    users("count", "triggers: {on_stop: [{action: increment_variable, name: n}]}")
+    for wanted in (1, 2, 3):
+        assert baton("workflow", "run", "on_stop", "--session", "s1", "--json").json["variables"] == {"n": wanted}
+    assert baton("workflow", "run", "on_stop", "--session", "s2", "--json").json["variables"] == {"n": 1}
+    assert json.loads((top / ".git/baton/workflow/s1.json").read_text()) == {"n": 3}
+
+
+def test_damaged_variables_are_told_and_set_aside(baton, users, top):
+    users("count", "triggers: {on_stop: [{action: increment_variable, name: n}]}")
+    baton("workflow", "run", "on_stop", "--session", "s1")
+    (top / ".git/baton/workflow/s1.json").write_text("{torn")
+    done = baton("workflow", "run", "on_stop", "--session", "s1", "--json", code=1)
+    assert done.json["variables"] == {"n": 1}
+    assert "begin anew" in done.json["problems"][0]
+    assert (top / ".git/baton/workflow/s1.damaged").read_text() == "{torn"
+
+
+def test_variables_are_bounded(baton, users):
+    users("big", "triggers: {on_stop: [{action: set_variable, name: n, value: \"{{ 'a' * 60000 ~ n }}\"}]}")
+    for _ in range(4):
+        baton("workflow", "run", "on_stop", "--session", "s1")
+    users(
+        "big",
+        "triggers: {on_stop: ["
+        + ",".join(
+            f"{{action: set_variable, name: n{number}, value: \"{{{{ 'a' * 60000 }}}}\"}}" for number in range(9)
+        )
+        + "]}",
+    )
+    done = baton("workflow", "run", "on_stop", "--session", "s1", "--json", code=1)
+    assert "the limit is 262,144 bytes" in done.json["problems"][0]
+
+
+def test_a_dry_run_does_nothing_and_says_why(baton, users, top):
+    users("mine", MINE.format("x", "{{ session.id }}") + "      when: \"event.data.get('x') == 1\"\n")
+    done = baton("workflow", "run", "on_stop", "--session", "s1", "--dry-run", "--data", '{"x": 1}')
+    assert "would notify" in done.out
+    done = baton("workflow", "run", "on_stop", "--session", "s1", "--dry-run")
+    assert "as this does not hold: event.data.get('x') == 1" in done.out
+    assert not (top / ".git/baton/notices").exists()
+    assert not (top / ".git/baton/workflow").exists()
+
+
+def test_a_notice_is_kept_and_given_to_the_users_own_command(baton, users, git, top, tmp_path):
+    users("mine", MINE.format("x", "{{ session.id }} $(touch /tmp/never) api_key=ghp_" + "a1B2" * 10))
+    script = tmp_path / "tell"
+    script.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {tmp_path}/told\n')
+    script.chmod(0o755)
+    git(top, "config", "baton.notifyCommand", f"{script} --title")
+    notices(baton)
+    assert (tmp_path / "told").read_text().startswith("--title|mine|from s1 $(touch /tmp/never)")
+    assert "mine: from s1" in (top / ".git/baton/notices").read_text()
+    assert "ghp_" not in (top / ".git/baton/notices").read_text()
+    git(top, "config", "baton.notifyCommand", "/nonexistent")
+    assert "did not reach you" in baton("workflow", "run", "on_stop", "--session", "s1", code=1).err

@@ -1,0 +1,148 @@
+"""Workflows as files: both forms of the documents, faults with their places, and warnings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from baton_git.errors import BatonError, InvalidDocument
+from baton_git.githooks.shipped import shipped
+from baton_git.rendering import render
+from baton_git.workflow.definition import read
+
+HANDOFF = '''
+triggers:
+  on_session_end:
+    - action: generate_handoff
+      when: "event.data.get('reason') == 'clear'"
+  on_pre_compact:
+    - action: extract_handoff_context
+      when: "event.data.get('trigger') == 'auto'"
+      store_as: compact_handoff
+      include:
+        - active_task
+        - todo_state
+  on_session_start:
+    - action: inject_context
+      when: "event.data.get('source') == 'clear'"
+      source: previous_session_summary
+      template: |
+        ## Previous Session Context
+        {{ summary }}
+'''  # fmt: skip
+
+
+def test_the_mapping_form_is_read():
+    made = read(HANDOFF, name="session-handoff")
+    assert made.name == "session-handoff"
+    assert [one.event for one in made.triggers] == ["on_session_end", "on_pre_compact", "on_session_start"]
+    assert made.triggers[1].steps[0].arguments == {
+        "store_as": "compact_handoff",
+        "include": ["active_task", "todo_state"],
+    }
+    assert made.enabled
+    assert made.priority == 100
+    assert made.warnings == ()
+
+
+def test_the_list_form_is_read_with_its_settings():
+    made = read((shipped("workflows") / "autonomous-loop.yaml").read_text(), name="x")
+    assert made.name == "autonomous-loop"
+    assert made.settings == {"max_iterations": 20, "completion_marker": "LOOP_COMPLETE"}
+    assert [len(one.steps) for one in made.triggers] == [1, 1, 3]
+    assert not made.enabled
+
+
+def test_every_shipped_workflow_is_without_fault_and_warning():
+    files = sorted(shipped("workflows").glob("*.yaml"))
+    assert len(files) >= 2
+    for file in files:
+        made = read(file.read_text(), name=file.stem)
+        assert (made.name, made.warnings) == (file.stem, ())
+
+
+def test_the_priority_stands_at_the_top_or_in_the_settings_as_gobby_has_it():
+    assert read("priority: 5\ntriggers: {}", name="x").priority == 5
+    assert read("settings: {priority: 7}\ntriggers: {}", name="x").priority == 7
+
+
+def test_a_version_that_is_a_number_becomes_text():
+    assert read("version: 1.5\ntriggers: {}", name="x").version == "1.5"
+
+
+FAULTS = {
+    "just text": "is not a table",
+    "name: x": "triggers: is missing",
+    "triggers: 3": "triggers: is neither",
+    "triggers: {on_nothing: []}": "triggers.on_nothing: there is no event 'on_nothing'",
+    "triggers: {on_stop: 3}": "triggers.on_stop: is not a list",
+    "triggers: {on_stop: [3]}": "triggers.on_stop[0]: is not a table",
+    "triggers: {on_stop: [{action: rm}]}": "triggers.on_stop[0]: there is no action 'rm'",
+    "triggers: {on_stop: [{if: x}]}": "there is no action None",
+    "triggers: {on_stop: [{action: verify, when: 'a =='}]}": "triggers.on_stop[0].when: the condition",
+    "triggers: {on_stop: [{action: verify, when: 3}]}": "triggers.on_stop[0].when: is no text",
+    "triggers: {on_stop: [{action: notify}]}": "triggers.on_stop[0].message: is missing",
+    "triggers: {on_stop: [{action: set_variable, value: 1}]}": "triggers.on_stop[0].name: is missing",
+    "triggers: {on_stop: [{action: notify, message: '{{ x'}]}": "triggers.on_stop[0].message: the template",
+    "triggers: {on_session_start: [{action: block, reason: x}]}": "nothing can be blocked at on_session_start",
+    "triggers: [3]": "triggers[0]: is not a table",
+    "triggers: [{event: on_stop}]": "triggers[0].actions: is not a list",
+    "triggers: [{actions: []}]": "triggers[0]: there is no event None",
+    "name: 'a b'\ntriggers: {}": "name: ",
+    "name: 3\ntriggers: {}": "name: ",
+    "type: step\ntriggers: {}": "type: ",
+    "enabled: 'yes'\ntriggers: {}": "enabled: ",
+    "priority: high\ntriggers: {}": "priority: ",
+    "settings: [1]\ntriggers: {}": "settings: ",
+    "a: &x 1\nb: *x": "not YAML",
+    "a: [": "not YAML",
+}
+
+
+@pytest.mark.parametrize("text", FAULTS, ids=FAULTS.values())
+def test_a_fault_is_named_on_one_line_with_its_place(text):
+    with pytest.raises(BatonError) as caught:
+        read(text, name="x", where="x.yaml")
+    assert FAULTS[text] in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_all_faults_are_named_at_once():
+    with pytest.raises(InvalidDocument) as caught:
+        read("name: 3\ntriggers: {on_stop: [{action: rm}], on_x: []}", name="x")
+    assert len(caught.value.faults) == 3
+
+
+def test_what_means_nothing_is_a_warning_with_its_place():
+    made = read("colour: red\ntriggers: {on_stop: [{action: verify, if: x}]}\nsteps: []", name="x")
+    assert [re.sub(":.*", "", one) for one in made.warnings] == ["colour", "steps", "triggers.on_stop[0].if"]
+
+
+DOCUMENT = Path(__file__).parent / "from_the_document"
+"""Gobby's document "Autonomous Session Handoff", its two workflows, to the letter."""
+
+
+@pytest.mark.parametrize("name", ["session-handoff", "autonomous-loop"])
+def test_the_yaml_of_the_document_is_read_exactly_as_it_stands_there(name):
+    made = read((DOCUMENT / f"{name}.yaml").read_text(), name=name)
+    assert (made.name, made.warnings) == (name, ())
+    assert made.triggers
+
+
+def test_the_template_of_the_document_prints_what_it_shows():
+    made = read((DOCUMENT / "session-handoff.yaml").read_text(), name="x")
+    template = made.at("on_session_start")[0].steps[1].arguments["template"]
+    facts = {
+        "active_task": {"title": "Parser", "id": "T-1", "status": "in_progress"},
+        "todo_state": [{"content": "Test", "status": "completed"}, {"content": "Ship", "status": "pending"}],
+        "git_commits": [{"hash": "abc1234", "message": "Add it"}],
+        "git_status": " M a.py",
+        "files_modified": ["a.py"],
+        "initial_goal": "Ship the parser",
+    }
+    said = render(template, facts)
+    for line in ("**Parser** (T-1)", "- [x] Test", "- [ ] Ship", "- `abc1234` Add it", " M a.py", "Ship the parser"):
+        assert line in said.splitlines()
+    assert render(template, {}).split() == ["##", "Continuation", "Context"]
