@@ -24,6 +24,9 @@ settings.register_profile("steady", derandomize=True)
 settings.load_profile("steady")
 """The same examples each time: a red run is about the change. To look for more: --hypothesis-profile=default."""
 
+SURROUNDINGS = ("GIT_", "BATON_", "XDG_", "CLAUDE", "CODEX_", "GEMINI_")
+"""What variables of the machine begin with that would say something: agents run these tests too."""
+
 AUTHOR = {
     f"GIT_{role}_{what}": text
     for role in ("AUTHOR", "COMMITTER")
@@ -34,7 +37,7 @@ AUTHOR = {
 @pytest.fixture(autouse=True)
 def _sealed(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No home, no configuration, no variables of the machine: the same surroundings everywhere."""
-    for name in [name for name in os.environ if name.startswith(("GIT_", "BATON_", "XDG_"))]:
+    for name in [name for name in os.environ if name.startswith(SURROUNDINGS)]:
         monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("home")
     fixed = {
@@ -138,7 +141,7 @@ def baton_process(top: Path) -> Baton:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says which groups were left out, and how to run them."""
-    if config.option.markexpr == "not slow and not servers and not tmux":
+    if config.option.markexpr == "not slow and not servers and not tmux and not agents":
         terminalreporter.write_line(
             "left out: the slow group (many processes, kills, full disks); run it with: pytest -m slow"
         )
@@ -146,3 +149,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             "left out: the servers group (OpenSSH, gitolite; needs both installed); run it with: pytest -m servers"
         )
         terminalreporter.write_line("left out: the tmux group (a real tmux); run it with: pytest -m tmux")
+        terminalreporter.write_line(
+            "left out: the agents group (the agents' real command lines, from npm); run it with: pytest -m agents"
+        )

@@ -17,13 +17,13 @@ LEVELS = (
     ("errors", "times", "names", "records"),
     (
         "codecs", "redaction", "state", "scrubbing", "constancy", "kinds", "layout", "diff", "merge", "lifecycle",
-        "handing", "document", "brief", "gravity", "paif", "handed", "schemas",
+        "handing", "document", "brief", "gravity", "paif", "handed", "schemas", "rendering", "injection",
     ),
     (
-        "foreign", "store", "githooks", "code", "local", "approvals", "signing", "probes", "agents", "adapters",
-        "remotes",
+        "foreign", "store", "githooks", "code", "local", "approvals", "signing", "probes", "agents", "agentsettings",
+        "extraction", "adapters", "spawning", "agenthooks", "remotes",
     ),
-    ("diary", "files", "joining", "incoming", "branch", "sync", "exchange"),
+    ("diary", "files", "joining", "incoming", "branch", "sync", "exchange", "workflow"),
     ("operations",),
     ("faces", "__main__"),
 )  # fmt: skip

@@ -30,6 +30,8 @@ from baton_git.times import iso
 
 HANDED = ("handover", "checkpoint", "snapshot")
 """Kinds that say where somebody was in the middle of something."""
+APART = (*HANDED, "identity", "handoff")
+"""Kinds of which only what is shown is read."""
 CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
 
@@ -51,12 +53,15 @@ def fresh_session(now: datetime) -> SessionId:
 class Boot(NamedTuple):
     """What a session starts with. `problems` names what is missing or broken; nothing of it stops the session.
 
-    `news`: what came from other machines, what waits, and what could not be had.
+    `news`: what came from other machines, what waits, and what could not be had. `heading` and `sections` are what the
+    brief was made of, for who has more to tell.
     """
 
     session: str
     parent: str | None
     version: Version
+    heading: str
+    sections: tuple[Section, ...]
     brief: Brief
     checks: Mapping[str, LastCheck] = MappingProxyType({})
     closed: tuple[str, ...] = ()
@@ -80,6 +85,8 @@ def boot(
     sync_seconds: float = AT_START,
     persona: str | None = None,
     restored: Sequence[str] = (),
+    parent: str | None = None,
+    handoff: bool = True,
     problems: Sequence[str] = (),
 ) -> Boot:
     """Begins a session: expire, check, archive what earlier sessions verified, and say how things stand.
@@ -90,6 +97,8 @@ def boot(
         sync_seconds: for getting what other machines sent; 0 does not ask them.
         persona: the agent whose last checkpoint is told, where that is not the acting one.
         restored: what the agent gets back from its last checkpoint; takes the place of the brief's own lines of it.
+        parent: the session that it follows, where somebody knows; else the newest one.
+        handoff: whether the facts of the last session in this work tree are told.
         problems: what the caller found wrong before; named with the rest.
 
     Raises:
@@ -102,7 +111,7 @@ def boot(
     synced = at_start(ws, now, sync_seconds) if sync_seconds > 0 else []
     before = _read(ws, problems)
     problems += _reverted(ws, before)
-    parent = _parent_of(before.state, session, problems)
+    parent = _parent_of(before.state, session, parent, problems)
     checks = _checked(ws, now, before.state, check_seconds, problems)
     after = _begun(ws, now, before, parent, checks, problems)
     closed = [loop for loop in _listed(before.state, OpenLoop, problems) if loop.status == "verified"]
@@ -113,9 +122,12 @@ def boot(
     news = [*synced, *waits]
     verified = [f"{one.id}: {one.action}" for one in closed]
     whose = Persona(persona or ws.actor.agent, restored)
-    brief = _brief(ws, now, session, after, verified, problems, news, budget, whose)
-    told = tuple(dict.fromkeys(problems))
-    return Boot(session, parent, after, brief, checks, tuple(one.id for one in closed), told, tuple(news))
+    parts = [*_parts(ws, now, after, problems, whose, handoff=handoff)]
+    heading, sections = _heading(now, session, after), _sections(parts, verified, problems, news)
+    brief, ended = compose(heading, sections, budget), tuple(one.id for one in closed)
+    return Boot(
+        session, parent, after, heading, sections, brief, checks, ended, tuple(dict.fromkeys(problems)), tuple(news)
+    )
 
 
 def _read(ws: Workspace, problems: list[str]) -> Version:
@@ -176,11 +188,13 @@ def _known(ws: Workspace, now: datetime, state: State, parent: str | None) -> St
     return seen_session(state, session, now, ws.policy)
 
 
-def _parent_of(state: State, session: str, problems: list[str]) -> str | None:
-    others = [one for one in _listed(state, Session, problems) if one.id != session]
+def _parent_of(state: State, session: str, said: str | None, problems: list[str]) -> str | None:
     own = state.entry(Key(Session.kind, session))
     if isinstance(own, Session):
         return own.parent
+    if said is not None:
+        return said
+    others = [one for one in _listed(state, Session, problems) if one.id != session]
     return others[-1].id if others else None
 
 
@@ -195,7 +209,7 @@ def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
 
 def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
     try:
-        kinds = (kind for kind in FOLDERS if kind not in (*HANDED, "identity"))  # of those only what is shown is read
+        kinds = (kind for kind in FOLDERS if kind not in APART)
         return list(state.damaged((*SINGLES, *kinds)))
     except (BatonError, OSError) as error:
         problems.append(_said(error))
@@ -208,11 +222,14 @@ def _said(error: BatonError | OSError) -> str:
     return f"{error} ({error.hint})" if error.hint else str(error)
 
 
-def _brief(
-    ws: Workspace, now: datetime, session: str, version: Version, closed: list[str], problems: list[str],
-    news: list[str], budget: int, persona: Persona,
-) -> Brief:  # fmt: skip
-    parts = list(_parts(ws, now, version, problems, persona))
+def _heading(now: datetime, session: str, version: Version) -> str:
+    when = f" · last change {age(iso(version.time), now)}" if version.time else " · nothing recorded yet"
+    return one_line(f"baton {version.namespace} · revision {version.revision}{when} · session {session}", 300)
+
+
+def _sections(
+    parts: Sequence[Section], closed: Sequence[str], problems: Sequence[str], news: Sequence[str]
+) -> tuple[Section, ...]:
     first = Section("Problems", tuple(f"- {one_line(one, 400)}" for one in dict.fromkeys(problems)), "problems")
     sync = Section("Other machines", tuple(f"- {one_line(one, 300)}" for one in news), "news")
     last = Section(
@@ -220,9 +237,7 @@ def _brief(
         tuple(f"- {one_line(one, 200)}" for one in closed),
         "verified loops",
     )
-    when = f" · last change {age(iso(version.time), now)}" if version.time else " · nothing recorded yet"
-    heading = f"baton {version.namespace} · revision {version.revision}{when} · session {session}"
-    return compose(one_line(heading, 300), [first, sync, *parts, last], budget)
+    return (first, sync, *parts, last)
 
 
 def _waiting(ws: Workspace, problems: list[str]) -> list[str]:
@@ -233,7 +248,9 @@ def _waiting(ws: Workspace, problems: list[str]) -> list[str]:
         return []
 
 
-def _parts(ws: Workspace, now: datetime, version: Version, problems: list[str], persona: Persona) -> Iterator[Section]:
+def _parts(
+    ws: Workspace, now: datetime, version: Version, problems: list[str], persona: Persona, *, handoff: bool
+) -> Iterator[Section]:
     """The sections that can be made; one whose records cannot be read takes no other with it."""
     for make in SECTIONS:
         try:
@@ -243,6 +260,8 @@ def _parts(ws: Workspace, now: datetime, version: Version, problems: list[str], 
         if make is SECTIONS[0]:  # what somebody was in the middle of comes right after where the work stands
             yield _restored(persona)
             yield from _handed(now, version, problems, persona)
+            if handoff:
+                yield from _handed_off(ws, now, version, problems)
 
 
 def _restored(persona: Persona) -> Section:
@@ -262,6 +281,19 @@ def _handed(now: datetime, version: Version, problems: list[str], persona: Perso
     except (BatonError, OSError) as error:
         problems.append(_said(error))
         return []
+
+
+def _handed_off(ws: Workspace, now: datetime, version: Version, problems: list[str]) -> Sequence[Section]:
+    """The facts of the last session in this work tree, where transcripts are read."""
+    try:
+        if not version.state.ids("handoff"):
+            return ()
+        from baton_git.operations.injections import last_handoff  # few have them, and every start would pay for it
+
+        return last_handoff(ws, now, version.state, problems)
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return ()
 
 
 # --- wrap
@@ -348,6 +380,7 @@ def status(ws: Workspace) -> Status:
         "handovers": {"live": number} if (number := len(state.ids("handover"))) else {},
         "checkpoints": _by_folder(state, "checkpoint"),
         "snapshots": _by_folder(state, "snapshot"),
+        "handoffs": _by_folder(state, "handoff"),
         "conflicts": _by(state.records(Conflict), "record_kind"),
     }
     active = tuple(one for one in state.records(Session) if one.status == "active")

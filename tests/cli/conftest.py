@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from session_snapshots import a_recording, a_snapshot
+from transcript_sessions import SESSIONS
 
 from baton_git.branch import Branch, Stamp
 from baton_git.names import Namespace
@@ -44,6 +45,10 @@ def filled(baton: Baton, top: Path, template: Path) -> Path:
     (folder / "checkpoints" / "zero" / "checkpoint-2026-04-04T18-34-00.json").write_text(CHECKPOINT)
     (folder / "snapshot.json").write_text(json.dumps(a_snapshot()))
     (folder / "recording.json").write_text(json.dumps(a_recording(a_snapshot(id_="recorded"))))
+    (folder / "workflow.yaml").write_text(WORKFLOW)
+    (top / ".baton" / "workflows").mkdir(parents=True)
+    (top / ".baton" / "workflows" / "mine.yaml").write_text(WORKFLOW)
+    (folder / "transcript.jsonl").write_bytes(SESSIONS["claude-2.1"][1])
     (folder / "wrong.json").write_text(json.dumps({**a_snapshot(), "aggregates": {"workerCount": 2}}))
     Repository.create_bare(folder / "remote.git")
     for side, status in (("base", "open"), ("ours", "verified"), ("theirs", "open")):
@@ -55,6 +60,7 @@ CHECKPOINT = """\
 {"metadata": {"agent_id": "zero", "session_id": "s", "started_at": "2026-04-04T18:04:00.000Z",
  "ended_at": "2026-04-04T18:34:00.000Z"}, "context": {"conversation_summary": "Isolated the namespaces"}}
 """
+WORKFLOW = "triggers: {on_stop: [{action: notify, message: 'It stopped'}]}\n"
 LOOP = 'id = "OL-1"\naction = "a"\nexpected_outcome = "b"\ncreated_at = "2026-11-21"\nstatus = "{}"\n'
 
 
@@ -71,6 +77,10 @@ def fill(baton: Baton, top: Path) -> None:
     baton("identity", "init", "--agent", "zero", "--purpose", "Keep the memory")
     baton("checkpoint", "--agent", "zero", "--summary", "Isolated the namespaces")
     baton("session", "record", "baton:s1")
+    baton("todo", "add", "Plan it", "--session", "s1")
+    transcript = top.parent / "transcript.jsonl"
+    transcript.write_bytes(SESSIONS["claude-2.1"][1])
+    baton("handoff", "extract", str(transcript), "--keep", "--folder", str(top))
     contest(top)
 
 

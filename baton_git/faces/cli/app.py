@@ -59,7 +59,7 @@ class App:
     def workspace(self) -> Iterator[Workspace]:
         settings = self.settings
         repository = settings.repository
-        session = settings.session or self.current.get()
+        session = settings.session or settings.hooked_session or self.current.get()
         with Store(repository) as store:
             yield Workspace(
                 Branch(store, settings.namespace, settings.prefix, settings.sign),
@@ -135,7 +135,7 @@ def _names_session(text: str) -> bool:
         return False
 
 
-SESSION_HELP = "The session that acts; else BATON_SESSION, or the one that booted here."
+SESSION_HELP = "The session that acts; else BATON_SESSION, the agent's own, or the one that booted here."
 
 
 def command(

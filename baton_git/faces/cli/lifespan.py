@@ -77,7 +77,7 @@ def boot_command(
     baton boot --session 2026-06-17-003 --agent claude --budget 4000
     """
     app = app.lenient
-    asked = app.settings.session
+    asked = app.settings.session or app.settings.hooked_session
     with app.workspace() as ws:
         if asked is None:
             ws = replace(ws, actor=replace(ws.actor, session=None))  # not one that was left here without an end

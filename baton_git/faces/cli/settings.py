@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from baton_git.agenthooks.seen import Memory
 from baton_git.branch import Branch
 from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.faces.cli.surroundings import FOUND
@@ -35,6 +36,13 @@ _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VA
 
 WANTED = r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
 """The keys of git's configuration that matter here."""
+
+SESSION_VARIABLES = {
+    "claude": "CLAUDE_CODE_SESSION_ID",
+    "codex": "CODEX_SESSION_ID",
+    "gemini": "GEMINI_SESSION_ID",
+}
+"""By agent, what names its session to the programs that it starts."""
 
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
@@ -179,6 +187,13 @@ class Settings:
     @property
     def session(self) -> str | None:
         return self._actor("session", SessionId, "this session gets a fresh name")
+
+    @property
+    def hooked_session(self) -> str | None:
+        """The session of the agent's CLI around us, where hooks know it; it is told to the programs that it starts."""
+        memory = Memory(str(self.repository.common_dir))
+        named = ((cli, os.environ.get(variable)) for cli, variable in SESSION_VARIABLES.items())
+        return next((session for cli, session in named if session and memory.get(cli, session)), None)
 
     @property
     def run(self) -> str | None:

@@ -1,0 +1,80 @@
+"""Where a hook runs: the repository around a folder, and whether anybody keeps state there.
+
+It looks for files only. What it says decides nothing but whether it is worth loading the rest.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A repository.
+
+    Attributes:
+        git_dir: that of this work tree.
+        common_dir: what all its work trees share.
+    """
+
+    git_dir: str
+    common_dir: str
+
+
+def around(folder: str) -> Place | None:
+    """The repository that `folder` is in; None outside of any."""
+    here = os.path.abspath(folder)
+    while True:
+        found = _at(here)
+        if found is not None:
+            return found
+        above = os.path.dirname(here)
+        if above == here:
+            return None
+        here = above
+
+
+def _at(folder: str) -> Place | None:
+    dot_git = os.path.join(folder, ".git")
+    if os.path.isdir(dot_git):
+        return Place(dot_git, dot_git)
+    if os.path.isfile(dot_git):  # a linked work tree, or a submodule
+        said = _line(dot_git)
+        if said.startswith("gitdir:"):
+            git_dir = os.path.join(folder, said[len("gitdir:") :].strip())
+            common = _line(os.path.join(git_dir, "commondir"))
+            return Place(git_dir, os.path.normpath(os.path.join(git_dir, common)) if common else git_dir)
+    if os.path.isfile(os.path.join(folder, "HEAD")) and os.path.isdir(os.path.join(folder, "objects")):
+        return Place(folder, folder)
+    return None
+
+
+def may_hold_state(place: Place) -> bool:
+    """Whether a namespace may be there; False only when none can be."""
+    common = place.common_dir
+    if os.path.isdir(os.path.join(common, "baton")) or os.path.isdir(os.path.join(common, "refs", "heads", "baton")):
+        return True
+    try:
+        return _is_packed(os.path.join(common, "packed-refs")) or _is_remote(os.path.join(common, "refs", "remotes"))
+    except OSError:
+        return True
+
+
+def _is_packed(file: str) -> bool:
+    if not os.path.exists(file):
+        return False
+    with open(file, "rb") as packed:
+        return b"/baton/" in packed.read()
+
+
+def _is_remote(folder: str) -> bool:
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return any(os.path.isdir(os.path.join(folder, name, "baton")) for name in names)
+
+
+def _line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline().strip()
+    except OSError:
+        return ""

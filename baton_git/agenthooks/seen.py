@@ -1,0 +1,128 @@
+"""What this machine remembers of the sessions of agents that its hooks have seen: one small file for each.
+
+It lies beside the repository and is no state: a lost file costs a second extraction, or a context that is given twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+KEPT = 60
+"""Files that are kept; the oldest ones go."""
+
+
+class Seen(NamedTuple):
+    """A session, as the hooks have seen it.
+
+    Attributes:
+        git_dir: of the work tree that it began in.
+        pid: the process of the agent, which stays the same when a context is cleared.
+        seen: when a hook last had something to do, ISO 8601, and at which `event`.
+        size: bytes of the transcript that the last save has read.
+        knows: the commit of the namespace that it has been told of.
+        told: whether it was told anything at its start.
+        owed: what the next prompt must bring: `compact` after a compaction, else nothing.
+        mark: what an injected text holds, so that the transcript shows whether it arrived.
+        compactions: how many of them were made up for.
+        ended: why it ended; empty while it goes on.
+        parent: the session that it follows.
+        wants: the events that workflows listen to.
+    """
+
+    cli: str
+    session: str
+    git_dir: str = ""
+    cwd: str = ""
+    transcript: str = ""
+    pid: int = 0
+    seen: str = ""
+    event: str = ""
+    size: int = -1
+    knows: str = ""
+    told: bool = False
+    owed: str = ""
+    mark: str = ""
+    compactions: int = 0
+    ended: str = ""
+    parent: str = ""
+    wants: tuple[str, ...] = ()
+
+
+class Memory:
+    """The files of all sessions, in `baton/agents` of a repository."""
+
+    def __init__(self, common_dir: str) -> None:
+        self.folder = os.path.join(common_dir, "baton", "agents")
+
+    def path(self, cli: str, session: str, suffix: str = ".json") -> str:
+        """A file of a session; ids that are no plain words get a name that is one."""
+        plain = session if _is_plain(session) else session.encode("utf-8", "replace").hex()[:120]
+        return os.path.join(self.folder, f"{cli}-{plain}{suffix}")
+
+    def get(self, cli: str, session: str) -> Seen | None:
+        """What is remembered of a session; None when that is nothing, or cannot be read."""
+        return _read(self.path(cli, session))
+
+    def put(self, seen: Seen) -> bool:
+        """Remembers it; False when the disk refuses, which costs no more than what is said above."""
+        path = self.path(seen.cli, seen.session)
+        fresh = f"{path}.{os.getpid()}.tmp"
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            with open(fresh, "w", encoding="utf-8", errors="replace") as file:
+                json.dump(seen._asdict(), file)
+            os.replace(fresh, path)
+        except OSError:
+            return False
+        return True
+
+    def all(self) -> Iterator[Seen]:
+        """Every session that can be read, those seen last first."""
+        found = (_read(os.path.join(self.folder, name)) for name in self._names())
+        yield from sorted((one for one in found if one), key=lambda one: one.seen, reverse=True)
+
+    def _names(self) -> list[str]:
+        try:
+            return [name for name in os.listdir(self.folder) if name.endswith(".json")]
+        except OSError:
+            return []
+
+    def forget_old(self) -> None:
+        """Removes all but the newest files, those that belong to a session with it."""
+        for old in list(self.all())[KEPT:]:
+            for suffix in (".json", ".facts", ".lock"):
+                try:
+                    os.remove(self.path(old.cli, old.session, suffix))
+                except OSError:
+                    continue
+
+
+def _is_plain(session: str) -> bool:
+    return len(session) <= 120 and session.isascii() and session.replace("-", "").replace("_", "").isalnum()
+
+
+def _read(path: str) -> Seen | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            data = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return _seen(data) if isinstance(data, dict) else None
+
+
+def _seen(data: Mapping[str, Any]) -> Seen | None:
+    """A field of another type is as good as none; a session without a name is none."""
+    fields: dict[str, Any] = {}
+    for name, default in _DEFAULTS.items():
+        value = data.get(name)
+        if name == "wants":
+            value = tuple(str(one) for one in value) if isinstance(value, list) else None
+        if type(value) is type(default):
+            fields[name] = value
+    return Seen(**fields) if fields.get("cli") and fields.get("session") else None
+
+
+_DEFAULTS = Seen("", "")._asdict()

@@ -1,0 +1,122 @@
+"""A JSON text as values that know where in it they stand, so that it can be changed without being written anew.
+
+Strict as `JSON.parse`; comments (`//` and `/* */`) are allowed where the reader of the file allows them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from baton_git.errors import Fault, InvalidDocument
+
+MAX_DEPTH = 200
+"""Levels of nesting. What a settings file has is far less."""
+
+COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+"')
+_OTHER = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_CLOSERS = {"{": "}", "[": "]"}
+
+
+class Item(NamedTuple):
+    """A member of an object, from its name on, or an element of a list."""
+
+    start: int
+    value: Value
+    name: str | None = None
+
+    @property
+    def end(self) -> int:
+        return self.value.end
+
+
+class Value(NamedTuple):
+    """A value in a text. `opener` is the bracket of an object or list, and `items` what is in it."""
+
+    start: int
+    end: int
+    data: Any
+    opener: str = ""
+    items: tuple[Item, ...] = ()
+
+    def member(self, name: str) -> Item | None:
+        """The member that counts: of several with one name the last does, as in every reader."""
+        return next((item for item in reversed(self.items) if item.name == name), None)
+
+
+def parse(text: str, *, comments: bool = False) -> Value:
+    """The one value that a text is.
+
+    Raises:
+        InvalidDocument: it is no JSON; with the line.
+    """
+    return _Reading(text, comments).whole()
+
+
+class _Reading:
+    """One pass over a text."""
+
+    def __init__(self, text: str, comments: bool) -> None:
+        self.text = text
+        self.comments = comments
+
+    def whole(self) -> Value:
+        value = self._value(self._skipped(0), 0)
+        end = self._skipped(value.end)
+        if end < len(self.text):
+            raise self._wrong(end, "something follows the end of the JSON")
+        return value
+
+    def _value(self, at: int, depth: int) -> Value:
+        if depth > MAX_DEPTH:
+            raise self._wrong(at, f"nested more than {MAX_DEPTH} deep")
+        if self.text[at : at + 1] in _CLOSERS:
+            return self._container(at, depth)
+        found = _STRING.match(self.text, at) or _OTHER.match(self.text, at)
+        if found is None:
+            what = "ends too early" if at >= len(self.text) else f"is no JSON at {self.text[at : at + 10]!r}"
+            raise self._wrong(at, what)
+        return Value(at, found.end(), _plain(found[0]))
+
+    def _container(self, start: int, depth: int) -> Value:
+        opener = self.text[start]
+        items: list[Item] = []
+        at = self._skipped(start + 1)
+        while self.text[at : at + 1] != _CLOSERS[opener]:
+            if items:
+                if self.text[at : at + 1] != ",":
+                    raise self._wrong(at, f"lacks a comma or {_CLOSERS[opener]!r}")
+                at = self._skipped(at + 1)
+            items.append(self._member(at, depth) if opener == "{" else Item(at, self._value(at, depth + 1)))
+            at = self._skipped(items[-1].end)
+        data = {item.name: item.value.data for item in items} if opener == "{" else [item.value.data for item in items]
+        return Value(start, at + 1, data, opener, tuple(items))
+
+    def _member(self, at: int, depth: int) -> Item:
+        name = _STRING.match(self.text, at)
+        if name is None:
+            raise self._wrong(at, "lacks a name in quotes")
+        colon = self._skipped(name.end())
+        if self.text[colon : colon + 1] != ":":
+            raise self._wrong(colon, "lacks a colon")
+        return Item(at, self._value(self._skipped(colon + 1), depth + 1), json.loads(name[0]))
+
+    def _skipped(self, at: int) -> int:
+        while True:
+            found = _BLANKS.match(self.text, at)
+            assert found is not None
+            comment = COMMENT.match(self.text, found.end()) if self.comments else None
+            if comment is None:
+                return found.end()
+            at = comment.end()
+
+    def _wrong(self, at: int, what: str) -> InvalidDocument:
+        line = self.text.count("\n", 0, at) + 1
+        return InvalidDocument([Fault(f"line {line}", what)])
+
+
+def _plain(token: str) -> Any:
+    return json.loads(token, parse_int=lambda digits: int(digits) if len(digits) < 100 else float(digits))

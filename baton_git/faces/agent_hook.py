@@ -1,0 +1,71 @@
+"""One event of an agent's session, with this machine's settings: what `baton hook` does when there is something."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from baton_git.agenthooks.payloads import END, START, Payload
+from baton_git.agenthooks.seen import Memory
+from baton_git.faces.cli.app import App
+from baton_git.faces.cli.handoff_settings import handoff_options
+from baton_git.faces.cli.paif_settings import paif_config
+from baton_git.faces.cli.settings import Asked, Settings
+from baton_git.operations.agent_sessions import Answer, Setup, happened
+
+if TYPE_CHECKING:
+    from baton_git.operations.workflows import Folders
+
+
+def handle(payload: Payload) -> Answer:
+    """What comes of an event. Bad settings stop no hook: they are among the problems."""
+    app = App(Settings(Asked(), problems=[]), json=False)
+    settings = app.settings
+    setup = Setup(
+        Memory(str(settings.repository.common_dir)),
+        handoff_options(app),
+        lambda: _folders(app),
+        Path.home(),
+        settings.environment,
+        _pid_of(payload),
+        paif_config(app),
+    )
+    with app.workspace() as ws:
+        answer = happened(ws, settings.now(), payload, setup)
+    _remember(app, payload)
+    return answer._replace(problems=(*answer.problems, *(settings.problems or ())))
+
+
+def _folders(app: App) -> Folders:
+    from baton_git.faces.cli.workflow_settings import workflow_folders  # most turns have none, and would pay for it
+
+    return workflow_folders(app)
+
+
+def _pid_of(payload: Payload) -> int:
+    """The process of the agent: it says so, or has started us."""
+    told = os.environ.get("CLAUDE_PID", "") if payload.agent == "claude" else ""
+    return int(told) if told.isdecimal() else os.getppid()
+
+
+def _remember(app: App, payload: Payload) -> None:
+    """Commands that follow in this work tree act in the session; those of Claude Code are told by its own file."""
+    current = app.current
+    if payload.moment == START:
+        current.set(payload.session)
+        _tell_shell(payload)
+    elif payload.moment == END and current.get() == payload.session:
+        current.set(None)
+
+
+def _tell_shell(payload: Payload) -> None:
+    file = os.environ.get("CLAUDE_ENV_FILE")
+    if not file or payload.agent != "claude":
+        return
+    try:
+        with Path(file).open("a", encoding="utf-8") as env:
+            env.write(f"export BATON_SESSION={shlex.quote(payload.session)}\n")
+    except OSError:
+        return

@@ -1,0 +1,64 @@
+"""The part of `baton session` that is about sessions which were started here: which there are, and ending one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from baton_git.faces.cli.app import App, command, flat
+from baton_git.operations.workflows import spawned_records
+from baton_git.operations.workspace import Workspace
+from baton_git.spawning.records import Spawned
+from baton_git.spawning.stopping import stop
+from baton_git.times import iso
+
+
+def list_spawned(app: App, ws: Workspace, cli: str | None, limit: int) -> None:
+    """Answers with the newest sessions that were started here, of the CLI `cli` where that is given."""
+    found, problems = spawned_records(ws).all()
+    shown = [one for one in found if cli in (None, one.cli)][:limit]
+    app.answer([one.shown for one in shown], "\n".join(_line(one) for one in shown))
+    app.say(*(flat(one) for one in problems))
+    if not found:
+        app.say("no session was started here by a workflow or a loop")
+
+
+def marks_of_spawned(app: App, ws: Workspace) -> dict[str, Spawned]:
+    """By the id that its CLI gives it, the record of every session that was started here."""
+    found, problems = spawned_records(ws).all()
+    app.say(*(flat(one) for one in problems))
+    return {one.session: one for one in found if one.session}
+
+
+def mark_of(marks: Mapping[str, Spawned], target: str) -> dict[str, Any]:
+    """What marks the session that `target` (`claude:ID`) names as one that was started here; nothing where it was
+    not."""
+    found = marks.get(target.partition(":")[2])
+    return {} if found is None else {"spawned": found.id, "status": found.status}
+
+
+def _line(one: Spawned) -> str:
+    cost = "" if one.cost_usd is None else f"{one.cost_usd:.2f} USD"
+    parts = [one.started, one.id, f"{one.status:<9}", one.cli, f"#{one.iteration}", cost, one.loop, one.prompt[:60]]
+    return "  ".join(flat(part) for part in parts if part)
+
+
+@command("stop", short_help="End a session that a workflow or a loop started.")
+@click.argument("id_", metavar="ID")
+def stop_command(app: App, id_: str) -> None:
+    """End a session that a workflow or a loop started, with all that it started itself.
+
+    ID is one that baton session list --spawned shows, or a unique beginning.
+
+    \b
+    baton session stop SP-7k3f9q
+    """
+    with app.workspace() as ws:
+        records = spawned_records(ws)
+        found = records.find(id_)
+        ended = stop(records, found, iso(app.now))
+    app.answer(ended.shown, f"{ended.id} {ended.status}")
+    if found.status != "running":
+        app.say(f"{found.id} was over already: {found.status}")

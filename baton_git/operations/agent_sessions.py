@@ -1,0 +1,416 @@
+"""What happens to a session of an agent's CLI, as its hooks tell: save what changed, and give the context back.
+
+The facts are saved whatever workflows there are; what is given back, and what else is done, workflows say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from baton_git.agenthooks.payloads import COMPACT, END, PROMPT, START, STOP, Payload
+from baton_git.agenthooks.replies import MAX_BYTES, fits
+from baton_git.agenthooks.seen import Memory, Seen
+from baton_git.agents.all_agents import AGENTS
+from baton_git.brief import MIN_BUDGET, Section, compose
+from baton_git.diff import one_line
+from baton_git.errors import BatonError, NotFound
+from baton_git.extraction import Extraction, Options
+from baton_git.foreign import reading
+from baton_git.names import minted
+from baton_git.operations import sessions
+from baton_git.operations.handoffs import gather, keep
+from baton_git.operations.injections import worktree_of
+from baton_git.operations.left_behind import last
+from baton_git.operations.workspace import Workspace
+from baton_git.store.locks import flocked
+from baton_git.times import iso, when
+from baton_git.workflow.deeds import Event, SessionInfo
+
+if TYPE_CHECKING:
+    from baton_git.exchange.paif_config import PaifConfig
+    from baton_git.operations.session_deeds import SessionDeeds
+    from baton_git.operations.workflows import Folders
+
+CHECK_SECONDS = 2.0
+SYNC_SECONDS = 2.0
+"""What checks and a remote may take of a start: the person waits for it."""
+TURN = 5.0
+"""Seconds to wait for another hook of the same session."""
+ECHO = 3.0
+"""Seconds within which the same event is the same one."""
+LAG = 4.0
+"""Seconds that a transcript may be behind."""
+LEFT_BEHIND = 3
+"""Sessions without an end that a start looks after."""
+
+AT_PROMPT = frozenset({"gemini"})
+"""Agents that are told with the first prompt. What Gemini CLI is told at a start is lost after `/clear`, and stands
+before the prompt of `-p`: a resume then drops both."""
+
+LASTING = ("initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "key_decisions")
+"""Facts of which one must be there: a session in which nothing happened leaves nothing, and hides nothing."""
+
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How this machine has it.
+
+    Attributes:
+        memory: what is remembered of sessions.
+        options: what is extracted.
+        folders: says where workflows are; asked only at events that some workflow wants.
+        home, environment: where the agents' CLIs keep their transcripts.
+        pid: the process of the agent.
+        paif: PAIF's settings of the work tree.
+    """
+
+    memory: Memory
+    options: Options
+    folders: Callable[[], Folders]
+    home: Path
+    environment: Mapping[str, str]
+    pid: int = 0
+    paif: PaifConfig | None = None
+
+
+class Answer(NamedTuple):
+    """What comes of an event: the context for the model, why the agent must go on, and what went wrong on the way."""
+
+    context: str = ""
+    block: str | None = None
+    problems: tuple[str, ...] = ()
+
+
+def happened(ws: Workspace, now: datetime, payload: Payload, setup: Setup) -> Answer:
+    """Does what an event asks for, and remembers the session.
+
+    Raises:
+        BatonError: nothing could be done at all; what goes wrong with a part is among the problems.
+    """
+    ws = replace(ws, actor=replace(ws.actor, session=payload.session, agent=ws.actor.agent or payload.agent))
+    if not _has_state(ws):
+        return Answer()
+    with flocked(Path(setup.memory.path(payload.agent, payload.session, ".lock")), TURN):
+        known = setup.memory.get(payload.agent, payload.session)
+        if known is not None and _is_echo(known, now, payload):
+            return Answer()
+        return _Course(ws, now, payload, setup, known or _fresh(ws, payload, setup)).run()
+
+
+def _is_echo(known: Seen, now: datetime, payload: Payload) -> bool:
+    """Whether this was handled a moment ago: where a plugin and the settings both have our hooks, each event comes
+    twice."""
+    last = when(known.seen)
+    if payload.moment not in (START, END) or known.event != payload.event + payload.detail or last is None:
+        return False
+    return (now - last).total_seconds() < ECHO
+
+
+def _has_state(ws: Workspace) -> bool:
+    """Whether the namespace is there, here or on a remote that was fetched from."""
+    store, tail = ws.branch.store, ws.branch.ref.removeprefix("refs/heads/")
+    return store.tip(ws.branch.ref) is not None or any(ref.endswith(f"/{tail}") for ref in store.refs("refs/remotes/"))
+
+
+def _fresh(ws: Workspace, payload: Payload, setup: Setup) -> Seen:
+    git_dir = str(ws.branch.store.repository.git_dir)
+    return Seen(payload.agent, payload.session, git_dir, payload.cwd, payload.transcript, setup.pid)
+
+
+class _Course:
+    """One event, from what is known before to what is known after."""
+
+    def __init__(self, ws: Workspace, now: datetime, payload: Payload, setup: Setup, seen: Seen) -> None:
+        self.ws, self.now, self.payload, self.setup = ws, now, payload, setup
+        self.seen = seen._replace(
+            transcript=payload.transcript or seen.transcript,
+            cwd=payload.cwd or seen.cwd,
+            seen=iso(now),
+            event=payload.event + payload.detail,
+        )
+        self._last = seen.seen
+        self.problems: list[str] = []
+        self.sections: list[Section] = []
+        self.block: str | None = None
+        self.begun: sessions.Boot | None = None
+
+    def run(self) -> Answer:
+        {START: self._start, PROMPT: self._prompt, COMPACT: self._compact, STOP: self._stop, END: self._end}[
+            self.payload.moment
+        ]()
+        context = self._context()
+        self.setup.memory.put(self.seen)
+        return Answer(context, self.block, tuple(dict.fromkeys(self.problems)))
+
+    # --- the moments
+
+    def _start(self) -> None:
+        detail = self.payload.detail
+        if self.payload.moment == PROMPT:  # the start never reached us, or could not tell anything
+            detail = self.seen.owed
+        detail = detail or "startup"
+        if not self.seen.parent:
+            self.seen = self.seen._replace(parent=self._predecessor(detail))
+        self.seen = self.seen._replace(ended="", pid=self.setup.pid, owed="")
+        self._catch_up()
+        if self.payload.moment == START and self.payload.agent in AT_PROMPT:
+            self.seen = self.seen._replace(owed=detail, told=False)
+            return
+        self._begin(detail)
+        self._workflows("on_session_start", {"source": detail})
+        self.seen = self.seen._replace(told=True, owed="compact" if detail == "compact" else "", wants=self._wants())
+        self.setup.memory.forget_old()
+
+    def _begin(self, detail: str) -> None:
+        if detail == "compact":
+            self._save("pre_compact")
+        else:
+            self._boot()
+
+    def _prompt(self) -> None:
+        if not self.seen.told:
+            self._start()
+        elif self.seen.owed:
+            self._owed()
+        self.seen = self.seen._replace(wants=self._wants())
+        self._workflows("on_prompt_submit", {"prompt": self.payload.prompt})
+
+    def _owed(self) -> None:
+        """What the start after a compaction told is told again, once, unless the transcript shows that it arrived.
+
+        Claude Code writes it there seconds later, so that a prompt that follows at once says nothing about it.
+        """
+        if self.seen.mark and not self._arrived() and self._since_last() < LAG:
+            return
+        if not self._arrived():
+            self._workflows("on_session_start", {"source": "compact"})
+        self.seen = self.seen._replace(owed="")
+
+    def _since_last(self) -> float:
+        """Seconds since a hook last had something to do in this session."""
+        last = when(self._last)
+        return (self.now - last).total_seconds() if last is not None else LAG
+
+    def _compact(self) -> None:
+        """Gemini CLI says so before every request; only with a person's command is a compression sure to come."""
+        self._save("pre_compact", force=True)
+        if self.payload.agent != "gemini" or self.payload.detail == "manual":
+            self.seen = self.seen._replace(owed="compact", mark="")
+        self._workflows("on_pre_compact", {"trigger": self.payload.detail or "auto"})
+
+    def _stop(self) -> None:
+        extraction = self._save("stop")
+        if extraction is not None and extraction.compactions > self.seen.compactions:
+            # Gemini CLI starts no session after a compression; where one starts, the mark shows that it was told.
+            owed = "compact" if self.payload.agent == "gemini" else self.seen.owed
+            self.seen = self.seen._replace(owed=owed, compactions=extraction.compactions)
+        self._periodic()
+        data = {"response": self.payload.response, "prompt_response": self.payload.response}
+        self._workflows("on_after_agent", data)
+        self._workflows("on_stop", data)
+
+    def _end(self) -> None:
+        self._save("session_end", force=True)
+        reason = self.payload.detail or "other"
+        self._workflows("on_session_end", {"reason": reason})
+        self._tried(lambda: sessions.wrap(self.ws, self.now))
+        config = self.setup.paif
+        if config is not None and config.checkpoint_on_exit:
+            from baton_git.operations.checkpoints import checkpoint_at_end  # few have such settings
+
+            self._tried(lambda: checkpoint_at_end(self.ws, self.now, config))
+        self.seen = self.seen._replace(ended=reason)
+
+    # --- saving
+
+    def _save(self, trigger: str, *, force: bool = False) -> Extraction | None:
+        """The facts as they are now, kept in the namespace if they say something new."""
+        if not self.setup.options.enabled:
+            return None
+        path = self._transcript()
+        return None if path is None else self._tried(lambda: self._kept(path, trigger, force=force))
+
+    def _kept(self, path: Path, trigger: str, *, force: bool) -> Extraction:
+        size = path.stat().st_size
+        extraction = self._gathered(path)
+        if extraction.unread:
+            self.problems.append(f"{extraction.unread} lines of {one_line(str(path), 300)} could not be read")
+        if any(extraction.facts.get(name) for name in LASTING):
+            keep(self.ws, self.now, extraction, trigger=trigger, worktree=worktree_of(self.ws), force=force)
+        self.seen = self.seen._replace(size=size, transcript=str(path))
+        return extraction
+
+    def _gathered(self, path: Path) -> Extraction:
+        folder = Path(self.seen.cwd) if self.seen.cwd else self.ws.folder
+        memory = Path(self.setup.memory.path(self.payload.agent, self.payload.session, ".facts"))
+        found = gather(
+            self.ws, self.now, path, self.payload.agent, memory=memory, options=self.setup.options, folder=folder,
+            session=self.payload.session,
+        )  # fmt: skip
+        return replace(found, session=self.payload.session)  # a file may tell of two: one that a plan began anew
+
+    def _transcript(self) -> Path | None:
+        """The file of the session; where the agent does not say, the one that is called like it."""
+        named = self.seen.transcript
+        if named and Path(named).is_file():
+            return Path(named)
+        if self.payload.moment == START:  # it is not there yet
+            return None
+        every = AGENTS[self.payload.agent].sessions(self.setup.home, self.setup.environment)
+        found = next((one.path for one in every if one.session == self.payload.session), None)
+        if found is None and named:
+            self.problems.append(f"there is no transcript {one_line(named, 300)}")
+        return found
+
+    def _catch_up(self) -> None:
+        """Saves what sessions left that ended without a word: killed, or with the machine."""
+        git_dir = self.seen.git_dir
+        left = (one for one in self.setup.memory.all() if one.git_dir == git_dir and self._is_left(one))
+        for one in islice(left, LEFT_BEHIND):
+            other = replace(self.ws, actor=replace(self.ws.actor, session=one.session, agent=one.cli))
+            payload = Payload(one.cli, "", STOP, one.session, transcript=one.transcript, cwd=one.cwd)
+            course = _Course(other, self.now, payload, self.setup, one)
+            if course._save("catch_up") is not None:
+                self.setup.memory.put(course.seen._replace(seen=one.seen))
+            self.problems += course.problems
+
+    def _is_left(self, one: Seen) -> bool:
+        if (one.cli, one.session) == (self.payload.agent, self.payload.session) or one.ended or not one.transcript:
+            return False
+        try:
+            return Path(one.transcript).stat().st_size != one.size
+        except OSError:
+            return False
+
+    def _periodic(self) -> None:
+        """PAIF's checkpoint on the way, where its settings name the agent; it is made only when it is due."""
+        config = self.setup.paif
+        agent = config.agent_id if config is not None else None
+        if config is None or agent is None or config.interval_minutes == 0:
+            return
+        from baton_git.operations.checkpoints import save_checkpoint  # as above
+
+        summary = one_line(self.payload.response, 1000) or "at work"
+        body = {"conversation_summary": summary}
+        self._tried(
+            lambda: save_checkpoint(
+                self.ws, self.now, agent, body, periodic=True, interval_minutes=config.interval_minutes
+            )
+        )
+
+    # --- giving back
+
+    def _boot(self) -> None:
+        config, more = self.setup.paif, dict[str, Any]()
+        if config is not None:
+            from baton_git.operations.checkpoints import agent_at_work, restore_at_start  # as above
+
+            more["persona"] = agent_at_work(self.ws, config)
+            more["restored"] = self._tried(lambda: restore_at_start(self.ws, self.now, config)) or ()
+        self.begun = sessions.boot(
+            self.ws, self.now, check_seconds=CHECK_SECONDS, sync_seconds=SYNC_SECONDS, parent=self.seen.parent or None,
+            handoff=False, **more,
+        )  # fmt: skip
+
+    def _predecessor(self, detail: str) -> str:
+        """The session that this one goes on from: the one whose context was cleared in the same process, else the last
+        one of this work tree. Nothing that an agent tells links the two."""
+        if detail not in ("startup", "clear", "fork"):
+            return ""
+        others = [one for one in self.setup.memory.all() if one.session != self.payload.session]
+        here = [one for one in others if one.git_dir == self.seen.git_dir and one.cli == self.payload.agent]
+        same = [one for one in here if one.pid == self.setup.pid != 0]
+        if detail == "clear" and (same or (here and here[0].ended == "clear")):
+            return (same or here)[0].session
+        state, machine = self.ws.branch.read().state, self.ws.actor.machine
+        found = last(state, worktree=worktree_of(self.ws), machine=machine, other_than=self.payload.session)
+        return found.id.partition("/")[2] if found is not None else ""
+
+    def _arrived(self) -> bool:
+        """Whether the transcript shows that the model was told what it is owed."""
+        path, mark = self._transcript(), self.seen.mark
+        if not mark or path is None:
+            return False
+        return self._tried(lambda: _holds(path, mark.encode(), max(0, self.seen.size))) is True
+
+    def _workflows(self, name: str, data: Mapping[str, Any]) -> None:
+        if name != "on_session_start" and name not in self.seen.wants:
+            return
+        from baton_git.operations.workflows import run_event  # most turns have none, and would pay for it
+
+        event = Event(name, {**self.payload.data, **data})
+        outcome = self._tried(
+            lambda: run_event(self.ws, self.now, event, self.session, self.deeds, self.setup.folders())
+        )
+        if outcome is not None:
+            self.problems += outcome.problems
+            self.block = self.block or outcome.block
+            self.sections += [section for one in outcome.injected for section in one.sections]
+
+    def _wants(self) -> tuple[str, ...]:
+        from baton_git.operations.workflows import wanted_events  # as above
+
+        return self._tried(lambda: wanted_events(self.ws, self.setup.folders())) or ()
+
+    @property
+    def session(self) -> SessionInfo:
+        return SessionInfo(self.payload.session, self.payload.agent, self.seen.cwd or None, self.seen.parent or None)
+
+    @cached_property
+    def deeds(self) -> SessionDeeds:
+        from baton_git.operations.session_deeds import SessionDeeds  # as above
+
+        return SessionDeeds(
+            self.ws, self.now, self.session, self._extracted, begun=self.begun, knows=self.seen.knows,
+            options=self.setup.options, problems=self.problems,
+        )  # fmt: skip
+
+    def _extracted(self) -> Extraction:
+        path = self._transcript()
+        if path is None:
+            raise NotFound(f"{self.payload.agent} transcript of session", self.payload.session)
+        return self._gathered(path)
+
+    def _context(self) -> str:
+        """The sections in one frame, as long as they may be."""
+        if not any(one.lines or one.more for one in self.sections) or self.payload.moment not in (START, PROMPT):
+            return ""
+        begun, branch = self.begun, self.ws.branch
+        mark = minted("ctx", sha256(f"{self.payload.session} {self.now.isoformat()}".encode()).digest())
+        heading = begun.heading if begun else f"baton {branch.namespace} · session {self.payload.session}"
+        knows = (begun.version if begun else branch.read()).commit
+        self.seen = self.seen._replace(mark=mark, knows=knows or "")
+        for budget in range(MAX_BYTES, MIN_BUDGET, -200):
+            text = compose(one_line(f"{heading} · {mark}", 300), self.sections, budget).text
+            if fits(self.payload, text):
+                return text
+        return ""
+
+    def _tried(self, do: Callable[[], Given]) -> Given | None:
+        """What it gives; None when it went wrong, which is told."""
+        try:
+            return do()
+        except (BatonError, OSError) as error:
+            self.problems.append(f"{self.payload.event or 'catch-up'}: {error}")
+            return None
+
+
+def _holds(path: Path, mark: bytes, start: int) -> bool:
+    """Whether the file says `mark` anywhere from `start` on."""
+    with reading(path), path.open("rb") as file:
+        file.seek(start)
+        before = b""
+        while part := file.read(1 << 20):
+            if mark in before + part:
+                return True
+            before = part[-len(mark) :]
+    return False

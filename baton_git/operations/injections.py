@@ -1,0 +1,99 @@
+"""The facts of a session as sections for a context, by the template of the project or the one that ships."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from baton_git import rendering
+from baton_git.brief import LINE, Section, named
+from baton_git.diff import one_line
+from baton_git.errors import BatonError
+from baton_git.foreign import read_head
+from baton_git.githooks.shipped import shipped
+from baton_git.injection import names_of, origin_of, sections_of
+from baton_git.operations.left_behind import Unfinished, has_substance, of_worktree, unfinished
+from baton_git.operations.workspace import Workspace
+from baton_git.records.handoff import Handoff
+from baton_git.state import State
+
+FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"}
+"""By the document's `injection_format`, the template."""
+TEMPLATES = ".baton/templates"
+"""Where a project has its own, below the top of the work tree."""
+MAX_TEMPLATE = 64 * 1024
+MAX_TEXT = 64 * 1024
+"""Bytes of a template, and of what it may become."""
+
+
+def last_handoff(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
+    """What the last session left that worked in this work tree, the acting one apart; nothing when there is none."""
+    return left_for(ws, now, state, None, problems)
+
+
+def left_for(
+    ws: Workspace,
+    now: datetime,
+    state: State,
+    parent: Handoff | None,
+    problems: list[str],
+    injection_format: str = "structured",
+) -> tuple[Section, ...]:
+    """What earlier sessions left for the acting one: the facts of the last, and where that one did nothing, of the last
+    that did; then what still others left undone.
+
+    Args:
+        parent: the one that it goes on from, where that is known.
+    """
+    every = of_worktree(state, worktree=worktree_of(ws), machine=ws.actor.machine, other_than=ws.actor.session)
+    newest = parent or next(iter(every), None)
+    if newest is None:
+        return ()
+    told = [newest]
+    if not has_substance(newest):
+        told += [one for one in every if one.id != newest.id and has_substance(one)][:1]
+    sections = [handoff_sections(ws, now, one, problems, injection_format) for one in told]
+    return (*(one for many in sections for one in many), *left_undone(ws, state, told))
+
+
+def left_undone(ws: Workspace, state: State, told: Sequence[Handoff] = ()) -> tuple[Section, ...]:
+    """What earlier sessions of this work tree left undone, those that are told whole apart."""
+    session = ws.actor.session
+    every = of_worktree(state, worktree=worktree_of(ws), machine=ws.actor.machine, other_than=session)
+    found = unfinished(state, every, told=[one.id for one in told], acting=session)
+    lines = tuple(_undone_line(one) for one in found)
+    title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
+    return (Section(title, lines, "items left undone", all="baton handoff show"),) if lines else ()
+
+
+def _undone_line(one: Unfinished) -> str:
+    mark = ">" if one.todo.status == "in_progress" else " "
+    return f"- [{mark}] {one_line(one.todo.content, LINE)} (session {named(one.session)})"
+
+
+def worktree_of(ws: Workspace) -> str | None:
+    return str(ws.folder) if ws.folder is not None else None
+
+
+def handoff_sections(
+    ws: Workspace, now: datetime, handoff: Handoff, problems: list[str], injection_format: str = "structured"
+) -> tuple[Section, ...]:
+    """The facts of one session.
+
+    Args:
+        problems: is told when the project's own template cannot be used; the one that ships is used then.
+    """
+    text = _rendered(ws, handoff, FORMATS.get(injection_format, FORMATS["structured"]), problems)
+    title = f"Handed off by {origin_of(handoff, now)}"
+    return sections_of(text, title, "of the handoff", f"baton handoff show {handoff.id}")
+
+
+def _rendered(ws: Workspace, handoff: Handoff, file: str, problems: list[str]) -> str:
+    names = names_of(handoff)
+    own = ws.folder / TEMPLATES / file if ws.folder is not None else None
+    if own is not None and own.is_file():
+        try:
+            return rendering.render(read_head(own, MAX_TEMPLATE).decode("utf-8", "replace"), names, MAX_TEXT)
+        except BatonError as error:
+            problems.append(f"{TEMPLATES}/{file} is passed over: {one_line(str(error), 300)}")
+    return rendering.render(shipped(f"templates/{file}").read_text(encoding="utf-8"), names, MAX_TEXT)

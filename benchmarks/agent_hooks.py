@@ -1,0 +1,113 @@
+"""Hooks of agents as whole processes: with nothing to do, against `python -c pass`; and the save of a long session."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measuring import missed, tell
+
+ROUNDS = 15
+SESSION = "0f0e1c1a-5a0b-4c3d-9e8f-000000000001"
+MEGABYTES = 30
+
+
+class World:
+    """A repository with a namespace, a home with a transcript, and a session that its hooks know."""
+
+    def __init__(self, place: Path) -> None:
+        self.repo, self.bare = place / "project", place / "other"
+        self.environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(place)}
+        for folder in (self.repo, self.bare):
+            subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        self.run(["baton", "init"], self.repo)
+        self.transcript = place / ".claude" / "projects" / "p" / f"{SESSION}.jsonl"
+        self.transcript.parent.mkdir(parents=True)
+
+    def run(self, argv: list[str], folder: Path, told: str = "") -> bytes:
+        return subprocess.run(
+            argv, cwd=folder, env=self.environment, input=told.encode(), capture_output=True, check=True
+        ).stdout
+
+    def hook(self, event: str, folder: Path | None = None, agent: str = "claude", **more: object) -> bytes:
+        folder = folder or self.repo
+        told = {"session_id": SESSION, "transcript_path": str(self.transcript), "cwd": str(folder)}
+        argv = ["sh", "-c", f"! command -v baton >/dev/null 2>&1 || exec baton hook --agent {agent}"]
+        return self.run(argv, folder, json.dumps({**told, "hook_event_name": event, **more}))
+
+    def record(self, number: int, kind: str, content: object) -> str:
+        message = {"role": kind, "content": content}
+        said = {"type": kind, "uuid": f"u{number}", "sessionId": SESSION, "cwd": str(self.repo), "message": message}
+        return json.dumps({**said, "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.1.329"}) + "\n"
+
+    def grow(self, size: int) -> None:
+        """Adds calls and their outputs until the transcript has `size` bytes."""
+        with self.transcript.open("a", encoding="utf-8") as file:
+            number = 0
+            while file.tell() < size:
+                number += 1
+                call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": f"make {number}"}}
+                output = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "line of output\n" * 300}
+                file.write(self.record(2 * number, "assistant", [call]) + self.record(2 * number + 1, "user", [output]))
+
+
+def cpu_seconds(work: object) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()  # type: ignore[operator]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def idle(world: World) -> None:
+    """What hooks cost that find nothing to do."""
+    gemini = {"agent": "gemini", "trigger": "auto"}
+    world.hook("SessionStart", agent="gemini", source="startup")
+    world.hook("SessionStart", source="startup")
+    world.hook("UserPromptSubmit", prompt="go on")
+    works = {
+        "python -c pass": lambda: world.run([sys.executable, "-c", "pass"], world.repo),
+        "a repository without a namespace": lambda: world.hook("SessionStart", world.bare, source="startup"),
+        "a subagent's event": lambda: world.hook("Stop", agent_id="a1"),
+        "a prompt, and nothing is owed": lambda: world.hook("UserPromptSubmit", prompt="go on"),
+        "Gemini's PreCompress": lambda: world.hook("PreCompress", **gemini),
+    }
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            times[name].append(cpu_seconds(work))
+    peer = min(times.pop("python -c pass"))
+    print(f"python -c pass: {peer * 1e3:.0f} ms of processor time (the least of {ROUNDS} runs)")
+    for name, found in times.items():
+        tell(name, min(found) / peer, 4.0)
+
+
+def saving(world: World) -> None:
+    """The save of a long session, in seconds: the first one, and one more turn later."""
+    world.grow(MEGABYTES << 20)
+    for what, event in (("first save", "Stop"), ("save at the end, nothing new", "SessionEnd")):
+        started = time.perf_counter()
+        world.hook(event, reason="other")
+        tell(f"{what} of {MEGABYTES} MB", time.perf_counter() - started, 1.0, " s")
+    world.grow(world.transcript.stat().st_size + (64 << 10))
+    started = time.perf_counter()
+    world.hook("Stop")
+    tell("save of one more turn", time.perf_counter() - started, 1.0, " s")
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as place:
+        world = World(Path(place))
+        world.transcript.write_text(world.record(0, "user", "Make it build"))
+        idle(world)
+        saving(world)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,311 @@
+"""`baton hook`, with the transcripts that the agents' command lines leave: what is saved, and what comes back."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baton_git.faces.hook import main
+
+Baton = Callable[..., Any]
+Hook = Callable[..., Any]
+
+OLD, NEW = "11111111-0000-4000-8000-000000000001", "11111111-0000-4000-8000-000000000002"
+GOAL = "Add a greet module\nand commit it"
+
+
+@pytest.fixture
+def repo(top: Path, git: Callable[..., str], baton: Baton) -> Path:
+    git(top, "commit", "-q", "--allow-empty", "-m", "start")
+    baton("init")
+    return top
+
+
+@pytest.fixture
+def hook(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Hook:
+    """Tells `baton hook` of an event, and gives its answer; nothing may be said on stderr, and the exit status is 0."""
+
+    def call(event: str, session: str = OLD, agent: str = "claude", folder: Path = repo, **more: Any) -> Any:
+        told = {
+            "session_id": session, "transcript_path": str(transcript(tmp_path, session)), "cwd": str(folder),
+            "hook_event_name": event, **more,
+        }  # fmt: skip
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(told).encode())))
+        monkeypatch.chdir("/")
+        capfd.readouterr()
+        code = main(["--agent", agent])
+        monkeypatch.chdir(repo)
+        out, err = capfd.readouterr()
+        assert (code, err) == (0, "")
+        assert len(out.encode()) <= 10_000
+        return json.loads(out) if out else None
+
+    return call
+
+
+def context(answer: Any) -> str:
+    return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
+
+
+def transcript(tmp_path: Path, session: str) -> Path:
+    return tmp_path / "transcripts" / f"{session}.jsonl"
+
+
+class Session:
+    """A session of Claude Code, written as it goes on."""
+
+    def __init__(self, tmp_path: Path, repo: Path, session: str = OLD) -> None:
+        self.path, self.repo, self.session = transcript(tmp_path, session), repo, session
+        self.path.parent.mkdir(exist_ok=True)
+        self.number = 0
+
+    def say(self, kind: str, content: Any, **more: Any) -> None:
+        self.number += 1
+        record = {
+            "type": kind, "uuid": f"{self.session}-{self.number}", "sessionId": self.session, "cwd": str(self.repo),
+            "timestamp": f"2026-11-21T10:00:{self.number:02}.000Z", "version": "2.1.329",
+            "message": {"role": kind, "content": content}, **more,
+        }  # fmt: skip
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def call(self, name: str, arguments: dict[str, Any], output: str = "ok", **result: Any) -> None:
+        identity = f"toolu_{self.number}"
+        self.say("assistant", [{"type": "tool_use", "id": identity, "name": name, "input": arguments}])
+        self.say("user", [{"type": "tool_result", "tool_use_id": identity, "content": output, **result}])
+
+    def work(self, git: Callable[..., str]) -> str:
+        """Asks, changes a file, keeps a list and commits; gives the commit."""
+        self.say("user", GOAL)
+        (self.repo / "greet.py").write_text("hello = 1\n")
+        self.call("Write", {"file_path": str(self.repo / "greet.py"), "content": "hello = 1\n"})
+        todos = [
+            {"content": "write greet.py", "status": "completed"},
+            {"content": "write its tests", "status": "in_progress"},
+        ]
+        self.call("TodoWrite", {"todos": todos})
+        git(self.repo, "add", "greet.py")
+        git(self.repo, "commit", "-q", "-m", "Add greet")
+        commit = git(self.repo, "rev-parse", "--short=7", "HEAD")
+        output = f"[main {commit}] Add greet\n 1 file changed"
+        self.call("Bash", {"command": "git commit -m 'Add greet'"}, output)
+        (self.repo / "notes.txt").write_text("later\n")
+        return commit
+
+
+@pytest.fixture
+def session(tmp_path: Path, repo: Path) -> Session:
+    return Session(tmp_path, repo)
+
+
+def assert_facts(text: str, commit: str) -> None:
+    for expected in (
+        "| Add a greet module", "| and commit it", "[>] write its tests", "[x] write greet.py", "greet.py", commit,
+        "?? notes.txt", "historical reference",
+    ):  # fmt: skip
+        assert expected in text, text
+
+
+def test_a_new_session_is_told_what_the_last_one_left(hook, session, git, baton):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    assert hook("Stop", last_assistant_message="done") is None
+    assert hook("SessionEnd", reason="prompt_input_exit") is None
+    assert_facts(context(hook("SessionStart", NEW, source="startup")), commit)
+    assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == [NEW]
+
+
+def test_compaction_keeps_the_facts_and_prints_nothing_into_it(hook, session, git):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    assert hook("PreCompact", trigger="auto", custom_instructions=None) is None
+    assert_facts(context(hook("SessionStart", source="compact")), commit)
+
+
+def test_what_the_start_after_a_compaction_lost_the_next_prompt_brings_once(hook, session, git):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    hook("PreCompact", trigger="manual")
+    assert_facts(context(hook("UserPromptSubmit", prompt="go on")), commit)
+    assert hook("UserPromptSubmit", prompt="and on") is None
+
+
+def test_what_arrived_after_a_compaction_is_not_told_again(hook, session, git):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("PreCompact", trigger="manual")
+    told = context(hook("SessionStart", source="compact"))
+    session.say("attachment", "", attachment={"type": "hook_additional_context", "content": [told]})
+    assert hook("UserPromptSubmit", prompt="go on") is None
+
+
+def test_clear_links_the_new_session_to_the_old_one(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    hook("SessionEnd", reason="clear")
+    assert_facts(context(hook("SessionStart", NEW, source="clear")), commit)
+    assert f'parent = "{OLD}"' in git(repo, "show", f"baton/{repo.name}:sessions/{NEW}.toml")
+
+
+def test_a_session_that_was_killed_is_saved_by_the_next_start(hook, session, git):
+    hook("SessionStart", source="startup")
+    hook("UserPromptSubmit", prompt=GOAL)
+    session.say("user", "earlier")
+    hook("Stop")
+    session.path.unlink()
+    session.number = 0
+    commit = session.work(git)
+    assert_facts(context(hook("SessionStart", NEW, source="startup")), commit)
+
+
+def test_a_resumed_session_is_told_only_what_others_changed(hook, session, git, baton):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("SessionEnd", reason="other")
+    baton("followup", "add", "Look at the cache", "--session", "other")
+    told = context(hook("SessionStart", source="resume"))
+    assert "Look at the cache" in told
+    assert "Add a greet module" not in told
+    hook("SessionEnd", reason="other")
+    assert hook("SessionStart", source="resume") is None
+
+
+def test_an_event_that_comes_twice_is_answered_once(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("SessionEnd", reason="exit")
+    assert context(hook("SessionStart", NEW, source="startup"))
+    before = git(repo, "rev-parse", f"baton/{repo.name}")
+    assert hook("SessionStart", NEW, source="startup") is None
+    assert git(repo, "rev-parse", f"baton/{repo.name}") == before
+
+
+def test_todos_of_the_session_are_told(hook, session, git, baton):
+    hook("SessionStart", source="startup")
+    baton("todo", "add", "ask about the name")
+    session.work(git)
+    hook("SessionEnd", reason="other")
+    assert "ask about the name" in context(hook("SessionStart", NEW, source="startup"))
+
+
+def test_a_repository_without_a_namespace_is_left_alone(hook, tmp_path, git):
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    assert hook("SessionStart", source="startup", folder=other) is None
+    assert not (other / ".git" / "baton").exists()
+    assert git(other, "for-each-ref") == ""
+
+
+def test_another_projects_state_is_never_told(hook, session, git, tmp_path, baton):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("SessionEnd", reason="other")
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    baton("init", "--repo", str(other))
+    assert "greet" not in context(hook("SessionStart", NEW, source="startup", folder=other))
+
+
+def test_another_work_trees_session_is_not_told(hook, session, git, repo, tmp_path):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("SessionEnd", reason="other")
+    git(repo, "worktree", "add", "-q", str(tmp_path / "linked"))
+    assert "Add a greet module" not in context(hook("SessionStart", NEW, source="startup", folder=tmp_path / "linked"))
+
+
+def test_an_empty_transcript_path_is_found_by_the_session(hook, session, git, tmp_path):
+    hook("SessionStart", source="startup", transcript_path="")
+    commit = session.work(git)
+    home = Path.home() / ".claude" / "projects" / "p"
+    home.mkdir(parents=True)
+    session.path.rename(home / session.path.name)
+    hook("PreCompact", trigger="auto", transcript_path="")
+    assert_facts(context(hook("SessionStart", source="compact", transcript_path="")), commit)
+
+
+def test_gemini_is_told_with_the_prompt_since_a_start_may_lose_it(hook, session, git):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    hook("SessionEnd", reason="other")
+    assert hook("SessionStart", NEW, "gemini", source="startup", timestamp="t") == {}
+    told = hook("BeforeAgent", NEW, "gemini", prompt="go on", timestamp="t")
+    assert_facts(context(told), commit)
+    assert hook("BeforeAgent", NEW, "gemini", prompt="and on", timestamp="t") == {}
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff\xfe", b'{"hook_event_name": "SessionStart"}', b"[" * 90000])
+def test_nonsense_is_answered_with_nothing(repo, text):
+    argv = [sys.executable, "-m", "baton_git", "hook", "--agent", "claude"]
+    done = subprocess.run(argv, cwd=repo, input=text, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_transcript_that_cannot_be_read_is_noted_and_stops_nothing(hook, tmp_path, repo):
+    hook("SessionStart", source="startup")
+    transcript(tmp_path, OLD).parent.mkdir(exist_ok=True)
+    transcript(tmp_path, OLD).write_bytes(b"\x00\xff" * 100)
+    assert hook("SessionEnd", reason="other") is None
+    assert "SessionEnd" in (repo / ".git" / "baton" / "agents.log").read_text()
+
+
+def test_the_users_files_are_never_touched(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    before = {path: (repo / ".git" / path).read_bytes() for path in ("HEAD", "index", "config")}
+    refs = git(repo, "for-each-ref", "refs/heads/main", "refs/tags")
+    for event, more in (("Stop", {}), ("PreCompact", {"trigger": "auto"}), ("SessionEnd", {"reason": "other"})):
+        hook(event, **more)
+    assert {path: (repo / ".git" / path).read_bytes() for path in before} == before
+    assert git(repo, "for-each-ref", "refs/heads/main", "refs/tags") == refs
+    assert git(repo, "status", "--short") == "?? notes.txt"
+
+
+def test_a_mistake_in_the_command_is_a_usage_error(repo):
+    argv = [sys.executable, "-m", "baton_git", "hook", "--agent", "emacs"]
+    done = subprocess.run(argv, cwd=repo, input="", capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_session_that_did_nothing_hides_nothing(hook, session, git, repo, tmp_path):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    hook("SessionEnd", reason="other")
+    idle = Session(tmp_path, repo, NEW)
+    hook("SessionStart", NEW, source="startup")
+    idle.say("user", "What is next?")
+    hook("SessionEnd", NEW, reason="other")
+    told = context(hook("SessionStart", "third", source="startup"))
+    assert "What is next?" in told
+    assert_facts(told, commit)
+
+
+def test_what_was_left_undone_is_told_until_somebody_says_it_is_done(hook, session, git, repo, tmp_path, baton):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("SessionEnd", reason="other")
+    second = Session(tmp_path, repo, NEW)
+    hook("SessionStart", NEW, source="startup")
+    second.say("user", "Something else")
+    second.call("TodoWrite", {"todos": [{"content": "something else", "status": "pending"}]})
+    hook("SessionEnd", NEW, reason="other")
+    told = context(hook("SessionStart", "third", source="startup"))
+    assert "Left undone by earlier sessions" in told
+    assert "- [>] write its tests (session 1111" in told
+    baton("todo", "done", "write its")
+    hook("SessionEnd", "third", reason="other")
+    assert "write its tests" not in context(hook("SessionStart", "fourth", source="startup"))
+
+
+def test_the_first_session_of_all_is_told_nothing(hook):
+    assert hook("SessionStart", source="startup") is None

@@ -1,0 +1,154 @@
+"""What is remembered of sessions, where state may be, and when a hook has nothing to do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from baton_git.agenthooks.payloads import MOMENTS, Payload
+from baton_git.agenthooks.place import around, may_hold_state
+from baton_git.agenthooks.quick import STORM, is_idle
+from baton_git.agenthooks.seen import KEPT, Memory, Seen
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", tmp_path / "repo"], check=True)
+    return tmp_path / "repo"
+
+
+def test_a_session_is_remembered(tmp_path):
+    memory = Memory(str(tmp_path))
+    seen = Seen("claude", "s-1", "/r/.git", "/r", "/t.jsonl", 12, "2026-01-01T00:00:00Z", "Stop", 5, wants=("on_stop",))
+    assert memory.put(seen)
+    assert memory.get("claude", "s-1") == seen
+    assert memory.get("codex", "s-1") is None
+    assert list(memory.all()) == [seen]
+
+
+@pytest.mark.parametrize("session", ["../../etc/passwd", "ä" * 200, "a/b", "", "x" * 500, "..", "a\nb"])
+def test_no_session_id_leads_out_of_the_folder(tmp_path, session):
+    memory = Memory(str(tmp_path))
+    path = Path(memory.path("claude", session))
+    assert path.parent == Path(memory.folder)
+    assert len(path.name) < 255
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"cli": 7}', '{"cli": "claude"}', "\xff"])
+def test_a_damaged_file_is_as_good_as_none(tmp_path, text):
+    memory = Memory(str(tmp_path))
+    memory.put(Seen("claude", "s"))
+    Path(memory.path("claude", "s")).write_text(text)
+    assert memory.get("claude", "s") is None
+    assert list(memory.all()) == []
+
+
+def test_a_field_of_another_type_is_as_good_as_none(tmp_path):
+    memory = Memory(str(tmp_path))
+    memory.put(Seen("claude", "s"))
+    Path(memory.path("claude", "s")).write_text(json.dumps({"cli": "claude", "session": "s", "pid": "x", "told": 1}))
+    assert memory.get("claude", "s") == Seen("claude", "s")
+
+
+def test_old_sessions_are_forgotten(tmp_path):
+    memory = Memory(str(tmp_path))
+    for number in range(KEPT + 5):
+        memory.put(Seen("claude", f"s{number}", seen=f"2026-01-01T00:{number:02}:00Z"))
+    memory.forget_old()
+    assert len(list(memory.all())) == KEPT
+    assert memory.get("claude", "s0") is None
+
+
+def test_a_repository_is_found_from_below_and_from_linked_work_trees(repo, tmp_path):
+    git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
+    subprocess.run([*git, "worktree", "add", "-q", str(tmp_path / "linked")], check=True)
+    (repo / "a" / "b").mkdir(parents=True)
+    inner = around(str(repo / "a" / "b"))
+    linked = around(str(tmp_path / "linked"))
+    assert inner is not None
+    assert linked is not None
+    assert inner.common_dir == str(repo / ".git") == linked.common_dir
+    assert linked.git_dir != inner.git_dir
+    assert around("/") is None
+
+
+def test_a_repository_without_a_namespace_holds_no_state(repo):
+    place = around(str(repo))
+    assert place is not None
+    assert not may_hold_state(place)
+    for ref in ("refs/heads/baton", "refs/remotes/origin/baton", "baton"):
+        (repo / ".git" / ref).mkdir(parents=True)
+        assert may_hold_state(place)
+        (repo / ".git" / ref).rmdir()
+    (repo / ".git" / "packed-refs").write_text(f"{'a' * 40} refs/heads/baton/x\n")
+    assert may_hold_state(place)
+
+
+def happening(event: str, agent: str = "claude", **more: object) -> Payload:
+    return Payload(agent, event, MOMENTS[event], "s")._replace(**more)
+
+
+def idle(repo: Path, payload: Payload, seen: Seen | None) -> bool:
+    place = around(str(repo))
+    assert place is not None
+    if seen is not None:
+        Memory(place.common_dir).put(seen)
+    return is_idle(payload, place, {})
+
+
+def test_nothing_is_done_where_no_state_can_be(repo):
+    assert idle(repo, happening("SessionStart"), None)
+
+
+@pytest.fixture
+def kept(repo: Path) -> Path:
+    (repo / ".git" / "refs" / "heads" / "baton").mkdir()
+    return repo
+
+
+def test_a_session_that_nobody_knows_is_looked_at(kept):
+    assert not idle(kept, happening("UserPromptSubmit"), None)
+    assert not idle(kept, happening("Stop"), None)
+
+
+def test_a_prompt_costs_nothing_unless_something_is_owed(kept):
+    seen = Seen("claude", "s", told=True)
+    assert idle(kept, happening("UserPromptSubmit"), seen)
+    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(owed="compact"))
+    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(wants=("on_prompt_submit",)))
+    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(told=False))
+
+
+def test_a_stop_costs_nothing_unless_the_transcript_grew(kept, tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text("x" * 10)
+    seen = Seen("claude", "s", told=True, size=10, transcript=str(transcript))
+    assert idle(kept, happening("Stop"), seen)
+    assert not idle(kept, happening("Stop"), seen._replace(size=9))
+    assert not idle(kept, happening("Stop"), seen._replace(wants=("on_after_agent",)))
+
+
+def test_geminis_storm_before_every_request_costs_nothing(kept, tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_bytes(b"x" * 1000)
+    seen = Seen("gemini", "s", told=True, size=10, transcript=str(transcript))
+    assert idle(kept, happening("PreCompress", "gemini", detail="auto"), seen)
+    assert not idle(kept, happening("PreCompress", "gemini", detail="manual"), seen)
+    transcript.write_bytes(b"x" * (STORM + 10))
+    assert not idle(kept, happening("PreCompress", "gemini", detail="auto"), seen)
+
+
+def test_an_end_that_is_told_twice_is_done_once(kept, tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text("x" * 10)
+    seen = Seen("gemini", "s", told=True, size=10, transcript=str(transcript), ended="exit")
+    assert idle(kept, happening("SessionEnd", "gemini"), seen)
+    assert not idle(kept, happening("SessionEnd", "gemini"), seen._replace(ended=""))
+
+
+def test_a_subagent_is_never_looked_at(kept):
+    assert idle(kept, happening("SessionStart", aside=True), None)

@@ -1,0 +1,119 @@
+"""What hooks are told and what they answer, for the three agents' command lines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton_git.agenthooks.payloads import COMPACT, END, MOMENTS, PROMPT, START, STOP, Payload, parse
+from baton_git.agenthooks.replies import MAX_BYTES, fits, nothing, reply
+
+COMMON = {"session_id": "s1", "transcript_path": "/h/.claude/projects/p/s1.jsonl", "cwd": "/repo"}
+
+
+def told(event: str, **more: object) -> str:
+    return json.dumps({**COMMON, "hook_event_name": event, **more})
+
+
+@pytest.mark.parametrize(
+    ("event", "more", "moment", "detail"),
+    [
+        ("SessionStart", {"source": "compact"}, START, "compact"),
+        ("PreCompact", {"trigger": "auto"}, COMPACT, "auto"),
+        ("PreCompress", {"trigger": "manual"}, COMPACT, "manual"),
+        ("SessionEnd", {"reason": "clear"}, END, "clear"),
+        ("Stop", {}, STOP, ""),
+        ("AfterAgent", {}, STOP, ""),
+        ("UserPromptSubmit", {}, PROMPT, ""),
+        ("BeforeAgent", {}, PROMPT, ""),
+    ],
+)
+def test_the_events_of_all_agents_are_five_moments(event, more, moment, detail):
+    payload = parse(told(event, **more), "claude", {})
+    assert payload is not None
+    assert (payload.moment, payload.detail, payload.session, payload.cwd) == (moment, detail, "s1", "/repo")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nothing", "[]", "7", "null", '{"hook_event_name": "Stop"}', '{"session_id": "s"}', "[" * 5000]
+)
+def test_what_is_no_event_is_none(text):
+    assert parse(text, "claude", {}) is None
+
+
+def test_an_event_that_nobody_listens_to_is_none():
+    assert parse(told("PreToolUse"), "claude", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "environment", "agent"),
+    [
+        ({"timestamp": "2026-01-01T00:00:00Z"}, {}, "gemini"),
+        ({}, {"GEMINI_SESSION_ID": "x"}, "gemini"),
+        ({"transcript_path": "/h/.codex/sessions/2026/01/01/rollout-x.jsonl"}, {}, "codex"),
+        ({"transcript_path": "/elsewhere/rollout-x.jsonl"}, {}, "codex"),
+        ({"transcript_path": None, "turn_id": "t"}, {}, "codex"),
+        ({}, {}, "claude"),
+    ],
+)
+def test_who_calls_is_told_by_the_payload_when_nobody_says(more, environment, agent):
+    payload = parse(told("Stop", **more), None, environment)
+    assert payload is not None
+    assert payload.agent == agent
+
+
+def test_what_hooks_put_before_a_prompt_is_not_the_persons():
+    payload = parse(told("BeforeAgent", prompt="<hook_context>old</hook_context>\n\nfix it"), "gemini", {})
+    assert payload is not None
+    assert payload.prompt == "fix it"
+
+
+@pytest.mark.parametrize("more", [{"agent_id": "a1"}, {"prompt": "<task-notification>\ndone</task-notification>"}])
+def test_subagents_and_background_tasks_are_aside(more):
+    payload = parse(told("UserPromptSubmit", **more), "claude", {})
+    assert payload is not None
+    assert payload.aside
+
+
+def said(agent: str, event: str, context: str = "", block: str | None = None) -> str:
+    return reply(Payload(agent, event, MOMENTS[event], "s"), context, block)
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+@pytest.mark.parametrize("event", ["PreCompact", "Stop", "SessionEnd"])
+def test_events_that_save_print_nothing(agent, event):
+    assert said(agent, event, context="never") == ""
+
+
+@pytest.mark.parametrize("event", ["PreCompress", "AfterAgent", "SessionEnd", "SessionStart", "BeforeAgent"])
+def test_gemini_is_always_given_an_object(event):
+    assert said("gemini", event) == "{}"
+    assert nothing("gemini") == "{}"
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "BeforeAgent"])
+def test_context_goes_under_the_name_of_the_event(event):
+    output = {"hookEventName": event, "additionalContext": "so it stands – ü"}
+    assert json.loads(said("codex", event, "so it stands – ü")) == {"hookSpecificOutput": output}
+
+
+def test_a_workflow_can_keep_an_agent_from_stopping():
+    assert json.loads(said("claude", "Stop", block="not yet")) == {"decision": "block", "reason": "not yet"}
+    assert said("claude", "SessionEnd", block="not yet") == ""
+
+
+@given(st.text(max_size=4000))
+def test_what_fits_is_at_most_the_limit_in_bytes_and_in_utf_16(text):
+    payload = Payload("claude", "SessionStart", START, "s")
+    if fits(payload, text):
+        printed = reply(payload, text).encode("utf-8", "replace")
+        assert len(printed) <= MAX_BYTES
+        assert len(text.encode("utf-16-le", "replace")) // 2 <= MAX_BYTES
+
+
+@given(st.binary(max_size=300))
+def test_no_input_crashes(raw):
+    parse(raw.decode("utf-8", "replace"), None, {})
