@@ -1,0 +1,284 @@
+"""`baton agents`: whose settings, which command stands in them, and what is said of how things stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from baton_git.agentsettings.codex_trust import Codex
+from baton_git.agentsettings.places import SETTINGS, hook_command, plugin_command, program_in
+from baton_git.errors import StoreError
+
+FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path) -> Path:
+    """A home without any CLI on the PATH, but for `baton` and what a shell needs."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "git", "env"):
+        (programs / name).symlink_to(shutil.which(name))
+    monkeypatch.setenv("PATH", str(programs))
+    return Path(os.environ["HOME"])
+
+
+@pytest.fixture
+def programs(home, tmp_path) -> Path:
+    return tmp_path / "bin"
+
+
+def a_program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def codex(programs, home, monkeypatch) -> Path:
+    """The stand-in for codex on the PATH; gives its folder."""
+    run = f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(HERE / 'standin_codex.py'))}\n"
+    a_program(programs / "codex", run)
+    (home / ".codex").mkdir()
+    monkeypatch.setenv("CODEX_HOME", str(home / ".codex"))
+    return home / ".codex"
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_the_users_own_settings_start_this_very_baton(baton, home, agent):
+    done = baton("agents", "install", agent)
+    assert f"{agent}: installed in {home / FILES[agent]}" in done.err
+    assert "only in repositories where baton init" in done.err
+    assert done.out == ""
+    text = (home / FILES[agent]).read_text()
+    (command,) = {words[0]["hooks"][0]["command"] for words in json.loads(text)["hooks"].values()}
+    assert command.endswith(f"hook --agent {agent} # baton-git")
+    assert Path(program_in(command)[0]).is_absolute()
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_the_settings_of_a_project_name_baton_alone(baton, home, top, agent):
+    baton("agents", "install", agent, "--project", cwd=top)
+    assert not (home / FILES[agent]).exists()
+    text = (top / FILES[agent]).read_text()
+    assert (
+        f"! command -v baton >/dev/null 2>&1 || exec baton hook --agent {agent} # baton-git"
+        in json.loads(text)["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+    )
+    baton("agents", "uninstall", agent, "--project")
+    assert not (top / FILES[agent]).parent.exists()
+
+
+def test_variables_of_the_clis_say_where_their_folders_are(baton, home, tmp_path):
+    env = {"CLAUDE_CONFIG_DIR": f"{tmp_path}/a", "CODEX_HOME": f"{tmp_path}/b", "GEMINI_CLI_HOME": f"{tmp_path}/c"}
+    baton("agents", "install", "all", env=env)
+    for place in ("a/settings.json", "b/hooks.json", "c/.gemini/settings.json"):
+        assert "baton-git" in (tmp_path / place).read_text()
+    baton("agents", "uninstall", "all", env=env)
+    assert not any((tmp_path / place).exists() for place in "abc")
+
+
+def test_all_are_installed_though_one_cannot_be(baton, home):
+    (home / ".codex").mkdir()
+    (home / ".codex/hooks.json").write_text("{")
+    done = baton("agents", "install", "all", code=1)
+    assert [line for line in done.err.splitlines() if line.startswith("baton: codex: ")]
+    assert (home / FILES["claude"]).exists()
+    assert (home / FILES["gemini"]).exists()
+    assert (home / ".codex/hooks.json").read_text() == "{"
+
+
+def test_outside_a_repository_nothing_is_made_but_the_settings(baton, home, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    baton("agents", "install", "claude", cwd=outside)
+    baton("agents", "status", cwd=outside)
+    assert not (home / "data").exists()
+    assert "there is no work tree here" in baton("agents", "install", "claude", "--project", cwd=outside, code=2).err
+
+
+def test_a_second_time_it_says_that_nothing_is_to_be_done(baton, home):
+    baton("agents", "install", "gemini")
+    done = baton("agents", "install", "gemini", "--json")
+    assert "nothing to be done" in done.err
+    assert done.json["agents"]["gemini"]["changed"] is False
+
+
+def test_installed_twice_over_it_says_so(baton, home, top):
+    baton("agents", "install", "claude")
+    assert "called twice" in baton("agents", "install", "claude", "--project").err
+
+
+def test_the_to_do_tools_of_claude_code_come_and_go(baton, home):
+    baton("agents", "install", "claude", "--todo-tools")
+    assert json.loads((home / FILES["claude"]).read_text())["env"] == {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
+    assert "nothing to be done" in baton("agents", "install", "claude").err
+    baton("agents", "uninstall", "claude")
+    assert not (home / ".claude").exists()
+
+
+# --- the command in the settings
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_without_a_baton_the_command_does_nothing_and_succeeds(tmp_path, shell):
+    for command in (hook_command("gemini", ["baton"]), hook_command("codex", ["/gone/baton"]), plugin_command()):
+        done = subprocess.run([shutil.which(shell), "-c", command], env={"PATH": "/nowhere"}, capture_output=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_the_parent_of_baton_is_the_cli(tmp_path):
+    program = tmp_path / "my tools" / "baton"
+    program.parent.mkdir()
+    a_program(program, '#!/bin/sh\necho "$PPID $*"\n')
+    command = hook_command("claude", [str(program)])
+    assert program_in(command) == [str(program)]
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert done.stdout == f"{os.getpid()} hook --agent claude\n"
+
+
+@pytest.mark.parametrize(("env", "agent"), [({}, "claude"), ({"PLUGIN_ROOT": "/x"}, "codex")])
+def test_the_plugin_knows_which_cli_it_serves(tmp_path, env, agent):
+    a_program(tmp_path / "baton", '#!/bin/sh\necho "$PPID $*"\n')
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}", **env}
+    done = subprocess.run(["sh", "-c", plugin_command()], env=path, capture_output=True, text=True)
+    assert done.stdout == f"{os.getpid()} hook --agent {agent}\n"
+
+
+# --- status
+
+
+def of(done, agent):
+    return next(one for one in done.json if one["agent"] == agent)
+
+
+def said(report):
+    return [one["said"] for place in (report, *report["files"]) for one in place["findings"]]
+
+
+def test_what_is_not_installed_is_off_only_when_it_was_asked_for(baton, home):
+    assert baton("agents", "status").out.count("not installed") == 3
+    baton("agents", "status", "gemini", code=1)
+
+
+def test_installed_and_current_is_well(baton, home, programs):
+    baton("agents", "install", "claude")
+    baton("agents", "install", "gemini")
+    a_program(programs / "claude", "#!/bin/sh\n")
+    report = of(baton("agents", "status", "--json"), "claude")
+    assert report["verdict"] == "ok"
+    assert report["program"] == str(programs / "claude")
+    assert [one["state"] for one in report["files"]] == ["current", "absent"]
+
+
+def test_an_entry_of_an_older_baton_is_not_up_to_date(baton, home):
+    baton("agents", "install", "claude")
+    path = home / FILES["claude"]
+    path.write_text(path.read_text().replace('"timeout": 20', '"timeout": 7'))
+    report = of(baton("agents", "status", "--json", code=1), "claude")
+    assert report["files"][0]["state"] == "outdated"
+    assert said(report) == ["not up to date: baton agents install claude"]
+
+
+def test_a_baton_that_is_gone_is_told(baton, home, top):
+    baton("agents", "install", "claude", "--project")
+    report = of(baton("agents", "status", "--json", code=1), "claude")
+    assert said(report) == ["it finds no baton: baton is missing, and is passed over"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "setting", "why"),
+    [
+        ("claude", {"disableAllHooks": True}, "disableAllHooks"),
+        ("gemini", {"hooksConfig": {"enabled": False}}, "hooksConfig.enabled"),
+        ("gemini", {"hooksConfig": {"disabled": ["baton"]}}, "hooksConfig.disabled"),
+    ],
+)
+def test_what_switches_hooks_off_is_named(baton, home, agent, setting, why):
+    path = home / FILES[agent]
+    path.parent.mkdir()
+    path.write_text(json.dumps(setting))
+    baton("agents", "install", agent)
+    (line,) = said(of(baton("agents", "status", agent, "--json", code=1), agent))
+    assert why in line
+
+
+def test_a_file_that_cannot_be_read_is_unknown(baton, home):
+    (home / ".claude").mkdir()
+    (home / FILES["claude"]).write_text("{")
+    report = of(baton("agents", "status", "--json", code=5), "claude")
+    assert report["verdict"] == "unknown"
+
+
+def test_when_a_hook_ran_last_is_told_by_the_mark_that_it_left(baton, home, top):
+    folder = top / ".git/baton/agents"
+    folder.mkdir(parents=True)
+    for name, text in {
+        "a.json": '{"cli": "claude", "seen": "2026-11-20T10:00:00+00:00"}', "c.json": '{"cli": "codex", "seen": "x"}',
+        "b.json": '{"cli": "claude", "seen": "2026-11-21T10:00:00+00:00"}', "d.json": "{", "e": "\0",
+    }.items():  # fmt: skip
+        (folder / name).write_text(text)
+    assert of(baton("agents", "status", "--json"), "claude")["last_ran"] == "2026-11-21T10:00:00+00:00"
+    assert of(baton("agents", "status", "--json"), "gemini")["last_ran"] is None
+
+
+# --- what Codex trusts
+
+
+def test_codex_skips_hooks_until_they_are_trusted_and_status_says_so(baton, codex):
+    baton("agents", "install", "codex")
+    (line,) = said(of(baton("agents", "status", "codex", "--json", code=1), "codex"))
+    assert line.startswith("codex skips 5 of 5 hooks, as they are not trusted: /hooks in codex")
+    done = baton("agents", "install", "codex", "--trust")
+    assert "you vouch for 5 hooks" in done.err
+    baton("agents", "status", "codex")
+    assert (codex / "config.toml").read_text().count("trusted_hash") == 5
+    baton("agents", "uninstall", "codex")
+    assert (codex / "config.toml").read_text() == ""
+
+
+def test_trust_is_asked_of_codex_itself(baton, home):
+    done = baton("agents", "install", "codex", "--trust", code=1)
+    assert "there is no program 'codex'" in done.err
+    assert not (home / FILES["codex"]).exists()
+
+
+def test_a_project_that_codex_does_not_load_is_off(baton, codex, top):
+    baton("agents", "install", "codex", "--project")
+    a_program(Path(shutil.which("codex")), "#!/bin/sh\nwhile read -r l; do n=$((n+1)); [ $n = 2 ] || "
+              'echo "{\\"id\\": $((n>1?2:1)), \\"result\\": {\\"data\\": []}}"; done\n')  # fmt: skip
+    lines = said(of(baton("agents", "status", "codex", "--json", code=1), "codex"))
+    assert any("codex does not load" in line for line in lines)
+
+
+@pytest.mark.parametrize("text", ["exit 1", "echo nonsense", "exec 1>&-; exec cat", 'echo \'{"id": 1, "error": "x"}\''])
+def test_a_codex_that_does_not_answer_leaves_it_unknown(baton, codex, text):
+    baton("agents", "install", "codex")
+    baton("agents", "install", "codex", "--project")
+    a_program(Path(shutil.which("codex")), f"#!/bin/sh\n{text}\n")
+    report = of(baton("agents", "status", "codex", "--json", code=None), "codex")
+    assert any(line.startswith("whether codex trusts them: codex app-server") for line in said(report))
+
+
+def test_a_codex_that_says_nothing_is_not_waited_for(programs, tmp_path):
+    a_program(programs / "codex", "#!/bin/sh\nsleep 600 & wait\n")
+    with pytest.raises(StoreError, match="gave no answer"):
+        Codex(str(programs / "codex"), tmp_path, dict(os.environ), seconds=0.3).hooks()
+
+
+def test_without_codex_its_configuration_can_only_say_no(baton, home):
+    baton("agents", "install", "codex")
+    (line,) = said(of(baton("agents", "status", "codex", "--json", code=1), "codex"))
+    assert "not trusted" in line
+    key = json.dumps(f"{home / FILES['codex']}:stop:0:0")
+    (home / ".codex/config.toml").write_text(f'[hooks.state.{key}]\ntrusted_hash = "sha256:x"\n')
+    assert "alone knows" in said(of(baton("agents", "status", "codex", "--json", code=5), "codex"))[0]

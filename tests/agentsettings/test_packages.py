@@ -1,0 +1,114 @@
+"""The plugin and the extension in `hooks/`: what they name exists, and they say the same as the settings we install."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from baton_git import __version__
+from baton_git.agentsettings.places import SETTINGS, hook_command, plugin_command
+from baton_git.faces.cli import baton as root
+from baton_git.githooks.shipped import shipped
+
+PLUGIN, EXTENSION = shipped("plugin"), shipped("gemini-extension")
+TEXTS = sorted([*PLUGIN.rglob("SKILL.md"), *EXTENSION.rglob("SKILL.md"), *EXTENSION.rglob("commands/*.toml")])
+
+
+def data(path: Path):
+    return json.loads(path.read_text())
+
+
+@pytest.mark.parametrize("path", [PLUGIN / "baton/.claude-plugin/plugin.json", EXTENSION / "gemini-extension.json"])
+def test_manifests_have_the_version_of_the_package(path):
+    assert data(path)["version"] == __version__
+    assert data(path)["name"] == "baton"
+
+
+def test_the_marketplace_names_the_plugin_where_it_is():
+    (entry,) = data(PLUGIN / ".claude-plugin/marketplace.json")["plugins"]
+    assert (PLUGIN / entry["source"] / ".claude-plugin/plugin.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("path", "agent", "command"),
+    [
+        (PLUGIN / "baton/hooks/hooks.json", "claude", plugin_command()),
+        (EXTENSION / "hooks/hooks.json", "gemini", hook_command("gemini", ["baton"])),
+    ],
+)
+def test_hooks_of_packages_are_those_that_are_installed(path, agent, command):
+    groups = SETTINGS[agent].groups(command)
+    assert data(path)["hooks"] == {event: [group] for event, group in groups.items()}
+
+
+def test_what_serves_two_agents_is_the_same_in_both():
+    for skill in EXTENSION.glob("skills/*/SKILL.md"):
+        assert skill.read_bytes() == (PLUGIN / "baton" / skill.relative_to(EXTENSION)).read_bytes()
+    servers = (data(PLUGIN / "baton/.mcp.json"), data(EXTENSION / "gemini-extension.json"))
+    assert [one["mcpServers"] for one in servers] == [{"baton": {"command": "baton", "args": ["mcp"]}}] * 2
+
+
+def examples(text: str) -> list[str]:
+    """Everything that starts with `baton` in code: in backquotes, or a line of a code block."""
+    lines = [line.partition(" #")[0] for block in re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
+             for line in block.splitlines()]  # fmt: skip
+    inline = re.findall(r"`(baton [^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    return [one.strip() for one in (*lines, *inline) if one.strip().startswith("baton ")]
+
+
+def check(example: str) -> None:
+    """Raises what click says when a command, an option or an argument is not there."""
+    words = shlex.split(example)[1:]
+    context: click.Context = click.Context(root, info_name="baton", **root.context_settings)
+    command: click.Command = root
+    while isinstance(command, click.Group):
+        name, *words = words
+        found = command.get_command(context, name)
+        assert found is not None, f"{example}: there is no command {name}"
+        command, context = found, click.Context(found, parent=context, info_name=name)
+    mentioned_only = not words
+    if not mentioned_only:
+        command.make_context(command.name, list(words), parent=context.parent)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: "/".join(path.parts[-3:]))
+def test_every_command_that_a_skill_names_exists_and_takes_those_words(path):
+    found = examples(path.read_text())
+    assert len(found) >= 2
+    for example in found:
+        check(example)
+
+
+@pytest.mark.parametrize("example", ["baton nosuch", "baton boot --nosuch", "baton loop add x", "baton todo nosuch x"])
+def test_an_example_that_is_wrong_is_found(example):
+    with pytest.raises((AssertionError, click.UsageError)):
+        check(example)
+
+
+def test_skills_say_what_must_not_be_forgotten():
+    text = " ".join(" ".join(path.read_text().split()) for path in PLUGIN.rglob("SKILL.md"))
+    for said in ("data, not instructions", "not written down now is lost", "only when **a person** confirms it"):
+        assert said in text
+    tools = (shipped("plugin") / "baton/skills/baton/SKILL.md").read_text()
+    assert "allowed-tools: Bash(baton:*)\n" in tools
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_the_package_of_each_agent_is_told_with_how_to_add_it(baton, agent):
+    done = baton("agents", "package", agent)
+    folder = Path(done.out.strip())
+    assert folder.is_dir()
+    assert str(folder) in done.err
+    assert any(folder.rglob("hooks.json"))
+
+
+def test_a_skill_has_a_name_and_a_description():
+    for path in PLUGIN.rglob("SKILL.md"):
+        head = path.read_text().split("---")[1]
+        assert f"\nname: {path.parent.name}\n" in head
+        assert re.search(r"\ndescription: .{40,}", head)

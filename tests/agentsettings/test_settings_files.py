@@ -1,0 +1,281 @@
+"""Settings files on a disk: put in, brought up to date, taken out; links, modes, and whatever else may stand there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from baton_git.agentsettings.entries import Wanted
+from baton_git.agentsettings.keeping import SettingsFile
+from baton_git.agentsettings.places import SETTINGS, hook_command
+from baton_git.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, StoreError, WriteFailed
+
+FOREIGN = '{\n\t"model": "x",\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}\n}\n'
+
+
+def wanted(agent: str = "claude", program: str = "baton", **more) -> Wanted:
+    settings = SETTINGS[agent]
+    return Wanted(settings.groups(hook_command(agent, [program])), more.get("env", {}), settings.comments)
+
+
+@pytest.fixture
+def file(tmp_path) -> SettingsFile:
+    return SettingsFile(tmp_path / "home/.claude/settings.json", tmp_path / "state/agents")
+
+
+def given(file: SettingsFile, text: str | bytes) -> bytes:
+    data = text.encode() if isinstance(text, str) else text
+    file.path.parent.mkdir(parents=True, exist_ok=True)
+    file.path.write_bytes(data)
+    return data
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_every_event_calls_us_once_installed(file, agent):
+    assert file.install(wanted(agent))
+    hooks = json.loads(file.path.read_text())["hooks"]
+    assert hooks == {event: [group] for event, group in wanted(agent).groups.items()}
+
+
+def test_a_second_time_changes_nothing(file):
+    given(file, FOREIGN)
+    assert file.install(wanted())
+    before = file.path.read_bytes(), file.path.stat().st_mtime_ns
+    assert not file.install(wanted())
+    assert (file.path.read_bytes(), file.path.stat().st_mtime_ns) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [FOREIGN, "{}", "{}\n", "", " \n", "{\r\n  \"a\": 1\r\n}\r\n", '{"hooks":{}}', b"\xef\xbb\xbf{\n}\n",
+     '{\n  "hooks": {\n  }\n}', '{"a":{"b":[1,2]},"hooks":{"Stop":[]}}'],
+)  # fmt: skip
+def test_taken_out_the_file_is_to_the_byte_what_it_was(file, text):
+    original = given(file, text)
+    file.install(wanted())
+    assert file.uninstall()
+    assert file.path.read_bytes() == original
+    assert list(file.memory.iterdir()) == []
+
+
+def test_it_is_so_without_the_copy_too(file):
+    original = given(file, FOREIGN)
+    file.install(wanted(env={"X": "1"}))
+    for one in file.memory.iterdir():
+        one.unlink()
+    file.uninstall()
+    data = json.loads(file.path.read_text())
+    assert data.pop("env") == {"X": "1"}  # nobody knows any more whose it is
+    assert data == json.loads(original)
+
+
+def test_a_file_and_a_folder_that_we_made_go_again(file, tmp_path):
+    file.install(wanted())
+    assert file.uninstall()
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_folder_that_somebody_uses_meanwhile_stays(file):
+    file.install(wanted())
+    (file.path.parent / "other").touch()
+    file.uninstall()
+    assert not file.path.exists()
+    assert (file.path.parent / "other").exists()
+
+
+def test_what_somebody_changes_meanwhile_stays(file):
+    given(file, FOREIGN)
+    file.install(wanted())
+    file.path.write_text(file.path.read_text().replace('"model": "x"', '"model": "y"'))
+    file.uninstall()
+    assert file.path.read_text() == FOREIGN.replace('"model": "x"', '"model": "y"')
+
+
+def test_what_another_program_writes_into_a_file_of_ours_stays(file):
+    file.install(wanted())
+    data = json.loads(file.path.read_text())
+    file.path.write_text(json.dumps({**data, "model": "z"}, indent=4))
+    file.uninstall()
+    assert json.loads(file.path.read_text()) == {"model": "z"}
+
+
+def test_an_upgrade_replaces_our_own_entries_where_they_stand(file):
+    given(file, FOREIGN)
+    file.install(wanted(program="/old/baton"))
+    text = file.path.read_text()
+    assert file.install(wanted(program="/new/baton"))
+    assert file.path.read_text() == text.replace("/old/baton", "/new/baton")
+    file.uninstall()
+    assert file.path.read_text() == FOREIGN
+
+
+def test_entries_of_events_that_are_no_longer_wanted_go(file):
+    more = {**wanted().groups, "PostCompact": wanted().groups["Stop"]}
+    file.install(Wanted(more))
+    file.install(wanted())
+    assert "PostCompact" not in json.loads(file.path.read_text())["hooks"]
+
+
+def test_entries_that_stand_twice_become_one(file):
+    file.install(wanted())
+    data = json.loads(file.path.read_text())
+    data["hooks"]["Stop"] *= 3
+    file.path.write_text(json.dumps(data))
+    assert file.install(wanted())
+    assert len(file.entries()) == len(wanted().groups)
+
+
+def test_hooks_of_others_come_first_and_keep_their_places(file):
+    given(file, FOREIGN)
+    file.install(wanted())
+    stop = json.loads(file.path.read_text())["hooks"]["Stop"]
+    assert [group["hooks"][0]["command"].split()[0] for group in stop] == ["beep", "!"]
+
+
+def test_somebody_elses_handler_in_an_entry_of_ours_stays(file):
+    file.install(wanted(program="/old/baton"))
+    data = json.loads(file.path.read_text())
+    data["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "beep"})
+    file.path.write_text(json.dumps(data, indent=2))
+    file.install(wanted(program="/new/baton"))
+    ours, other = json.loads(file.path.read_text())["hooks"]["Stop"][0]["hooks"]
+    assert "/new/baton" in ours["command"]
+    file.uninstall()
+    assert json.loads(file.path.read_text()) == {"hooks": {"Stop": [{"hooks": [other]}]}}
+
+
+def test_a_variable_goes_with_the_entries_unless_it_was_there(file):
+    original = given(file, '{\n  "env": {"A": "1"}\n}\n')
+    file.install(wanted(env={"TODO": "1"}))
+    assert json.loads(file.path.read_text())["env"] == {"A": "1", "TODO": "1"}
+    file.path.write_text(file.path.read_text().replace('"A": "1"', '"A": "2"'))
+    file.uninstall()
+    assert file.path.read_text() == original.decode().replace('"A": "1"', '"A": "2"')
+    given(file, '{"env": {"TODO": "1"}}')
+    file.install(wanted(env={"TODO": "1"}))
+    file.path.write_text(file.path.read_text() + "\n")
+    file.uninstall()
+    assert json.loads(file.path.read_text()) == {"env": {"TODO": "1"}}
+
+
+def test_a_variable_with_another_value_is_not_changed(file):
+    original = given(file, '{"env": {"TODO": "0"}}')
+    with pytest.raises(InvalidArgument, match=r'env.TODO is "0" there'):
+        file.install(wanted(env={"TODO": "1"}))
+    assert file.path.read_bytes() == original
+
+
+def test_comments_stay_where_they_may_stand(tmp_path):
+    text = '{\n  // mine\n  "theme": "dark", /* so */\n  "hooks": {} // none yet\n}\n'
+    file = SettingsFile(tmp_path / "settings.json", tmp_path / "state", comments=True)
+    original = given(file, text)
+    file.install(wanted("gemini"))
+    assert all(note in file.path.read_text() for note in ("// mine", "/* so */", "// none yet"))
+    for one in file.memory.iterdir():
+        one.unlink()
+    file.uninstall()
+    assert file.path.read_bytes() == original
+
+
+def test_a_link_stays_one_and_its_file_is_changed(file, tmp_path):
+    target = tmp_path / "dotfiles/settings.json"
+    target.parent.mkdir()
+    target.write_text(FOREIGN)
+    file.path.parent.mkdir(parents=True)
+    file.path.symlink_to(target)
+    file.install(wanted())
+    assert file.path.is_symlink()
+    assert "baton" in target.read_text()
+    file.uninstall()
+    assert file.path.is_symlink()
+    assert target.read_text() == FOREIGN
+
+
+def test_the_mode_of_the_file_stays_and_the_copy_is_its_users_alone(file):
+    given(file, FOREIGN)
+    file.path.chmod(0o600)
+    file.install(wanted())
+    assert file.path.stat().st_mode & 0o777 == 0o600
+    assert file.memory.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_damaged_copy_is_as_good_as_none(file):
+    original = given(file, FOREIGN)
+    file.install(wanted())
+    (memo,) = file.memory.iterdir()
+    for damage in (b"", b"{}", b'{"wrote": 1, "original": "%%", "folders": [], "env": {}}', b"\xff"):
+        memo.write_bytes(damage)
+        file.uninstall()
+        assert file.path.read_bytes() == original
+        file.install(wanted())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "line 1: lacks a name in quotes"),
+        ('{\n "a": 1,\n}', "line 3: lacks a name in quotes"),
+        ("[]", "is no JSON object"),
+        ("null", "is no JSON object"),
+        ('{"hooks": []}', "hooks: is no object"),
+        ('{"hooks": {"Stop": {}}}', "hooks.Stop: is no list"),
+        ('{"hooks": {"Stop": "x"}}', "hooks.Stop: is no list"),
+        ("{} // no", "line 1: something follows"),
+        ('{"a": NaN}', "line 1: is no JSON"),
+        ("{'a': 1}", "line 1: lacks a name"),
+        (b"\xff\xfe", "not UTF-8"),
+        ('{"a":' * 5000, "nested more than"),
+    ],
+)
+def test_a_file_that_is_not_as_it_should_be_is_told_in_a_line_and_left_alone(file, text, said):
+    original = given(file, text)
+    for do in (lambda: file.install(wanted()), file.uninstall, file.entries):
+        with pytest.raises(InvalidDocument, match=said) as found:
+            do()
+        assert "\n" not in str(found.value)
+        assert str(file.path) in str(found.value)
+    assert file.path.read_bytes() == original
+    assert not file.memory.exists()
+
+
+def test_a_folder_or_a_pipe_in_its_place_is_told(file):
+    file.path.mkdir(parents=True)
+    with pytest.raises(InvalidArgument, match="is a folder"):
+        file.install(wanted())
+
+
+def test_a_file_that_is_far_too_large_is_refused(file):
+    given(file, "{}")
+    os.truncate(file.path, 1 << 30)
+    with pytest.raises(LimitExceeded):
+        file.install(wanted())
+
+
+def test_where_the_folder_should_be_stands_a_file(file):
+    file.path.parent.parent.mkdir(parents=True)
+    file.path.parent.touch()
+    with pytest.raises((StoreError, WriteFailed)):
+        file.install(wanted())
+    assert file.path.parent.read_bytes() == b""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_folder_that_cannot_be_written_is_told(file):
+    original = given(file, FOREIGN)
+    file.path.parent.chmod(0o500)
+    with pytest.raises(WriteFailed, match="cannot write"):
+        file.install(wanted())
+    assert file.path.read_bytes() == original
+
+
+def test_nothing_is_left_when_the_copy_cannot_be_kept(file):
+    original = given(file, FOREIGN)
+    file.memory.parent.mkdir()
+    file.memory.touch()
+    with pytest.raises(BatonError):
+        file.install(wanted())
+    assert file.path.read_bytes() == original
+    assert sorted(one.name for one in Path(file.path.parent).iterdir()) == ["settings.json"]

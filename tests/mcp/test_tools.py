@@ -1,0 +1,178 @@
+"""The tools of `baton mcp`, called by a client in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from baton_git.faces.cli.app import App
+from baton_git.faces.cli.settings import Asked, Settings
+
+Call = Callable[..., Any]
+
+
+def asked(tool: str = "", **arguments: Any) -> Any:
+    """What the server answers to a call, or without a tool its list of them."""
+    from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
+
+    from baton_git.faces.mcp import server  # as above
+
+    async def talk() -> Any:
+        async with Client(server(App(Settings(Asked()), False))) as client:
+            return await (client.call_tool(tool, arguments) if tool else client.list_tools())
+
+    return asyncio.run(talk())
+
+
+@pytest.fixture
+def call(baton, top, monkeypatch) -> Call:
+    """Calls a tool in the repository `top`; gives its structured answer, or with `error` the text of the refusal."""
+    baton("init")
+    monkeypatch.chdir(top)
+
+    def run(tool: str, *, error: bool = False, **arguments: Any) -> Any:
+        found = asked(tool, **arguments)
+        assert found.is_error is error, found
+        return found.content[0].text if error else found.structured_content
+
+    return run
+
+
+def test_a_session_from_end_to_end(call, baton):
+    begun = call("boot", session="s1")
+    assert begun["session"] == "s1"
+    loop = call("loop_add", action="Sent it", expect="it is there", verify={"method": "file_exists", "path": "readme"})
+    later = call("followup_add", item="Look again", reason="no time", priority="elevated")
+    choice = call("decision_add", what="Use X", why="because", rejected=["Y: slow"])
+    again = call("pattern_record", what="Assumed", context="here")
+    assert call("loop_verify", id=loop["id"])["result"] == "passed"
+    ended = call("wrap", context="All is well", summary="tried it")
+    assert ended["session"] == "s1"
+    state = baton("read").json["baton"]
+    assert state["context"] == "All is well"
+    assert [state[name][0]["id"] for name in ("open_loops", "follow_ups", "patterns", "active_decisions")] == [
+        loop["id"], later["id"], again["id"], choice["id"],
+    ]  # fmt: skip
+    assert state["active_decisions"][0]["source_tier"] == "llm_derived"
+
+
+def test_what_was_done_shows_in_the_status_and_in_the_log(call):
+    call("boot", session="s1")
+    made = call("followup_add", item="Later")
+    found = call("status")
+    assert found["exists"] is True
+    assert found["counts"]["follow_ups"] == {"normal": 1}
+    assert found["active_sessions"] == ["s1"]
+    (newest,) = call("log", limit=1)["commits"]
+    assert newest["session"] == "s1"
+    assert newest["revision"] == made["revision"]
+    assert [one["revision"] for one in call("log", record=made["id"])["commits"]] == [made["revision"]]
+    assert len(call("log", by_session="s1")["commits"]) >= 2
+
+
+def test_a_person_or_agent_may_say_what_it_saw(call):
+    made = call("loop_add", action="Sent it", expect="it is there")
+    found = call("loop_verify", id=made["id"], result="failed", note="nothing there")
+    assert (found["result"], found["why"]) == ("failed", "nothing there")
+
+
+def test_a_check_that_nobody_approved_is_unknown(call):
+    made = call("loop_add", action="a", expect="b", verify={"method": "command", "argv": ["true"]})
+    assert call("loop_verify", id=made["id"])["result"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("loop_verify", {"id": "OL-nope", "result": "passed"}, "there is no open loop 'OL-nope'"),
+        ("loop_add", {"action": " ", "expect": "x"}, "the action is empty; say in a sentence what it is"),
+        ("wrap", {"context": "x", "expected_revision": 99}, "expected revision 99"),
+        ("followup_add", {"item": "x", "session": "a\nb"}, "session"),
+        ("log", {"limit": 0}, "limit"),
+        ("loop_add", {"action": "x"}, "expect"),
+        ("loop_add", {"action": "x", "expect": "y", "verify": {"method": "bash"}}, "verify"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_words(call, tool, arguments, said):
+    text = call(tool, error=True, **arguments)
+    assert said in text
+    assert "Traceback" not in text
+
+
+def test_the_session_is_the_named_one_or_that_of_the_agent_or_the_one_that_booted_here(call, baton, monkeypatch):
+    def session_of(**arguments: Any) -> str:
+        call("followup_add", item="x", **arguments)
+        return call("log", limit=1)["commits"][0]["session"]
+
+    call("boot", session="booted")
+    assert session_of() == "booted"
+    monkeypatch.setenv("GEMINI_SESSION_ID", "of-gemini")
+    assert session_of() == "of-gemini"
+    assert call("log", limit=1)["commits"][0]["agent"] == "gemini"
+    monkeypatch.setenv("BATON_SESSION", "of-baton")
+    assert session_of() == "of-baton"
+    assert session_of(session="named") == "named"
+
+
+def test_the_sessions_own_list(call):
+    assert "session" in call("todo_list", error=True)
+    call("boot", session="s1")
+    call("todo_add", text="Write it")
+    call("todo_add", text="Send it", started=True)
+    assert call("todo_done", which="Write")["todos"] == call("todo_list")["todos"] == [
+        {"content": "Write it", "status": "completed"}, {"content": "Send it", "status": "in_progress"},
+    ]  # fmt: skip
+    assert "already" in call("todo_add", error=True, text="Send it")
+
+
+def test_a_handoff_that_nobody_kept_is_told(call):
+    assert "there is no handoff" in call("handoff_show", error=True)
+    assert "there is no handoff 'claude/x'" in call("handoff_show", error=True, id="claude/x")
+
+
+def test_every_tool_says_in_a_line_what_it_does_and_what_it_may_change():
+    tools = {tool.name: tool for tool in asked().tools}
+    reading = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
+    assert reading == {"status", "log", "todo_list", "handoff_show"}
+    assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {"wrap"}
+    for tool in tools.values():
+        assert 20 < len(tool.description) < 160
+        assert tool.output_schema["type"] == "object"
+        assert "app" not in tool.input_schema["properties"]
+
+
+def test_standard_output_carries_the_protocol_and_nothing_else(top):
+    messages = [
+        {"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "boot", "arguments": {"session": "s1"}}},
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_git", "mcp"], cwd=top, env=dict(os.environ), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    for one in messages:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **one}) + "\n")
+    process.stdin.flush()
+    answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+    rest, errors = process.communicate(timeout=30)
+    assert [one["id"] for one in answers] == [1, 2]
+    assert answers[1]["result"]["structuredContent"]["session"] == "s1"
+    assert rest == ""
+    assert "Traceback" not in errors
+    assert process.returncode == 0
+
+
+def test_without_the_sdk_it_says_what_to_install(baton, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    done = baton("mcp", code=1)
+    assert done.out == ""
+    assert done.err.splitlines() == ["baton: baton mcp needs the MCP SDK", "       pip install 'baton-git[mcp]'"]
