@@ -1,0 +1,126 @@
+"""An agent in a test: one of the CLIs, a scratch home, a project and a scripted model; headless or in a terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from agent_clis.clis import Cli, Place
+from agent_clis.model_server import ModelServer, Request
+from agent_clis.terminal import Terminal, terminal
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a headless run came to. `requests` are those of the session that its model got."""
+
+    session: str
+    out: str
+    err: str
+    requests: list[Request]
+
+    @property
+    def first(self) -> Request:
+        return self.requests[0]
+
+
+@dataclass(frozen=True)
+class Session(Terminal):
+    """A CLI in a terminal, with the model that it asks."""
+
+    cli: Cli
+    model: ModelServer
+
+    def ask(self, prompt: str, answer: str) -> Request:
+        """Types a prompt, which the model answers so; gives the request, once the turn is over.
+
+        Args:
+            prompt: without a question mark, which is a command of Gemini's terminal.
+        """
+        before = len(self.model.turns)
+        self.model.say(answer)
+        self.type(prompt, lambda: self._is_done(answer))
+        return self.model.wait(before + 1)
+
+    def _is_done(self, last: str) -> bool:
+        _, found, after = self.screen.rpartition(last)
+        return bool(found) and self.cli.rests(after)
+
+    def compact(self) -> None:
+        """Has the conversation shortened to a summary."""
+        self.type(self.cli.compact, lambda: self._is_done(self.cli.compacted))
+
+    def clear(self, last: str) -> None:
+        """Starts a new conversation. `last` is on the screen until then."""
+        self.type("/clear", lambda: last not in self.screen)
+        self.shows(self.cli.ready)
+
+    def quit(self) -> None:
+        self.type("/exit" if self.cli.name == "claude" else "/quit", lambda: self.over)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One CLI with its home, its project and its model. `folder` is the one from npm; `more` adds to its variables."""
+
+    cli: Cli
+    place: Place
+    model: ModelServer
+    folder: Path
+    more: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def project(self) -> Path:
+        return self.place.project
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nothing of the machine but where its programs are; `baton` is that of this interpreter."""
+        path = [str(Path(sys.executable).parent), str(self.folder / "node_modules/.bin"), os.environ["PATH"]]
+        git = {name: value for name, value in os.environ.items() if name.startswith("GIT_")}
+        fixed = {"PATH": ":".join(path), "HOME": str(self.place.home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        return {**git, **fixed, "SHELL": "/bin/bash", "TZ": "UTC", **self.cli.environment(self.place), **self.more}
+
+    def at(self, project: Path) -> Agent:
+        """The same agent (one home, one model) in another project."""
+        there = replace(self, place=replace(self.place, project=project))
+        self.cli.configure(there.place)
+        return there
+
+    def with_tokens(self, tokens: int) -> Agent:
+        """The same agent, which compacts a conversation of so many tokens by itself."""
+        short = replace(self, place=replace(self.place, tokens=tokens))
+        self.cli.configure(short.place)
+        return short
+
+    def run(self, prompt: str, *, resume: str | None = None, options: tuple[str, ...] = ()) -> Ran:
+        """Asks once, without a terminal.
+
+        Raises:
+            AssertionError: the CLI failed.
+        """
+        argv, before = [*self.cli.headless(prompt, resume), *options], len(self.model.turns)
+        done = subprocess.run(
+            argv, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return Ran(self.cli.session(done.stdout), done.stdout, done.stderr, self.model.turns[before:])
+
+    @contextmanager
+    def session(self, *, resume: str | None = None) -> Iterator[Session]:
+        """The CLI in a terminal, ready for input."""
+        argv = self.cli.interactive(resume)
+        with (
+            tempfile.TemporaryDirectory(prefix="t") as short,  # the name of a socket must be short
+            terminal(argv, self.project, self.environment, Path(short) / "s") as shown,
+        ):
+            here = Session(shown.socket, shown.environment, self.cli, self.model)
+            here.shows(self.cli.ready)
+            yield here

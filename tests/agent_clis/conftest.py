@@ -1,0 +1,40 @@
+"""The agents of the tests: each CLI that is installed, in a project of its own, with a scripted model."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_clis.agent import Agent
+from agent_clis.clis import CLIS, Cli, Place
+from agent_clis.model_server import serving
+
+INSTALLED = Path(os.environ.get("BATON_AGENT_CLIS", "/nonexistent"))
+"""The folder into which npm installed the CLIs; looked up before the tests are sealed off from the machine."""
+
+
+@pytest.fixture(params=list(CLIS))
+def cli(request: pytest.FixtureRequest) -> Cli:
+    """Each of the three CLIs."""
+    return CLIS[request.param]()
+
+
+@pytest.fixture
+def agent(cli: Cli, tmp_path: Path, top: Path) -> Iterator[Agent]:
+    """A CLI that works in the repository `top`."""
+    programs = [INSTALLED / "node_modules/.bin" / cli.name, *map(shutil.which, ("node", "tmux"))]
+    if not all(program and Path(program).exists() for program in programs):
+        pytest.skip(f"{cli.name} not installed here (npm; see tests/agent_clis/__init__.py)")
+    with serving(cli.wire) as model:
+        place = Place(tmp_path / "home", top, model.url)
+        place.home.mkdir()
+        cli.configure(place)
+        agent = Agent(cli, place, model, INSTALLED)
+        # the shell of Codex reads it, after a profile of the machine that begins PATH anew
+        (place.home / ".profile").write_text(f"export PATH={shlex.quote(agent.environment['PATH'])}\n")
+        yield agent

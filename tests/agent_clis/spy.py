@@ -1,0 +1,30 @@
+"""A hook that writes down what it was given, and answers as it was told: `spy.py JOURNAL REPLIES`.
+
+JOURNAL gets a line of JSON for each call. REPLIES is a JSON file: event → what to print; `@MARK@` in it becomes
+`MARK-<event>-<source, reason or trigger>-<number of the call>`. Events that it does not name are answered with `{}`.
+"""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+journal, replies = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
+given = json.load(sys.stdin)
+event = given["hook_event_name"]
+why = given.get("source") or given.get("reason") or given.get("trigger") or "x"
+transcript = Path(given.get("transcript_path") or "/nonexistent")
+written = transcript.read_text(errors="replace") if transcript.exists() else ""
+number = journal.read_text().count("\n") if journal.exists() else 0
+call = {
+    "event": event,
+    "why": why,
+    "given": given,
+    "parent": os.getppid(),
+    "variables": dict(os.environ),
+    "marks": sorted(set(re.findall(r"MARK-\w+-\w+-\d+", written))),
+}
+with journal.open("a") as file:
+    file.write(json.dumps(call) + "\n")
+print(json.dumps(replies.get(event, {})).replace("@MARK@", f"MARK-{event}-{why}-{number}"))

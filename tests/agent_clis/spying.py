@@ -1,0 +1,78 @@
+"""Hooks that are seen: what a CLI gave them, in the order in which it called them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_clis.agent import Agent
+
+SPY = Path(__file__).with_name("spy.py")
+EVENTS = {
+    "claude": ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop", "SessionEnd"],
+    "codex": ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop", "SessionEnd"],
+    "gemini": ["SessionStart", "BeforeAgent", "PreCompress", "AfterAgent", "SessionEnd"],
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a hook. `marks` are those that stood in the transcript then."""
+
+    event: str
+    why: str
+    given: dict[str, Any]
+    parent: int
+    variables: dict[str, str]
+    marks: list[str]
+
+    @property
+    def name(self) -> str:
+        return self.event if self.why == "x" else f"{self.event}({self.why})"
+
+    @property
+    def session(self) -> str:
+        return str(self.given["session_id"])
+
+
+@dataclass(frozen=True)
+class Spy:
+    """The hooks of one agent. What they answer can be changed while it runs."""
+
+    folder: Path
+
+    @property
+    def command(self) -> str:
+        """As baton's: the shell makes way for the program."""
+        words = ["python3", str(SPY), str(self.folder / "journal"), str(self.folder / "replies")]
+        return f"! command -v python3 >/dev/null 2>&1 || exec {shlex.join(words)}"
+
+    def answer(self, **replies: Any) -> None:
+        """By event, what the hooks print from now on."""
+        (self.folder / "replies").write_text(json.dumps(replies))
+
+    @property
+    def calls(self) -> list[Call]:
+        journal = self.folder / "journal"
+        return [Call(**json.loads(line)) for line in journal.read_text().splitlines()] if journal.exists() else []
+
+    def names(self, *, without: str = "PreCompress(auto)") -> list[str]:
+        """The events in their order; Gemini's one before every request of the model is left out."""
+        return [call.name for call in self.calls if call.name != without]
+
+
+def context(event: str) -> dict[str, Any]:
+    """What a hook prints to give the model a mark."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "a note: @MARK@."}}
+
+
+def spy_on(agent: Agent, folder: Path) -> Spy:
+    """Hooks for every event; a session's start and each prompt give the model a mark."""
+    folder.mkdir()
+    spy = Spy(folder)
+    spy.answer(**{event: context(event) for event in ("SessionStart", agent.cli.prompt_event)})
+    agent.cli.add_hooks(agent.place.home, spy.command, EVENTS[agent.cli.name])
+    return spy

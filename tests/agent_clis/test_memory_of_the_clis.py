@@ -1,0 +1,210 @@
+"""What the three real CLIs remember with baton: told by what their models were sent."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from agent_clis.agent import Agent
+from agent_clis.model_server import Request
+from agent_clis.remembering import (
+    FILE,
+    GOAL,
+    TODO,
+    briefs,
+    head,
+    new_brief,
+    plan,
+    plug_in,
+    prepare,
+    run,
+    sessions,
+    troubles,
+)
+from agent_clis.terminal import until
+from agent_clis.wires import Say, Shell, Turn
+
+pytestmark = pytest.mark.agents
+
+CODEX = pytest.mark.parametrize("cli", ["codex"], indirect=True)
+ONE_CLI = pytest.mark.parametrize("cli", ["claude"], indirect=True)
+"""For what does not depend on the CLI: each start of one takes its time."""
+
+
+def known(agent: Agent) -> tuple[str, ...]:
+    """What a session must know that follows the one of `plan`."""
+    return GOAL, FILE, f"[ ] {TODO}", head(agent)
+
+
+def told(brief: str) -> bool:
+    return "historical reference" in brief and "not instructions" in brief
+
+
+def test_the_next_session_knows_what_the_last_one_did(agent):
+    prepare(agent, "--project")
+    plan(agent)
+    first = agent.run(GOAL)
+    request = agent.run("What is next?").first
+    (brief,) = briefs(request)
+    assert told(brief)
+    assert [text for text in known(agent) if text not in brief] == []
+    assert first.session in brief
+    assert troubles(agent) == ""
+
+
+def test_a_plugin_or_extension_does_what_the_installed_hooks_do(agent):
+    options = plug_in(agent)
+    plan(agent)
+    agent.run(GOAL, options=options)
+    (brief,) = briefs(agent.run("What is next?", options=options).first)
+    assert [text for text in known(agent) if text not in brief] == []
+    assert troubles(agent) == ""
+
+
+def test_a_compacted_conversation_is_told_once_what_it_did(agent):
+    prepare(agent)
+    plan(agent)
+    with agent.session() as session:
+        session.ask(GOAL, "It is committed.")
+        session.compact()
+        after = session.ask("Go on", "I go on.")
+        later = session.ask("And now the rest", "It is done.")
+    (brief,) = briefs(after)
+    assert told(brief)
+    assert [text for text in known(agent) if text not in brief] == []
+    assert new_brief(later, after) == []
+    assert troubles(agent) == ""
+
+
+@ONE_CLI
+def test_a_session_that_did_nothing_hides_nothing_of_the_one_before_it(agent):
+    prepare(agent)
+    plan(agent)
+    agent.run(GOAL)
+    agent.run("What is next?")
+    (brief,) = briefs(agent.run("And now?").first)
+    assert [text for text in known(agent) if text not in brief] == []
+
+
+@CODEX
+def test_a_conversation_that_is_compacted_in_the_middle_of_a_turn_is_told_once_what_it_did(agent):
+    prepare(agent)
+    plan(agent)
+    agent.model.play(Shell("echo a very long text"), tokens=50_000)
+    ran = agent.with_tokens(20_000).run(GOAL)
+    (brief,) = briefs(ran.requests[-1])
+    assert [text for text in known(agent) if text not in brief] == []
+    assert troubles(agent) == ""
+
+
+def test_a_cleared_conversation_follows_the_one_before_it(agent):
+    prepare(agent)
+    plan(agent)
+    with agent.session() as session:
+        session.ask(GOAL, "It is committed.")
+        session.clear("It is committed.")
+        after = session.ask("Say what I did", "You greeted.")
+        session.quit()
+    (brief,) = briefs(after)
+    assert [text for text in known(agent) if text not in brief] == []
+    found = sessions(agent)
+    assert len(found) == 2
+    assert {found[one].get("parent") for one in found} == {None, *(one for one in found if "parent" not in found[one])}
+    assert troubles(agent) == ""
+
+
+def test_after_a_kill_in_the_middle_of_a_turn_the_next_session_knows_what_was_done(agent):
+    prepare(agent)
+    plan(agent)
+    killed = threading.Event()
+
+    def wait(request: Request) -> Turn:
+        killed.wait(60)
+        return Turn((Say("too late"),))
+
+    agent.model.play_as(wait)
+    with agent.session() as session:
+        session.type(GOAL, lambda: len(agent.model.turns) == 4)
+        (transcript,) = agent.cli.transcripts(agent.place.home)
+        until(lambda: head(agent) in transcript.read_text(), lambda: "the commit is not in the transcript")
+        session.kill()
+        killed.set()
+    (brief,) = briefs(agent.run("What was done?").first)
+    assert [text for text in known(agent) if text not in brief] == []
+
+
+def test_a_resumed_session_is_told_only_what_changed(agent):
+    prepare(agent)
+    plan(agent)
+    first = agent.run(GOAL)
+    run(agent, "baton", "followup", "add", "Mend the door", "--session", "another")
+    second = agent.run("And now?", resume=first.session)
+    (brief,) = new_brief(second.first, first.requests[-1])
+    assert "Mend the door" in brief
+    assert [text for text in known(agent) if text in brief] == []
+    third = agent.run("And then?", resume=first.session)
+    assert new_brief(third.first, second.first) == []
+    assert troubles(agent) == ""
+
+
+def test_hooks_of_the_user_and_of_the_project_tell_it_once(agent):
+    prepare(agent)
+    prepare(agent, "--project")
+    plan(agent)
+    agent.run(GOAL)
+    (brief,) = briefs(agent.run("What is next?").first)
+    assert [text for text in known(agent) if text not in brief] == []
+
+
+@ONE_CLI
+def test_nothing_is_told_when_the_hooks_are_taken_out_again(agent):
+    prepare(agent)
+    agent.run(GOAL)
+    run(agent, "baton", "agents", "uninstall", agent.cli.name)
+    assert briefs(agent.run("What is next?").first) == []
+
+
+@CODEX
+def test_codex_runs_the_hooks_that_its_user_had_baton_vouch_for(agent):
+    agent.cli.trust = "--skip-git-repo-check"
+    prepare(agent)
+    agent.run(GOAL)
+    assert briefs(agent.run("What is next?").first) == []
+    run(agent, "baton", "agents", "install", "codex", "--trust")
+    run(agent, "baton", "agents", "status", "codex")
+    agent.run(GOAL)
+    (brief,) = briefs(agent.run("What is next?").first)
+    assert GOAL in brief
+
+
+def test_a_repository_without_a_namespace_is_left_alone(agent, tmp_path, git):
+    prepare(agent)
+    other = agent.at(repository(tmp_path / "other", git))
+    assert briefs(other.run("Who are you?").first) == []
+    assert run(other, "git", "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+    assert not (other.project / ".git/baton").exists()
+
+
+@ONE_CLI
+def test_another_project_and_another_work_tree_are_told_nothing_of_the_session(agent, tmp_path, git):
+    prepare(agent)
+    plan(agent)
+    first = agent.run(GOAL)
+    other = agent.at(repository(tmp_path / "other", git))
+    run(other, "baton", "init")
+    side = tmp_path / "side"
+    git(agent.project, "worktree", "add", "-q", str(side))
+    for place in (other, agent.at(side)):
+        conversation = place.run("Who are you?").first.conversation
+        assert GOAL not in conversation
+        assert first.session not in conversation
+
+
+def repository(folder: Path, git) -> Path:
+    """An empty repository."""
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    return folder
