@@ -20,8 +20,8 @@ LEVELS = (
         "handing", "document", "brief", "gravity", "paif", "handed", "schemas", "rendering", "injection",
     ),
     (
-        "foreign", "store", "githooks", "code", "local", "approvals", "signing", "probes", "agents", "agentsettings",
-        "extraction", "adapters", "spawning", "agenthooks", "remotes",
+        "foreign", "agenthooks", "store", "githooks", "code", "local", "approvals", "signing", "probes", "agents",
+        "agentsettings", "extraction", "adapters", "spawning", "remotes",
     ),
     ("diary", "files", "joining", "incoming", "branch", "sync", "exchange", "workflow"),
     ("operations",),

@@ -31,7 +31,8 @@ def is_idle(payload: Payload, place: Place | None, environment: Mapping[str, str
 
 
 def _is_due(payload: Payload, seen: Seen) -> bool:
-    grown = _size(payload.transcript or seen.transcript) - seen.size
+    path = payload.transcript or seen.transcript
+    grown = _size(path) - seen.size if path else 1  # where nobody says, it is looked for
     if payload.moment == END:
         return not seen.ended or grown != 0  # Gemini CLI says it twice
     if payload.moment == COMPACT and payload.agent == "gemini":
@@ -46,5 +47,5 @@ def _is_due(payload: Payload, seen: Seen) -> bool:
 def _size(path: str) -> int:
     try:
         return os.stat(path).st_size
-    except OSError:
+    except (OSError, ValueError):
         return -1

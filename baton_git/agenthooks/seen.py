@@ -24,9 +24,10 @@ class Seen(NamedTuple):
         size: bytes of the transcript that the last save has read.
         knows: the commit of the namespace that it has been told of.
         told: whether it was told anything at its start.
-        owed: what the next prompt must bring: `compact` after a compaction, else nothing.
+        owed: what the next prompt must bring: the sources of a start, with `+` between them.
         mark: what an injected text holds, so that the transcript shows whether it arrived.
         compactions: how many of them were made up for.
+        blocks: how often in a row a workflow has kept it from stopping.
         ended: why it ended; empty while it goes on.
         parent: the session that it follows.
         wants: the events that workflows listen to.
@@ -46,6 +47,7 @@ class Seen(NamedTuple):
     owed: str = ""
     mark: str = ""
     compactions: int = 0
+    blocks: int = 0
     ended: str = ""
     parent: str = ""
     wants: tuple[str, ...] = ()

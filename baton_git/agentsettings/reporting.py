@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from baton_git.agenthooks.seen import Memory
 from baton_git.agents.hooking import HookSettings
 from baton_git.agentsettings.codex_trust import Codex, SeenHook, trusted_keys
 from baton_git.agentsettings.entries import Entry
@@ -224,12 +225,5 @@ def _version(program: Path) -> str | None:
 
 def _last_ran(folder: Path | None, agent: str) -> str | None:
     """When one of this CLI's sessions called us last, by the marks that hooks leave; None when none is there."""
-    seen = []
-    for path in folder.glob("**/*") if folder is not None and folder.is_dir() else ():
-        try:
-            data = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            continue
-        if isinstance(data, dict) and data.get("cli") == agent and isinstance(data.get("seen"), str):
-            seen.append(data["seen"])
+    seen = [one.seen for one in Memory(str(folder.parent.parent)).all() if one.cli == agent] if folder else []
     return max(seen, default=None)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from baton_git.agenthooks.payloads import END, START, Payload
 from baton_git.agenthooks.seen import Memory
+from baton_git.errors import BatonError
 from baton_git.faces.cli.app import App
 from baton_git.faces.cli.handoff_settings import handoff_options
 from baton_git.faces.cli.paif_settings import paif_config
 from baton_git.faces.cli.settings import Asked, Settings
 from baton_git.operations.agent_sessions import Answer, Setup, happened
+from baton_git.redaction import redact_text
 
 if TYPE_CHECKING:
     from baton_git.operations.workflows import Folders
@@ -34,8 +36,8 @@ def handle(payload: Payload) -> Answer:
     )
     with app.workspace() as ws:
         answer = happened(ws, settings.now(), payload, setup)
-    _remember(app, payload)
-    return answer._replace(problems=(*answer.problems, *(settings.problems or ())))
+    said = (*answer.problems, *(settings.problems or ()), *_remember(app, payload))
+    return answer._replace(problems=tuple(redact_text(one)[0] for one in said))
 
 
 def _folders(app: App) -> Folders:
@@ -50,8 +52,17 @@ def _pid_of(payload: Payload) -> int:
     return int(told) if told.isdecimal() else os.getppid()
 
 
-def _remember(app: App, payload: Payload) -> None:
-    """Commands that follow in this work tree act in the session; those of Claude Code are told by its own file."""
+def _remember(app: App, payload: Payload) -> tuple[str, ...]:
+    """Commands that follow in this work tree act in the session; those of Claude Code are told by its own file. What
+    goes wrong with that is given: the context must not be lost for it."""
+    try:
+        _act_in(app, payload)
+    except (BatonError, OSError) as error:
+        return (str(error),)
+    return ()
+
+
+def _act_in(app: App, payload: Payload) -> None:
     current = app.current
     if payload.moment == START:
         current.set(payload.session)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from baton_git.agenthooks.home import home_of
 from baton_git.agenthooks.payloads import AGENTS, COMPACT, END, PROMPT, START, STOP, Payload, parse
 from baton_git.agenthooks.place import Place, around
 from baton_git.agenthooks.quick import is_idle
@@ -40,21 +41,30 @@ Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs one hook; the exit status is 0 whatever happens, but for a mistake in the command itself."""
+    """Runs one hook; the exit status is 0 whatever happens, but for a mistake that a person makes at a terminal."""
     agent = _agent(arguments)
-    if agent is not None and agent not in ("", *AGENTS):
+    if agent not in ("", *AGENTS):
         return _refused(arguments)
+    try:
+        return _answered(agent)
+    except Exception:  # noqa: BLE001  whatever it is must not stand in the way of the agent, and no log is known here
+        return _say(nothing(agent))
+
+
+def _answered(agent: str) -> int:
     payload = parse(_read(), agent or None, os.environ)
     if payload is None:
         return _say(nothing(agent))
-    folder = payload.cwd if os.path.isdir(payload.cwd) else _here()
+    home = home_of(payload, os.environ)
+    folder = home if os.path.isdir(home) else _here()
     place = around(folder)
+    payload = payload._replace(cwd=folder)
     if is_idle(payload, place, os.environ) or _is_elsewhere(place):
         return _say(nothing(payload.agent))
     return _handled(payload, folder, place)
 
 
-def _agent(arguments: Sequence[str]) -> str | None:
+def _agent(arguments: Sequence[str]) -> str:
     """The agent that the arguments name, "" when they name none; another text when they make no sense."""
     match list(arguments):
         case []:
@@ -70,6 +80,8 @@ def _refused(arguments: Sequence[str]) -> int:
     if list(arguments) in (["-h"], ["--help"]):
         print(USAGE, end="")
         return 0
+    if sys.stdin is None or not sys.stdin.isatty():  # settings of another version must not block an agent
+        return _say(nothing("gemini" if "gemini" in arguments else None))
     print(f"baton hook: {' '.join(arguments)!r} is not --agent {'|'.join(AGENTS)}", file=sys.stderr)
     return 2
 
@@ -117,8 +129,8 @@ def _handled(payload: Payload, folder: str, place: Place | None) -> int:
         said, problems = reply(payload, answer.context, answer.block), answer.problems
     except Exception as error:  # noqa: BLE001  whatever it is must not stand in the way of the agent
         said, problems = nothing(payload.agent), (_told(error),)
-    signal.signal(signal.SIGALRM, before)
     signal.setitimer(signal.ITIMER_REAL, *timer)
+    signal.signal(signal.SIGALRM, before)
     _note(log, payload, problems)
     return _say(said)
 

@@ -313,7 +313,8 @@ class Tools:
             app = self._acting(session)
             with app.workspace() as ws:
                 actor = ws.actor
-                found = app.settings.session or _of_the_agent() or (actor.session if current else None)
+                named = app.settings.session or app.settings.hooked_session
+                found = actor.session if current else named or _of_the_agent()
                 yield replace(ws, actor=replace(actor, session=found, agent=actor.agent or _agent()))
         except BatonError as error:
             raise ToolError(printable(f"{error}; {error.hint}" if error.hint else str(error))) from error
@@ -339,12 +340,12 @@ def _listed(todos: Sequence[Todo]) -> Todos:
 
 def _of_the_agent() -> str | None:
     """The session of the agent that started us, where it says so."""
-    named = (os.environ.get(name) for name in SESSION_VARIABLES.values())
+    named = (os.environ.get(name) for name in SESSION_VARIABLES)
     return next((session for session in named if session), None)
 
 
 def _agent() -> str | None:
-    return next((agent for agent, name in SESSION_VARIABLES.items() if os.environ.get(name)), None)
+    return next((agent for name, agent in SESSION_VARIABLES.items() if os.environ.get(name)), None)
 
 
 # --- the server

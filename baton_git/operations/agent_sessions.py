@@ -5,7 +5,9 @@ The facts are saved whatever workflows there are; what is given back, and what e
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -13,6 +15,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from zlib import crc32
 
 from baton_git.agenthooks.payloads import COMPACT, END, PROMPT, START, STOP, Payload
 from baton_git.agenthooks.replies import MAX_BYTES, fits
@@ -30,7 +33,7 @@ from baton_git.operations.injections import worktree_of
 from baton_git.operations.left_behind import last
 from baton_git.operations.workspace import Workspace
 from baton_git.store.locks import flocked
-from baton_git.times import iso, when
+from baton_git.times import iso_ms, when
 from baton_git.workflow.deeds import Event, SessionInfo
 
 if TYPE_CHECKING:
@@ -45,6 +48,8 @@ TURN = 5.0
 """Seconds to wait for another hook of the same session."""
 ECHO = 3.0
 """Seconds within which the same event is the same one."""
+MAX_BLOCKS = 8
+"""How often in a row a workflow may keep an agent from stopping; Claude Code has the same limit of its own."""
 LAG = 4.0
 """Seconds that a transcript may be behind."""
 LEFT_BEHIND = 3
@@ -99,20 +104,30 @@ def happened(ws: Workspace, now: datetime, payload: Payload, setup: Setup) -> An
     ws = replace(ws, actor=replace(ws.actor, session=payload.session, agent=ws.actor.agent or payload.agent))
     if not _has_state(ws):
         return Answer()
-    with flocked(Path(setup.memory.path(payload.agent, payload.session, ".lock")), TURN):
+    with _turn(setup.memory, payload.agent, payload.session, TURN) as alone:
+        if not alone and payload.moment not in (START, PROMPT):
+            return Answer(problems=("another hook of this session is at work still; the next one saves the rest",))
         known = setup.memory.get(payload.agent, payload.session)
         if known is not None and _is_echo(known, now, payload):
             return Answer()
         return _Course(ws, now, payload, setup, known or _fresh(ws, payload, setup)).run()
 
 
+def _turn(memory: Memory, agent: str, session: str, wait: float) -> AbstractContextManager[bool | None]:
+    """Hooks of one session come one after the other: an agent runs those of one event side by side."""
+    return flocked(Path(memory.path(agent, session, ".lock")), wait)
+
+
+def _name_of(payload: Payload) -> str:
+    """What makes an event this very one."""
+    return f"{payload.event} {payload.detail} {crc32((payload.prompt + payload.response).encode('utf-8', 'replace')):x}"
+
+
 def _is_echo(known: Seen, now: datetime, payload: Payload) -> bool:
     """Whether this was handled a moment ago: where a plugin and the settings both have our hooks, each event comes
     twice."""
     last = when(known.seen)
-    if payload.moment not in (START, END) or known.event != payload.event + payload.detail or last is None:
-        return False
-    return (now - last).total_seconds() < ECHO
+    return known.event == _name_of(payload) and last is not None and (now - last).total_seconds() < ECHO
 
 
 def _has_state(ws: Workspace) -> bool:
@@ -134,8 +149,8 @@ class _Course:
         self.seen = seen._replace(
             transcript=payload.transcript or seen.transcript,
             cwd=payload.cwd or seen.cwd,
-            seen=iso(now),
-            event=payload.event + payload.detail,
+            seen=iso_ms(now),
+            event=_name_of(payload),
         )
         self._last = seen.seen
         self.problems: list[str] = []
@@ -154,26 +169,33 @@ class _Course:
     # --- the moments
 
     def _start(self) -> None:
-        detail = self.payload.detail
-        if self.payload.moment == PROMPT:  # the start never reached us, or could not tell anything
-            detail = self.seen.owed
-        detail = detail or "startup"
+        sources = self._sources()
         if not self.seen.parent:
-            self.seen = self.seen._replace(parent=self._predecessor(detail))
+            self.seen = self.seen._replace(parent=self._predecessor(sources[0]))
         self.seen = self.seen._replace(ended="", pid=self.setup.pid, owed="")
         self._catch_up()
         if self.payload.moment == START and self.payload.agent in AT_PROMPT:
-            self.seen = self.seen._replace(owed=detail, told=False)
+            self.seen = self.seen._replace(owed="+".join(sources), told=False)
             return
-        self._begin(detail)
-        self._workflows("on_session_start", {"source": detail})
-        self.seen = self.seen._replace(told=True, owed="compact" if detail == "compact" else "", wants=self._wants())
+        self._begin(sources)
+        for source in sources:
+            self._workflows("on_session_start", {"source": source})
+        owed = "compact" if sources == ["compact"] else ""
+        self.seen = self.seen._replace(told=True, owed=owed, wants=self._wants(), knows=self._newest())
         self.setup.memory.forget_old()
 
-    def _begin(self, detail: str) -> None:
-        if detail == "compact":
+    def _sources(self) -> list[str]:
+        """What the start is to tell. What a compaction has lost is owed also when the session was left and resumed."""
+        if self.payload.moment == PROMPT:  # the start never reached us, or could not tell anything
+            return self.seen.owed.split("+") if self.seen.owed else ["startup"]
+        source = self.payload.detail or "startup"
+        owes = source == "resume" and "compact" in self.seen.owed and not self._arrived()
+        return [source, "compact"] if owes else [source]
+
+    def _begin(self, sources: list[str]) -> None:
+        if "compact" in sources:
             self._save("pre_compact")
-        else:
+        if sources != ["compact"]:
             self._boot()
 
     def _prompt(self) -> None:
@@ -211,12 +233,24 @@ class _Course:
         extraction = self._save("stop")
         if extraction is not None and extraction.compactions > self.seen.compactions:
             # Gemini CLI starts no session after a compression; where one starts, the mark shows that it was told.
-            owed = "compact" if self.payload.agent == "gemini" else self.seen.owed
-            self.seen = self.seen._replace(owed=owed, compactions=extraction.compactions)
+            self.seen = self.seen._replace(compactions=extraction.compactions)
+            if self.payload.agent == "gemini":
+                self.seen = self.seen._replace(owed="compact", mark="")
         self._periodic()
         data = {"response": self.payload.response, "prompt_response": self.payload.response}
         self._workflows("on_after_agent", data)
         self._workflows("on_stop", data)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """A workflow that keeps the agent from stopping does so a few times in a row, and no more."""
+        blocks = self.seen.blocks + 1 if self.block is not None else 0
+        if blocks > MAX_BLOCKS:
+            self.problems.append(
+                f"blocked {MAX_BLOCKS} times in a row, so not again: {one_line(self.block or '', 200)}"
+            )
+            self.block, blocks = None, 0
+        self.seen = self.seen._replace(blocks=blocks)
 
     def _end(self) -> None:
         self._save("session_end", force=True)
@@ -276,18 +310,27 @@ class _Course:
         git_dir = self.seen.git_dir
         left = (one for one in self.setup.memory.all() if one.git_dir == git_dir and self._is_left(one))
         for one in islice(left, LEFT_BEHIND):
-            other = replace(self.ws, actor=replace(self.ws.actor, session=one.session, agent=one.cli))
-            payload = Payload(one.cli, "", STOP, one.session, transcript=one.transcript, cwd=one.cwd)
-            course = _Course(other, self.now, payload, self.setup, one)
-            if course._save("catch_up") is not None:
-                self.setup.memory.put(course.seen._replace(seen=one.seen))
-            self.problems += course.problems
+            with _turn(self.setup.memory, one.cli, one.session, 0) as alone:
+                known = self.setup.memory.get(one.cli, one.session) if alone is not False else None
+                if known is not None:
+                    self._make_up(known)
+
+    def _make_up(self, one: Seen) -> None:
+        other = replace(self.ws, actor=replace(self.ws.actor, session=one.session, agent=one.cli))
+        payload = Payload(one.cli, "", STOP, one.session, transcript=one.transcript, cwd=one.cwd)
+        course = _Course(other, self.now, payload, self.setup, one)
+        if course._save("catch_up") is not None:
+            self.setup.memory.put(course.seen._replace(seen=one.seen, event=one.event))
+        self.problems += course.problems
 
     def _is_left(self, one: Seen) -> bool:
-        if (one.cli, one.session) == (self.payload.agent, self.payload.session) or one.ended or not one.transcript:
+        """Whether a session has ended without a word and said something since; one whose process lives is at work."""
+        if (one.cli, one.session) == (self.payload.agent, self.payload.session) or one.ended:
+            return False
+        if one.pid != self.setup.pid and _lives(one.pid):
             return False
         try:
-            return Path(one.transcript).stat().st_size != one.size
+            return Path(one.transcript).stat().st_size != one.size if one.transcript else one.size < 0
         except OSError:
             return False
 
@@ -387,13 +430,16 @@ class _Course:
         begun, branch = self.begun, self.ws.branch
         mark = minted("ctx", sha256(f"{self.payload.session} {self.now.isoformat()}".encode()).digest())
         heading = begun.heading if begun else f"baton {branch.namespace} · session {self.payload.session}"
-        knows = (begun.version if begun else branch.read()).commit
-        self.seen = self.seen._replace(mark=mark, knows=knows or "")
+        self.seen = self.seen._replace(mark=mark, knows=self._newest())
         for budget in range(MAX_BYTES, MIN_BUDGET, -200):
             text = compose(one_line(f"{heading} · {mark}", 300), self.sections, budget).text
             if fits(self.payload, text):
                 return text
         return ""
+
+    def _newest(self) -> str:
+        """The commit that the session now knows of."""
+        return (self.begun.version if self.begun else self.ws.branch.read()).commit or ""
 
     def _tried(self, do: Callable[[], Given]) -> Given | None:
         """What it gives; None when it went wrong, which is told."""
@@ -402,6 +448,19 @@ class _Course:
         except (BatonError, OSError) as error:
             self.problems.append(f"{self.payload.event or 'catch-up'}: {error}")
             return None
+
+
+def _lives(pid: int) -> bool:
+    """Whether there is such a process; of another user's too."""
+    if pid <= 1:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _holds(path: Path, mark: bytes, start: int) -> bool:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from baton_git.agents.all_agents import AGENTS
 from baton_git.brief import Section
-from baton_git.diff import diff, in_words, one_line
-from baton_git.errors import BatonError, InvalidArgument, NotFound
+from baton_git.diff import in_words, one_line
+from baton_git.errors import InvalidArgument, NotFound
 from baton_git.extraction import Extraction, Options
 from baton_git.injection import names_of, summary_of
 from baton_git.operations import checks
 from baton_git.operations.checkpoints import save_checkpoint
 from baton_git.operations.handoffs import gather, keep, of_session
+from baton_git.operations.history import changes_of
 from baton_git.operations.injections import handoff_sections, left_for, left_undone, worktree_of
 from baton_git.operations.left_behind import last
 from baton_git.operations.sessions import Boot, boot
@@ -23,6 +25,8 @@ from baton_git.operations.workspace import Workspace
 from baton_git.records.handoff import Handoff
 from baton_git.workflow.deeds import Offered, SessionInfo
 
+LOOKED_BACK = 500
+"""Commits among which the one is looked for that a session was told of last."""
 CHANGES = 40
 """Changes that a resumed session is told of."""
 VERIFY_SECONDS = 5.0
@@ -63,6 +67,8 @@ class SessionDeeds:
 
     def extract(self, include: Sequence[str] | None) -> Mapping[str, Any]:
         """The facts, kept in the namespace; only those of `include`, where that names some."""
+        if not self._options.enabled:
+            return {"skipped": True, "reason": "autonomous_handoff is disabled"}
         extraction = self._extraction()
         keep(self._ws, self._now, extraction, trigger="pre_compact", worktree=worktree_of(self._ws), force=True)
         facts = names_of(self._own()) if self._has_own() else dict(extraction.facts)
@@ -82,6 +88,8 @@ class SessionDeeds:
     def hand_over(self, notes: str) -> Mapping[str, Any]:
         """The notes stand in the record of the facts, for the session after this one; those that only repeat the facts
         are left out."""
+        if not self._options.enabled:
+            return {"skipped": True, "reason": "autonomous_handoff is disabled"}
         own = None if notes.strip() == self.summary().strip() else notes
         keep(
             self._ws, self._now, self._extraction(), trigger="session_end", notes=own,
@@ -110,13 +118,15 @@ class SessionDeeds:
         return of_session(self._ws.branch.read().state, self._session.source, self._session.id) is not None
 
     def _compact_handoff(self) -> Offered | None:
-        if not self._has_own():
+        if not self._options.enabled or not self._has_own():
             return None
         own, state = self._own(), self._ws.branch.read().state
         sections = handoff_sections(self._ws, self._now, own, self._problems, self._options.injection_format)
         return _offered(own, (*sections, *left_undone(self._ws, state, [own])))
 
     def _previous(self) -> Offered | None:
+        if not self._options.enabled:
+            return None
         state = self._ws.branch.read().state
         parent = of_session(state, self._session.source, self._session.parent) if self._session.parent else None
         sections = left_for(self._ws, self._now, state, parent, self._problems, self._options.injection_format)
@@ -133,19 +143,15 @@ class SessionDeeds:
 
     def _changes(self) -> Offered | None:
         """What others changed since the session was told last; all of it where nobody knows when that was."""
-        version = self._ws.branch.read()
-        try:
-            before = self._ws.branch.read(self._knows) if self._knows else None
-        except BatonError:
-            before = None
-        if before is None:
+        entries = list(islice(self._ws.branch.history(), LOOKED_BACK))
+        since = next((at for at, one in enumerate(entries) if one.commit == self._knows), None)
+        if since is None:
             return self._brief()
-        own = {self._session.id, f"{self._session.source}/{self._session.id}"}
-        found = [one for one in diff(before.state, version.state) if one.id not in own]
-        lines = tuple(f"- {one_line(in_words(one), 300)}" for one in found[:CHANGES])
-        section = Section(
-            "Changed by others since this session was told last", lines, "changes", len(found) - len(lines), "baton log"
-        )
+        others = [one for one in entries[:since] if one.session != self._session.id]
+        said = [in_words(change) for one in others for change in changes_of(self._ws, one) if change.kind != "session"]
+        lines = tuple(f"- {one_line(text, 300)}" for text in dict.fromkeys(said))
+        title = "Changed by others since this session was told last, the newest first"
+        section = Section(title, lines[:CHANGES], "changes", max(0, len(lines) - CHANGES), "baton log")
         return Offered({"changes": list(lines)}, (section,)) if lines else None
 
 

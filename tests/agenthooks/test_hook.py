@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from baton_git.agenthooks.seen import Memory
 from baton_git.faces.hook import main
+from baton_git.operations.agent_sessions import MAX_BLOCKS
 
 Baton = Callable[..., Any]
 Hook = Callable[..., Any]
@@ -270,11 +273,131 @@ def test_the_users_files_are_never_touched(hook, session, git, repo):
     assert git(repo, "status", "--short") == "?? notes.txt"
 
 
-def test_a_mistake_in_the_command_is_a_usage_error(repo):
-    argv = [sys.executable, "-m", "baton_git", "hook", "--agent", "emacs"]
-    done = subprocess.run(argv, cwd=repo, input="", capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
+@pytest.mark.parametrize("words", [["--agent", "emacs"], ["--speed", "9"], ["--agent"], ["--agent", "gemini", "--x"]])
+def test_settings_of_another_version_never_block_an_agent(repo, words):
+    argv = [sys.executable, "-m", "baton_git", "hook", *words]
+    done = subprocess.run(argv, cwd=repo, input="{}", capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("{}" if "gemini" in words else "")
+
+
+@pytest.mark.parametrize("path", ["/a\0b", "\ud800", "x" * 5000, "/dev/null", "/"])
+def test_no_path_stops_a_hook(hook, path):
+    hook("SessionStart", source="startup")
+    assert hook("Stop", transcript_path=path) is None
+    assert hook("SessionEnd", reason="other", transcript_path=path) is None
+
+
+@pytest.fixture
+def other(tmp_path: Path, git: Callable[..., str], baton: Baton) -> Path:
+    """Another project, with a namespace of its own."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    baton("init", "--repo", str(folder))
+    baton("followup", "add", "secret of the other", "--repo", str(folder))
+    return folder
+
+
+def test_what_a_session_does_elsewhere_stays_with_the_folder_it_began_in(hook, session, git, other, monkeypatch, repo):
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(repo))
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    assert hook("UserPromptSubmit", folder=other, prompt="here") is None
+    hook("Stop", folder=other)
+    hook("SessionEnd", folder=other, reason="other")
+    assert "handoffs" not in git(other, "ls-tree", "-r", "--name-only", "baton/other")
+    told = context(hook("SessionStart", NEW, folder=other, source="startup"))
+    assert_facts(told, commit)
+    assert "secret of the other" not in told
+
+
+def test_codex_says_in_its_transcript_where_it_began(hook, tmp_path, git, other, repo):
+    path = transcript(tmp_path, OLD)
+    path.parent.mkdir()
+    meta = {"timestamp": "2026-11-21T10:00:00Z", "type": "session_meta", "payload": {"id": OLD, "cwd": str(repo)}}
+    prompt = {"type": "event_msg", "payload": {"type": "user_message", "message": GOAL}}
+    path.write_text(json.dumps(meta) + "\n" + json.dumps(prompt) + "\n")
+    hook("SessionStart", agent="codex", source="startup", folder=other)
+    hook("Stop", agent="codex", folder=other)
+    assert f"handoffs/codex/{OLD}.toml" in git(repo, "ls-tree", "-r", "--name-only", f"baton/{repo.name}")
+
+
+def test_handoffs_can_be_switched_off(hook, session, git, repo):
+    (repo / ".baton").mkdir()
+    (repo / ".baton" / "config.yaml").write_text("autonomous_handoff:\n  enabled: false\n")
+    hook("SessionStart", source="startup")
+    session.work(git)
+    for event, more in (("Stop", {}), ("PreCompact", {"trigger": "auto"}), ("SessionEnd", {"reason": "clear"})):
+        hook(event, **more)
+    assert "handoffs" not in git(repo, "ls-tree", "-r", "--name-only", f"baton/{repo.name}")
+
+
+def test_what_a_compaction_lost_is_told_also_after_a_kill_and_a_resume(hook, session, git):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    hook("PreCompact", trigger="auto")
+    assert_facts(context(hook("SessionStart", source="resume")), commit)
+    assert hook("UserPromptSubmit", prompt="go on") is None
+
+
+def test_a_session_whose_transcript_nobody_names_is_saved_all_the_same(hook, session, git):
+    hook("SessionStart", source="startup", transcript_path="")
+    commit = session.work(git)
+    home = Path.home() / ".claude" / "projects" / "p"
+    home.mkdir(parents=True)
+    session.path.rename(home / session.path.name)
+    hook("Stop", transcript_path="")
+    assert_facts(context(hook("SessionStart", NEW, source="startup")), commit)
+
+
+def test_a_session_at_work_beside_us_is_not_taken_for_a_dead_one(hook, session, git):
+    hook("SessionStart", source="startup")
+    session.say("user", "first")
+    hook("Stop")
+    memory = Memory(str(session.repo / ".git"))
+    with subprocess.Popen(["sleep", "60"]) as beside:
+        seen = memory.get("claude", OLD)
+        assert seen is not None
+        memory.put(seen._replace(pid=beside.pid))
+        session.work(git)
+        hook("SessionStart", NEW, source="startup")
+        assert memory.get("claude", OLD) == seen._replace(pid=beside.pid)
+        beside.kill()
+
+
+def test_a_workflow_cannot_keep_an_agent_from_stopping_for_ever(hook, session):
+    folder = Path(os.environ["XDG_CONFIG_HOME"]) / "baton" / "workflows"
+    folder.mkdir(parents=True)
+    (folder / "never.yaml").write_text(
+        "name: never\ntriggers:\n  on_stop:\n    - action: block\n      reason: not yet\n"
+    )
+    hook("SessionStart", source="startup")
+    answers = []
+    for number in range(MAX_BLOCKS + 1):
+        session.say("user", f"turn {number}")
+        answers.append(hook("Stop", stop_hook_active=number > 0, last_assistant_message=str(number)))
+    assert answers[:-1] == [{"decision": "block", "reason": "not yet"}] * MAX_BLOCKS
+    assert answers[-1] is None
+
+
+def test_only_others_changes_are_told_to_a_resumed_session(hook, session, baton):
+    hook("SessionStart", source="startup")
+    session.say("user", GOAL)
+    baton("followup", "add", "my own thought")
+    baton("followup", "add", "what another found", "--session", "other")
+    hook("SessionEnd", reason="other")
+    told = context(hook("SessionStart", source="resume"))
+    assert "what another found" in told
+    assert "my own thought" not in told
+
+
+def test_commands_of_codex_act_in_its_session(hook, baton):
+    hook("SessionStart", OLD, "codex", source="startup")
+    hook("SessionStart", NEW, "codex", source="startup")
+    baton("todo", "add", "mine", env={"CODEX_THREAD_ID": OLD})
+    assert [one["content"] for one in baton("todo", "list", "--json", "--session", OLD).json] == ["mine"]
+    assert baton("todo", "list", "--json", "--session", NEW).json == []
 
 
 def test_a_session_that_did_nothing_hides_nothing(hook, session, git, repo, tmp_path):

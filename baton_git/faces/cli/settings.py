@@ -38,11 +38,12 @@ WANTED = r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl)$|^(gpg\.ssh\.p
 """The keys of git's configuration that matter here."""
 
 SESSION_VARIABLES = {
-    "claude": "CLAUDE_CODE_SESSION_ID",
-    "codex": "CODEX_SESSION_ID",
-    "gemini": "GEMINI_SESSION_ID",
+    "CLAUDE_CODE_SESSION_ID": "claude",
+    "CODEX_THREAD_ID": "codex",
+    "CODEX_SESSION_ID": "codex",
+    "GEMINI_SESSION_ID": "gemini",
 }
-"""By agent, what names its session to the programs that it starts."""
+"""What names the session to the programs that an agent starts, and whose it is."""
 
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
@@ -192,8 +193,9 @@ class Settings:
     def hooked_session(self) -> str | None:
         """The session of the agent's CLI around us, where hooks know it; it is told to the programs that it starts."""
         memory = Memory(str(self.repository.common_dir))
-        named = ((cli, os.environ.get(variable)) for cli, variable in SESSION_VARIABLES.items())
-        return next((session for cli, session in named if session and memory.get(cli, session)), None)
+        named = ((cli, os.environ.get(variable)) for variable, cli in SESSION_VARIABLES.items())
+        known = (memory.get(cli, session) for cli, session in named if session)
+        return next((seen.session for seen in known if seen and not seen.ended), None)
 
     @property
     def run(self) -> str | None:
