@@ -97,7 +97,7 @@ def guessed(data: Mapping[str, Any], environment: Mapping[str, str]) -> str:
 
 def _text(data: Mapping[str, Any], key: str) -> str:
     value = data.get(key)
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) and "\0" not in value else ""
 
 
 def _own(prompt: str) -> str:

@@ -74,6 +74,7 @@ class Memory:
         fresh = f"{path}.{os.getpid()}.tmp"
         try:
             os.makedirs(self.folder, exist_ok=True)
+            os.chmod(self.folder, 0o700)  # what is read of a transcript lies there as it was said
             with open(fresh, "w", encoding="utf-8", errors="replace") as file:
                 json.dump(seen._asdict(), file)
             os.replace(fresh, path)

@@ -21,6 +21,8 @@ from baton_git.errors import Fault, InvalidArgument, InvalidDocument
 MARK = "# baton-git"
 """The end of every command of ours."""
 _MARKED = re.compile(r"#[ \t]*baton-git\s*\Z")
+_CALLED = re.compile(r"""baton(?:_git)?['"]? hook --agent (?:claude|codex|gemini)\b""")
+"""Our own command, should somebody have taken its mark away: a second one beside it would do everything twice."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def _handlers(group: Value) -> tuple[Item, ...]:
 
 def _is_ours(handler: Any) -> bool:
     command = handler.get("command") if isinstance(handler, dict) else None
-    return isinstance(command, str) and _MARKED.search(command) is not None
+    return isinstance(command, str) and bool(_MARKED.search(command) or _CALLED.search(command))
 
 
 def _repeats(text: str, entry: Entry, comments: bool) -> bool:

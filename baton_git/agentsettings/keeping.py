@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from baton_git.agentsettings.entries import Entry, Wanted, entries, put_in, take_out, without_bom
 from baton_git.agentsettings.json_text import parse
-from baton_git.errors import BatonError, InvalidDocument, NotFound
+from baton_git.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
 from baton_git.foreign import landing, make_folder, read_bytes, remove, shown, write_all, writing
 
 
@@ -69,6 +69,8 @@ class SettingsFile:
         return self._of(found, lambda text: parse(text, comments=self.comments).data)
 
     def read(self) -> bytes | None:
+        if self.path.is_fifo() or self.path.is_char_device():  # a read would wait, or never end
+            raise InvalidArgument(f"{shown(self.path)} is no file", hint="move it away")
         try:
             return read_bytes(self.path)
         except NotFound:

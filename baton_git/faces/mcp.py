@@ -18,6 +18,7 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from baton_git import __version__
+from baton_git.branch import Written
 from baton_git.brief import BUDGET, MIN_BUDGET
 from baton_git.diff import subject
 from baton_git.errors import BatonError, NotFound, printable
@@ -157,7 +158,7 @@ class Tools:
         with self._at_work(session) as ws:
             now = self.app.now
             done = sessions.wrap(ws, now, context=context, summary=summary, expected_revision=expected_revision)
-            news = at_end(ws, now)
+            news = [*_taken_out(done), *at_end(ws, now)]
         if self.app.current.get() == ws.actor.session:
             self.app.current.set(None)
         version = done.version
@@ -328,9 +329,15 @@ class Tools:
         return replace(self.app, settings=replace(self.app.settings, asked=asked))
 
 
+def _taken_out(written: Written) -> list[str]:
+    """What was redacted, in words."""
+    return [f"redacted: {one.kind} in {key}, {one.path}" for key, one in written.redactions]
+
+
 def _changed(made: Made) -> Changed:
     version = made.written.version
     said = subject(list(made.written.changes)) if made.written.changes else "nothing changed"
+    said = "; ".join([said, *_taken_out(made.written)])
     return Changed(id=made.id, revision=version.revision, commit=version.commit, said=said)
 
 

@@ -331,7 +331,7 @@ class _Course:
             return False
         try:
             return Path(one.transcript).stat().st_size != one.size if one.transcript else one.size < 0
-        except OSError:
+        except (OSError, ValueError):
             return False
 
     def _periodic(self) -> None:

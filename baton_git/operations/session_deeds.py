@@ -148,11 +148,23 @@ class SessionDeeds:
         if since is None:
             return self._brief()
         others = [one for one in entries[:since] if one.session != self._session.id]
-        said = [in_words(change) for one in others for change in changes_of(self._ws, one) if change.kind != "session"]
+        found = [change for one in others for change in changes_of(self._ws, one) if change.kind != "session"]
+        said = [in_words(change) for change in found]
         lines = tuple(f"- {one_line(text, 300)}" for text in dict.fromkeys(said))
         title = "Changed by others since this session was told last, the newest first"
         section = Section(title, lines[:CHANGES], "changes", max(0, len(lines) - CHANGES), "baton log")
-        return Offered({"changes": list(lines)}, (section,)) if lines else None
+        handed = {change.id for change in found if change.kind == Handoff.kind}
+        return Offered({"changes": list(lines)}, (section, *self._handed_meanwhile(handed))) if lines else None
+
+    def _handed_meanwhile(self, ids: set[str]) -> tuple[Section, ...]:
+        """What the newest of other sessions left in this work tree, if one of them left something."""
+        state = self._ws.branch.read().state
+        newest = last(
+            state, worktree=worktree_of(self._ws), machine=self._ws.actor.machine, other_than=self._session.id
+        )
+        if newest is None or newest.id not in ids or not self._options.enabled:
+            return ()
+        return handoff_sections(self._ws, self._now, newest, self._problems, self._options.injection_format)
 
 
 def _offered(found: Handoff, sections: tuple[Section, ...]) -> Offered:

@@ -76,8 +76,10 @@ def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> Writt
         try:
             at = _place(todos, which)
         except NotFound:
+            if which.isdecimal():
+                raise
             earlier = _left_undone(ws)
-            return (*todos, earlier[_place(earlier, "" if which.isdecimal() else which)].replace(status=status))
+            return (*todos, earlier[_place(earlier, which)].replace(status=status))
         return (*todos[:at], todos[at].replace(status=status), *todos[at + 1 :])
 
     return _changed(ws, now, f"todo-{status.replace('_', '-')}", change)

@@ -432,3 +432,30 @@ def test_what_was_left_undone_is_told_until_somebody_says_it_is_done(hook, sessi
 
 def test_the_first_session_of_all_is_told_nothing(hook):
     assert hook("SessionStart", source="startup") is None
+
+
+def test_a_resumed_session_is_told_what_another_one_left_meanwhile(hook, session, git, repo, tmp_path):
+    hook("SessionStart", source="startup")
+    session.say("user", "first of all")
+    hook("SessionEnd", reason="other")
+    second = Session(tmp_path, repo, NEW)
+    hook("SessionStart", NEW, source="startup")
+    commit = second.work(git)
+    hook("SessionEnd", NEW, reason="other")
+    assert_facts(context(hook("SessionStart", source="resume")), commit)
+
+
+def test_what_is_remembered_of_a_transcript_is_the_users_alone(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("Stop")
+    assert (repo / ".git" / "baton" / "agents").stat().st_mode & 0o077 == 0
+
+
+def test_a_session_with_an_odd_path_silences_no_other(hook, session, git):
+    hook("SessionStart", source="startup", transcript_path="/tmp/\0x")
+    hook("Stop", transcript_path="/tmp/\0x")
+    assert hook("SessionStart", NEW, source="startup") is None
+    session.work(git)
+    hook("Stop", NEW, transcript_path=str(session.path))
+    assert context(hook("SessionStart", "third", source="startup"))

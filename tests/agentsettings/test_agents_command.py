@@ -223,8 +223,9 @@ def test_when_a_hook_ran_last_is_told_by_the_mark_that_it_left(baton, home, top)
     folder = top / ".git/baton/agents"
     folder.mkdir(parents=True)
     for name, text in {
-        "a.json": '{"cli": "claude", "seen": "2026-11-20T10:00:00+00:00"}', "c.json": '{"cli": "codex", "seen": "x"}',
-        "b.json": '{"cli": "claude", "seen": "2026-11-21T10:00:00+00:00"}', "d.json": "{", "e": "\0",
+        "a.json": '{"cli": "claude", "session": "a", "seen": "2026-11-20T10:00:00+00:00"}',
+        "c.json": '{"cli": "codex", "session": "c", "seen": "x"}',
+        "b.json": '{"cli": "claude", "session": "b", "seen": "2026-11-21T10:00:00+00:00"}', "d.json": "{", "e": "\0",
     }.items():  # fmt: skip
         (folder / name).write_text(text)
     assert of(baton("agents", "status", "--json"), "claude")["last_ran"] == "2026-11-21T10:00:00+00:00"

@@ -90,7 +90,7 @@ def without_ours(data: Any) -> Any:
     return {name: value for name, value in rest.items() if value or name not in ("hooks", "env")}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(text=texts(comments=True) | texts(comments=False), env=st.booleans())
 @example('{"hooks": {}}', True)
 @example('{\n  "hooks": {\n  }\n}\n', True)
@@ -108,7 +108,7 @@ def test_what_is_put_in_comes_out_again_to_the_byte(text, env):
     assert all(after["hooks"][event][-1] == one for event, one in want.groups.items())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(text=texts(comments=True), env=st.booleans())
 def test_an_upgrade_changes_only_our_own_entries_and_still_comes_out_to_the_byte(text, env):
     older, newer = (wanted(command, env=env, comments=True) for command in ("exec old", "exec new"))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from baton_git.agenthooks.seen import Memory, Seen
 from baton_git.faces.cli.app import App
 from baton_git.faces.cli.settings import Asked, Settings
 
@@ -106,7 +107,7 @@ def test_what_cannot_be_done_is_told_in_words(call, tool, arguments, said):
     assert "Traceback" not in text
 
 
-def test_the_session_is_the_named_one_or_that_of_the_agent_or_the_one_that_booted_here(call, baton, monkeypatch):
+def test_the_session_is_the_named_one_or_that_of_the_agent_or_the_one_that_booted_here(call, top, monkeypatch):
     def session_of(**arguments: Any) -> str:
         call("followup_add", item="x", **arguments)
         return call("log", limit=1)["commits"][0]["session"]
@@ -114,6 +115,8 @@ def test_the_session_is_the_named_one_or_that_of_the_agent_or_the_one_that_boote
     call("boot", session="booted")
     assert session_of() == "booted"
     monkeypatch.setenv("GEMINI_SESSION_ID", "of-gemini")
+    assert session_of() == "booted"  # nobody knows that session here: no hook has seen it
+    Memory(str(top / ".git")).put(Seen("gemini", "of-gemini"))
     assert session_of() == "of-gemini"
     assert call("log", limit=1)["commits"][0]["agent"] == "gemini"
     monkeypatch.setenv("BATON_SESSION", "of-baton")
@@ -176,3 +179,9 @@ def test_without_the_sdk_it_says_what_to_install(baton, monkeypatch):
     done = baton("mcp", code=1)
     assert done.out == ""
     assert done.err.splitlines() == ["baton: baton mcp needs the MCP SDK", "       pip install 'baton-git[mcp]'"]
+
+
+def test_what_was_taken_out_of_a_text_is_said(call):
+    call("boot", session="s")
+    assert "redacted" in call("followup_add", item="use AKIAIOSFODNN7EXAMPLE for it")["said"]
+    assert any("redacted" in line for line in call("wrap", context="key AKIAIOSFODNN7EXAMPLE")["news"])
