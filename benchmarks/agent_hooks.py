@@ -70,12 +70,14 @@ def idle(world: World) -> None:
     world.hook("SessionStart", agent="gemini", source="startup")
     world.hook("SessionStart", source="startup")
     world.hook("UserPromptSubmit", prompt="go on")
+    world.hook("Stop")
     works = {
         "python -c pass": lambda: world.run([sys.executable, "-c", "pass"], world.repo),
         "a repository without a namespace": lambda: world.hook("SessionStart", world.bare, source="startup"),
         "a subagent's event": lambda: world.hook("Stop", agent_id="a1"),
         "a prompt, and nothing is owed": lambda: world.hook("UserPromptSubmit", prompt="go on"),
         "Gemini's PreCompress": lambda: world.hook("PreCompress", **gemini),
+        "a stop, and nothing was said": lambda: world.hook("Stop"),
     }
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(ROUNDS):

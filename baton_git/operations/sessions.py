@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from baton_git.branch import Version, Written
 from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose
 from baton_git.diff import one_line
-from baton_git.errors import BatonError, InvalidName
+from baton_git.errors import BatonError, InvalidArgument, InvalidName
 from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.lifecycle import archive_closed, known_session, seen_session, settle
 from baton_git.names import SessionId, minted
@@ -314,7 +314,10 @@ def wrap(
 
     Raises:
         Stale: the newest version is not `expected_revision`.
+        InvalidArgument: the context is blank.
     """
+    if context is not None and not context.strip():
+        raise InvalidArgument("the context is empty", hint="say where the work stands, or leave it out")
 
     def change(tip: Version) -> State:
         state = tip.state
