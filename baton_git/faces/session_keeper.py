@@ -1,6 +1,6 @@
 """The small process that looks after one session of an agent: waits, ends it at its time limit, records how it ended.
 
-Started by `spawning.starting`, never by hand: `python -P -m baton_git.faces.session_keeper [FILE] < JOB`.
+Started by `spawning.starting`, never by hand: `python -P -m baton_git.faces.session_keeper [PIPE] < JOB`.
 """
 
 from __future__ import annotations
@@ -12,22 +12,16 @@ import threading
 from datetime import datetime
 from pathlib import Path
 
-from baton_git.spawning.keeping import Job, keep
+from baton_git.spawning.keeping import Job, keep, offered
 from baton_git.times import iso
 
 
 def main() -> None:
-    """Reads the job from the file that is named, which goes, or from standard input; and does it."""
+    """Reads the job from the named pipe, or from standard input; and does it."""
     asked = threading.Event()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: asked.set())
-    if len(sys.argv) > 1:
-        file = Path(sys.argv[1])
-        text = file.read_text()
-        file.unlink()
-    else:
-        text = sys.stdin.read()
-    job = Job.loads(text)
+    job = offered(Path(sys.argv[1])) if len(sys.argv) > 1 else Job.loads(sys.stdin.read())
     if not job.has_terminal and os.fork():
         os._exit(0)  # whoever started us need not wait for us
     keep(job, lambda: iso(datetime.now().astimezone()), asked.is_set)

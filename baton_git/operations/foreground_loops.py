@@ -24,6 +24,7 @@ from baton_git.times import iso
 from baton_git.workflow.looping import Ending, Limits, Turn, context, ending, total_cost, total_tokens
 
 _GIT_SECONDS = 20.0
+INTERRUPTED = Ending("interrupted", "you ended it; the session that ran is ended too")
 _UNTRACKED = 5000
 """Untracked files whose size and age are looked at."""
 
@@ -75,8 +76,15 @@ def installed(environment: Mapping[str, str]) -> str:
     raise InvalidArgument(f"none of {', '.join(STARTERS)} is installed", hint="say which with --cli, or install one")
 
 
-def run_loop(ws: Workspace, loop: Loop, now: Callable[[], datetime], say: Callable[[str], None]) -> Looped:
-    """Runs sessions until one says that all is done, or a limit is met; an interrupt ends the session that runs.
+def run_loop(
+    ws: Workspace,
+    loop: Loop,
+    now: Callable[[], datetime],
+    say: Callable[[str], None],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Looped:
+    """Runs sessions until one says that all is done, a limit is met, or `stopped` says so, which ends the session that
+    runs.
 
     Raises:
         InvalidArgument: there is nothing to do, or no such CLI.
@@ -88,10 +96,10 @@ def run_loop(ws: Workspace, loop: Loop, now: Callable[[], datetime], say: Callab
     ended: Ending | None = None
     try:
         while ended is None:
-            ended = _stop_wanted(loop) or _one(ws, loop, now, say, turns, sessions, begun)
+            ended = _stop_wanted(loop, stopped) or _one(ws, loop, now, say, stopped, turns, sessions, begun)
             ended = ended or ending(turns, loop.limits, _told(loop, turns), before, time.monotonic() - begun)
     except KeyboardInterrupt:
-        ended = Ending("interrupted", "you ended it; the session that ran is ended too")
+        ended = INTERRUPTED
     except (BatonError, OSError) as error:
         ended = Ending("error", str(error))
     return Looped(ended, tuple(turns), tuple(_newest(ws, sessions)))
@@ -108,15 +116,17 @@ def _possible(ws: Workspace, loop: Loop) -> None:
         raise InvalidArgument(f"{loop.cli} CLI not found", hint="install it, or say another with --cli")
 
 
-def _stop_wanted(loop: Loop) -> Ending | None:
+def _stop_wanted(loop: Loop, stopped: Callable[[], bool]) -> Ending | None:
     """The file is looked at and left as it is: whoever made it may want more than this loop to stop."""
+    if stopped():
+        return INTERRUPTED
     if loop.stop_file.exists():
         return Ending("stop_file", f"{loop.stop_file} is there; remove it to go on")
     return None
 
 
 def _one(
-    ws: Workspace, loop: Loop, now: Callable[[], datetime], say: Callable[[str], None],
+    ws: Workspace, loop: Loop, now: Callable[[], datetime], say: Callable[[str], None], stopped: Callable[[], bool],
     turns: list[Turn], sessions: list[Spawned], begun: float,
 ) -> Ending | None:  # fmt: skip
     """One session, to its end."""
@@ -129,11 +139,13 @@ def _one(
     name = f"session {len(turns) + 1}/{loop.limits.iterations}"
     say(f"{name}: {loop.cli}, {record.id}")
     sessions.append(record)
-    ended, report = run_recorded(spawner.records, record, job, lambda: iso(now()), lambda: False)
+    ended, report = run_recorded(spawner.records, record, job, lambda: iso(now()), stopped)
     sessions[-1] = ended
     work = work_digest(loop.cwd, ws.environment)
     turns.append(Turn(ended.status, report.answer, work, ended.cost_usd, ended.tokens))
     say(f"{name}: {_in_words(ended)}")
+    if ended.status == "stopped" and stopped():
+        return INTERRUPTED
     if ended.status == "stopped":
         return Ending("interrupted", f"the session {ended.id} was stopped")
     return None
@@ -148,6 +160,8 @@ def _wish(loop: Loop, turns: list[Turn], left: float) -> Wish:
         cwd=loop.cwd,
         seconds=min(limits.session_seconds, left, MAX_SECONDS),
         most=limits.iterations,  # a loop within a chain goes on counting where the chain is
+        chain_seconds=limits.total_seconds + 1,  # by the clock on the wall, which rounds; ours is looked at before
+        budget_usd=limits.budget_usd,
         loop="loop-run",
     )
 

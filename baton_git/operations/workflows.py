@@ -28,7 +28,7 @@ from baton_git.workflow.variables import KeptVariables
 MAX_NOTICES = 1024 * 1024
 """Bytes of the file of notices; then it begins anew."""
 
-__all__ = ["Folders", "allow", "check_text", "run_event", "spawned_records", "wanted_events", "workflows"]
+__all__ = ["Folders", "allow", "check_text", "run_event", "spawned_records", "waiting", "wanted_events", "workflows"]
 
 
 def workflows(ws: Workspace, folders: Folders) -> tuple[list[Found], list[str]]:
@@ -38,19 +38,27 @@ def workflows(ws: Workspace, folders: Folders) -> tuple[list[Found], list[str]]:
     return found, [*problems, *(one.problem for one in found if one.problem)]
 
 
-def allow(ws: Workspace, now: datetime, folders: Folders, name: str) -> tuple[Found, bool]:
-    """Approves exactly the bytes that the project's workflow of this name has now; False: it was approved already.
+def waiting(ws: Workspace, folders: Folders, name: str) -> Found:
+    """The project's workflow of this name, with the text that `allow` approves.
 
     Raises:
         NotFound: the project has none of that name.
-        InvalidArgument: it is broken, or nothing can be approved here.
+        InvalidArgument: it is broken.
     """
     found = pick(workflows(ws, folders)[0], name, "project")
     if found.workflow is None:
         raise InvalidArgument(f"the workflow {name} is broken: {found.problem}", hint="baton workflow check FILE")
+    return found
+
+
+def allow(ws: Workspace, now: datetime, shown: Found) -> bool:
+    """Approves exactly the text that was shown, whatever the file says by now; False: it was approved already.
+
+    Raises InvalidArgument: nothing can be approved here.
+    """
     if ws.approvals is None:
         raise InvalidArgument("nothing can be approved here")
-    return found, ws.approvals.add(approval_key(found.digest), iso(now))
+    return ws.approvals.add(approval_key(shown.digest), iso(now))
 
 
 def check_text(text: str, name: str, where: str) -> Workflow:
@@ -81,7 +89,7 @@ def run_event(
     wanted = [one for one in running(found) if one.at(event.name)]
     if not wanted:
         return Outcome(problems=tuple(problems))
-    kept = KeptVariables(ws.branch.store.repository.git_dir / "baton" / "workflow", session.id)
+    kept = KeptVariables(ws.branch.store.repository.common_dir / "baton" / "workflow", session.id)
     variables, said = _variables(ws, kept)
     problems += said
     outcome = run_workflows(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 MAX_STEPS = 50_000
@@ -14,6 +15,12 @@ MAX_TOTAL = 64 * 1024 * 1024
 """The same, of all values that are made or looked at."""
 MAX_RANGE = 10_000
 MAX_BITS = 4096
+MAX_DIGITS = 20
+"""Digits to which a number can be rounded, before or after its point."""
+MAX_ITEMS = 100_000
+"""Items of a value that is sorted or made into a list."""
+MAX_SOUGHT = 200
+"""Characters of what is looked for from the end of a text, or taken off its ends: it costs its length for each one."""
 
 
 class TooMuch(Exception):
@@ -36,6 +43,10 @@ class Guard:
         self.steps += count
         if self.steps > MAX_STEPS:
             raise TooMuch(f"it takes more than {MAX_STEPS:,} steps")
+        self.tick()
+
+    def tick(self) -> None:
+        """Looks at the time."""
         if time.monotonic() > self.until:
             raise TooMuch(f"it takes longer than {SECONDS:g} seconds")
 
@@ -87,6 +98,34 @@ class Guard:
             raise TooMuch("a number is too large")
         return left**right
 
+    def rounded(self, value: float, precision: int = 0, method: str = "common") -> float:
+        """Jinja2's `round`, to few enough digits: ten to the power of them is made."""
+        if not isinstance(precision, int) or abs(precision) > MAX_DIGITS:
+            raise TooMuch(f"a number can be rounded to {MAX_DIGITS} digits at most")
+        if method not in _ROUNDED:
+            raise ValueError(f"round goes {', '.join(_ROUNDED)}, not {method!r}"[:200])
+        self.held(value)
+        return _ROUNDED[method](value, precision)
+
+    def few(self, value: Any) -> Any:
+        """The value, when it has few enough items to be sorted or copied one by one."""
+        if hasattr(value, "__len__") and len(value) > MAX_ITEMS:
+            raise TooMuch(f"it has more than {MAX_ITEMS:,} items")
+        return value
+
+    def sought(self, *texts: Any) -> None:
+        """Refuses to look for what is long."""
+        if any(isinstance(one, str | bytes) and len(one) > MAX_SOUGHT for one in texts):
+            raise TooMuch(f"what is looked for here has more than {MAX_SOUGHT} characters")
+
+    def least(self, *values: Any) -> Any:
+        """`min` of values or of one list, without a function of the text's own: that could take all over again."""
+        return min(*values)
+
+    def greatest(self, *values: Any) -> Any:
+        """`max`, as `least`."""
+        return max(*values)
+
     def joined(self, values: Iterable[Any], between: Any = "") -> str:
         """The texts in one, counted while they are put together."""
         pieces: list[str] = []
@@ -96,7 +135,7 @@ class Guard:
             size += len(pieces[-1]) + len(comma)
             if size > MAX_SIZE:
                 raise TooMuch(f"a value is larger than {MAX_SIZE:,} characters or items")
-        return comma.join(pieces)
+        return str(self.held(comma.join(pieces)))
 
     def text(self, value: Any) -> str:
         """`str(value)`, of what is small enough."""
@@ -108,3 +147,10 @@ class Guard:
         if len(found) > MAX_RANGE:
             raise TooMuch(f"a range has more than {MAX_RANGE:,} items")
         return found
+
+
+_ROUNDED: dict[str, Callable[[float, int], float]] = {
+    "common": round,
+    "ceil": lambda value, precision: math.ceil(value * 10**precision) / 10**precision,
+    "floor": lambda value, precision: math.floor(value * 10**precision) / 10**precision,
+}

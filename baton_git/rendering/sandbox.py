@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, cast
 
 from jinja2 import StrictUndefined, TemplateSyntaxError, Undefined, nodes
@@ -36,6 +37,10 @@ FILTERS = frozenset({
     "title", "trim", "truncate", "unique", "upper", "wordcount",
 })  # fmt: skip
 """Those of Jinja2 that stay; the others can make much of little."""
+LISTING = ("dictsort", "list", "sort", "unique")
+"""Those that take a value apart, item by item, in one step."""
+FROM_THE_END = frozenset({"strip", "lstrip", "rstrip", "rfind", "rsplit", "rpartition"})
+"""Methods that may look at every character once for each one that they are given."""
 
 STATEMENTS = (nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Assign)
 EXPRESSIONS = (nodes.Expr, nodes.Pair, nodes.Keyword, nodes.Operand)
@@ -58,12 +63,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.finalize = lambda value: value if isinstance(value, Undefined) else guard.text(value)
         self.filters = {name: made for name, made in self.filters.items() if name in FILTERS} | {
             "one_line": self._one_line, "quoted": self._quoted, "join": guard.joined, "string": guard.text,
-            "tojson": self._json, "baton_held": guard.held, "baton_each": guard.each, "baton_joined": guard.joined,
+            "tojson": self._json, "round": guard.rounded, "trim": self._trim,
+            "baton_held": guard.held, "baton_each": guard.each, "baton_joined": guard.joined,
         }  # fmt: skip
+        self.filters |= {name: _few(guard, self.filters[name]) for name in LISTING}
         self.tests |= {"None": self.tests["none"], "True": self.tests["true"], "False": self.tests["false"]}
         self.globals = {
             "range": guard.span, "len": len, "str": guard.text, "int": int, "float": float, "bool": bool, "abs": abs,
-            "min": min, "max": max,
+            "min": guard.least, "max": guard.greatest,
         }  # fmt: skip
 
     def _one_line(self, value: Any, limit: int = 320) -> str:
@@ -71,6 +78,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def _quoted(self, value: Any) -> str:
         return self.guard.joined((f"| {line}" for line in self.guard.text(value).splitlines()), "\n")
+
+    def _trim(self, value: Any, chars: str | None = None) -> str:
+        self.guard.sought(chars)
+        return self.guard.text(value).strip(chars)
 
     def _json(self, value: Any) -> str:
         return json.dumps(self.guard.held(value), ensure_ascii=False)
@@ -87,6 +98,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """An item; an attribute is none."""
+        self.guard.tick()  # a filter may be given a way of a million items
         try:
             return obj[argument]
         except (LookupError, TypeError):
@@ -100,6 +112,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  as in Jinja2
         __self.guard.step()
+        if getattr(__obj, "__name__", "") in FROM_THE_END:
+            __self.guard.sought(*args, *kwargs.values())
         return __self.guard.held(super().call(__context, __obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -110,6 +124,15 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if operator == "%" and isinstance(left, str | bytes):
             raise TooMuch("text cannot be formatted here; join it with ~")
         return self.guard.held(super().call_binop(context, operator, left, right))
+
+    def call_filter(self, *args: Any, **kwargs: Any) -> Any:
+        """One that another applies to each of its items: all that comes of them is counted."""
+        return self.guard.held(super().call_filter(*args, **kwargs))
+
+    def call_test(self, *args: Any, **kwargs: Any) -> Any:
+        """As `call_filter`."""
+        self.guard.step()
+        return super().call_test(*args, **kwargs)
 
     # --- the two kinds of texts
 
@@ -181,6 +204,18 @@ class _Counting(NodeTransformer):
 
 def _through(name: str, node: nodes.Node) -> nodes.Filter:
     return nodes.Filter(cast(nodes.Expr, node), name, [], [], None, None, lineno=node.lineno)
+
+
+def _few(guard: Guard, made: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter, for what has few enough items."""
+    takes = getattr(made, "jinja_pass_arg", None)
+
+    @wraps(made)  # with what it says of its arguments
+    def bounded(*args: Any, **kwargs: Any) -> Any:
+        guard.few(args[0] if takes is None else args[1])
+        return made(*args, **kwargs)
+
+    return bounded
 
 
 def _bounded(pieces: Iterable[str], limit: int) -> str:

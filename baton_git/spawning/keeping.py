@@ -1,11 +1,14 @@
 """Looking after one session until it has ended: what the small process beside a session of its own does.
 
-Its job comes over standard input, so that no prompt and no environment is ever written to a disk.
+Its job comes through a pipe, so that no environment is ever written to a disk, and of a prompt only the beginning that
+its record shows, without secrets.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +23,8 @@ from baton_git.spawning.starters import STARTERS
 
 ANSWER = 2000
 """Characters of the end of an answer that are kept."""
+PIPE_SECONDS = 20.0
+"""How long both ends of a named pipe wait for each other."""
 _ENDS = {"timed_out": "timed_out", "stopped": "stopped"}
 
 
@@ -41,6 +46,64 @@ class Job:
     def loads(cls, text: str) -> Job:
         data: dict[str, Any] = json.loads(text)
         return cls(**{**data, "argv": tuple(data["argv"])})
+
+
+def offer(pipe: Path, job: Job, is_over: Callable[[], bool]) -> None:
+    """Gives the job to whoever opens the named pipe `pipe`, which only the user can; afterwards the pipe is gone.
+
+    Args:
+        is_over: whether nobody will ever ask for it.
+
+    Raises:
+        OSError: it cannot be made, or nobody took the job in time.
+    """
+    try:
+        os.mkfifo(pipe, 0o600)
+        _send(pipe, job.dumps().encode(), time.monotonic() + PIPE_SECONDS, is_over)
+    finally:
+        pipe.unlink(missing_ok=True)
+
+
+def _send(pipe: Path, rest: bytes, until: float, is_over: Callable[[], bool]) -> None:
+    end: int | None = None
+    try:
+        while rest:
+            if time.monotonic() > until or is_over():
+                raise OSError("the session did not start: nobody asked for its job")
+            try:
+                if end is None:
+                    end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                rest = rest[os.write(end, rest) :]
+            except BlockingIOError:
+                time.sleep(0.01)
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # as long as nobody reads
+                    raise
+                time.sleep(0.01)
+    finally:
+        if end is not None:
+            os.close(end)
+
+
+def offered(pipe: Path) -> Job:
+    """The job that comes through the named pipe. Raises OSError or ValueError when none does in time."""
+    found, until = b"", time.monotonic() + PIPE_SECONDS
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        while time.monotonic() < until:
+            try:
+                chunk = os.read(end, 65536)
+            except BlockingIOError:
+                chunk = b""
+            else:
+                if not chunk and found:
+                    break
+            found += chunk
+            if not chunk:
+                time.sleep(0.01)
+    finally:
+        os.close(end)
+    return Job.loads(found.decode())
 
 
 def keep(job: Job, now: Callable[[], str], stopped: Callable[[], bool]) -> Spawned:
@@ -83,12 +146,13 @@ def run_recorded(
 def _ended(records: Records, record: Spawned, finished: Finished, now: str) -> tuple[Spawned, Report]:
     report = STARTERS[record.cli].report(finished.output)
     status = _ENDS.get(finished.how) or ("exited" if finished.exit == 0 else "failed")
+    why = finished.complaint or " ".join(report.answer.split())[-300:]
     ended = replace(
         record,
         status=status,
         ended=now,
         exit=finished.exit,
-        error=redact_text(finished.complaint)[0] or None if status == "failed" else None,
+        error=redact_text(why)[0] or None if status == "failed" else None,
         session=report.session or record.session,
         cost_usd=report.cost_usd,
         tokens=report.tokens,

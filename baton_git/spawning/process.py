@@ -15,14 +15,20 @@ from typing import IO, NamedTuple
 
 import psutil
 
+from baton_git.redaction import redact_text
+
 HEAD = 64 * 1024
 TAIL = 8 * 1024 * 1024
 """Bytes of standard output that are kept, of its beginning and of its end."""
-LOG = 8 * 1024 * 1024
+LOG = 1024 * 1024
 """Bytes of both outputs that go to the log."""
+_LINE = 64 * 1024
+"""Bytes of a line after which it is taken for a whole one."""
 GRACE = 5.0
 """Seconds between the request to end and the end."""
 _POLL = 0.05
+_KILLED = 5.0
+"""Seconds in which the killed are waited for: on a busy machine they are there for a while."""
 
 
 class Command(NamedTuple):
@@ -53,6 +59,9 @@ def run(
     grace: float = GRACE,
 ) -> Finished:
     """Runs it to its end, its time limit, or until `stopped` says so; nothing that it started is left behind.
+
+    Whoever handles signals lets `stopped` tell of them: an exception out of a handler could come when the process is
+    there and nobody knows it yet.
 
     Args:
         started: is told the process id.
@@ -133,8 +142,7 @@ class _Outputs:
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path | None) -> None:
         self.head, self.tail, self.said = b"", b"", b""
-        self.room = LOG
-        self.log = _opened(log)
+        self.log = _Log(log)
         self.selector = selectors.DefaultSelector()
         for name, pipe in (("out", process.stdout), ("err", process.stderr)):
             if pipe is not None:
@@ -145,8 +153,7 @@ class _Outputs:
 
     def __exit__(self, *failure: object) -> None:
         self.selector.close()
-        if self.log is not None:
-            self.log.close()
+        self.log.close()
 
     def read(self, seconds: float) -> None:
         """What is there by now, and whatever comes first within `seconds`."""
@@ -163,11 +170,7 @@ class _Outputs:
                 return
 
     def _take(self, name: str, chunk: bytes) -> None:
-        if self.log is not None and self.room > 0:
-            with contextlib.suppress(OSError):  # a full disk ends the log, not the session
-                self.log.write(chunk[: self.room])
-                self.log.flush()
-            self.room -= len(chunk)
+        self.log.take(name, chunk)
         if name == "err":
             self.said = (self.said + chunk)[-4096:]
             return
@@ -186,6 +189,40 @@ class _Outputs:
         return lines[-1][:300] if lines else ""
 
 
+class _Log:
+    """Both outputs as they came, without secrets, line by line, up to `LOG` bytes. A full disk ends it, not the
+    session."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.file = _opened(path)
+        self.room = LOG
+        self.begun: dict[str, bytes] = {}
+
+    def take(self, name: str, chunk: bytes) -> None:
+        if self.file is None or self.room <= 0:
+            return
+        waiting = self.begun.get(name, b"") + chunk
+        whole = waiting.rfind(b"\n") + 1 or (len(waiting) if len(waiting) > _LINE else 0)
+        self.begun[name] = waiting[whole:]
+        self._write(waiting[:whole])
+
+    def close(self) -> None:
+        for rest in self.begun.values():
+            self._write(rest)
+        if self.file is not None:
+            with contextlib.suppress(OSError):
+                self.file.close()
+
+    def _write(self, lines: bytes) -> None:
+        if self.file is None or not lines:
+            return
+        said = redact_text(lines[: max(0, self.room)].decode("utf-8", "replace"))[0].encode()
+        self.room -= len(lines)
+        with contextlib.suppress(OSError):
+            self.file.write(said)
+            self.file.flush()
+
+
 def _opened(log: Path | None) -> IO[bytes] | None:
     if log is None:
         return None
@@ -200,7 +237,8 @@ def _opened(log: Path | None) -> IO[bytes] | None:
 
 
 def end(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
-    """Asks a process, its group and its descendants to end, and kills what is left of them after `grace` seconds."""
+    """Asks a process, its group and its descendants to end, and kills what is left of them after `grace` seconds;
+    when it returns they are gone."""
     members = _members(pid, is_group)
     if not members:
         return
@@ -208,7 +246,11 @@ def end(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
     until = time.monotonic() + grace
     while (members := _living(members) + _members(pid, is_group)) and time.monotonic() < until:
         time.sleep(_POLL)
-    _signal(members, signal.SIGKILL)
+    until = time.monotonic() + _KILLED
+    while members and time.monotonic() < until:
+        _signal(members, signal.SIGKILL)
+        time.sleep(0.01)
+        members = _living(members) + _members(pid, is_group)
 
 
 def _members(pid: int, is_group: bool) -> list[psutil.Process]:

@@ -19,6 +19,8 @@ from baton_git.spawning.process import is_alive
 
 KEPT = 500
 """Records of ended sessions that are kept."""
+LOGS = 100
+"""How many of them keep their logs."""
 STATUSES = ("running", "exited", "failed", "timed_out", "stopped", "lost")
 
 
@@ -51,9 +53,12 @@ class Spawned:
 
     Attributes:
         status: one of `STATUSES`.
+        starter: who starts it, until somebody looks after it.
         prompt: without secrets.
         started, ended: ISO time stamps.
-        iteration: its place in the chain; the session that a person began is 1.
+        iteration: its place in the chain, in the order of their starts; the session that a person began is 1.
+        chain: what all sessions of the chain have in common: the session that a person began, else the first record.
+        chain_began: when the first one of it was started; an ISO time stamp.
         parent: the session that started it; `parent_spawn` its record, where it was started itself.
         loop: the workflow or the command that chains it.
         session: the id that its CLI gives it, where that is known.
@@ -66,12 +71,15 @@ class Spawned:
     status: str = "running"
     process: Process = field(default_factory=Process)
     keeper: Process = field(default_factory=Process)
+    starter: Process = field(default_factory=Process)
     prompt: str = ""
     cwd: str = ""
     started: str = ""
     ended: str | None = None
     seconds: float = 0.0
     iteration: int = 1
+    chain: str = ""
+    chain_began: str = ""
     parent: str | None = None
     parent_spawn: str | None = None
     loop: str = ""
@@ -88,7 +96,7 @@ class Spawned:
     def shown(self) -> dict[str, Any]:
         """For whoever lists it."""
         data = asdict(self)
-        del data["variables"], data["keeper"], data["process"]
+        del data["variables"], data["keeper"], data["process"], data["starter"]
         return {**data, "pid": self.process.pid or None}
 
 
@@ -149,13 +157,21 @@ class Records:
     def fresh_id(self) -> str:
         return minted("SP", os.urandom(4))
 
-    def forget_old(self) -> None:
-        """The oldest records of sessions that have ended go, with their logs."""
-        ended = [one for one in self.all()[0] if one.status != "running"]
-        for old in ended[KEPT:]:
-            for path in (self.path(old.id), self.folder / f"{old.id}.log"):
-                with contextlib.suppress(OSError):
-                    path.unlink(missing_ok=True)
+    def pipe(self, id_: str) -> Path:
+        """The named pipe through which a job reaches who looks after it in a window."""
+        return self.folder / f"{id_}.job"
+
+    def forget_old(self, chain: str = "") -> None:
+        """The oldest records of sessions that have ended go, except those of `chain`, which still counts them; the
+        logs of more; and pipes that nobody uses."""
+        found = self.all()[0]
+        ended = [one for one in found if one.status != "running"]
+        waiting = {self.pipe(one.id) for one in found if one.status == "running"}
+        old = [one for one in ended[KEPT:] if not chain or one.chain != chain]
+        gone = [self.path(one.id) for one in old] + [self.folder / f"{one.id}.log" for one in ended[LOGS:]]
+        for path in (*gone, *(one for one in self.folder.glob("SP-*.job") if one not in waiting)):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
 
     def _ids(self) -> list[str]:
         return [one.stem for one in self.folder.glob("SP-*.json")]
@@ -166,7 +182,7 @@ def _parsed(data: Any) -> Spawned:
         raise ValueError("it is no record of a session")
     known = {one.name for one in fields(Spawned)}
     values = {key: value for key, value in data.items() if key in known}
-    for name in ("process", "keeper"):
+    for name in ("process", "keeper", "starter"):
         values[name] = Process(**values.get(name, {}))
     made = Spawned(**values)
     if not isinstance(made.iteration, int) or not isinstance(made.variables, dict) or not isinstance(made.id, str):
@@ -178,6 +194,6 @@ def _seen(record: Spawned) -> Spawned:
     """`lost` instead of `running`, when neither the session nor who looks after it is there any more."""
     if record.status != "running" or record.process.is_alive or record.keeper.is_alive:
         return record
-    if not record.process.pid and not record.keeper.pid:
+    if not record.process.pid and not record.keeper.pid and record.starter.is_alive:
         return record  # it is being started; who starts it says when it cannot be
     return replace(record, status="lost")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,18 +10,20 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton_git.agents.launching import Launch
 from baton_git.errors import BatonError, Busy, InvalidArgument, NotAllowed, StoreError
 from baton_git.foreign import make_folder
 from baton_git.redaction import redact_text
-from baton_git.spawning.keeping import Job
-from baton_git.spawning.records import Records, Spawned
+from baton_git.spawning.keeping import Job, offer
+from baton_git.spawning.records import Process, Records, Spawned
 from baton_git.spawning.starters import STARTERS, executable, surroundings
 from baton_git.spawning.wish import MAX_SECONDS, Wish
 from baton_git.store.locks import flocked
+from baton_git.times import when
 
 MAX_RUNNING = 8
 """Sessions that may run at once, of all chains together."""
@@ -29,6 +32,18 @@ KEEPER = "baton_git.faces.session_keeper"
 _START_SECONDS = 20.0
 _PACKAGE = Path(__file__).parent.parent
 _PROMPT = 2000
+MOMENT = 0.25
+"""Seconds after its start in which a session that fails is told of at once."""
+
+
+class Chain(NamedTuple):
+    """A chain as it is before one more session: how it is called, since when, how many it had, what they told of
+    their cost."""
+
+    name: str
+    began: str
+    sessions: int
+    cost_usd: float
 
 
 @dataclass(frozen=True)
@@ -55,8 +70,9 @@ class Spawner:
             record = self.start(wish, variables)
         except (BatonError, OSError, ValueError) as error:
             return {"error": str(error)}
-        if record.status == "failed":
-            return {"error": record.error or "it ended at once"}
+        if record.status in ("failed", "lost"):
+            why = record.error or (f"exit status {record.exit}" if record.exit is not None else record.status)
+            return {"error": f"{wish.cli} ended at once: {why}"}
         return {"session_spawned": True, "cli": wish.cli, "pid": record.process.pid, "spawned": record.id}
 
     def start(self, wish: Wish, variables: Mapping[str, Any]) -> Spawned:
@@ -69,9 +85,25 @@ class Spawner:
             StoreError: the record cannot be written, or nothing is heard of the session.
         """
         record, job = self.prepared(wish, variables)
-        in_window, is_detached = wish.in_window, wish.is_detached
-        process = _in_window(job, record, wish.tmux_session) if in_window else _beside(job, is_detached=is_detached)
-        return self._begun(record, process)
+        try:
+            process = self._handed_over(wish, record, job)
+            return self._begun(record, process)
+        except BaseException as error:
+            self._failed(record, str(error) or type(error).__name__)
+            raise
+
+    def _handed_over(self, wish: Wish, record: Spawned, job: Job) -> subprocess.Popen[bytes]:
+        """The process that makes the keeper: itself, or tmux. Raises OSError, ValueError: it cannot be started."""
+        if not wish.in_window:
+            return _beside(job, is_detached=wish.is_detached)
+        return _in_window(job, record, wish.tmux_session, self.records.pipe(record.id))
+
+    def _failed(self, record: Spawned, why: str) -> None:
+        """Nobody looks after it, so it is over, and counts no more."""
+        with contextlib.suppress(BatonError):
+            if self.records.get(record.id).status == "running" and not self.records.get(record.id).keeper.pid:
+                said = redact_text(why)[0]
+                self.records.put(replace(record, status="failed", ended=self.now, error=said))
 
     def prepared(self, wish: Wish, variables: Mapping[str, Any]) -> tuple[Spawned, Job]:
         """The record, kept, and the job, with every limit looked at. Raises as `start` does."""
@@ -84,11 +116,13 @@ class Spawner:
         with flocked(self.records.folder / ".lock", 5.0) as alone:
             if alone is False:
                 raise Busy("another process is starting sessions", hint="try again")
-            iteration = self._iteration(wish.most)
-            self._room()
-            record = self._record(wish, launch, str(Path(cwd).absolute()), iteration, variables)
+            known = self.records.all()[0]
+            chain = self._chain(known)
+            _may_go_on(chain, wish, self.now)
+            _room(known)
+            record = self._record(wish, launch, str(Path(cwd).absolute()), chain, variables)
             self.records.put(record)
-        self.records.forget_old()
+            self.records.forget_old(record.chain)
         environment = surroundings(self.environment, record.id)
         job = Job(str(self.records.folder), record.id, launch.argv, environment, launch.stdin, wish.in_window)
         return record, job
@@ -102,33 +136,38 @@ class Spawner:
             raise InvalidArgument(f"{wish.cli} CLI not found")
         make = starting.in_window if wish.in_window else starting.launch
         extra = (self.arguments or {}).get(wish.cli, ())
-        return make(program, wish.prompt, wish.system_prompt, str(uuid.uuid4()), extra)
+        return make(program, _no_command(wish.prompt), wish.system_prompt, str(uuid.uuid4()), extra)
 
-    def _iteration(self, most: int) -> int:
-        """Which one of its chain it is; where that cannot be known, it is not started."""
+    def _chain(self, known: list[Spawned]) -> Chain:
+        """All that was started for what its first session began, by whichever of them; where that cannot be known,
+        nothing is started."""
         if self.parent_spawn is None:
-            before = 1 if self.parent else 0
+            name, begun, before = self.parent or "", self.now, 1 if self.parent else 0
         else:
-            before = self.records.get(self.parent_spawn).iteration
-        if before + 1 > most:
-            raise NotAllowed(f"the chain has {before} sessions, the limit is {most}")
-        return before + 1
+            parent = self.records.get(self.parent_spawn)
+            name, begun, before = parent.chain or parent.id, parent.chain_began or parent.started, parent.iteration
+        others = [one for one in known if name and one.chain == name]
+        return Chain(
+            name,
+            min([begun, *(one.chain_began for one in others if one.chain_began)], key=_moment),
+            max([before, *(one.iteration for one in others)]),
+            sum(one.cost_usd or 0.0 for one in others),
+        )
 
-    def _room(self) -> None:
-        running = [one for one in self.records.all()[0] if one.status == "running"]
-        if len(running) >= MAX_RUNNING:
-            raise NotAllowed(f"{len(running)} sessions are running, the limit is {MAX_RUNNING}")
-
-    def _record(self, wish: Wish, launch: Launch, cwd: str, iteration: int, variables: Mapping[str, Any]) -> Spawned:
+    def _record(self, wish: Wish, launch: Launch, cwd: str, chain: Chain, variables: Mapping[str, Any]) -> Spawned:
         id_ = self.records.fresh_id()
+        left = wish.chain_seconds - _between(chain.began, self.now)
         return Spawned(
             id=id_,
             cli=wish.cli,
             prompt=redact_text(wish.prompt)[0][:_PROMPT],
             cwd=cwd,
             started=self.now,
-            seconds=min(wish.seconds, MAX_SECONDS),
-            iteration=iteration,
+            seconds=min(wish.seconds, left, MAX_SECONDS),
+            iteration=chain.sessions + 1,
+            chain=chain.name or id_,
+            chain_began=chain.began,
+            starter=Process.of(os.getpid()),
             parent=self.parent,
             parent_spawn=self.parent_spawn,
             loop=wish.loop,
@@ -144,13 +183,52 @@ class Spawner:
             found = self.records.get(record.id)
             if found.process.pid or found.status != "running":
                 process.wait(_START_SECONDS)  # the one that we started has given way to its child, or is tmux
-                return found
+                return self._after_a_moment(found)
             if process.poll() not in (None, 0):
                 break
             time.sleep(0.02)
-        failed = replace(record, status="failed", ended=self.now, error="who should look after it did not start")
-        self.records.put(failed)
         raise StoreError(f"the session {record.id} did not start", hint="try: baton session list --spawned")
+
+    def _after_a_moment(self, record: Spawned) -> Spawned:
+        """What fails at once (no key, an option that there is not) is told to whoever asked."""
+        until = time.monotonic() + MOMENT
+        while record.status == "running" and time.monotonic() < until:
+            time.sleep(0.02)
+            record = self.records.get(record.id)
+        return record
+
+
+def _may_go_on(chain: Chain, wish: Wish, now: str) -> None:
+    """Raises NotAllowed when the chain has met one of its limits."""
+    if chain.sessions + 1 > wish.most:
+        raise NotAllowed(f"the chain has {chain.sessions} sessions, the limit is {wish.most}")
+    if _between(chain.began, now) >= wish.chain_seconds:
+        raise NotAllowed(f"the chain began at {chain.began}, the limit is {wish.chain_seconds:g} seconds")
+    if chain.cost_usd >= wish.budget_usd:
+        raise NotAllowed(f"the chain cost {chain.cost_usd:.2f} USD, the budget is {wish.budget_usd:.2f}")
+
+
+def _room(known: list[Spawned]) -> None:
+    running = [one for one in known if one.status == "running"]
+    if len(running) >= MAX_RUNNING:
+        raise NotAllowed(f"{len(running)} sessions are running, the limit is {MAX_RUNNING}")
+
+
+def _between(began: str, now: str) -> float:
+    return (_moment(now) - _moment(began)).total_seconds()
+
+
+def _moment(text: str) -> datetime:
+    """Raises InvalidArgument where a record does not say it: how long its chain takes cannot be known then."""
+    found = when(text)
+    if found is None:
+        raise InvalidArgument(f"the chain has no beginning: {text!r} is no point in time")
+    return found
+
+
+def _no_command(prompt: str) -> str:
+    """The prompt as an argument that no CLI takes for one of its commands (`review`, `mcp`), which are single words."""
+    return prompt if len(prompt.split()) > 1 else f" {prompt}"
 
 
 def _beside(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]:
@@ -166,17 +244,16 @@ def _beside(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]:
     return process
 
 
-def _in_window(job: Job, record: Spawned, tmux_session: str) -> subprocess.Popen[bytes]:
-    """The keeper in a new window of tmux; its job waits in a file that only the user can read."""
-    file = Path(job.folder) / f"{job.id}.job"
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as opened:
-        opened.write(job.dumps())
+def _in_window(job: Job, record: Spawned, tmux_session: str, pipe: Path) -> subprocess.Popen[bytes]:
+    """The keeper in a new window of tmux; its job comes through a named pipe that only the user can open."""
     where = ["-t", f"={tmux_session}:"] if tmux_session else []
-    keeper = ["env", f"PYTHONPATH={_PACKAGE.parent}", *_keeper(), str(file)]
-    return subprocess.Popen(  # noqa: S603  as above
+    keeper = ["env", f"PYTHONPATH={_PACKAGE.parent}", *_keeper(), str(pipe)]
+    process = subprocess.Popen(  # noqa: S603  as above
         ["tmux", "new-window", "-d", *where, "-n", record.id, "-c", record.cwd, "--", *keeper],  # noqa: S607  the user's tmux is meant
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=job.environment,
     )  # fmt: skip
+    offer(pipe, job, lambda: process.poll() not in (None, 0))
+    return process
 
 
 def _keeper() -> list[str]:

@@ -10,6 +10,12 @@ TIMEOUT = 3600
 MAX_ITERATIONS = 20
 """Sessions of a chain where nobody says otherwise."""
 MOST_ITERATIONS = 1000
+CHAIN_SECONDS = 8 * 3600.0
+"""Seconds that a chain may take where nobody says otherwise, from the start of its first session."""
+MOST_CHAIN_SECONDS = 30 * 24 * 3600.0
+BUDGET_USD = 20.0
+"""What the sessions of a chain may cost where nobody says otherwise, as far as they tell."""
+MOST_USD = 100_000.0
 
 
 class Wish(NamedTuple):
@@ -23,6 +29,8 @@ class Wish(NamedTuple):
         in_window: whether it gets a window of tmux, with a terminal; in the tmux session `tmux_session`, else in the
             one around us.
         most: how many sessions its chain may have, itself and the first one counted.
+        chain_seconds: how long its chain may take, from its first start.
+        budget_usd: what its chain may have cost before, as far as that is known.
         loop: what its chain is called, for whoever looks at it.
     """
 
@@ -35,4 +43,6 @@ class Wish(NamedTuple):
     in_window: bool = False
     tmux_session: str = ""
     most: int = MAX_ITERATIONS
+    chain_seconds: float = CHAIN_SECONDS
+    budget_usd: float = BUDGET_USD
     loop: str = ""

@@ -10,7 +10,17 @@ from typing import Any
 
 from baton_git.brief import Section
 from baton_git.errors import InvalidArgument
-from baton_git.spawning.wish import MAX_ITERATIONS, MAX_SECONDS, MOST_ITERATIONS, TIMEOUT, Wish
+from baton_git.spawning.wish import (
+    BUDGET_USD,
+    CHAIN_SECONDS,
+    MAX_ITERATIONS,
+    MAX_SECONDS,
+    MOST_CHAIN_SECONDS,
+    MOST_ITERATIONS,
+    MOST_USD,
+    TIMEOUT,
+    Wish,
+)  # fmt: skip
 from baton_git.workflow.deeds import Offered
 from baton_git.workflow.running import Injected, Run
 
@@ -143,7 +153,9 @@ def start_new_session(run: Run, arguments: Arguments) -> Result:
         is_detached=arguments.get("detached", True) is not False,
         in_window=window is True or bool(str(window).strip() if isinstance(window, str) else ""),
         tmux_session=window.strip() if isinstance(window, str) else "",
-        most=_most(run),
+        most=int(_limit(run, "max_iterations", MAX_ITERATIONS, MOST_ITERATIONS, int)),
+        chain_seconds=_limit(run, "total_timeout", CHAIN_SECONDS, MOST_CHAIN_SECONDS, int | float),
+        budget_usd=_limit(run, "budget", BUDGET_USD, MOST_USD, int | float),
         loop=run.workflow.name,
     )
     if run.is_dry:
@@ -151,11 +163,11 @@ def start_new_session(run: Run, arguments: Arguments) -> Result:
     return run.starter(wish, {**run.workflow.variables, **run.variables})
 
 
-def _most(run: Run) -> int:
-    """How long the chain may be: what the workflow says, where that is a sensible number."""
-    most = run.workflow.settings.get("max_iterations", MAX_ITERATIONS)
-    is_number = isinstance(most, int) and not isinstance(most, bool)
-    return min(most, MOST_ITERATIONS) if is_number and most > 0 else MAX_ITERATIONS
+def _limit(run: Run, name: str, usual: float, most: float, kind: Any) -> float:
+    """What the workflow's settings say of a limit of the chain, where that is a sensible number."""
+    said = run.workflow.settings.get(name, usual)
+    is_number = isinstance(said, kind) and not isinstance(said, bool)
+    return min(said, most) if is_number and said > 0 else usual  # nan is not above 0
 
 
 def notify(run: Run, arguments: Arguments) -> Result:

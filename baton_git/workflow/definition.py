@@ -21,7 +21,7 @@ EVENTS = (
 )  # fmt: skip
 ALIASES = {"on_before_agent": "on_prompt_submit", "on_pre_compress": "on_pre_compact"}
 """Gobby's other names of events."""
-CAN_BLOCK = ("on_stop", "on_prompt_submit", "on_after_agent", "on_pre_compact")
+CAN_BLOCK = ("on_stop", "on_prompt_submit", "on_after_agent")
 """Events whose hooks can say no."""
 
 

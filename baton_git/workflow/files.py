@@ -50,6 +50,7 @@ class Found(NamedTuple):
         state: `on`, `off` (switched off), `not allowed` (here), `hidden` (another of its name runs), or `broken`.
         workflow: None when it is broken.
         problem: what is wrong with it.
+        text: the file, as it was when `digest` was made of it.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Found(NamedTuple):
     state: str
     workflow: Workflow | None = None
     problem: str = ""
+    text: str = ""
 
 
 def approval_key(digest: str) -> tuple[str, ...]:
@@ -112,13 +114,14 @@ def _parsed(tier: str, path: Path, is_checked: bool) -> Found:
         digest = sha256(content).hexdigest()
     except BatonError as error:
         return Found(path.stem, tier, path, "", "broken", None, str(error))
+    text = content.decode("utf-8", "replace")
     try:
         workflow = read(content.decode(), name=path.stem, where=str(path), is_checked=is_checked)
     except BatonError as error:
-        return Found(path.stem, tier, path, digest, "broken", None, str(error))
+        return Found(path.stem, tier, path, digest, "broken", None, str(error), text)
     except UnicodeDecodeError:
-        return Found(path.stem, tier, path, digest, "broken", None, f"{path}: is not UTF-8 text")
-    return Found(workflow.name, tier, path, digest, "on", workflow)
+        return Found(path.stem, tier, path, digest, "broken", None, f"{path}: is not UTF-8 text", text)
+    return Found(workflow.name, tier, path, digest, "on", workflow, "", text)
 
 
 def _judged(one: Found, folders: Folders, approved: Callable[[tuple[str, ...]], bool], taken: set[str]) -> Found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,7 @@ from baton_git.foreign import read_bytes, write_all
 MAX_BYTES = 256 * 1024
 KEPT = 200
 """Sessions whose variables are kept; older ones are forgotten."""
+_PLAIN = re.compile(r"[a-z0-9_][a-z0-9_-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class KeptVariables:
 
     @property
     def path(self) -> Path:
-        plain = self.session.isascii() and self.session.replace("-", "").replace("_", "").isalnum()
-        name = self.session if plain and len(self.session) <= 100 else sha256(self.session.encode()).hexdigest()
+        """Its own name only where no other one can become the same, also where a disk does not know A from a."""
+        name = self.session if _PLAIN.fullmatch(self.session) else f"={sha256(_bytes(self.session)).hexdigest()}"
         return self.folder / f"{name}.json"
 
     def load(self) -> tuple[dict[str, Any] | None, str]:
@@ -64,6 +66,10 @@ class KeptVariables:
 
     def _forget_old(self) -> None:
         with contextlib.suppress(OSError):
-            files = sorted(self.folder.glob("*.json"), key=lambda one: one.stat().st_mtime, reverse=True)
+            files = sorted(self.folder.glob("*.*"), key=lambda one: one.stat().st_mtime, reverse=True)
             for old in files[KEPT:]:
                 old.unlink(missing_ok=True)
+
+
+def _bytes(session: str) -> bytes:
+    return session.encode("utf-8", "surrogatepass")

@@ -68,6 +68,9 @@ def chain(agents, top, tmp_path):
     return begin
 
 
+pytestmark = pytest.mark.slow
+
+
 def test_sessions_follow_each_other_up_to_the_limit(chain, agents):
     found = chain("not yet")
     assert [one["iteration"] for one in found] == [3, 2]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from fake_agents import FAMILY, living, until
 
@@ -24,6 +25,24 @@ class Ran:
     code: int
     data: dict[str, Any]
     err: str
+
+
+@pytest.fixture
+def here(agents, baton, monkeypatch):
+    """Runs the command in this process, with the surroundings in which the agents are."""
+    monkeypatch.setattr("baton_git.faces.cli.settings.FOUND", dict(agents.environment))
+    return baton
+
+
+@pytest.fixture
+def quick(here):
+    """Runs `baton loop-run` in this process."""
+
+    def call(*words: str, prompt: str = "Do it") -> Ran:
+        done = here("loop-run", prompt, *words, "--json", code=None)
+        return Ran(done.code, json.loads(done.out) if done.out else {}, done.err)
+
+    return call
 
 
 @pytest.fixture
@@ -41,9 +60,9 @@ def loop(agents, top):
     return call
 
 
-def test_it_ends_with_the_marker_and_each_session_knows_the_last_ones_words(agents, loop):
+def test_it_ends_with_the_marker_and_each_session_knows_the_last_ones_words(agents, quick):
     agents.answering("Began with part COUNT", "Part COUNT is done", DONE)
-    done = loop()
+    done = quick()
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (0, "completed", 3)
     assert (done.data["cost_usd"], done.data["tokens"], done.data["cost_is_known"]) == (1.5, 45, True)
     assert [one["iteration"] for one in done.data["sessions"]] == [1, 2, 3]
@@ -56,12 +75,14 @@ def test_it_ends_with_the_marker_and_each_session_knows_the_last_ones_words(agen
     assert "session 2/20: exited, 0.50 USD, 15 tokens" in done.err
 
 
+@pytest.mark.slow
 def test_it_ends_after_so_many_sessions(agents, loop):
     agents.answering("part COUNT")
     done = loop("--max-iterations", "2", "--stuck-after", "9")
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "max_iterations", 2)
 
 
+@pytest.mark.slow
 def test_it_ends_when_sessions_say_the_same_again_and_again(agents, loop):
     agents.answering("I cannot.")
     done = loop("--max-iterations", "9")
@@ -69,6 +90,7 @@ def test_it_ends_when_sessions_say_the_same_again_and_again(agents, loop):
     assert "said the same" in done.data["why"]
 
 
+@pytest.mark.slow
 def test_it_ends_when_sessions_change_nothing(agents, loop):
     agents.answering("Try COUNT")
     done = loop("--stuck-after", "2")
@@ -76,6 +98,7 @@ def test_it_ends_when_sessions_change_nothing(agents, loop):
     assert "changed nothing" in done.data["why"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["echo x >> new", "echo x >> readme", "git commit -q --allow-empty -m x"])
 def test_work_is_a_file_that_changes_or_a_commit(agents, loop, work):
     agents.shell("claude", f'{work}; echo "$$ is my answer"')
@@ -83,12 +106,13 @@ def test_work_is_a_file_that_changes_or_a_commit(agents, loop, work):
     assert done.data["ended_by"] == "max_iterations"
 
 
-def test_it_ends_when_the_money_is_spent(agents, loop):
+def test_it_ends_when_the_money_is_spent(agents, quick):
     agents.answering("part COUNT", cost=0.6)
-    done = loop("--budget", "1")
+    done = quick("--budget", "1")
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "budget", 2)
 
 
+@pytest.mark.slow
 def test_it_ends_when_the_tokens_are_used(agents, loop):
     agents.answering("part COUNT", cost=None)
     done = loop("--token-budget", "30")
@@ -96,13 +120,14 @@ def test_it_ends_when_the_tokens_are_used(agents, loop):
     assert "cost unknown" in done.err
 
 
-def test_it_ends_when_sessions_fail_again_and_again(agents, loop):
+def test_it_ends_when_sessions_fail_again_and_again(agents, quick):
     agents.shell("claude", "echo no key >&2; exit 1")
-    done = loop("--max-failures", "2")
+    done = quick("--max-failures", "2")
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "failures", 2)
     assert "no key" in done.err
 
 
+@pytest.mark.slow
 def test_a_session_that_takes_too_long_is_ended_with_all_that_it_started(agents, loop, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
@@ -112,12 +137,13 @@ def test_a_session_that_takes_too_long_is_ended_with_all_that_it_started(agents,
     assert living(pids) == []
 
 
-def test_it_ends_when_all_took_too_long(agents, loop):
-    agents.shell("claude", "sleep 60")
-    done = loop("--total-timeout", "0.7", "--max-failures", "9")
+def test_it_ends_when_all_took_too_long(agents, quick):
+    agents.shell("claude", "exec sleep 60")
+    done = quick("--total-timeout", "0.7", "--max-failures", "9")
     assert done.data["ended_by"] == "total_timeout"
 
 
+@pytest.mark.slow
 def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
     agents.shell("claude", f"mkdir -p {top}/.git/baton; touch {top}/.git/baton/stop; echo hello")
     done = loop()
@@ -127,6 +153,26 @@ def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
     assert (top / ".git/baton/stop").exists()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_at_the_moment_of_the_start_leaves_nothing_behind(agents, quick, monkeypatch, number):
+    agents.shell("claude", "exec sleep 60")
+    begin, begun = subprocess.Popen, []
+
+    def interrupted(argv, *words, **more):
+        process = begin(argv, *words, **more)
+        if str(argv[0]).endswith("claude"):
+            begun.append(process.pid)
+            os.kill(os.getpid(), number)  # the process is there, and nobody knows it yet
+        return process
+
+    monkeypatch.setattr("baton_git.spawning.process.subprocess.Popen", interrupted)
+    done = quick()
+    assert (done.code, done.data["ended_by"], len(begun)) == (1, "interrupted", 1)
+    assert [one["status"] for one in done.data["sessions"]] == ["stopped"]
+    assert not any(psutil.pid_exists(one) for one in begun)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_the_session_and_reports(agents, top, tmp_path, number):
     pids = tmp_path / "pids"
@@ -143,6 +189,7 @@ def test_an_interrupt_ends_the_session_and_reports(agents, top, tmp_path, number
     assert living(pids) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cli", "output"), [
     ("codex", r'{"type":"item.completed","item":{"type":"agent_message","text":"ok\nLOOP_COMPLETE"}}'),
     ("gemini", r'{"response":"ok\nLOOP_COMPLETE","stats":{"models":{"m":{"tokens":{"total":9}}}}}'),
@@ -154,34 +201,34 @@ def test_the_other_clis_are_told_over_standard_input(agents, loop, cli, output):
     assert "session 1 of at most 20" in agents.notes.read_text()
 
 
-def test_the_prompt_can_come_from_a_file(agents, top):
+def test_the_prompt_can_come_from_a_file(agents, here, top):
     agents.answering(DONE)
     (top / "task.md").write_text("Fix all")
-    words = [sys.executable, "-m", "baton_git", "loop-run", "--file", "task.md"]
-    done = subprocess.run(words, cwd=top, env=agents.environment, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (0, "completed: the session said LOOP_COMPLETE\n")
+    done = here("loop-run", "--file", "task.md")
+    assert done.out == "completed: the session said LOOP_COMPLETE\n"
     assert agents.calls()[0][0][1] == "Fix all"
 
 
-def test_what_cannot_begin_is_a_matter_of_usage(agents, loop):
-    assert loop().code == 2  # no CLI is there
-    assert loop("--cli", "codex").code == 2
+def test_what_cannot_begin_is_a_matter_of_usage(agents, quick):
+    assert quick().code == 2  # no CLI is there
+    assert quick("--cli", "codex").code == 2
     agents.answering(DONE)
-    assert loop(prompt=" ").code == 2
-    assert loop("--marker", "").code == 2
-    assert loop("--file", "x").code == 2
+    assert quick(prompt=" ").code == 2
+    assert quick("--marker", "").code == 2
+    assert quick("--file", "x").code == 2
 
 
-@pytest.mark.parametrize("words", [
-    ("--max-iterations", "0"), ("--max-iterations", "100000"), ("--session-timeout", "inf"),
-    ("--session-timeout", "nan"),
-    ("--total-timeout", "0"), ("--total-timeout", "inf"), ("--budget", "inf"), ("--budget", "nan"), ("--budget", "0"),
-    ("--stuck-after", "0"), ("--token-budget", "0"), ("--max-failures", "0"),
-])  # fmt: skip
-def test_no_limit_can_be_lifted(baton, words):
-    assert baton("loop-run", "x", *words, code=2).out == ""
+def test_no_limit_can_be_lifted(baton):
+    for words in (
+        ("--max-iterations", "0"), ("--max-iterations", "100000"), ("--session-timeout", "inf"),
+        ("--session-timeout", "nan"), ("--total-timeout", "0"), ("--total-timeout", "inf"), ("--budget", "inf"),
+        ("--budget", "nan"), ("--budget", "0"), ("--stuck-after", "0"), ("--token-budget", "0"),
+        ("--max-failures", "0"),
+    ):  # fmt: skip
+        assert baton("loop-run", "x", *words, code=2).out == ""
 
 
+@pytest.mark.slow
 def test_a_loop_within_a_started_session_makes_no_longer_chain(agents, loop, top):
     agents.answering("part COUNT")
     first = loop("--max-iterations", "3", "--stuck-after", "9")

@@ -26,6 +26,7 @@ def test_its_output_its_exit_and_its_log_are_kept(pids, tmp_path):
     assert sorted((tmp_path / "logs" / "x.log").read_text().split()) == ["in", "oh"]
 
 
+@pytest.mark.slow
 def test_at_its_time_limit_everything_ends_also_what_does_not_want_to(pids):
     begun = time.monotonic()
     done = run(a_command(f"{FAMILY} sleep 60", pids, 3.0), grace=0.5)
@@ -35,8 +36,14 @@ def test_at_its_time_limit_everything_ends_also_what_does_not_want_to(pids):
     assert living(pids) == []
 
 
+def test_a_log_is_bounded(pids, tmp_path, monkeypatch):
+    monkeypatch.setattr("baton_git.spawning.process.LOG", 1000)
+    run(a_command("i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i+1)); done", pids, log=tmp_path / "log"))
+    assert 900 < (tmp_path / "log").stat().st_size <= 1000
+
+
 def test_who_never_stops_writing_meets_the_time_limit_too(pids):
-    done = run(a_command("yes", pids, 0.5), grace=0.2)
+    done = run(a_command("yes", pids, 0.2), grace=0.2)
     assert done.how == "timed_out"
     assert len(done.output) <= HEAD + TAIL
 

@@ -27,6 +27,17 @@ def test_they_are_listed_newest_first_and_by_cli(baton, records):
     assert len(baton("session", "list", "--spawned", "--limit", "1", "--json").json) == 1
 
 
+def test_a_list_says_how_they_ended_and_what_they_cost(baton, records):
+    records.put(Spawned("SP-one000", "claude", "exited", started="2026-11-20T10:00:00Z", exit=0, cost_usd=0.25))
+    records.put(Spawned("SP-two000", "codex", "failed", started="2026-11-21T10:00:00Z", exit=7, error="no key"))
+    failed, fine = baton("session", "list", "--spawned").out.splitlines()
+    assert "failed  exit 7" in failed
+    assert "cost unknown" in failed
+    assert "no key" in failed
+    assert "exit 0" in fine
+    assert "0.25 USD" in fine
+
+
 def test_a_record_that_cannot_be_read_is_told(baton, records):
     records.folder.mkdir(parents=True)
     (records.folder / "SP-torn00.json").write_text("{")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
+import threading
 from dataclasses import replace
 
 import psutil
@@ -12,6 +14,7 @@ import pytest
 from fake_agents import FAMILY, living, until
 
 from baton_git.errors import Ambiguous, Corrupt, NotFound
+from baton_git.spawning.keeping import Job, offer, offered
 from baton_git.spawning.records import Process, Records, Spawned
 from baton_git.spawning.starters import surroundings
 from baton_git.spawning.starting import MAX_RUNNING, Spawner
@@ -68,7 +71,7 @@ def test_whatever_else_fails_is_an_error_with_its_reason(agents, records, spawne
     agents.shell("claude", "exit 0")
     assert "there is no folder /nonexistent" in spawner(Wish("claude", "x", cwd="/nonexistent"), {})["error"]
     assert "null byte" in spawner(wish(agents, prompt="a\0b"), {})["error"]
-    assert "too long" in spawner(wish(agents, prompt="a" * 3_000_000), {})["error"]
+    assert "too long" in spawner(wish(agents, prompt="a" * 200_000), {})["error"]
     assert "tmux" in spawner(wish(agents, in_window=True), {})["error"]
 
 
@@ -92,14 +95,23 @@ def test_each_cli_is_called_as_it_wants_to_be(agents, records, spawner, cli, arg
 
 
 @pytest.mark.parametrize("cli", ["claude", "codex", "gemini"])
+def test_no_prompt_is_taken_for_a_command(agents, spawner, cli):
+    agents.shell(cli, "exit 0")
+    for prompt in ("review", "mcp", "resume"):
+        _, job = spawner.prepared(wish(agents, cli, prompt=prompt), {})
+        assert prompt not in job.argv
+        assert f" {prompt}" in job.argv
+
+
+@pytest.mark.parametrize("cli", ["claude", "codex", "gemini"])
 def test_no_prompt_is_taken_for_an_option(agents, records, spawner, cli):
-    agents.shell(cli, NOTE)
-    asked = wish(agents, cli, prompt="--dangerously-skip-permissions", system_prompt="-x")
-    ended(records, spawner(asked, {})["spawned"])
-    said = agents.notes.read_text().splitlines()
-    assert " --dangerously-skip-permissions" in said
-    assert "--dangerously-skip-permissions" not in said
-    assert "-x" not in said
+    agents.shell(cli, "exit 0")
+    for prompt in ("--dangerously-skip-permissions", "-p x", "--", "-"):
+        _, job = spawner.prepared(wish(agents, cli, prompt=prompt, system_prompt="-x"), {})
+        assert prompt not in job.argv
+        assert prompt in [one.strip() for one in job.argv]
+        assert "-x" not in job.argv
+        records.put(Spawned(job.id, cli, "exited"))
 
 
 def test_the_users_own_arguments_are_added(agents, records, spawner):
@@ -129,6 +141,7 @@ def test_no_secret_of_the_prompt_reaches_the_record(agents, records, spawner):
 # --- time, and the end
 
 
+@pytest.mark.slow
 def test_a_session_ends_at_its_time_limit_with_all_that_it_started(agents, records, spawner, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
@@ -140,10 +153,94 @@ def test_a_session_ends_at_its_time_limit_with_all_that_it_started(agents, recor
 
 def test_a_session_that_fails_says_why(agents, records, spawner):
     agents.shell("claude", "echo no key >&2; exit 7")
-    record = ended(records, spawner(wish(agents), {})["spawned"])
+    result = spawner(wish(agents), {})
+    record = ended(records, records.all()[0][0].id)
     assert (record.status, record.exit, record.error) == ("failed", 7, "no key")
+    assert result.get("error", "claude ended at once: no key") == "claude ended at once: no key"
 
 
+def test_a_session_that_fails_at_once_is_an_error_for_whoever_asked(agents, spawner, monkeypatch):
+    monkeypatch.setattr("baton_git.spawning.starting.MOMENT", 30.0)
+    agents.shell("claude", "echo no key >&2; exit 7")
+    assert spawner(wish(agents), {}) == {"error": "claude ended at once: no key"}
+    agents.shell("claude", "echo Not logged in; exit 1")
+    assert spawner(wish(agents), {}) == {"error": "claude ended at once: Not logged in"}
+
+
+def test_what_cannot_be_started_fails_at_once_and_counts_no_more(agents, records, spawner, monkeypatch):
+    agents.shell("claude", "exit 0")
+
+    def refuse(*_, **__):
+        raise OSError("no more processes")
+
+    with monkeypatch.context() as here:
+        here.setattr("baton_git.spawning.starting.subprocess.Popen", refuse)
+        assert spawner(wish(agents), {}) == {"error": "no more processes"}
+    nowhere = replace(spawner, environment={**agents.environment, "PATH": str(agents.folder)})
+    with monkeypatch.context() as here:
+        here.setenv("PATH", str(agents.folder))
+        assert "tmux" in nowhere(wish(agents, in_window=True, tmux_session="x"), {})["error"]
+    assert [one.status for one in records.all()[0]] == ["failed", "failed"]
+    assert sorted(one.error for one in records.all()[0])[1] == "no more processes"
+
+
+def test_who_is_killed_while_starting_leaves_nothing_that_counts(agents, records, spawner):
+    agents.shell("claude", "exit 0")
+    record, _ = spawner.prepared(wish(agents), {})
+    assert records.get(record.id).status == "running"
+    records.put(replace(record, starter=Process(2**22 - 1, 1.0)))
+    assert records.get(record.id).status == "lost"
+    records.put(Spawned("SP-nobody", "claude"))
+    assert records.get("SP-nobody").status == "lost"
+
+
+def test_no_environment_reaches_a_disk(agents, records, tmp_path):
+    secret = "hunter" + "22" * 8
+    told = tmp_path / "told"
+    job = Job(str(records.folder), "SP-a", ("x",), {"TOKEN": secret, "LONG": "x" * 500_000}, None, True)
+    records.folder.mkdir()
+    pipe = records.pipe("SP-a")
+
+    def take():
+        until(pipe.exists)
+        assert stat.S_ISFIFO(pipe.stat().st_mode)
+        assert stat.S_IMODE(pipe.stat().st_mode) == 0o600
+        told.write_text(str(offered(pipe) == job))
+
+    taker = threading.Thread(target=take)
+    taker.start()
+    offer(pipe, job, lambda: False)
+    taker.join()
+    assert told.read_text() == "True"
+    assert list(records.folder.iterdir()) == []
+    with pytest.raises(OSError, match="did not start"):
+        offer(pipe, job, lambda: True)
+    assert list(records.folder.iterdir()) == []
+
+
+def test_old_records_go_with_their_logs_and_pipes_but_none_of_the_chain(records, monkeypatch):
+    monkeypatch.setattr("baton_git.spawning.records.KEPT", 2)
+    monkeypatch.setattr("baton_git.spawning.records.LOGS", 1)
+    records.folder.mkdir()
+    for number in range(4):
+        started = f"2026-11-2{number}T10:00:00Z"
+        records.put(Spawned(f"SP-{number}", "claude", "exited", started=started, chain="c" if number == 0 else ""))
+        (records.folder / f"SP-{number}.log").write_text("x")
+        records.pipe(f"SP-{number}").write_text("x")
+    records.forget_old("c")
+    left = sorted(one.name for one in records.folder.iterdir())
+    assert left == ["SP-0.json", "SP-2.json", "SP-3.json", "SP-3.log"]
+
+
+def test_no_secret_of_a_session_reaches_its_log(agents, records, spawner):
+    agents.shell("claude", "echo key ghp_" + "a1B2" * 10 + "; printf ghp_%s " + "a1B2" * 10)
+    record = ended(records, spawner(wish(agents), {})["spawned"])
+    said = (records.folder / f"{record.id}.log").read_text()
+    assert said.startswith("key ")
+    assert "a1B2" not in said
+
+
+@pytest.mark.slow
 def test_stopping_ends_all_of_it(agents, records, spawner, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
@@ -176,6 +273,7 @@ def test_it_outlives_who_started_it(agents, records, spawner):
 # --- limits
 
 
+@pytest.mark.slow
 def test_a_chain_ends_at_its_limit_whatever_workflows_say(agents, records, spawner):
     agents.answering("x")
     id_, iterations = None, []
@@ -188,6 +286,38 @@ def test_a_chain_ends_at_its_limit_whatever_workflows_say(agents, records, spawn
         iterations.append(ended(records, id_).iteration)
     assert iterations == [2, 3, 4]
     assert result == {"error": "the chain has 4 sessions, the limit is 4"}
+
+
+def test_a_chain_is_all_that_was_started_for_it_and_no_tree_outgrows_it(agents, records, spawner):
+    agents.shell("claude", "exit 0")
+    ids = []
+    for parent in (None, None, 0, 0):  # at two events of one session, and of one that it started
+        one = replace(spawner, parent_spawn=None if parent is None else ids[parent])
+        ids.append(one.prepared(wish(agents, most=5), {})[0].id)
+    for parent in (None, *ids):
+        refused = replace(spawner, parent_spawn=parent)(wish(agents, most=5), {})
+        assert refused == {"error": "the chain has 5 sessions, the limit is 5"}
+    assert [records.get(one).iteration for one in ids] == [2, 3, 4, 5]
+    assert {records.get(one).chain for one in ids} == {"s0"}
+    assert replace(spawner, parent="s1").prepared(wish(agents, most=5), {})[0].iteration == 2
+
+
+def test_a_chain_ends_after_so_much_time(agents, records, spawner):
+    agents.shell("claude", "exit 0")
+    first = spawner.prepared(wish(agents), {})[0].id
+    late = replace(spawner, parent="s1", parent_spawn=first, now="2026-11-22T03:59:00Z")
+    assert late.prepared(wish(agents), {})[0].seconds == 60.0
+    refused = replace(late, now="2026-11-22T04:00:00Z")(wish(agents), {})
+    assert refused == {"error": "the chain began at 2026-11-21T20:00:00Z, the limit is 28800 seconds"}
+
+
+def test_a_chain_ends_when_its_money_is_spent(agents, records, spawner):
+    agents.shell("claude", "exit 0")
+    for number, cost in enumerate((12.0, None, 8.0)):
+        records.put(Spawned(f"SP-paid{number}", "claude", "exited", chain="s0", chain_began=NOW, cost_usd=cost))
+    refused = spawner(wish(agents), {})
+    assert refused == {"error": "the chain cost 20.00 USD, the budget is 20.00"}
+    assert spawner.prepared(wish(agents, budget_usd=21.0), {})
 
 
 def test_a_chain_whose_length_cannot_be_known_goes_on_no_more(agents, records, spawner):

@@ -227,6 +227,23 @@ def test_no_setting_makes_a_chain_endless(most):
     assert 1 <= started[0][0].most <= 1000
 
 
+@pytest.mark.parametrize(
+    ("settings", "limits"),
+    [
+        ({}, (28800.0, 20.0)), ({"total_timeout": 60, "budget": 0.5}, (60, 0.5)),
+        ({"total_timeout": 10**12, "budget": 10**12}, (30 * 86400, 100_000)),
+        ({"total_timeout": True, "budget": "many"}, (28800.0, 20.0)),
+        ({"total_timeout": -1, "budget": 0}, (28800.0, 20.0)),
+    ],
+)  # fmt: skip
+def test_every_chain_has_a_time_limit_and_a_budget(settings, limits):
+    import json
+
+    started = []
+    outcome(f"settings: {json.dumps(settings)}\n" + step("start_new_session", prompt="x"), started=started)
+    assert (started[0][0].chain_seconds, started[0][0].budget_usd) == limits
+
+
 def test_a_dry_run_evaluates_everything_and_does_nothing():
     deeds, started = Recorded(), []
     found = outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 1}, deeds, started, dry_run=True)

@@ -120,7 +120,43 @@ def test_output_is_cut_at_its_limit_and_says_so():
         "{% set x = 'a' * 1000 %}" + "{% set x = x ~ x %}" * 40,
         "{% set x = 'a' * 1000 %}" + "{% set x = x + x %}" * 40,
         "{% set x = ['a'] %}" + "{% set x = [x, x] %}" * 40 + "{{ x }}",
-        "{% for a in range(9999) %}{% set z = ('b' * 1000000)|sort %}{% endfor %}",
+        "{% for a in range(9999) %}{% set z = ('b' * 20000)|sort %}{% endfor %}",
+        "{% set z = ('b' * 2000000)|sort %}",
+        "{% set z = ('b' * 2000000)|list %}",
+        "{% set z = ('b' * 2000000)|unique|list %}",
+        "{{ 1|round(30000000, 'ceil') }}",
+        "{{ 1|round(-3000000000) }}",
+        "{{ 1.5|round(3000000000, 'floor') }}",
+        "{{ [1]|map('round', 30000000, 'ceil')|list }}",
+        "{{ 1|round(2, 'up') }}",
+        "{{ range(1000, 9999)|map('string')|map('join', 'x' * 600000)|list|length }}",
+        "{{ (range(9000)|list)|select('in', [0] * 99000)|list|length }}",
+        "{{ ('ab' * 4000)|list|map(attribute='0.' * 900000 ~ '0')|list|length }}",
+        "{{ ('ab' * 4000)|list|sort(attribute='0.' * 900000 ~ '0')|length }}",
+        "{% set x = 'a' * 1000000 %}{{ max(x, key=x.count) }}",
+        "{% set x = 'a' * 1000000 %}{{ min(x, key=x.count) }}",
+        "{% set x = 'a' * 900000 %}{{ x|trim('b' * 900000 ~ 'a') }}",
+        "{% set x = 'a' * 900000 %}{{ x.strip('b' * 900000 ~ 'a') }}",
+        "{% set x = 'a' * 1900000 %}{{ x.rfind('b' ~ 'a' * 900000) }}",
+        "{% set x = 'a' * 1900000 %}{{ x.rsplit('b' ~ 'a' * 900000)|length }}",
+        "{% set x = 'a' * 1900000 %}{{ x.rpartition('b' ~ 'a' * 900000)|length }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '%1000000000d'|format(1) }}",
+        "{{ '{:>1000000000}'.format(1) }}",
+        "{{ '1'.zfill(1000000000) }}",
+        "{{ '1'.ljust(1000000000) }}",
+        "{{ '1'.center(1000000000) }}",
+        "{{ '\\t'.expandtabs(1000000000) }}",
+        "{{ '1'|indent(1000000000) }}",
+        "{{ 'a b'|wordwrap(1, wrapstring='x' * 1000000) }}",
+        "{{ 'aa'|replace('a', 'b' * 2000000) }}",
+        "{{ ('9' * 1000000)|int(0, 7) + 1 }}{{ 1 << 2 }}",
+        "{{ int('9' * 1000000) }}",
+        "{{ 2 ** 1000000000 }}",
+        "{{ range(9)|batch(1000000000, 'x')|list }}",
+        "{{ range(9)|slice(1000000000)|list }}",
+        "{{ [1]|tojson(indent=1000000000) }}",
+        "{{ 'a'|truncate(1, end='x' * 3000000) }}",
         "{% for a in range(9999) %}{% set z = 'b' * 2000000 %}{% endfor %}",
         "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
         "{% set x %}{{ 1 }}{% endset %}",
@@ -133,11 +169,27 @@ def test_output_is_cut_at_its_limit_and_says_so():
         "{% set x = 'a' * 1000000 %}{% for a in range(500) %}{{ (x, x)|join|length }}{% endfor %}",
     ],
 )  # fmt: skip
-def test_no_template_can_eat_memory_or_time(text):
+def test_no_template_can_eat_memory_or_time(text, monkeypatch):
+    monkeypatch.setattr("baton_git.rendering.bounds.SECONDS", 0.3)
     begun = time.monotonic()
     with pytest.raises(InvalidArgument, match="the template"):
         render(text, NAMES)
     assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{{ 2.5|round }} {{ 1.234|round(2) }}", "2.0 1.23"),
+        ("{{ 1.231|round(2, 'ceil') }} {{ 129|round(-1, 'floor') }}", "1.24 120.0"),
+        ("{{ [1.26]|map('round', 1)|list }} {{ ' x '|trim }} {{ max(1, 3) }} {{ min([2, 1]) }}", "[1.3] x 3 1"),
+        ("{{ todos|map(attribute='content')|sort }}", "['Ship', 'Test']"),
+        ("{{ {'b': 1, 'a': 2}|dictsort }} {{ 'xx'|unique|list }}", "[('a', 2), ('b', 1)] ['x']"),
+        ("{{ 'a/b'.rpartition('/') }} {{ 'xax'.strip('x') }}", "('a', '/', 'b') a"),
+    ],
+)
+def test_filters_and_methods_do_what_they_do_in_jinja2(text, said):
+    assert render(text, NAMES) == said
 
 
 def test_what_only_looks_wrong_is_found_without_evaluating_it():

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from pseudo_terminal import typing
+
+from baton_git.workflow.variables import KeptVariables
 
 MINE = """
 description: {}
@@ -86,6 +89,37 @@ def test_the_project_wins_over_the_user_over_what_is_shipped(baton, project, use
     assert states(baton)["session-handoff", "user"] == "hidden"
 
 
+def test_all_that_would_run_is_shown_before_it_is_allowed(baton, project):
+    project("mine", MINE.format("x", "go \u202eon") + "      # the end")
+    said = baton("workflow", "allow", "mine").err
+    assert 'message: "go \\u202eon"' in said.replace("from go", "go")
+    assert "# the end" in said
+    assert "\u202e" not in said
+    assert "\u202e" not in baton("workflow", "show", "mine").out
+
+
+def test_exactly_what_was_shown_is_allowed(baton, project, top):
+    file = project("mine", MINE.format("x", "shown"))
+    code, screen = typing(
+        top, "workflow", "allow", "mine", asked="Allow?", typed=b"y\n",
+        before=lambda: file.write_text(MINE.format("x", "changed")),
+    )  # fmt: skip
+    assert (code, "shown" in screen) == (0, True)
+    assert states(baton)["mine", "project"] == "not allowed"
+    file.write_text(MINE.format("x", "shown"))
+    assert states(baton)["mine", "project"] == "on"
+
+
+def test_an_agent_allows_nothing_unasked(baton, project):
+    project("mine", MINE.format("x", "y"))
+    for name in ("CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "BATON_SPAWNED"):
+        done = baton("workflow", "allow", "mine", code=None, env={name: "1"})
+        assert done.code != 0
+        assert "at a terminal: baton workflow allow mine" in done.err
+    assert states(baton)["mine", "project"] == "not allowed"
+    assert baton("workflow", "allow", "mine", "--json", env={"CODEX_HOME": "/x"}).json["allowed"] is True
+
+
 def test_approvals_that_cannot_be_read_allow_nothing(baton, project, top, monkeypatch):
     project("mine", MINE.format("x", "project"))
     baton("workflow", "allow", "mine")
@@ -140,6 +174,42 @@ def test_variables_stay_with_their_session(baton, users, top):
         assert baton("workflow", "run", "on_stop", "--session", "s1", "--json").json["variables"] == {"n": wanted}
     assert baton("workflow", "run", "on_stop", "--session", "s2", "--json").json["variables"] == {"n": 1}
     assert json.loads((top / ".git/baton/workflow/s1.json").read_text()) == {"n": 3}
+
+
+def test_variables_belong_to_the_repository_and_not_to_a_work_tree(baton, users, git, top, tmp_path):
+    users("count", "triggers: {on_stop: [{action: increment_variable, name: n}]}")
+    git(top, "worktree", "add", "-q", str(tmp_path / "other"))
+    for where, wanted in ((top, 1), (tmp_path / "other", 2)):
+        done = baton("workflow", "run", "on_stop", "--session", "s1", "--json", cwd=where)
+        assert done.json["variables"] == {"n": wanted}
+    assert [one.name for one in (top / ".git/baton/workflow").iterdir()] == ["s1.json"]
+    assert not list((top / ".git/worktrees").glob("*/baton/workflow"))
+
+
+def test_no_two_sessions_share_a_file_and_none_leaves_the_folder(tmp_path):
+    ids = [
+        "a",
+        "A",
+        "a/b",
+        "a_b",
+        "..",
+        "../x",
+        "",
+        "-",
+        "a.json",
+        "ä",
+        "a\u0308",
+        "x" * 3000,
+        "\udc80",
+        "a\0b",
+        "con ",
+    ]
+    paths = [KeptVariables(tmp_path, one).path for one in ids]
+    assert len({str(one).lower() for one in paths}) == len(ids)
+    assert {one.parent for one in paths} == {tmp_path}
+    for path, id_ in zip(paths, ids, strict=True):
+        KeptVariables(tmp_path, id_).save({"id": len(id_)})
+        assert path.exists()
 
 
 def test_damaged_variables_are_told_and_set_aside(baton, users, top):

@@ -87,6 +87,7 @@ FAULTS = {
     "triggers: {on_stop: [{action: set_variable, value: 1}]}": "triggers.on_stop[0].name: is missing",
     "triggers: {on_stop: [{action: notify, message: '{{ x'}]}": "triggers.on_stop[0].message: the template",
     "triggers: {on_session_start: [{action: block, reason: x}]}": "nothing can be blocked at on_session_start",
+    "triggers: {on_pre_compact: [{action: block, reason: x}]}": "nothing can be blocked at on_pre_compact",
     "triggers: [3]": "triggers[0]: is not a table",
     "triggers: [{event: on_stop}]": "triggers[0].actions: is not a list",
     "triggers: [{actions: []}]": "triggers[0]: there is no event None",

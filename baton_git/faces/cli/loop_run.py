@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -110,8 +111,8 @@ def loop_run(
     stop = stop_file or app.settings.repository.git_dir / "baton" / "stop"
     arguments = dict(workflow_folders(app).arguments)
     loop = Loop(text, chosen, os.fspath(_here(app)), stop.absolute(), _limits(limits), arguments)
-    with app.workspace() as ws, _ended_by_signals():
-        done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)))
+    with app.workspace() as ws, _asked_to_end() as stopped:
+        done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)), stopped)
     return _tell(app, done)
 
 
@@ -136,18 +137,17 @@ def _limits(given: dict[str, Any]) -> Limits:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """A request to end, or a terminal that goes away, is an interrupt: the session that runs must end too."""
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+def _asked_to_end() -> Iterator[Callable[[], bool]]:
+    """Tells whether an interrupt, a request to end, or a terminal that went away has come: then the session that runs
+    must end too. Nothing is raised, as that could come when a session has just been started."""
+    asked = threading.Event()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda *_: asked.set()) for number in numbers}
     try:
-        yield
+        yield asked.is_set
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _tell(app: App, done: Looped) -> int | None:

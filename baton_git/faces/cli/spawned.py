@@ -40,8 +40,10 @@ def mark_of(marks: Mapping[str, Spawned], target: str) -> dict[str, Any]:
 
 
 def _line(one: Spawned) -> str:
-    cost = "" if one.cost_usd is None else f"{one.cost_usd:.2f} USD"
-    parts = [one.started, one.id, f"{one.status:<9}", one.cli, f"#{one.iteration}", cost, one.loop, one.prompt[:60]]
+    cost = ("" if one.status == "running" else "cost unknown") if one.cost_usd is None else f"{one.cost_usd:.2f} USD"
+    exit_ = "" if one.exit is None else f"exit {one.exit}"
+    parts = [one.started, one.id, f"{one.status:<9}", exit_, one.cli, f"#{one.iteration}", cost, one.loop]
+    parts += [(one.error or "")[:100], one.prompt[:60]]
     return "  ".join(flat(part) for part in parts if part)
 
 

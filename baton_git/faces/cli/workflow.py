@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from baton_git.codecs import json
-from baton_git.errors import Fault, InvalidDocument
-from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read_text
+from baton_git.errors import Fault, InvalidDocument, NotAllowed
+from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read_text, visible
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.workflow_settings import DISABLED, ENABLED, listed, workflow_folders
-from baton_git.operations.workflows import allow, check_text, run_event, workflows
-from baton_git.spawning.starters import STARTERS
+from baton_git.operations.workflows import allow, check_text, run_event, waiting, workflows
+from baton_git.spawning.starters import SPAWNED, STARTERS
 from baton_git.workflow.deeds import Event, SessionInfo
 from baton_git.workflow.definition import ALIASES, EVENTS
 from baton_git.workflow.files import Found, pick
@@ -65,30 +66,54 @@ def show_command(app: App, name: str) -> None:
     """
     with app.workspace() as ws:
         found = pick(workflows(ws, workflow_folders(app))[0], name)
-    text = read_text(str(found.path))
-    app.answer({**_data(found), "text": text}, text.rstrip("\n"))
+    app.answer({**_data(found), "text": found.text}, "\n".join(_lines(found.text)))
     app.say(flat(f"{found.tier}, {found.state}: {found.path}"))
 
 
 @command("allow", short_help="Let a workflow of the project run on this machine.")
 @click.argument("name")
 def allow_command(app: App, name: str) -> int | None:
-    """Let a workflow of the project run on this machine, exactly as its file is now; when the file changes, anew.
+    """Let a workflow of the project run on this machine, exactly as it is shown; when the file changes, anew.
+
+    At a terminal you are asked. Within an agent's session that has none nothing is allowed: it is for you to look at.
 
     \b
     baton workflow allow release
     """
     with app.workspace() as ws:
         folders = workflow_folders(app)
-        found = pick(workflows(ws, folders)[0], name, "project")
+        found = waiting(ws, folders, name)
+        app.say(f"what would run, from {flat(str(found.path))}:", *(f"  {one}" for one in _lines(found.text)))
         app.say(*(flat(f"it may: {one}") for one in _deeds_of(found)))
-        if at_terminal() and not click.confirm("Allow?", err=True):
-            app.answer({"name": name, "allowed": False}, "")
-            return FAILED
-        allowed, fresh = allow(ws, app.now, folders, name)
-    app.answer({"name": allowed.name, "digest": allowed.digest, "allowed": fresh}, "")
-    app.say(f"{'allowed' if fresh else 'was allowed already'}: {flat(str(allowed.path))}")
+        if at_terminal():
+            if not click.confirm("Allow?", err=True):
+                app.answer({"name": name, "allowed": False}, "")
+                return FAILED
+        elif _in_a_session(os.environ):
+            raise NotAllowed(
+                "an agent cannot allow what a project has its sessions do",
+                hint=f"look at it and allow it at a terminal: baton workflow allow {flat(name)}",
+            )
+        fresh = allow(ws, app.now, found)
+    app.answer({"name": found.name, "digest": found.digest, "allowed": fresh}, "")
+    app.say(f"{'allowed' if fresh else 'was allowed already'}: {flat(str(found.path))}")
     return None
+
+
+def _lines(text: str) -> list[str]:
+    """The file's lines, with everything that does not print made visible; tabs and ends of lines as they are."""
+    return ["\t".join(visible(part) for part in line.split("\t")) for line in text.rstrip("\n").split("\n")]
+
+
+def _in_a_session(environment: Mapping[str, str]) -> bool:
+    """Whether an agent's CLI, or a session that was started here, is around us. Two of Codex's variables are the
+    user's own settings."""
+    return any(
+        name in ("CLAUDECODE", "GEMINI_CLI", SPAWNED)
+        or (name.startswith("CODEX_") and name not in ("CODEX_HOME", "CODEX_API_KEY"))
+        for name, value in environment.items()
+        if value
+    )
 
 
 def _deeds_of(found: Found) -> list[str]:
