@@ -103,7 +103,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as folder:
         path = Path(folder) / "session.jsonl"
         generated(path)
-        plain, whole = alternating(5, lambda: lines_as_json(path), lambda: extract(path))
+        plain, whole = alternating(9, lambda: lines_as_json(path), lambda: extract(path))
         print(f"{MEGABYTES} MB: lines as JSON {plain:.3f} s, extract {whole:.3f} s")
         tell("extract against reading the lines as JSON", whole / plain, 2.0)
         tell("memory of a process that extracts", peak(path), 150, " MB")

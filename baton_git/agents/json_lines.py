@@ -60,6 +60,11 @@ class JsonLines:
                 place, line = self.end, file.readline(MAX_BYTES + 1)
                 if not line:
                     return
+                record = _object_of(line)
+                if record is not None:
+                    self.end = Place(place.line + 1, place.offset + len(line))
+                    yield place, record
+                    continue
                 for one in self._read(line, file):
                     yield place, one
                 if self.is_open:
@@ -80,6 +85,18 @@ class JsonLines:
         return objects
 
 
+def _object_of(line: bytes) -> Record | None:
+    """The one object that a finished line is, as nearly all are; None for every other line."""
+    if not line.endswith(b"}\n") or len(line) > MAX_BYTES:
+        return None
+    try:
+        text = line.decode()
+        value, end = decoded(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if end == len(text) - 1 and isinstance(value, dict) else None
+
+
 def _skip_line(file: BinaryIO) -> tuple[int, bool]:
     """The bytes that were left of a line, and whether it has an end."""
     skipped = 0
@@ -93,13 +110,6 @@ def _skip_line(file: BinaryIO) -> tuple[int, bool]:
 def _objects(text: str) -> tuple[list[Record], bool]:
     """The objects of one line, and whether that is all there is in it."""
     found: list[Record] = []
-    at = 0
-    try:
-        value, at = decoded(text)
-    except (ValueError, RecursionError):
-        return found, not text
-    if at == len(text) and isinstance(value, dict):  # as nearly all lines are
-        return [value], True
     at = 0
     while at < len(text):
         try:

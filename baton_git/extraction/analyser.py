@@ -41,10 +41,13 @@ class Analyser:
 
     def hear(self, event: Event) -> None:
         """Takes the next event in."""
-        handle = self._HANDLERS.get(type(event))
+        kind = type(event)
+        handle = self._HANDLERS.get(kind)
         if handle is not None:
-            if self.known.at != event.place:
-                self._count(event)
+            # One turn more: the event stands in another record than the one before. A setting alone makes none.
+            if self.known.at != event.place and kind is not Setting:
+                self.known.at = event.place
+                self.known.turn += 1
             handle(self, event)
         elif isinstance(event, Settled):
             self.settled, self.end = self.known.as_data(), event
@@ -58,14 +61,8 @@ class Analyser:
         """What was settled, to go on with."""
         return self.settled if self.settled is not None else self.known.as_data()
 
-    def _count(self, event: Any) -> None:
-        """One turn more: the event stands in another record than the one before. A setting alone makes none."""
-        if type(event) is not Setting:
-            self.known.at = event.place
-            self.known.turn += 1
-
     def _mark(self, event: Any) -> Mark:
-        return [self.known.turn, event.place.line, event.place.offset, event.time]
+        return [self.known.turn, *event.place, event.time]
 
     # --- who and what for
 
@@ -112,8 +109,10 @@ class Analyser:
 
     def _call(self, event: Call) -> None:
         deed, known = self.agent.deed(event), self.known
-        waiting = {"name": event.name, "side": event.side, "mark": self._mark(event), "cwd": known.cwd}
-        waiting |= _kept(deed)
+        mark = self._mark(event)
+        waiting: Table = {"name": event.name, "side": event.side, "mark": mark}
+        if deed[_LATER:] != _NOTHING_LATER:
+            waiting |= _kept(deed)
         if deed.files:
             waiting["files"] = [self._absolute(path, deed.folder) for path in deed.files]
         if deed.command is not None:
@@ -122,12 +121,12 @@ class Analyser:
         if len(known.open) > KEPT_OPEN:
             del known.open[next(iter(known.open))]
         if not event.side:
-            self._act(event, deed.activity)
+            self._act(event, deed.activity, mark)
 
-    def _act(self, event: Call, text: str) -> None:
+    def _act(self, event: Call, text: str, mark: Mark) -> None:
         """Notes a call; one that code made stands for the call of the code."""
         activity = self.known.activity
-        entry = {"id": event.id, "text": text, "mark": self._mark(event)}
+        entry = {"id": event.id, "text": text, "mark": mark}
         if event.within is not None:
             outer = next((one for one in reversed(activity[-10:]) if one["id"] == event.within), None)
             if outer is not None:
@@ -146,8 +145,10 @@ class Analyser:
         return {"makings": [list(one) for one in work.makings], "repositories": list(work.repositories)}
 
     def _absolute(self, path: str, folder: str | None) -> str:
+        if path.startswith("/"):
+            return path
         base = posixpath.join(self.known.cwd or "", folder or "")
-        if path.startswith("/") or not base.startswith("/") or path[1:3] in (":\\", ":/"):
+        if not base.startswith("/") or path[1:3] in (":\\", ":/"):
             return path
         return posixpath.normpath(posixpath.join(base, path))
 
@@ -166,7 +167,7 @@ class Analyser:
         files = waiting.get("files", []) if outcome.files is None else outcome.files
         if files and not waiting.get("changed"):
             self._touch([self._absolute(path, None) for path in files], waiting["mark"])
-        if not waiting["side"]:
+        if not waiting["side"] and (outcome != _JUST_DONE or not waiting.keys() <= _USUAL):
             self._list(waiting, outcome)
             self._answer(waiting, outcome, event)
 
@@ -305,6 +306,13 @@ def _in_spite_of_failure(work: Work, output: str) -> tuple[Made, ...]:
     """A command may fail after its commit, as a push does: git's own line proves that there is one."""
     loud = work._replace(makings=tuple(one._replace(is_quiet=False) for one in work.makings))
     return tuple(one for one in made_by(loud, output) if one.hash and f" {one.hash}] " in output)
+
+
+_JUST_DONE = Outcome(failed=False)
+_USUAL = frozenset(("name", "side", "mark", "files", "makings", "repositories", "changed", "later"))
+"""What is kept of a call that says nothing of any list or plan."""
+_LATER = Deed._fields.index("todos")
+_NOTHING_LATER = (None,) * (len(Deed._fields) - _LATER)
 
 
 def _kept(deed: Deed) -> Table:

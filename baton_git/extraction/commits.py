@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from baton_git.extraction.shell import Script, Simple, below, script
 
@@ -185,7 +185,3 @@ def _is_in(folder: str | None, other: str) -> bool:
 
 def _is_temporary(folder: str) -> bool:
     return any(_is_in(folder, one) for one in ("/tmp", "/var/tmp", "/private/tmp"))  # noqa: S108  told apart, not used
-
-
-def as_data(making: Making) -> list[Any]:
-    return list(making)

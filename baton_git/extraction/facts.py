@@ -28,6 +28,7 @@ def facts_of(known: Findings, options: Options, folder: str | None = None) -> tu
     # A turn is within when it is one of the last so many; the first turn is 1.
     window = _Window(known, 0 if last is None else known.turn - last, folder or known.cwd)
     facts: Facts = {}
+    unknown: dict[str, str] = {}
     commits: tuple[Table, ...] = ()
     if wanted.initial_goal and (goal := _goal(known)):
         facts["initial_goal"], sources["initial_goal"] = goal["text"], source(goal["mark"])
@@ -39,6 +40,8 @@ def facts_of(known: Findings, options: Options, folder: str | None = None) -> tu
         files = window.files()
         facts["files_modified"] = list(files)
         sources["files_modified"] = [source(mark) for mark in files.values()]
+        if relative := [path for path in files if not is_absolute(path)]:
+            unknown["files_modified"] = f"nothing says in which folder {len(relative)} of the paths begin"
     if wanted.git_commits:
         commits = tuple(window.commits(options.git.max_commits))
         facts["git_commits"] = [commit_fact(one) for one in commits]
@@ -48,7 +51,12 @@ def facts_of(known: Findings, options: Options, folder: str | None = None) -> tu
         sources["recent_activity"] = [source(one["mark"]) for one in calls]
     if wanted.key_decisions:
         facts["key_decisions"] = window.decisions()
-    return {**facts, "sources": sources, "unknown": {}}, commits
+    return {**facts, "sources": sources, "unknown": unknown}, commits
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a path begins at the top, also as Windows names it."""
+    return path.startswith("/") or path[1:3] in (":\\", ":/")
 
 
 def source(mark: Mark) -> dict[str, Any]:
@@ -121,11 +129,12 @@ class _Window:
         ]
 
     def files(self) -> dict[str, Mark]:
+        """By path; a relative one begins where the session works, and stays as it is where nobody knows that."""
         found = {}
         for path, mark in self._known.files.items():
             if self._has(mark):
-                whole = posixpath.normpath(posixpath.join(self._folder or "", path)) if self._folder else path
-                found[path if path.startswith("/") else whole] = mark
+                is_known = is_absolute(path) or not is_absolute(self._folder or "")
+                found[path if is_known else posixpath.normpath(posixpath.join(self._folder or "", path))] = mark
         return found
 
     def commits(self, most: int) -> list[Table]:

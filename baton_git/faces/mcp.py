@@ -31,9 +31,8 @@ from baton_git.operations.by_themselves import at_end
 from baton_git.operations.checks import verify
 from baton_git.operations.decisions import add_decision
 from baton_git.operations.followups import add_follow_up
-from baton_git.operations.handoffs import find
 from baton_git.operations.history import Filter, full_id, log
-from baton_git.operations.left_behind import last
+from baton_git.operations.left_behind import find, last
 from baton_git.operations.loops import add_loop, settle_loop
 from baton_git.operations.patterns import record_pattern
 from baton_git.operations.todos import add_todo, mark_todo, todos_of

@@ -2,14 +2,6 @@
 
 What is installed are the scripts of the top-level `hooks/git/`, a few lines of shell that find out without starting
 a program whether there is anything to do. Nothing of baton relies on them alone.
+
+Nothing is imported here: who only wants what ships (`shipped`) pays for no more.
 """
-
-from baton_git.githooks.git import Git
-from baton_git.githooks.installing import Report, install, uninstall
-from baton_git.githooks.place import CLIENT, EVENTS, SERVER, Place, events_for
-from baton_git.githooks.reporting import EventState, status
-
-__all__ = [
-    "CLIENT", "EVENTS", "SERVER", "EventState", "Git", "Place", "Report", "events_for", "install", "status",
-    "uninstall",
-]  # fmt: skip

@@ -1,8 +1,8 @@
-"""The facts of a session: gathered from its transcript and its repository, kept as a record, found again."""
+"""The facts of a session: gathered from its transcript and its repository, and kept as a record."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -10,12 +10,11 @@ from typing import Any
 
 from baton_git.branch import Proposal, Version, Written
 from baton_git.codecs import toml
-from baton_git.errors import Ambiguous, Corrupt, NotFound, shortened
 from baton_git.extraction import Extraction, Options, extract
 from baton_git.extraction.repository import with_git
+from baton_git.operations.left_behind import age_of, found_at
 from baton_git.operations.snapshots import Redactions
 from baton_git.operations.workspace import Workspace
-from baton_git.records.archive import Archived
 from baton_git.records.base import alike, parse
 from baton_git.records.handoff import Handoff
 from baton_git.records.lineage import Session
@@ -31,7 +30,8 @@ MAX_FACTS = 160 * 1024
 """Bytes of all facts together, as they are stored; a record may have 256 KiB."""
 MAX_NOTES = 16 * 1024
 MOST = {"todo_state": 200, "files_modified": 500, "git_commits": 100, "recent_activity": 100, "key_decisions": 10}
-"""How many are kept of each; the newest of what has an order in time, the first of a list of todos."""
+"""How many are kept of each; the newest of what has an order in time, the first of a list of todos. What is beyond that
+is told in `left_out`."""
 CUT = "… [cut: {} bytes in all]"
 
 _PASSING = ("recent_activity", "git_status", "sources", "unknown")
@@ -145,14 +145,6 @@ def id_of(extraction: Extraction) -> str:
     return f"{extraction.agent}/{extraction.session or 'unknown'}"
 
 
-def found_at(state: State, id_: str) -> Handoff | None:
-    """The handoff of this id, also where it went to the archive; None where there is none that can be read."""
-    entry = state.entry(Key(Handoff.kind, id_)) or state.entry(Key(Handoff.kind, id_, archived=True))
-    if isinstance(entry, Archived):
-        return parse(Handoff, entry.record)
-    return entry if isinstance(entry, Handoff) else None
-
-
 def _body(
     ws: Workspace, key: Key, extraction: Extraction, notes: str | None, worktree: str | None
 ) -> tuple[dict[str, Any], Redactions]:
@@ -207,11 +199,6 @@ def _trimmed(ws: Workspace, state: State, now: datetime, newest: str) -> State:
     return state
 
 
-def age_of(one: Handoff) -> tuple[float, str]:
-    point = when(one.extracted_at)
-    return (point.timestamp() if point is not None else 0.0, one.id)
-
-
 def within_limits(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts, cut until a record of them is not too large: what few sessions need, is cut again and again."""
     for shrink in (1, 2, 4, 16, 64, 256):
@@ -227,13 +214,16 @@ def _shrunk(facts: Mapping[str, Any], shrink: int) -> dict[str, Any]:
     for name in long:
         if name in facts:
             found[name] = shortened_to(facts[name], MAX_GOAL // shrink)
-    sources = dict(found.get("sources", {}))
+    sources, left_out = dict(found.get("sources", {})), {}
     for name, most in MOST.items():
         most = max(1, most // shrink)
+        beyond = len(found.get(name, ())) - most
+        if beyond > 0:
+            left_out[name] = beyond
         for table in (found, sources):
             if name in table:
                 table[name] = table[name][:most] if name == "todo_state" else table[name][-most:]
-    return {**found, "sources": sources}
+    return {**found, "sources": sources, **({"left_out": left_out} if left_out else {})}
 
 
 def _cut(value: Any, most: int) -> Any:
@@ -251,41 +241,3 @@ def shortened_to(text: str, most: int) -> str:
         return text
     mark = CUT.format(len(raw))
     return raw[: most - len(mark.encode())].decode("utf-8", "ignore") + mark
-
-
-# --- finding
-
-
-def of_session(state: State, agent: str, session: str) -> Handoff | None:
-    """The handoff of a session; None when there is none."""
-    return found_at(state, f"{agent}/{session}")
-
-
-def find(state: State, text: str) -> Handoff:
-    """The handoff that an id names: whole, that of the session alone, or a unique beginning of either.
-
-    Those in the archive are found so too, where none that is live is meant.
-
-    Raises:
-        NotFound: there is none.
-        Ambiguous: there are several.
-        Corrupt: it cannot be read.
-    """
-    live, closed = sorted(state.ids(Handoff.kind)), sorted(state.ids(Handoff.kind, archived=True))
-    near = [text] if text in (*live, *closed) else _near(live, text) or _near(closed, text)
-    if len(near) > 1:
-        raise Ambiguous("handoff", text, near)
-    if not near:
-        raise NotFound("handoff", text, hint="baton handoff show shows the newest")
-    if near[0] in live:
-        return state.get(Handoff, near[0])
-    found = found_at(state, near[0])
-    if found is None:
-        raise Corrupt(f"the archived handoff {shortened(near[0])}", "cannot be read", hint="baton validate says why")
-    return found
-
-
-def _near(ids: Sequence[str], text: str) -> list[str]:
-    """Of these ids the one whose session is called so, or all that begin so."""
-    exact = [id_ for id_ in ids if id_.partition("/")[2] == text]
-    return exact or [id_ for id_ in ids if text and (id_.startswith(text) or id_.partition("/")[2].startswith(text))]

@@ -8,11 +8,11 @@ from datetime import datetime
 from baton_git import rendering
 from baton_git.brief import LINE, Section, named
 from baton_git.diff import one_line
-from baton_git.errors import BatonError
-from baton_git.foreign import read_head
+from baton_git.errors import BatonError, NotFound
 from baton_git.githooks.shipped import shipped
 from baton_git.injection import names_of, origin_of, sections_of
 from baton_git.operations.left_behind import Unfinished, has_substance, of_worktree, unfinished
+from baton_git.operations.project_files import read_project_file
 from baton_git.operations.workspace import Workspace
 from baton_git.records.handoff import Handoff
 from baton_git.state import State
@@ -90,10 +90,12 @@ def handoff_sections(
 
 def _rendered(ws: Workspace, handoff: Handoff, file: str, problems: list[str]) -> str:
     names = names_of(handoff)
-    own = ws.folder / TEMPLATES / file if ws.folder is not None else None
-    if own is not None and own.is_file():
+    if ws.folder is not None:
         try:
-            return rendering.render(read_head(own, MAX_TEMPLATE).decode("utf-8", "replace"), names, MAX_TEXT)
+            own = read_project_file(ws.folder, f"{TEMPLATES}/{file}", MAX_TEMPLATE)
+            return rendering.render(own.decode("utf-8", "replace"), names, MAX_TEXT)
+        except NotFound:
+            pass  # most projects have none
         except BatonError as error:
             problems.append(f"{TEMPLATES}/{file} is passed over: {one_line(str(error), 300)}")
     return rendering.render(shipped(f"templates/{file}").read_text(encoding="utf-8"), names, MAX_TEXT)

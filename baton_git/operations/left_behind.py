@@ -1,4 +1,7 @@
-"""What earlier sessions of a work tree left: their facts, and what they left undone."""
+"""What earlier sessions left: their facts, those of a work tree, and what they left undone.
+
+Every start of a session looks here, so nothing of what reads transcripts is loaded for it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import os
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from baton_git.operations.handoffs import age_of
+from baton_git.errors import Ambiguous, Corrupt, NotFound, shortened
+from baton_git.records.archive import Archived
+from baton_git.records.base import parse
 from baton_git.records.handoff import Handoff, TodoItem
 from baton_git.records.lineage import Session, Todo
 from baton_git.state import Key, State
+from baton_git.times import when
 
 LOOKED_BACK = 20
 """Sessions in which something undone is looked for."""
@@ -92,3 +98,54 @@ def _began(state: State, session: str) -> str:
 def _own_list(state: State, session: str | None) -> tuple[Todo, ...]:
     entry = state.entry(Key(Session.kind, session)) if session is not None else None
     return entry.todos if isinstance(entry, Session) else ()
+
+
+# --- by their ids
+
+
+def found_at(state: State, id_: str) -> Handoff | None:
+    """The handoff of this id, also where it went to the archive; None where there is none that can be read."""
+    entry = state.entry(Key(Handoff.kind, id_)) or state.entry(Key(Handoff.kind, id_, archived=True))
+    if isinstance(entry, Archived):
+        return parse(Handoff, entry.record)
+    return entry if isinstance(entry, Handoff) else None
+
+
+def of_session(state: State, agent: str, session: str) -> Handoff | None:
+    """The handoff of a session; None when there is none."""
+    return found_at(state, f"{agent}/{session}")
+
+
+def find(state: State, text: str) -> Handoff:
+    """The handoff that an id names: whole, that of the session alone, or a unique beginning of either.
+
+    Those in the archive are found so too, where none that is live is meant.
+
+    Raises:
+        NotFound: there is none.
+        Ambiguous: there are several.
+        Corrupt: it cannot be read.
+    """
+    live, closed = sorted(state.ids(Handoff.kind)), sorted(state.ids(Handoff.kind, archived=True))
+    near = [text] if text in (*live, *closed) else _near(live, text) or _near(closed, text)
+    if len(near) > 1:
+        raise Ambiguous("handoff", text, near)
+    if not near:
+        raise NotFound("handoff", text, hint="baton handoff show shows the newest")
+    if near[0] in live:
+        return state.get(Handoff, near[0])
+    found = found_at(state, near[0])
+    if found is None:
+        raise Corrupt(f"the archived handoff {shortened(near[0])}", "cannot be read", hint="baton validate says why")
+    return found
+
+
+def _near(ids: Sequence[str], text: str) -> list[str]:
+    """Of these ids the one whose session is called so, or all that begin so."""
+    exact = [id_ for id_ in ids if id_.partition("/")[2] == text]
+    return exact or [id_ for id_ in ids if text and (id_.startswith(text) or id_.partition("/")[2].startswith(text))]
+
+
+def age_of(one: Handoff) -> tuple[float, str]:
+    point = when(one.extracted_at)
+    return (point.timestamp() if point is not None else 0.0, one.id)

@@ -16,10 +16,10 @@ from baton_git.extraction import Extraction, Options
 from baton_git.injection import names_of, summary_of
 from baton_git.operations import checks
 from baton_git.operations.checkpoints import save_checkpoint
-from baton_git.operations.handoffs import gather, keep, of_session
+from baton_git.operations.handoffs import gather, keep
 from baton_git.operations.history import changes_of
 from baton_git.operations.injections import handoff_sections, left_for, left_undone, worktree_of
-from baton_git.operations.left_behind import last
+from baton_git.operations.left_behind import last, of_session
 from baton_git.operations.sessions import Boot, boot
 from baton_git.operations.workspace import Workspace
 from baton_git.records.handoff import Handoff

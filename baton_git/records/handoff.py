@@ -79,7 +79,8 @@ class Facts(Part):
     recent_activity: Texts = Field((), description="The last calls, oldest first.")
     key_decisions: tuple[KeyDecision, ...] = Field((), description="Oldest first, capped.")
     sources: Sources = Field(Sources(), description="Where the plain texts stand.")
-    unknown: dict[str, Text] = Field({}, description="By fact, why it could not be found out.")
+    unknown: dict[str, Text] = Field({}, description="By fact, why it, or all of it, could not be found out.")
+    left_out: dict[str, Whole] = Field({}, description="By fact, how many entries of its list were not kept.")
 
 
 class Handoff(Record):

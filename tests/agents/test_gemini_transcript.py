@@ -53,6 +53,11 @@ def read(tmp_path: Path) -> Any:
     return reading
 
 
+def told(found: list[Event]) -> list[type[Event]]:
+    """The kinds of what was told, without who and where."""
+    return [type(one) for one in found if not isinstance(one, Setting | Settled)]
+
+
 def prompts(found: list[Event]) -> list[str]:
     return [prompt.text for prompt in only(Prompt, found)]
 
@@ -74,14 +79,23 @@ def test_a_session_that_is_one_object_is_read(tmp_path, indent):
 
 def test_a_message_that_is_written_again_counts_once_in_its_newest_form(read):
     found = read(user("fix it"), gemini(""), gemini("", toolCalls=[call("read_file", "hi")]), gemini("x", "g2"))
-    assert [type(one) for one in found] == [Setting, Prompt, Call, Result, Reply, Ended]
-    assert found[2].place.line == 4
+    assert told(found) == [Prompt, Call, Result, Reply, Ended]
+    assert only(Call, found)[0].place.line == 4
+    assert [one.model for one in only(Setting, found)] == [None, "gemini-3"]
+
+
+def test_of_an_older_message_that_is_written_again_what_is_new_is_told(read):
+    running = gemini("", toolCalls=[call("read_file", status="executing")])
+    ended = gemini("Done.", toolCalls=[call("read_file", "hi")])
+    found = read(user("fix it"), running, user("wait", "u2"), ended, ended, user("go on", "u3"))
+    assert told(found) == [Prompt, Call, Prompt, Reply, Result, Prompt, Ended]
+    assert [one.place.line for one in only(Result, found)] == [5]
 
 
 def test_what_the_model_is_shown_from_then_on_takes_nothing_away(read):
     checkpoint = {"$set": {"messages": [user("<state_snapshot>all of it", "u9"), gemini([{"functionCall": {}}])]}}
     found = read(user("fix it"), gemini("", toolCalls=[call("read_file", "hi")]), checkpoint, user("go on", "u2"))
-    assert [type(one) for one in found] == [Setting, Prompt, Call, Result, Compacted, Prompt, Ended]
+    assert told(found) == [Prompt, Call, Result, Compacted, Prompt, Ended]
     assert prompts(found) == ["fix it", "go on"]
 
 
@@ -100,7 +114,8 @@ def test_messages_that_were_taken_back_are_gone(read):
 
 def test_a_resumed_session_is_one_session(read):
     found = read(user("a"), HEAD, {"$set": {"sessionId": "s1"}}, {"$set": {"summary": "Greeting"}}, user("b", "u2"))
-    assert len(only(Setting, found)) == 1
+    assert [one for one in only(Setting, found) if one.session != "s1"] == []
+    assert Anew not in told(found)
     assert only(Title, found)[0].text == "Greeting"
     assert prompts(found) == ["a", "b"]
 
@@ -145,7 +160,7 @@ def test_a_result_says_whether_it_failed(read, made, text, failed):
 
 def test_a_call_that_has_not_ended_has_no_result(read):
     found = read(gemini("", toolCalls=[call("read_file", status="executing")]))
-    assert [type(one) for one in found] == [Setting, Call, Ended]
+    assert told(found) == [Call, Ended]
 
 
 def test_what_is_displayed_of_a_result_is_kept(read):
@@ -154,25 +169,54 @@ def test_what_is_displayed_of_a_result_is_kept(read):
     assert only(Result, found)[0].structured == display
 
 
+def grown(path: Path, *records: Any) -> Path:
+    path.write_bytes(path.read_bytes() + write(path.parent / "more", *records).read_bytes())
+    return path
+
+
 def test_only_what_was_written_since_is_told_on_the_next_reading(tmp_path):
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x"))
     *_, end = events(path)
     assert end[:2] == (Place(4, path.stat().st_size), 0)
-    more = write(tmp_path / "b", user("two", "u2"), {"$set": {"lastUpdated": TIME}})
-    path.write_bytes(path.read_bytes() + more.read_bytes())
-    assert [type(one) for one in events(path, end)] == [Prompt, Ended]
+    grown(path, gemini("x and y"), {"$set": {"lastUpdated": TIME}}, user("two", "u2"))
+    found = list(events(path, end))
+    assert told(found) == [Reply, Prompt, Ended]
+    assert only(Reply, found)[0].text == "x and y"
 
 
 @pytest.mark.parametrize(
-    "record", [gemini("x and y"), {"$rewindTo": "g1"}, {"$set": {"messages": []}}, {"$set": {"summary": "S"}}, HEAD]
+    ("record", "kinds"),
+    [
+        (gemini("", "g0", toolCalls=[call("read_file", "hi")]), [Reply, Result, Ended]),
+        (gemini("other", "g0"), [Reply, Reply, Ended]),
+        ({"$set": {"messages": []}}, [Reply, Ended]),
+        ({"$set": {"summary": "S"}}, [Title, Reply, Ended]),
+        ({"$rewindTo": "g1"}, [Ended]),
+        ({"$rewindTo": "unknown"}, [Reply, Ended]),
+        (HEAD, [Reply, Ended]),
+    ],
 )
-def test_all_is_told_anew_when_what_was_added_changes_what_was_there(tmp_path, record):
-    path = write(tmp_path / "a", HEAD, user("one"), gemini("x"))
+def test_what_changes_earlier_messages_is_told_without_reading_all_of_it_again(tmp_path, record, kinds):
+    running = gemini("", "g0", toolCalls=[call("read_file", status="executing")])
+    path = write(tmp_path / "a", HEAD, user("one"), running, gemini("x"))
     *_, end = events(path)
-    path.write_bytes(path.read_bytes() + write(tmp_path / "b", record).read_bytes())
-    first, *rest = events(path, end)
+    found = list(events(grown(path, record), end))
+    assert told(found) == kinds
+
+
+@pytest.mark.parametrize("target", ["u1", "g0"])
+def test_all_is_told_anew_when_something_that_was_told_is_taken_back(tmp_path, target):
+    path = write(tmp_path / "a", HEAD, user("one"), gemini("x", "g0"), gemini("y"))
+    *_, end = events(path)
+    first, *rest = events(grown(path, {"$rewindTo": target}, user("two", "u2")), end)
     assert first == Anew()
     assert rest == list(events(path))
+    assert prompts(rest) == (["two"] if target == "u1" else ["one", "two"])
+
+
+def test_what_was_taken_back_is_not_told_by_a_first_reading(read):
+    found = read(user("one"), gemini("x", "g0"), user("two", "u2"), {"$rewindTo": "g0"}, user("three", "u3"))
+    assert told(found) == [Prompt, Prompt, Ended]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -204,3 +248,9 @@ def test_its_sessions_are_found_newest_first_with_the_projects_they_are_for(tmp_
     assert [tuple(one) for one in sessions(tmp_path, {})] == [
         (third, None, "/other"), (second, "s1", "/repo"), (first, "s0", "/old"),
     ]  # fmt: skip
+
+
+def test_its_sessions_are_found_where_its_variable_says(tmp_path):
+    path = write(tmp_path / "else/.gemini/tmp/repo/chats/session-1.jsonl", HEAD)
+    assert [one.path for one in sessions(tmp_path, {"GEMINI_CLI_HOME": str(tmp_path / "else")})] == [path]
+    assert list(sessions(tmp_path, {})) == []

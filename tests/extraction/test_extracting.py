@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from transcript_sessions import COMMIT, GOAL, GREET, HERE, ITEMS, README, SESSIONS, Claude, damaged, lines
 
 from baton_git.agents.all_agents import AGENTS
-from baton_git.agents.events import Ended, Place
+from baton_git.agents.events import Anew, Call, Ended, Place, Reply, Settled
 from baton_git.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
 from baton_git.extraction import Extraction, Options, extract, parse_options
 from baton_git.records.base import parse
@@ -123,15 +123,82 @@ def test_a_file_that_grows_by_every_single_line_gives_what_it_gives_at_once(tmp_
         assert outcome(path, memory=memory) == outcome(path)
 
 
-def test_what_is_remembered_is_not_read_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["claude-2.1", "codex-0.16", "gemini-0.6"])
+def test_what_is_remembered_is_not_read_again(tmp_path, monkeypatch, name):
+    agent, content = SESSIONS[name]
     path, memory = tmp_path / "session", tmp_path / "memory"
-    path.write_bytes(SESSIONS["claude-2.1"][1])
+    path.write_bytes(content)
     first = extract(path, memory=memory)
-    begun: list[Ended] = []
-    events = AGENTS["claude"].events
-    monkeypatch.setattr(AGENTS["claude"], "events", lambda path, since: begun.append(since) or events(path, since))
+    heard: list[Any] = []
+    events = AGENTS[agent].events
+
+    def listening(path: Path, since: Ended) -> Any:
+        heard.append(since)
+        for event in events(path, since):
+            heard.append(event)
+            yield event
+
+    monkeypatch.setattr(AGENTS[agent], "events", listening)
     assert extract(path, memory=memory) == first
-    assert begun[0].place == first.place == Place(first.place.line, path.stat().st_size)
+    assert heard[0].place == first.place == Place(first.place.line, path.stat().st_size)
+    assert all(isinstance(event, Settled | Reply | Ended) for event in heard)
+
+
+def test_a_session_of_gemini_is_not_read_anew_for_any_message_that_is_written_again(tmp_path, monkeypatch):
+    agent, content = SESSIONS["gemini-0.6"]
+    path, memory, events = tmp_path / "session", tmp_path / "memory", AGENTS[agent].events
+    heard: list[Any] = []
+
+    def listening(path: Path, since: Ended) -> Any:
+        for event in events(path, since):
+            heard.append(event)
+            yield event
+
+    monkeypatch.setattr(AGENTS[agent], "events", listening)
+    parts = content.split(b"\n")
+    for number in range(1, len(parts) + 1):
+        path.write_bytes(b"\n".join(parts[:number]))
+        outcome(path, memory=memory)
+    assert [event for event in heard if isinstance(event, Anew)] == []
+    calls = [event.id for event in heard if isinstance(event, Call)]
+    assert len(calls) <= 4 * len(set(calls))
+
+
+_GEMINI_HEAD = {"sessionId": "g", "projectHash": "h", "startTime": "2026-01-02T03:04:05Z"}
+_NAMES = st.sampled_from(["a", "b", "c"])
+_CALLS = st.fixed_dictionaries(
+    {
+        "id": st.sampled_from(["1", "2"]),
+        "name": st.just("write_file"),
+        "args": st.fixed_dictionaries({"file_path": st.sampled_from(["/repo/a", "/repo/b"])}),
+        "status": st.sampled_from(["success", "executing", "error"]),
+    }
+)
+_MESSAGES = st.one_of(
+    st.fixed_dictionaries({"id": _NAMES, "type": st.just("user"), "content": st.sampled_from(["x", "y", ""])}),
+    st.fixed_dictionaries(
+        {"id": _NAMES, "type": st.just("gemini"), "content": st.just("Decision: z"), "toolCalls": st.lists(_CALLS)}
+    ),
+)
+_RECORDS = st.one_of(
+    _MESSAGES,
+    st.fixed_dictionaries({"$rewindTo": _NAMES}),
+    st.builds(lambda found: {"$set": {"messages": found}}, st.lists(_MESSAGES, max_size=3)),
+    st.just({"$set": {"summary": "S"}}),
+    st.just(_GEMINI_HEAD),
+)
+
+
+@settings(SUITE, max_examples=150)
+@given(records=st.lists(_RECORDS, max_size=10), data=st.data())
+def test_whatever_gemini_writes_again_or_takes_back_pieces_give_what_the_whole_gives(tmp_path_factory, records, data):
+    content = lines([_GEMINI_HEAD, *records])
+    cuts = data.draw(st.lists(st.integers(0, len(content)), max_size=4).map(sorted))
+    folder = tmp_path_factory.mktemp("gemini")
+    path, memory = folder / "session", folder / "memory"
+    for cut in [*cuts, len(content)]:
+        path.write_bytes(content[:cut])
+        assert outcome(path, memory=memory) == outcome(path)
 
 
 @pytest.mark.parametrize(
@@ -326,6 +393,18 @@ def test_settings_that_cannot_be_are_refused_by_name(block, message):
 
 def test_no_settings_are_the_defaults():
     assert parse_options(None) == parse_options({}) == Options()
+
+
+def test_paths_that_begin_nobody_knows_where_are_told_so(tmp_path):
+    path = tmp_path / "session"
+    path.write_bytes(SESSIONS["gemini-0.6"][1].replace(GREET.encode(), b"src/greet.py"))
+    untold = extract(path).facts
+    assert untold["files_modified"] == ["src/greet.py", README]
+    assert "1 of the paths" in untold["unknown"]["files_modified"]
+    assert extract(path, folder=Path("relative")).facts == untold
+    told = extract(path, folder=Path(HERE)).facts
+    assert told["files_modified"] == [GREET, README]
+    assert told["unknown"] == {}
 
 
 # --- what is no transcript

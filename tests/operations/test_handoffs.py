@@ -13,8 +13,8 @@ from world import NOW, later, stored
 from baton_git.errors import Ambiguous, NotFound
 from baton_git.extraction import Extraction, Options, extract
 from baton_git.lifecycle import Policy
-from baton_git.operations.handoffs import find, gather, keep, of_session
-from baton_git.operations.left_behind import last
+from baton_git.operations.handoffs import gather, keep
+from baton_git.operations.left_behind import find, last, of_session
 from baton_git.operations.sessions import boot
 from baton_git.operations.todos import set_todos
 from baton_git.records.base import parse
@@ -73,6 +73,17 @@ def test_facts_beyond_the_limits_are_cut_and_the_write_does_not_fail(ws, transcr
     assert kept.initial_goal.startswith("\x01ü")
     assert kept.initial_goal.endswith("bytes in all]")
     assert kept.files_modified[-1].startswith("/4999/")
+    for name, all_of_it in huge.items():
+        if name != "initial_goal":
+            assert kept.left_out[name] == len(all_of_it) - len(getattr(kept, name)) > 0
+
+
+def test_what_is_left_out_is_said_and_nothing_where_all_is_kept(ws, transcript):
+    todos = [{"content": f"{number}", "status": "pending"} for number in range(203)]
+    keep(ws, NOW, facts_of(extract(transcript), todo_state=todos), trigger="stop")
+    assert stored(ws, "handoff", "claude/c-1").facts.left_out == {"todo_state": 3}
+    keep(ws, later(minutes=1), extract(transcript), trigger="stop")
+    assert "left_out" not in stored(ws, "handoff", "claude/c-1").facts.given()
 
 
 def test_secrets_are_not_kept_and_the_same_facts_are_known_again(ws, transcript):

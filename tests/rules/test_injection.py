@@ -53,6 +53,25 @@ def test_the_narrative_template_tells_the_same_in_sentences():
         assert expected in text
 
 
+def test_the_narrative_template_gives_what_a_model_said_under_headings_of_its_own():
+    by_tier: dict[str, str] = {"": ""}
+    tier = ""
+    for line in rendered(handoff(notes="look at b.py first"), "handoff-narrative.md.j2").splitlines():
+        tier = line.rpartition("[")[2].rstrip("]") if line.startswith("## ") else tier
+        by_tier[tier] = by_tier.get(tier, "") + line + "\n"
+    for derived in ("working on", "write tests", "look at b.py", "no regex"):
+        assert derived in by_tier["llm_derived"]
+        assert derived not in by_tier["raw_source"]
+    for raw in ("Fix the parser", "abc1234", "/r/b.py", " M a.py", "Ran: make"):
+        assert raw in by_tier["raw_source"]
+
+
+def test_both_templates_say_what_was_left_out():
+    found = handoff(facts={**FACTS, "left_out": {"files_modified": 12}})
+    assert "- files_modified: 12 more were not kept" in rendered(found)
+    assert "12 more of files_modified were not kept." in rendered(found, "handoff-narrative.md.j2")
+
+
 def test_an_empty_handoff_has_no_sections():
     assert sections_of(rendered(handoff(facts={})), "Handed off", "facts", "baton handoff show") == ()
 

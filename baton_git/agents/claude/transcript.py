@@ -26,7 +26,7 @@ from baton_git.agents.events import (
     Setting,
     Title,
 )
-from baton_git.agents.fields import Record, table_at, tables, text_at, texts
+from baton_git.agents.fields import Record, table_at, text_at, texts
 from baton_git.agents.reading import read_on
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
@@ -57,29 +57,33 @@ class _Reader:
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._last = Setting(BEGINNING, None, *memory.get("setting", ()))
         self._told: object = None
-        # One text for all: there are tens of thousands.
-        self._known: dict[str, None] = dict.fromkeys(memory.get("known", "").split("\n")[1:])
+        self._known = set(memory.get("known", ()))
 
     def memory(self) -> Mapping[str, Any]:
-        return {"setting": list(self._last[2:]), "known": "".join(f"\n{name}" for name in self._known)}
+        return {"setting": list(self._last[2:]), "known": list(self._known)}
 
     def held(self) -> Iterator[Event]:
         return iter(())
 
     def events(self, place: Place, record: Record) -> list[Event]:
         """A list, and built in few steps: a transcript has tens of thousands of records."""
-        if not self._first(record.get("uuid")):
+        get = record.get
+        if not self._first(get("uuid")):
             return []
-        kind = record.get("type")
+        kind = get("type")
         if kind not in _TELLING:
             return _title(place, record, kind)
         message = table_at(record, "message")
         model = _model(message) if kind == "assistant" else None
-        found = [] if record.get("isSidechain") else self._setting(place, record, model)
+        side = bool(get("isSidechain"))
+        found = [] if side else self._setting(place, record, model)
+        time, content = text_at(record, "timestamp"), message.get("content")
         if kind == "assistant":
-            self._assistant(found, place, record, message, model)
+            # `<synthetic>` messages and those of errors are the program's, not the model's.
+            spoken = not side and (model or "model" not in message) and not get("isApiErrorMessage")
+            self._assistant(found, place, time, content, side, spoken_by=model, is_spoken=bool(spoken))
         elif kind == "user":
-            self._user(found, place, record, message.get("content"))
+            self._user(found, place, time, record, content, side)
         elif kind == "attachment":
             found += _queued(place, record)
         return found
@@ -88,10 +92,9 @@ class _Reader:
         """Is this id seen for the first time? What has none is always new."""
         if not isinstance(name, str):
             return True
-        name = name.replace("\n", " ")
         if name in self._known:
             return False
-        self._known[name] = None
+        self._known.add(name)
         return True
 
     def _setting(self, place: Place, record: Record, model: str | None) -> list[Event]:
@@ -114,25 +117,34 @@ class _Reader:
         self._last = now
         return [now._replace(place=place, time=text_at(record, "timestamp"))]
 
-    def _assistant(self, found: list[Event], place: Place, record: Record, message: Record, model: str | None) -> None:
-        side, time, content = bool(record.get("isSidechain")), text_at(record, "timestamp"), message.get("content")
-        # `<synthetic>` messages and those of errors are the program's, not the model's.
-        if not side and not record.get("isApiErrorMessage") and (model or "model" not in message):
-            found += [Reply(place, time, text, model) for text in texts(content, "text") if text.strip()]
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("type") == "tool_use" and self._first(block.get("id")):
-                given = block.get("input")
-                arguments = given if isinstance(given, dict) else {"input": given}
-                name = text_at(block, "name") or ""
-                found.append(Call(place, time, text_at(block, "id") or "", name, arguments, side))
+    def _assistant(
+        self, found: list[Event], place: Place, time: str | None, content: Any, side: bool, spoken_by: str | None,
+        *, is_spoken: bool,
+    ) -> None:  # fmt: skip
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        for block in blocks:
+            kind = block.get("type") if isinstance(block, dict) else None
+            if kind == "tool_use":
+                name = block.get("id")
+                if self._first(name):
+                    given = block.get("input")
+                    arguments = given if isinstance(given, dict) else {"input": given}
+                    identity = name if isinstance(name, str) else ""
+                    found.append(Call(place, time, identity, text_at(block, "name") or "", arguments, side))
+            elif kind == "text" and is_spoken:
+                text = text_at(block, "text")
+                if text and not text.isspace():
+                    found.append(Reply(place, time, text, spoken_by))
 
-    def _user(self, found: list[Event], place: Place, record: Record, content: Any) -> None:
-        time = text_at(record, "timestamp")
-        results = _blocks(content, "tool_result")
+    def _user(
+        self, found: list[Event], place: Place, time: str | None, record: Record, content: Any, side: bool
+    ) -> None:
+        results = _results(content)
         for block in results:
-            if isinstance(block.get("tool_use_id"), str) and self._first("result of " + block["tool_use_id"]):
-                found += _result(place, time, record, block, alone=len(results) == 1)
-        if record.get("isSidechain") or (results and len(results) == len(content)):
+            name = block.get("tool_use_id")
+            if isinstance(name, str) and self._first(f"result of {name}"):
+                _result(found, place, time, record, block, name, side, alone=len(results) == 1)
+        if side or (results and len(results) == len(content)):
             return
         summary = "\n".join(texts(content, "text"))
         if record.get("isCompactSummary") or summary.startswith(CONTINUED):
@@ -148,19 +160,21 @@ def _title(place: Place, record: Record, kind: Any) -> list[Event]:
     return [Title(place, text_at(record, "timestamp"), title)] if title else []
 
 
-def _result(place: Place, time: str | None, record: Record, block: Record, *, alone: bool) -> list[Event]:
-    side, call, content = bool(record.get("isSidechain")), block["tool_use_id"], block.get("content")
+def _result(
+    found: list[Event], place: Place, time: str | None, record: Record, block: Record, call: str, side: bool,
+    *, alone: bool,
+) -> None:  # fmt: skip
+    content = block.get("content")
     # `toolUseResult` belongs to the record: with several results in one (0.2) it says nothing of any.
     noted = record.get("toolUseResult") if alone else None
     structured = noted if isinstance(noted, dict) else None
     failed = bool(block.get("is_error")) or (structured is not None and structured.get("interrupted") is True)
     text = content if isinstance(content, str) else "\n".join(texts(content))
-    found: list[Event] = [Result(place, time, call, text, failed, structured, side)]
+    found.append(Result(place, time, call, text, failed, structured, side))
     if structured is not None and "gitOperation" in structured:
         commit = table_at(table_at(structured, "gitOperation"), "commit")
         if sha := text_at(commit, "sha"):
             found.append(Commit(place, time, call, sha, text_at(commit, "kind"), text_at(commit, "branch"), side))
-    return found
 
 
 def _queued(place: Place, record: Record) -> Iterator[Event]:
@@ -178,5 +192,8 @@ def _model(message: Record) -> str | None:
     return None if model == "<synthetic>" else model
 
 
-def _blocks(content: Any, kind: str) -> list[Record]:
-    return [block for block in tables(content) if block.get("type") == kind] if isinstance(content, list) else []
+def _results(content: Any) -> list[Record]:
+    """The results of calls among the blocks of a message."""
+    if not isinstance(content, list):
+        return []
+    return [block for block in content if isinstance(block, dict) and block.get("type") == "tool_result"]

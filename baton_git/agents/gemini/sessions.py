@@ -18,10 +18,10 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) ->
     """The transcripts of sessions that no other session started, newest first.
 
     Args:
-        environment: says nothing; Gemini CLI keeps everything in `.gemini` in `home`.
+        environment: `GEMINI_CLI_HOME` stands for `home`, below which everything is in `.gemini`.
         warn: is told which folders could not be listed.
     """
-    root = home / ".gemini"
+    root = Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini"
     names = _projects(root)
     for path in newest_first(matching(root, "tmp", "*", "chats", "session-*.json*", warn=warn), warn):
         if path.suffix in (".json", ".jsonl"):

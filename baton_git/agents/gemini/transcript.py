@@ -1,13 +1,16 @@
 """Gemini CLI's transcripts, 0.10 to 0.61, as events.
 
-A message may be changed or taken back by a later record, so a transcript is read whole before the first event.
+Of messages that are written again the newest form counts, as far as what was told before does not stand in the way.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from baton_git.agents.events import (
     BEGINNING,
@@ -26,9 +29,10 @@ from baton_git.agents.events import (
     Title,
 )
 from baton_git.agents.fields import Record, table_at, tables, text_at, texts
-from baton_git.agents.gemini.messages import Chat, Message, read, read_further
+from baton_git.agents.gemini.messages import Message, Standing, head_with, messages_of, standing_after, whole_session
 from baton_git.agents.gemini.prompts import SNAPSHOT, typed
 from baton_git.agents.gemini.sessions import folder_of
+from baton_git.agents.reading import read_on, size_of
 
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)
@@ -42,39 +46,168 @@ def recognises(record: Record) -> bool:
 
 
 def events(path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
-    """What happened since an earlier reading ended; all of it, when what was added changes what was there before.
+    """What happened since an earlier reading ended; all of it after `Anew`, when something that was told is taken back.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
         LimitExceeded: it is one object, and too large.
     """
-    chat = read_further(path, since) if since != FROM_THE_START else None
-    if chat is None:
-        if since != FROM_THE_START:
-            yield Anew()
-        chat = read(path)
-    if not chat.is_settled:
-        yield Settled(BEGINNING)
-    yield from _setting(chat, folder_of(path) if chat.head else None)
-    for message in chat.messages:
+    whole = whole_session(path) if not since.memory.get("head") else None
+    if whole is None:
+        found = read_on(path, since, partial(_Reader, path))
+        yield from _of_what_stands(found) if since == FROM_THE_START else found
+        return
+    if since != FROM_THE_START:
+        yield Anew()
+    yield Settled(BEGINNING)
+    yield from _of_object(path, whole)
+    yield Ended(Place(1, size_of(path)))
+
+
+def _of_object(path: Path, whole: Record) -> Iterator[Event]:
+    """A file that is one object: it is written whole each time, and so read."""
+    found = [Message(Place(number, 0), record) for number, record in enumerate(tables(whole.get("messages")), 1)]
+    models = (text_at(message.record, "model") for message in found)
+    yield from _setting(BEGINNING, whole, folder_of(path), next((model for model in models if model), None))
+    yield from _title(BEGINNING, whole)
+    for message in found:
         yield from _said(message)
-    yield chat.ended if chat.is_settled else FROM_THE_START._replace(place=chat.ended.place, unread=chat.ended.unread)
 
 
-def _setting(chat: Chat, folder: str | None) -> Iterator[Event]:
-    head, time = chat.head, text_at(chat.head, "startTime")
-    models = (text_at(message.record, "model") for message in chat.messages)
+def _of_what_stands(events: Iterator[Event]) -> Iterator[Event]:
+    """The events of a first reading without those that were taken back: nobody heard them yet."""
+    found: list[Event] = []
+    for event in events:
+        if isinstance(event, Anew):
+            found.clear()
+        else:
+            found.append(event)
+        if isinstance(event, Settled):
+            break
+    yield from found
+    yield from events
+
+
+class _Reader:
+    """What must be remembered from one record to the next: the head, what was told, and the newest message.
+
+    The newest is held back until another one comes: every message with a call is written twice. An older one that is
+    written again tells what is new in it. Only `$rewindTo` takes back what was told: then all is told anew that stands.
+    """
+
+    def __init__(self, path: Path, memory: Mapping[str, Any]) -> None:
+        self._path = path
+        self._head: dict[str, Any] = dict(memory.get("head", {}))
+        self._model: str | None = memory.get("model")
+        self._told: dict[str, str] = dict(memory.get("told", {}))
+        line, offset, record = memory.get("held") or (1, 0, None)
+        self._held = Message(Place(line, offset), record) if record is not None else None
+        self._standing: Standing | None = None
+        self._at, self._number = BEGINNING, 0
+
+    def memory(self) -> Mapping[str, Any]:
+        held = [*self._held.place, self._held.record] if self._held is not None else None
+        return {"head": self._head, "model": self._model, "told": dict(self._told), "held": held}
+
+    def held(self) -> Iterator[Event]:
+        return iter(self._released())
+
+    def events(self, place: Place, record: Record) -> list[Event]:
+        self._at, self._number = place, self._number + 1 if place == self._at else 1
+        if self._standing is not None:
+            self._standing.add(place, record)
+        if "$rewindTo" in record:
+            return self._rewound(record["$rewindTo"])
+        if "$set" in record:
+            return self._set(place, table_at(record, "$set"))
+        if "projectHash" in record:
+            return self._set(place, record)
+        message = Message(place, record)
+        return self._message(message) if message.name else []
+
+    def _message(self, message: Message) -> list[Event]:
+        if self._held is not None and self._held.name == message.name:
+            self._held = self._held.again(message)
+            return []
+        found = self._released()
+        if message.name in self._told:
+            return found + self._news(message)
+        self._held = message
+        return found
+
+    def _released(self) -> list[Event]:
+        """What the message says that was held back, if there is one."""
+        message, self._held = self._held, None
+        return self._news(message) if message is not None else []
+
+    def _news(self, message: Message, *, of_calls: bool = False) -> list[Event]:
+        """What was not told of a message yet, in this form."""
+        found: list[Event] = []
+        self._told.setdefault(message.name, "")
+        model = text_at(message.record, "model")
+        if model and model != self._model:
+            self._model = model
+            found += _setting(message.place, self._head, None, model)
+        for key, digest, event in _named(message):
+            if self._told.get(key, "") != digest and not (of_calls and isinstance(event, Prompt | Reply | Compacted)):
+                self._told[key] = digest
+                found.append(event)
+        return found
+
+    def _set(self, place: Place, said: Record) -> list[Event]:
+        before, self._head = self._head, head_with(self._head, said)
+        found: list[Event] = []
+        if any(before.get(name) != self._head.get(name) for name in ("sessionId", "kind")):
+            found += _setting(place, self._head, folder_of(self._path), self._model)
+        if before.get("summary") != self._head.get("summary"):
+            found += _title(place, self._head)
+        for message in messages_of(place, said):
+            if self._held is not None and self._held.name == message.name:
+                self._held = self._held.shown(message)
+            elif message.name in self._told:
+                found += self._news(message, of_calls=True)
+            else:
+                found += self._message(message)
+        return found
+
+    def _rewound(self, target: Any) -> list[Event]:
+        if self._held is not None and self._held.name == target:
+            self._held = None
+        elif isinstance(target, str) and target in self._told:
+            self._standing = self._standing or standing_after(self._path, self._at, self._number)
+            return [Anew(), *self._anew(self._standing)]
+        return []
+
+    def _anew(self, standing: Standing) -> Iterator[Event]:
+        self._head, self._model, self._told, self._held = standing.head, None, {}, None
+        yield from _setting(BEGINNING, self._head, folder_of(self._path), None)
+        yield from _title(BEGINNING, self._head)
+        for message in standing.messages.values():
+            yield from self._news(message)
+
+
+def _named(message: Message) -> Iterator[tuple[str, str, Event]]:
+    """What a message says, with a name that it keeps when the message is written again, and a digest of its text."""
+    number = 0
+    for event in _said(message):
+        if isinstance(event, Call):
+            number += 1
+        if isinstance(event, Call | Result):
+            yield f"{message.name} {type(event).__name__} {event.id or number}", "told", event
+        elif isinstance(event, Prompt | Reply | Compacted):
+            text = event.summary if isinstance(event, Compacted) else event.text
+            yield message.name, sha256(text.encode()).hexdigest()[:16], event
+
+
+def _setting(place: Place, head: Record, folder: str | None, model: str | None) -> Iterator[Event]:
     if head:
-        yield Setting(
-            BEGINNING,
-            time,
-            session=text_at(head, "sessionId"),
-            cwd=folder,
-            model=next((model for model in models if model), None),
-            subagent=head.get("kind") == "subagent",
-        )
+        time, session = text_at(head, "startTime"), text_at(head, "sessionId")
+        yield Setting(place, time, session, folder, model=model, subagent=head.get("kind") == "subagent")
+
+
+def _title(place: Place, head: Record) -> Iterator[Event]:
     if title := text_at(head, "summary"):
-        yield Title(BEGINNING, time, title)
+        yield Title(place, text_at(head, "startTime"), title)
 
 
 def _said(message: Message) -> Iterator[Event]:

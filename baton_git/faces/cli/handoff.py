@@ -20,12 +20,14 @@ from baton_git.faces.cli.app import App, command, flat, group
 from baton_git.faces.cli.handoff_settings import handoff_options
 from baton_git.faces.cli.handoff_text import FORMATS
 from baton_git.faces.cli.settings import outside_git
-from baton_git.operations.handoffs import find, gather, id_of, keep
-from baton_git.operations.left_behind import last
+from baton_git.operations.handoffs import gather, id_of, keep
+from baton_git.operations.left_behind import age_of, find, last
 from baton_git.operations.workspace import Workspace
 from baton_git.records.handoff import Facts, Handoff
 
 LATEST = "latest"
+OTHERS = 5
+"""Handoffs of other work trees that are named."""
 AUTO = "auto"
 OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
 """What the settings call facts, and what they are called in the answer."""
@@ -49,7 +51,7 @@ NAMES = (*FACTS, *OTHER_NAMES)
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The file with autonomous_handoff; else .baton/config.yaml of the work tree, over the user's.",
+    help="The file with autonomous_handoff, instead of the work tree's and the user's.",
 )
 @click.option("--memory", type=click.Path(path_type=Path), metavar="FILE", help="Go on where this file says; keep it.")
 @click.option("--folder", type=click.Path(path_type=Path), metavar="DIR", help="Where the session works, if untold.")
@@ -70,6 +72,9 @@ def extract_command(
     --agent says whose transcript it is (claude, codex, gemini; auto finds out). FACT is one of initial_goal,
     active_task, todo_state, files_modified, git_commits, git_status, recent_activity, key_decisions.
 
+    Settings come from .baton/config.yaml of the work tree and ~/.config/baton/config.yaml. What the latter switches off
+    stays off, and of two numbers the smaller counts: a project can only restrict, or choose the format.
+
     Nothing is written without --keep or --memory.
 
     \b
@@ -80,7 +85,7 @@ def extract_command(
     agent = _agent(app)
     options = _options(handoff_options(app, config), chosen)
     path, agent, told = _found(agent) if transcript == LATEST else (Path(transcript), agent, None)
-    place = (folder or told or None) and Path(folder or told or "")
+    place = Path(folder or told or "").absolute() if folder or told else None
     wanted = _wanted(only, without)
     options = _without_git(options, wanted)
     if is_kept:
@@ -193,7 +198,9 @@ def _tell(app: App, found: Extraction, kept: dict[str, Any]) -> None:
     "--format", "format_", type=click.Choice(list(FORMATS)), default="structured", help="Sections, or sentences."
 )
 def show_command(app: App, id_: str, revision: str | None, format_: str) -> None:
-    """Show the facts that are kept of a session; those of the last one that worked here, when none is named.
+    """Show the facts that are kept of a session; those of the last one in this work tree, when none is named.
+
+    Where there was none, the newest of another machine is shown; those of other work trees of this machine only by ID.
 
     ID is AGENT/SESSION, the session alone, or a unique beginning. REV is a revision, ~N, a commit id, or a time.
 
@@ -204,16 +211,21 @@ def show_command(app: App, id_: str, revision: str | None, format_: str) -> None
     """
     with app.workspace() as ws:
         state = ws.branch.read(at=revision).state
-        if id_ == LATEST:
-            # Who asks may see that of another work tree too, where this one has none.
-            kept = sorted(state.records(Handoff), key=lambda one: one.extracted_at)
-            found = last(state, worktree=ws.folder, machine=ws.actor.machine) or next(reversed(kept), None)
-            if found is None:
-                hint = "baton handoff extract latest --keep makes one"
-                raise NotFound("handoff in", ws.branch.namespace.text, hint=hint)
-        else:
-            found = find(state, id_)
+        found = find(state, id_) if id_ != LATEST else last(state, worktree=ws.folder, machine=ws.actor.machine)
+        if found is None:
+            others = sorted(state.records(Handoff), key=age_of, reverse=True)
+            whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
+            raise NotFound("handoff of the", whose, hint=_elsewhere(others))
     app.answer(found.given(), printable(_page(found, format_)))
+
+
+def _elsewhere(others: Sequence[Handoff]) -> str:
+    """What to do where this work tree has none: those of the others are shown when they are named."""
+    if not others:
+        return "baton handoff extract latest --keep makes one"
+    named = [f"{one.id} ({one.worktree or 'no work tree'})" for one in others[:OTHERS]]
+    more = f", and {len(others) - OTHERS} more" if len(others) > OTHERS else ""
+    return f"other work trees left {', '.join(named)}{more}; baton handoff show ID shows one"
 
 
 def _page(found: Handoff, format_: str) -> str:

@@ -1,4 +1,7 @@
-"""The block `autonomous_handoff` of the settings: in the work tree's own file, else in the user's."""
+"""The block `autonomous_handoff` of the settings: what the work tree's file says, within what the user's own allows.
+
+The work tree's file came with a clone, so it can only restrict what is read and told, or choose the format.
+"""
 
 from __future__ import annotations
 
@@ -12,58 +15,65 @@ from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.extraction import Options, parse_options
 from baton_git.faces.cli.app import App
 from baton_git.foreign import read_head
+from baton_git.operations.project_files import read_project_file
 from baton_git.store import Repository
 
 BLOCK = "autonomous_handoff"
-FILE = Path(".baton") / "config.yaml"
+FILE = ".baton/config.yaml"
 MAX_BYTES = 256 * 1024
 
 
 def handoff_options(app: App, file: Path | None = None) -> Options:
-    """The options that the settings say, the work tree's over the user's; a call that is lenient names a broken file
-    among the problems and passes it over.
+    """The options that the settings say. A call that is lenient names a broken file among the problems and passes it
+    over.
 
     Args:
         file: is read instead of those that are looked for.
 
     Raises:
-        InvalidDocument, LimitExceeded, StoreError, NotFound: the file cannot be understood, or not read.
+        InvalidDocument, InvalidArgument, LimitExceeded, StoreError, NotFound: the file cannot be understood, or not
+            read.
     """
     if file is not None:
         return parse_options(block_in(file), where=str(file))
-    block: dict[str, Any] = {}
-    for one in _places(app):
-        try:
-            found = block_in(one)
-            parse_options(found, where=str(one))
-        except NotFound:
-            continue
-        except BatonError as error:
-            if app.settings.problems is None:
-                raise
-            app.settings.problems.append(f"{error}; it is passed over")
-        else:
-            block = _over(found or {}, block)
-    return parse_options(block)
-
-
-def _over(upper: Mapping[str, Any], lower: Mapping[str, Any]) -> dict[str, Any]:
-    """One block over another; tables in them field by field."""
-    both = {
-        name: _over(value, lower[name])
-        if isinstance(value, Mapping) and isinstance(lower.get(name), Mapping)
-        else value
-        for name, value in upper.items()
-    }
-    return {**lower, **both}
-
-
-def _places(app: App) -> list[Path]:
-    """The files, the one that counts most last."""
-    named = os.environ.get("XDG_CONFIG_HOME", "")
-    user = Path(named) if named.startswith("/") else Path.home() / ".config"
     top = work_tree(app)
-    return [user / "baton" / "config.yaml", *([top / FILE] if top is not None else [])]
+    own = _block(app, _user_file(), None)
+    return parse_options(_within(_block(app, top / FILE, top), own) if top is not None else own)
+
+
+def _block(app: App, file: Path, top: Path | None) -> Mapping[str, Any]:
+    """The block of a file, which may be missing. Raises as `handoff_options` does."""
+    try:
+        found = block_in(file, top)
+        parse_options(found, where=str(file))
+    except NotFound:
+        return {}
+    except BatonError as error:
+        if app.settings.problems is None:
+            raise
+        app.settings.problems.append(f"{error}; it is passed over")
+        return {}
+    return found or {}
+
+
+def _within(said: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a project says, as far as the user's own block allows: what that switches off stays off, and of two numbers
+    the smaller counts."""
+    both = {**own, **said}
+    for name, mine in own.items():
+        theirs = said.get(name)
+        if isinstance(mine, Mapping):
+            both[name] = _within(theirs if isinstance(theirs, Mapping) else {}, mine)
+        elif mine is False:
+            both[name] = False
+        elif isinstance(mine, int) and mine is not True:
+            both[name] = min(mine, theirs) if isinstance(theirs, int) else mine
+    return both
+
+
+def _user_file() -> Path:
+    named = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(named) if named.startswith("/") else Path.home() / ".config") / "baton" / "config.yaml"
 
 
 def work_tree(app: App) -> Path | None:
@@ -73,9 +83,16 @@ def work_tree(app: App) -> Path | None:
     return found.work_tree if found is not None else None
 
 
-def block_in(file: Path) -> Any:
-    """The block as a file has it; None where it has none. Raises as `handoff_options` does."""
-    raw = read_head(file, MAX_BYTES + 1)
+def block_in(file: Path, top: Path | None = None) -> Any:
+    """The block as a file has it; None where it has none.
+
+    Args:
+        top: of the work tree that it came with; no link is followed then.
+
+    Raises:
+        InvalidDocument, InvalidArgument, LimitExceeded, StoreError, NotFound: as `handoff_options` says.
+    """
+    raw = read_head(file, MAX_BYTES + 1) if top is None else read_project_file(top, FILE, MAX_BYTES + 1)
     try:
         data = yaml.loads(raw.decode("utf-8-sig"), where=str(file))
     except UnicodeDecodeError as error:

@@ -29,6 +29,7 @@ def structured(facts: Facts) -> str:
             [f"- {flat(one['text'])} ({flat(one['kind'])})" for one in _of(facts, "key_decisions")],
         ),
         ("Unknown", [f"- {name}: {flat(why)}" for name, why in facts.get("unknown", {}).items()]),
+        ("Left Out", [f"- {name}: {number} more" for name, number in facts.get("left_out", {}).items()]),
     )
     return "\n\n".join("\n".join([f"### {title}", *lines]) for title, lines in sections if lines)
 
@@ -74,6 +75,7 @@ def _sentences(facts: Facts) -> Iterator[str]:
         ("Last it did: {}.", _of(facts, "recent_activity")),
         ("Perhaps it was decided (heuristic): {}", [one["text"] for one in _of(facts, "key_decisions")]),
         ("Unknown is {}.", [f"{name}: {why}" for name, why in facts.get("unknown", {}).items()]),
+        ("Not kept: {}.", [f"{number} more of {name}" for name, number in facts.get("left_out", {}).items()]),
     )
     for words, items in lists:
         if items:

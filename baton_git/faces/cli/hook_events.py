@@ -20,7 +20,7 @@ from baton_git.errors import BatonError
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.settings import Asked, Settings
-from baton_git.githooks import EVENTS
+from baton_git.githooks.place import EVENTS
 from baton_git.lifecycle import CODE_METHODS
 from baton_git.names import Namespace
 from baton_git.operations.hooks import (

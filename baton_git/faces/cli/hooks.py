@@ -10,7 +10,10 @@ from baton_git.errors import InvalidArgument
 from baton_git.faces.cli.app import App, command, group
 from baton_git.faces.cli.hook_events import run_command
 from baton_git.faces.cli.settings import outside_git
-from baton_git.githooks import EVENTS, Git, Place, Report, events_for, install, status, uninstall
+from baton_git.githooks.git import Git
+from baton_git.githooks.installing import Report, install, uninstall
+from baton_git.githooks.place import EVENTS, Place, events_for
+from baton_git.githooks.reporting import status
 from baton_git.githooks.script import scripts
 
 

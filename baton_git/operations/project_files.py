@@ -1,0 +1,50 @@
+"""Files of the project that tell us something: they came with a clone, so they are looked at with care."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+
+from baton_git.errors import InvalidArgument
+from baton_git.foreign import reading, shown
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def read_project_file(top: Path, name: str, length: int) -> bytes:
+    """The first `length` bytes of a file of a work tree, or fewer; what a link would lead to is never read.
+
+    Args:
+        top: of the work tree.
+        name: its path below that, with `/`.
+
+    Raises:
+        NotFound: there is nothing.
+        InvalidArgument: it is a link, or leads through one, or is a folder, a pipe or a device.
+        StoreError: it cannot be read.
+    """
+    *folders, last = name.split("/")
+    path = top / name
+    with reading(path):
+        at = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for folder in folders:
+                _check(path, folder, at, is_last=False)
+                inner = os.open(folder, _FOLDER, dir_fd=at)
+                os.close(at)
+                at = inner
+            _check(path, last, at, is_last=True)
+            with os.fdopen(os.open(last, _FILE, dir_fd=at), "rb") as file:
+                return file.read(length)
+        finally:
+            os.close(at)
+
+
+def _check(path: Path, part: str, folder: int, *, is_last: bool) -> None:
+    mode = os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode
+    if S_ISLNK(mode):
+        raise InvalidArgument(f"{shown(path)} leads through the link {part}, which is not followed", path=shown(path))
+    if is_last and not S_ISREG(mode):
+        raise InvalidArgument(f"{shown(path)} is no file but a {'folder' if S_ISDIR(mode) else 'pipe or a device'}")

@@ -1,0 +1,185 @@
+"""`baton handoff`: what settings of a project may say, what is shown in which words, and whose handoff it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transcript_sessions import GOAL, GREET, SESSIONS
+
+from baton_git.errors import InvalidArgument
+from baton_git.extraction import Options
+from baton_git.faces.cli.app import App
+from baton_git.faces.cli.handoff_settings import handoff_options
+from baton_git.faces.cli.handoff_text import narrative, structured
+from baton_git.faces.cli.settings import Asked, Settings
+
+FACTS: dict[str, Any] = {
+    "initial_goal": "Fix it",
+    "active_task": {"title": "Report", "id": "7", "status": "in_progress", "description": "to all"},
+    "todo_state": [
+        {"content": "a", "status": "completed"}, {"content": "b", "status": "in_progress"},
+        {"content": "c", "status": "pending"},
+    ],
+    "files_modified": ["/r/a.py", "/r/b\x1b[2J.py"],
+    "git_commits": [
+        {"hash": "abc1234", "message": "Add", "verified": True, "stat": " a | 1 +"},
+        {"hash": "", "message": "Lost", "verified": False},
+    ],
+    "git_status": " M a.py\n?? b",
+    "recent_activity": ["Ran: make", "Ran: ls"],
+    "key_decisions": [{"text": "No regex", "kind": "wording"}],
+    "unknown": {"git_commits": "git is gone"},
+    "left_out": {"files_modified": 12},
+}  # fmt: skip
+
+
+@pytest.fixture
+def options(top: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The options that come of what the user's own file and the project's say, and the problems that were told."""
+
+    def given(own: str = "", project: str = "", *, lenient: bool = False) -> tuple[Options, list[str]]:
+        for path, text in ((Path(os.environ["XDG_CONFIG_HOME"]) / "baton", own), (top / ".baton", project)):
+            if text:
+                path.mkdir(parents=True, exist_ok=True)
+                (path / "config.yaml").write_text(f"autonomous_handoff: {text}\n")
+        monkeypatch.chdir(top)
+        settings = Settings(Asked(), problems=[] if lenient else None)
+        return handoff_options(App(settings, json=False)), settings.problems or []
+
+    return given
+
+
+def test_without_files_the_defaults_hold(options):
+    assert options() == (Options(), [])
+
+
+@pytest.mark.parametrize(
+    ("own", "project", "name", "expected"),
+    [
+        ("{enabled: false}", "{enabled: true}", "enabled", False),
+        ("{enabled: true}", "{enabled: false}", "enabled", False),
+        ("", "{enabled: false}", "enabled", False),
+        ("{include_recent_activity: 5}", "{include_recent_activity: 50}", "include_recent_activity", 5),
+        ("{include_recent_activity: 0}", "{include_recent_activity: 5}", "include_recent_activity", 0),
+        ("{include_recent_activity: 50}", "{include_recent_activity: 7}", "include_recent_activity", 7),
+        ("{max_turns_to_analyze: 9}", "{max_turns_to_analyze: null}", "max_turns_to_analyze", 9),
+        ("{max_turns_to_analyze: null}", "{max_turns_to_analyze: 9}", "max_turns_to_analyze", 9),
+        ("{injection_format: structured}", "{injection_format: narrative}", "injection_format", "narrative"),
+    ],
+)
+def test_a_project_restricts_and_never_loosens_what_the_user_said(options, own, project, name, expected):
+    found, problems = options(own, project)
+    assert (getattr(found, name), problems) == (expected, [])
+
+
+def test_a_project_never_loosens_single_facts_and_git(options):
+    own = "{extract: {initial_goal: false}, git: {include_diff_stats: false, max_commits: 3}}"
+    project = "{extract: {initial_goal: true, todowrite: false}, git: {include_diff_stats: true, max_commits: 30}}"
+    found, _ = options(own, project)
+    assert (found.extract.initial_goal, found.extract.todowrite, found.extract.git_commits) == (False, False, True)
+    assert (found.git.include_diff_stats, found.git.max_commits) == (False, 3)
+
+
+def test_a_broken_file_is_an_error_or_for_a_hook_a_problem(options):
+    with pytest.raises(Exception, match="enabled"):
+        options("", "{enabled: perhaps}")
+    found, [problem] = options("{enabled: false}", "{enabled: perhaps}", lenient=True)
+    assert found.enabled is False
+    assert problem.endswith("it is passed over")
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_link_in_a_project_is_not_followed(options, top, tmp_path, kind):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "config.yaml").write_text("autonomous_handoff: {enabled: false}")
+    if kind == "folder":
+        (top / ".baton").symlink_to(tmp_path / "out")
+    else:
+        (top / ".baton").mkdir()
+        (top / ".baton" / "config.yaml").symlink_to(tmp_path / "out" / "config.yaml")
+    with pytest.raises(InvalidArgument, match="link"):
+        options()
+    found, [problem] = options(lenient=True)
+    assert found.enabled
+    assert "link" in problem
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_stops_nobody(options, top, make):
+    (top / ".baton").mkdir()
+    make(top / ".baton" / "config.yaml")
+    found, [problem] = options(lenient=True)
+    assert found == Options()
+    assert "is no file" in problem
+
+
+# --- in words
+
+
+def test_sections_tell_every_fact():
+    text = structured(FACTS)
+    for expected in (
+        "### Active Task\n**Report** (7)\nStatus: in_progress\nto all", "- [x] a\n- [>] b\n- [ ] c",
+        "- `abc1234` Add\n      a | 1 +\n- `?` Lost (not in the repository)", "```\n M a.py\n?? b\n```", "- /r/a.py",
+        "### Original Goal\nFix it", "- Ran: ls", "- No regex (wording)", "- git_commits: git is gone",
+        "### Left Out\n- files_modified: 12 more",
+    ):  # fmt: skip
+        assert expected in text
+    assert "\x1b" not in text
+    assert structured({}) == ""
+
+
+def test_sentences_tell_every_fact():
+    assert narrative(FACTS).split("\n\n") == [
+        "The session was asked: Fix it", "It was working on Report, in_progress.", "Done: a.", "At work: b.",
+        "Still to do: c.", "It committed abc1234 (Add); ? (Lost).", "It changed /r/a.py; /r/b [2J.py.",
+        "Not committed are:\n M a.py\n?? b", "Last it did: Ran: make; Ran: ls.",
+        "Perhaps it was decided (heuristic): No regex", "Unknown is git_commits: git is gone.",
+        "Not kept: 12 more of files_modified.",
+    ]  # fmt: skip
+    assert narrative({}) == ""
+
+
+# --- the command
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(SESSIONS["claude-2.1"][1])
+    return path
+
+
+def test_the_format_of_an_answer_is_that_of_the_call_or_the_settings(baton, top, transcript):
+    assert f"The session was asked: {GOAL}" in baton("handoff", "extract", str(transcript), "--format", "narrative").out
+    assert f"### Original Goal\n{GOAL}" in baton("handoff", "extract", str(transcript)).out
+    (top / ".baton").mkdir()
+    (top / ".baton" / "config.yaml").write_text("autonomous_handoff: {injection_format: narrative}")
+    assert f"The session was asked: {GOAL}" in baton("handoff", "extract", str(transcript)).out
+
+
+def test_nobody_is_shown_the_handoff_of_another_work_tree_as_the_own(baton, transcript):
+    assert "--keep makes one" in baton("handoff", "show", code=None).err
+    baton("handoff", "extract", str(transcript), "--keep")
+    refused = baton("handoff", "show", code=None)
+    assert refused.code != 0
+    assert refused.out == ""
+    assert "other work trees left claude/c-1 (/work/shop)" in refused.err
+    shown = baton("handoff", "show", "c-1", "--format", "narrative").out
+    assert "in /work/shop" in shown
+    assert f"The session was asked: {GOAL}" in shown
+
+
+def test_a_folder_that_is_told_is_where_relative_paths_begin(baton, top, tmp_path):
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(SESSIONS["gemini-0.6"][1].replace(GREET.encode(), b"src/greet.py"))
+    (top / "inner").mkdir()
+    told = baton("handoff", "extract", str(path), "--folder", "inner", "--json").json
+    assert told["files_modified"][0] == f"{top}/inner/src/greet.py"
+    assert "files_modified" not in told["unknown"]
+    untold = baton("handoff", "extract", str(path), "--json").json
+    assert untold["files_modified"][0] == "src/greet.py"
+    assert untold["unknown"]["files_modified"] == "nothing says in which folder 1 of the paths begin"

@@ -1,0 +1,109 @@
+"""Files that came with a clone are read without following links, and never waited for."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from world import NOW
+
+from baton_git.errors import BatonError, InvalidArgument, NotFound
+from baton_git.operations.injections import handoff_sections
+from baton_git.operations.project_files import read_project_file
+from baton_git.records.handoff import Handoff
+
+NAME = ".baton/templates/handoff.md.j2"
+HANDOFF = Handoff.model_validate(
+    {"id": "claude/s", "extracted_at": "2026-11-21T08:00:00Z", "facts": {"initial_goal": "Fix it"}}
+)
+
+
+def listening(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(os.path.relpath(path))
+
+
+@pytest.fixture
+def place(top: Path) -> Path:
+    path = top / NAME
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def lines(ws: Any, problems: list[str]) -> list[str]:
+    return [line for one in handoff_sections(ws, NOW, HANDOFF, problems) for line in one.lines]
+
+
+def test_a_file_of_the_project_is_read_as_far_as_is_wanted(place, top):
+    place.write_text("hello")
+    assert (read_project_file(top, NAME, 100), read_project_file(top, NAME, 4)) == (b"hello", b"hell")
+    assert read_project_file(top, "readme", 100) == b"hello\n"
+    for missing in ("nothing", ".baton/nothing/x", "readme/x"):
+        with pytest.raises(NotFound):
+            read_project_file(top, missing, 1)
+
+
+def test_the_work_tree_itself_may_be_a_link(place, top, tmp_path):
+    place.write_text("hello")
+    (tmp_path / "link").symlink_to(top)
+    assert read_project_file(tmp_path / "link", NAME, 100) == b"hello"
+
+
+def test_the_template_of_the_project_is_used(place, top, open_workspace):
+    place.write_text("## Own\n{{ initial_goal | quoted }}")
+    problems: list[str] = []
+    assert lines(open_workspace(folder=top), problems) == ["| Fix it"]
+    assert problems == []
+
+
+@pytest.mark.parametrize("linked", [".baton", ".baton/templates", NAME])
+@pytest.mark.parametrize("inside", [True, False])
+def test_nothing_is_read_through_a_link(top, tmp_path, open_workspace, linked, inside):
+    away = (top if inside else tmp_path) / "away"
+    target = away / NAME.removeprefix(linked).lstrip("/") if linked != NAME else away
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("SECRET")
+    (top / linked).parent.mkdir(parents=True, exist_ok=True)
+    (top / linked).symlink_to(away)
+    problems: list[str] = []
+    assert lines(open_workspace(folder=top), problems) == ["| Fix it"]
+    [problem] = problems
+    assert problem.startswith(f"{NAME} is passed over: ")
+    assert "is not followed" in problem
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, listening])
+def test_what_is_no_file_is_passed_over_at_once(place, top, open_workspace, monkeypatch, make):
+    monkeypatch.chdir(place.parent)
+    make(place)
+    with pytest.raises(InvalidArgument, match="is no file"):
+        read_project_file(top, NAME, 1)
+    problems: list[str] = []
+    assert lines(open_workspace(folder=top), problems) == ["| Fix it"]
+    assert len(problems) == 1
+
+
+def test_a_file_that_may_not_be_read_is_a_problem(place, top, monkeypatch):
+    place.write_text("hello")
+
+    def refuse(*_: Any, **__: Any) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(BatonError, match="Permission denied"):
+        read_project_file(top, NAME, 1)
+
+
+def test_looking_for_what_was_left_loads_nothing_that_reads_transcripts():
+    code = (
+        "import sys, baton_git.operations.injections;"
+        "print([name for name in sys.modules if name.startswith(('baton_git.extraction', 'baton_git.agents',"
+        " 'baton_git.githooks.'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['baton_git.githooks.shipped']"
