@@ -10,6 +10,7 @@ from baton_git.brief import Section, age, named
 from baton_git.diff import one_line
 from baton_git.records.handoff import Facts, Handoff
 
+_BRACKETS = str.maketrans("[]", "()")
 WIDTH = 400
 """Characters of one line; a longer one goes on in the next."""
 
@@ -86,12 +87,24 @@ def sections_of(text: str, title: str, what: str, show: str) -> tuple[Section, .
     )
 
 
+def foreign(sections: tuple[Section, ...]) -> tuple[Section, ...]:
+    """Sections that a project's own template made: it comes from a remote, so no heading of it vouches for anything."""
+    return tuple(
+        one._replace(
+            title=one_line("told by this project's template · " + one.title.translate(_BRACKETS), 300),
+            lines=tuple(line if line.startswith(("- ", "| ")) else f"| {line}" for line in one.lines),
+        )
+        for one in sections
+    )
+
+
 def _titled(title: str, heading: str) -> str:
     return one_line(" · ".join(part for part in (title, heading) if part), 300)
 
 
 def _wrapped(line: str) -> list[str]:
     """The line in pieces; none of them can pose as the frame around all of it."""
+    line = "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line)
     line = one_line(line, len(line)) if not line.startswith((" ", "|")) else line.rstrip()
     line = f"| {line}" if line.startswith(("===", "## ")) else line
     if len(line) <= WIDTH:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from baton_git.agents.events import BEGINNING, Place
 from baton_git.agents.fields import Record
-from baton_git.errors import LimitExceeded
+from baton_git.errors import InvalidArgument, LimitExceeded
 from baton_git.foreign import reading, shown
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -175,6 +175,8 @@ def whole_object(path: Path) -> Record | None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, for reading. Raises as `reading` does."""
+    """The file, for reading. Raises as `reading` does, and InvalidArgument for a device, which may never end."""
+    if path.is_char_device() or path.is_block_device():
+        raise InvalidArgument(f"{shown(path)} is a device, not a file", path=shown(path))
     with reading(path), path.open("rb", _BUFFER) as file:
         yield file

@@ -9,11 +9,12 @@ from typing import Any
 
 from baton_git.agents.all_agents import AGENTS, detect
 from baton_git.agents.events import BEGINNING, FROM_THE_START, Ended, Place
-from baton_git.errors import InvalidArgument, WriteFailed
+from baton_git.errors import Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.extraction.analyser import Analyser
 from baton_git.extraction.facts import Facts, facts_of
 from baton_git.extraction.memory import remember, remembered
 from baton_git.extraction.options import Options
+from baton_git.foreign import shown
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ def extract(
     """
     name = known_agent(agent) if agent is not None else detect(path)
     before = remembered(memory, path, name) if memory is not None else None
+    if agent is not None and before is None:
+        _check_owner(path, name)
     analyser = Analyser(name, before.known if before else None)
     since = before.end if before else FROM_THE_START
     for event in AGENTS[name].events(path, since):
@@ -76,6 +79,16 @@ def extract(
         with suppress(WriteFailed):  # the next look then reads more
             remember(memory, path, name, Ended(*end), analyser.memory())
     return _extraction(name, analyser, end.place, options or Options(), str(folder) if folder is not None else None)
+
+
+def _check_owner(path: Path, agent: str) -> None:
+    """Raises InvalidDocument when the transcript is surely another agent's; one that nobody knows may be a new form."""
+    try:
+        owner = detect(path)
+    except InvalidDocument:
+        return
+    if owner != agent:
+        raise InvalidDocument([Fault("", f"is a transcript of {owner}, not of {agent}")], where=shown(path))
 
 
 def _extraction(name: str, analyser: Analyser, place: Place, options: Options, folder: str | None) -> Extraction:

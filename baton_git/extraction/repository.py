@@ -129,9 +129,14 @@ def _commits(repository: Repository, extraction: Extraction, now: datetime) -> l
             subject = known.get(one["hash"])
             one["verified"] = subject is not None
             one["message"] = one["message"] or subject or ""
+    log = _log(repository, extraction.started)
     nameless = [pair for pair in zip(facts, extraction.commits, strict=True) if not pair[0]["hash"]]
     if nameless:
-        facts = _named(repository, facts, nameless, extraction.started, now)
+        facts = _named(log, facts, nameless, now)
+    if len(log) < _LOG_LENGTH:
+        for one in facts:
+            if one["verified"]:
+                one["on_branch"] = any(name.startswith(one["hash"]) for name, _, _ in log)
     if extraction.options.git.include_diff_stats:
         for one in facts:
             if one["verified"]:
@@ -156,14 +161,12 @@ def _known(repository: Repository, hashes: list[str]) -> dict[str, str]:
 
 
 def _named(
-    repository: Repository,
+    log: list[tuple[str, int, str]],
     facts: list[dict[str, Any]],
     nameless: list[tuple[dict[str, Any], dict[str, Any]]],
-    started: str | None,
     now: datetime,
 ) -> list[dict[str, Any]]:
     """The commits with the ids that were found; a command without a result of which nothing is found made none."""
-    log = _log(repository, started)
     taken = [one["hash"] for one in facts if one["hash"]]
     lost = []
     for fact, more in nameless:

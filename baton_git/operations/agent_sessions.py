@@ -5,7 +5,6 @@ The facts are saved whatever workflows there are; what is given back, and what e
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from zlib import crc32
 
 from baton_git.agenthooks.payloads import COMPACT, END, PROMPT, START, STOP, Payload
 from baton_git.agenthooks.replies import MAX_BYTES, fits
-from baton_git.agenthooks.seen import Memory, Seen
+from baton_git.agenthooks.seen import Memory, Seen, lives
 from baton_git.agents.all_agents import AGENTS
 from baton_git.brief import MIN_BUDGET, Section, compose
 from baton_git.diff import one_line
@@ -30,7 +29,7 @@ from baton_git.names import minted
 from baton_git.operations import sessions
 from baton_git.operations.handoffs import gather, keep
 from baton_git.operations.injections import worktree_of
-from baton_git.operations.left_behind import last
+from baton_git.operations.left_behind import of_worktree
 from baton_git.operations.workspace import Workspace
 from baton_git.store.locks import flocked
 from baton_git.times import iso_ms, when
@@ -327,7 +326,7 @@ class _Course:
         """Whether a session has ended without a word and said something since; one whose process lives is at work."""
         if (one.cli, one.session) == (self.payload.agent, self.payload.session) or one.ended:
             return False
-        if one.pid != self.setup.pid and _lives(one.pid):
+        if one.pid != self.setup.pid and lives(one.pid):
             return False
         try:
             return Path(one.transcript).stat().st_size != one.size if one.transcript else one.size < 0
@@ -374,9 +373,13 @@ class _Course:
         same = [one for one in here if one.pid == self.setup.pid != 0]
         if detail == "clear" and (same or (here and here[0].ended == "clear")):
             return (same or here)[0].session
-        state, machine = self.ws.branch.read().state, self.ws.actor.machine
-        found = last(state, worktree=worktree_of(self.ws), machine=machine, other_than=self.payload.session)
-        return found.id.partition("/")[2] if found is not None else ""
+        every = of_worktree(
+            self.ws.branch.read().state, worktree=worktree_of(self.ws), machine=self.ws.actor.machine,
+            other_than=self.payload.session,
+        )  # fmt: skip
+        beside = self.setup.memory.at_work(self.setup.pid)
+        ids = (one.id.partition("/")[2] for one in every)
+        return next((session for session in ids if session not in beside), "")
 
     def _arrived(self) -> bool:
         """Whether the transcript shows that the model was told what it is owed."""
@@ -414,7 +417,7 @@ class _Course:
 
         return SessionDeeds(
             self.ws, self.now, self.session, self._extracted, begun=self.begun, knows=self.seen.knows,
-            options=self.setup.options, problems=self.problems,
+            options=self.setup.options, problems=self.problems, at_work=self.setup.memory.at_work(self.setup.pid),
         )  # fmt: skip
 
     def _extracted(self) -> Extraction:
@@ -448,19 +451,6 @@ class _Course:
         except (BatonError, OSError) as error:
             self.problems.append(f"{self.payload.event or 'catch-up'}: {error}")
             return None
-
-
-def _lives(pid: int) -> bool:
-    """Whether there is such a process; of another user's too."""
-    if pid <= 1:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _holds(path: Path, mark: bytes, start: int) -> bool:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from baton_git import rendering
+from baton_git.agenthooks.seen import Memory
 from baton_git.brief import LINE, Section, named
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, NotFound
 from baton_git.githooks.shipped import shipped
-from baton_git.injection import names_of, origin_of, sections_of
+from baton_git.injection import foreign, names_of, origin_of, sections_of
 from baton_git.operations.left_behind import Unfinished, has_substance, of_worktree, unfinished
 from baton_git.operations.project_files import read_project_file
 from baton_git.operations.workspace import Workspace
 from baton_git.records.handoff import Handoff
-from baton_git.state import State
+from baton_git.state import Key, State, Unreadable
 
 FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"}
 """By the document's `injection_format`, the template."""
@@ -28,7 +30,8 @@ MAX_TEXT = 64 * 1024
 
 def last_handoff(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
     """What the last session left that worked in this work tree, the acting one apart; nothing when there is none."""
-    return left_for(ws, now, state, None, problems)
+    memory = Memory(str(ws.branch.store.repository.common_dir))
+    return left_for(ws, now, state, None, problems, at_work=memory.at_work())
 
 
 def left_for(
@@ -38,29 +41,45 @@ def left_for(
     parent: Handoff | None,
     problems: list[str],
     injection_format: str = "structured",
+    at_work: Collection[str] = (),
 ) -> tuple[Section, ...]:
     """What earlier sessions left for the acting one: the facts of the last, and where that one did nothing, of the last
     that did; then what still others left undone.
 
     Args:
         parent: the one that it goes on from, where that is known.
+        at_work: sessions beside this one, which have left nothing yet.
     """
-    every = of_worktree(state, worktree=worktree_of(ws), machine=ws.actor.machine, other_than=ws.actor.session)
+    every = _ended(ws, state, at_work)
     newest = parent or next(iter(every), None)
+    damaged = _damaged(state)
     if newest is None:
-        return ()
+        return damaged
     told = [newest]
     if not has_substance(newest):
         told += [one for one in every if one.id != newest.id and has_substance(one)][:1]
     sections = [handoff_sections(ws, now, one, problems, injection_format) for one in told]
-    return (*(one for many in sections for one in many), *left_undone(ws, state, told))
+    return (*damaged, *(one for many in sections for one in many), *left_undone(ws, state, told, at_work))
 
 
-def left_undone(ws: Workspace, state: State, told: Sequence[Handoff] = ()) -> tuple[Section, ...]:
+def _ended(ws: Workspace, state: State, at_work: Collection[str]) -> list[Handoff]:
+    """The handoffs of this work tree, the newest first, without those of the acting session and of others at work."""
+    every = of_worktree(state, worktree=worktree_of(ws), machine=ws.actor.machine, other_than=ws.actor.session)
+    return [one for one in every if one.id.partition("/")[2] not in at_work]
+
+
+def _damaged(state: State) -> tuple[Section, ...]:
+    entries = (state.entry(Key(Handoff.kind, id_)) for id_ in sorted(state.ids(Handoff.kind)))
+    lines = tuple(f"- {one_line(f'{one.path}: {one.why}', LINE)}" for one in entries if isinstance(one, Unreadable))
+    return (Section("Handoffs that cannot be read", lines, "damaged handoffs", all="baton validate"),) if lines else ()
+
+
+def left_undone(
+    ws: Workspace, state: State, told: Sequence[Handoff] = (), at_work: Collection[str] = ()
+) -> tuple[Section, ...]:
     """What earlier sessions of this work tree left undone, those that are told whole apart."""
-    session = ws.actor.session
-    every = of_worktree(state, worktree=worktree_of(ws), machine=ws.actor.machine, other_than=session)
-    found = unfinished(state, every, told=[one.id for one in told], acting=session)
+    every = _ended(ws, state, at_work)
+    found = unfinished(state, every, told=[one.id for one in told], acting=ws.actor.session)
     lines = tuple(_undone_line(one) for one in found)
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
     return (Section(title, lines, "items left undone", all="baton handoff show"),) if lines else ()
@@ -83,13 +102,20 @@ def handoff_sections(
     Args:
         problems: is told when the project's own template cannot be used; the one that ships is used then.
     """
-    text = _rendered(ws, handoff, FORMATS.get(injection_format, FORMATS["structured"]), problems)
+    file, names = FORMATS.get(injection_format, FORMATS["structured"]), names_of(handoff)
+    own = _by_the_project(ws, file, names, problems)
+    text = own if own is not None else _shipped(file, names)
     title = f"Handed off by {origin_of(handoff, now)}"
-    return sections_of(text, title, "of the handoff", f"baton handoff show {handoff.id}")
+    sections = sections_of(text, title, "of the handoff", f"baton handoff show {handoff.id}")
+    return sections if own is None else foreign(sections)
 
 
-def _rendered(ws: Workspace, handoff: Handoff, file: str, problems: list[str]) -> str:
-    names = names_of(handoff)
+def _shipped(file: str, names: Mapping[str, Any]) -> str:
+    return rendering.render(shipped(f"templates/{file}").read_text(encoding="utf-8"), names, MAX_TEXT)
+
+
+def _by_the_project(ws: Workspace, file: str, names: Mapping[str, Any], problems: list[str]) -> str | None:
+    """What the project's own template says; None where there is none, or it cannot be used."""
     if ws.folder is not None:
         try:
             own = read_project_file(ws.folder, f"{TEMPLATES}/{file}", MAX_TEMPLATE)
@@ -98,4 +124,4 @@ def _rendered(ws: Workspace, handoff: Handoff, file: str, problems: list[str]) -
             pass  # most projects have none
         except BatonError as error:
             problems.append(f"{TEMPLATES}/{file} is passed over: {one_line(str(error), 300)}")
-    return rendering.render(shipped(f"templates/{file}").read_text(encoding="utf-8"), names, MAX_TEXT)
+    return None

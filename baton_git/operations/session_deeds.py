@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -42,6 +42,7 @@ class SessionDeeds:
         begun: begins it, where a start is under way; else the brief is made by looking only.
         knows: the commit of the namespace that it was told of.
         problems: is told what went wrong with a part.
+        at_work: sessions beside this one.
     """
 
     def __init__(
@@ -55,9 +56,11 @@ class SessionDeeds:
         knows: str = "",
         options: Options | None = None,
         problems: list[str] | None = None,
+        at_work: Collection[str] = (),
     ) -> None:
         self._ws, self._now, self._session, self._extracted = ws, now, session, extracted
         self._begun, self._knows, self._options = begun, knows, options or Options()
+        self._at_work = at_work
         self._problems = problems if problems is not None else []
         self._facts: Extraction | None = None
 
@@ -122,18 +125,22 @@ class SessionDeeds:
             return None
         own, state = self._own(), self._ws.branch.read().state
         sections = handoff_sections(self._ws, self._now, own, self._problems, self._options.injection_format)
-        return _offered(own, (*sections, *left_undone(self._ws, state, [own])))
+        return _offered(own, (*sections, *left_undone(self._ws, state, [own], self._at_work)))
 
     def _previous(self) -> Offered | None:
         if not self._options.enabled:
             return None
         state = self._ws.branch.read().state
         parent = of_session(state, self._session.source, self._session.parent) if self._session.parent else None
-        sections = left_for(self._ws, self._now, state, parent, self._problems, self._options.injection_format)
+        sections = left_for(
+            self._ws, self._now, state, parent, self._problems, self._options.injection_format, self._at_work
+        )
         newest = parent or last(
             state, worktree=worktree_of(self._ws), machine=self._ws.actor.machine, other_than=self._session.id
         )
-        return None if newest is None else _offered(newest, sections)
+        if newest is None:
+            return Offered({"summary": ""}, sections) if sections else None
+        return _offered(newest, sections)
 
     def _brief(self) -> Offered:
         begun = self._begun or boot(

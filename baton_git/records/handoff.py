@@ -42,6 +42,9 @@ class CommitMade(Part):
     hash: Text = Field(description="Its id, as short as the transcript has it; empty when that is not known.")
     message: Text = Field(description="Its subject.")
     verified: bool | None = Field(None, description="Whether the repository has it; null: nobody could look.")
+    on_branch: bool | None = Field(
+        None, description="Whether HEAD or a branch has it, as it was then: what was reset or rebased away has none."
+    )
     stat: Text | None = Field(None, description="What `git show --stat` says, where that is wanted.")
     source: Source | None = Field(None, description="Where the command that made it stands.")
 

@@ -448,3 +448,13 @@ def test_no_change_of_a_transcript_brings_it_down(tmp_path_factory, name, data):
         if isinstance(found, Extraction):
             parse(Facts, found.facts)
             assert replace(found, facts={}) is not None
+
+
+def test_a_transcript_of_another_agent_is_refused(read):
+    with pytest.raises(InvalidDocument, match="is a transcript of claude, not of codex"):
+        read(SESSIONS["claude-2.1"][1], agent="codex")
+
+
+def test_a_device_is_no_transcript():
+    with pytest.raises(InvalidArgument, match="is a device"):
+        extract(Path("/dev/zero"))

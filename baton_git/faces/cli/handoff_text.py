@@ -49,6 +49,7 @@ def _task(facts: Facts) -> list[str]:
 
 def _commit(one: Facts) -> Iterator[str]:
     doubt = {True: "", False: " (not in the repository)", None: " (not verified)"}[one.get("verified")]
+    doubt = " (on no branch now)" if one.get("on_branch") is False else doubt
     yield f"- `{one['hash'] or '?'}` {flat(one['message'])}{doubt}"
     yield from (f"      {flat(line)}" for line in (one.get("stat") or "").splitlines())
 
