@@ -151,6 +151,7 @@ def test_every_tool_says_in_a_line_what_it_does_and_what_it_may_change():
         assert "app" not in tool.input_schema["properties"]
 
 
+@pytest.mark.slow
 def test_standard_output_carries_the_protocol_and_nothing_else(top):
     messages = [
         {"id": 1, "method": "initialize", "params": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton_git.brief import FRAME, compose
@@ -106,6 +106,7 @@ def test_a_goal_of_one_long_line_is_told_as_far_as_there_is_room():
     assert FRAME[0] in text
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=500), st.text(max_size=200))
 def test_whatever_records_say_stays_within_its_lines(goal, todo):
     found = handoff(facts={"initial_goal": goal, "todo_state": [{"content": todo, "status": "pending"}]})
