@@ -79,7 +79,7 @@ def whole(value: Any) -> int:
 def money(value: Any) -> float | None:
     """A sum of money; None for what is none."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and value >= 0 else None
+    return float(value) if is_number and 0 <= value < 1e12 else None
 
 
 def text(value: Any) -> str:

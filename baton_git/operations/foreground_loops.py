@@ -19,9 +19,19 @@ from baton_git.spawning.keeping import run_recorded
 from baton_git.spawning.records import Spawned
 from baton_git.spawning.starters import SPAWNED, STARTERS, executable, surroundings
 from baton_git.spawning.starting import Spawner
-from baton_git.spawning.wish import MAX_SECONDS, Wish
+from baton_git.spawning.wish import MAX_SECONDS, Wish, check_prompt
 from baton_git.times import iso
-from baton_git.workflow.looping import Ending, Limits, Turn, context, ending, total_cost, total_tokens
+from baton_git.workflow.looping import (
+    Ending,
+    Limits,
+    Turn,
+    context,
+    ending,
+    is_marker,
+    last_line,
+    total_cost,
+    total_tokens,
+)  # fmt: skip
 
 _GIT_SECONDS = 20.0
 INTERRUPTED = Ending("interrupted", "you ended it; the session that ran is ended too")
@@ -58,7 +68,7 @@ class Looped:
     @property
     def data(self) -> dict[str, Any]:
         return {
-            "iterations": len(self.turns),
+            "iterations": len(self.sessions),
             "ended_by": self.ended.by,
             "why": self.ended.why,
             "sessions": [one.shown for one in self.sessions],
@@ -110,6 +120,12 @@ def _possible(ws: Workspace, loop: Loop) -> None:
         raise InvalidArgument("the prompt is empty", hint="say what is to be done")
     if not loop.limits.marker.strip() or "\n" in loop.limits.marker:
         raise InvalidArgument("the marker is no word on one line")
+    if is_marker(last_line(loop.prompt), loop.limits.marker):
+        raise InvalidArgument(
+            f"the prompt ends with the line {loop.limits.marker}, as an answer does when all is done",
+            hint="leave it out, sessions are told of it; or choose another with --marker",
+        )
+    check_prompt(loop.prompt)
     if loop.cli not in STARTERS:
         raise InvalidArgument(f"Unknown CLI: {loop.cli}")
     if executable(loop.cli, ws.environment) is None:
@@ -183,10 +199,15 @@ def _newest(ws: Workspace, sessions: list[Spawned]) -> list[Spawned]:
 
 
 def _in_words(ended: Spawned) -> str:
-    cost = "cost unknown" if ended.cost_usd is None else f"{ended.cost_usd:.2f} USD"
-    tokens = "" if ended.tokens is None else f", {ended.tokens:,} tokens"
-    why = f": {ended.error}" if ended.error else ""
-    return f"{ended.status.replace('_', ' ')}, {cost}{tokens}{why}"
+    said = [ended.status.replace("_", " "), ended.cost_in_words, tokens_in_words(ended.tokens)]
+    if ended.status != "failed":
+        return ", ".join(said) + (f": {ended.error}" if ended.error else "")
+    why = ": ".join(one for one in (ended.exit_in_words, ended.error) if one)
+    return f"{', '.join(said)}: {why or 'nothing says why'}; log: {ended.log}"
+
+
+def tokens_in_words(tokens: int | None) -> str:
+    return "tokens unknown" if tokens is None else f"{tokens:,} token{'' if tokens == 1 else 's'}"
 
 
 def work_digest(cwd: str, environment: Mapping[str, str]) -> str | None:

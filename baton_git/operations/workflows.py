@@ -28,7 +28,17 @@ from baton_git.workflow.variables import KeptVariables
 MAX_NOTICES = 1024 * 1024
 """Bytes of the file of notices; then it begins anew."""
 
-__all__ = ["Folders", "allow", "check_text", "run_event", "spawned_records", "waiting", "wanted_events", "workflows"]
+__all__ = [
+    "Folders",
+    "allow",
+    "check_text",
+    "disallow",
+    "run_event",
+    "spawned_records",
+    "waiting",
+    "wanted_events",
+    "workflows",
+]
 
 
 def workflows(ws: Workspace, folders: Folders) -> tuple[list[Found], list[str]]:
@@ -59,6 +69,14 @@ def allow(ws: Workspace, now: datetime, shown: Found) -> bool:
     if ws.approvals is None:
         raise InvalidArgument("nothing can be approved here")
     return ws.approvals.add(approval_key(shown.digest), iso(now))
+
+
+def disallow(ws: Workspace, shown: Found) -> bool:
+    """Withdraws the approval of the text that the file has now; False: there was none. Raises InvalidArgument: nothing
+    can be approved here."""
+    if ws.approvals is None:
+        raise InvalidArgument("nothing can be approved here")
+    return ws.approvals.revoke(approval_key(shown.digest))
 
 
 def check_text(text: str, name: str, where: str) -> Workflow:

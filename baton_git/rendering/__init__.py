@@ -57,6 +57,14 @@ def check_condition(text: str) -> None:
         Sandbox(is_strict=True).expression(text)
 
 
+def names_in(text: str) -> frozenset[str]:
+    """The names that the expression `text` uses and that something outside of it must define. Raises InvalidArgument
+    when it is none."""
+    from baton_git.rendering.sandbox import Sandbox  # as above
+
+    return Sandbox(is_strict=True).names_in(text) if text.strip() else frozenset()
+
+
 def check_template(text: str) -> None:
     """Raises InvalidArgument when `text` is no template."""
     from baton_git.rendering.sandbox import Sandbox  # as above
@@ -70,4 +78,4 @@ def _short(text: str, limit: int, what: str) -> None:
         raise InvalidArgument(f"{what} has {len(text):,} characters, the limit is {limit:,}")
 
 
-__all__ = ["LIMIT", "check_condition", "check_template", "condition", "render"]
+__all__ = ["LIMIT", "check_condition", "check_template", "condition", "names_in", "render"]

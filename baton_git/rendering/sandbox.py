@@ -139,11 +139,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def expression(self, text: str) -> Callable[[Mapping[str, Any]], bool]:
         """What evaluates the expression. Raises InvalidArgument when it is none."""
         with _told(self.what):
-            parser = Parser(self, text, state="variable")
-            found = parser.parse_expression()
-            if not parser.stream.eos:
-                raise TemplateSyntaxError("something stands after its end", parser.stream.current.lineno)
-            body: list[nodes.Node] = [nodes.Assign(nodes.Name("result", "store"), found, lineno=1)]
+            body: list[nodes.Node] = [nodes.Assign(nodes.Name("result", "store"), self._parsed(text), lineno=1)]
             template = self._made(nodes.Template(body, lineno=1))
 
         def evaluate(names: Mapping[str, Any]) -> bool:
@@ -154,6 +150,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 return bool(context.vars["result"])
 
         return evaluate
+
+    def names_in(self, text: str) -> frozenset[str]:
+        """The names that the expression uses, but those of the sandbox itself. Raises InvalidArgument when it is
+        none."""
+        with _told(self.what):
+            used = self._parsed(text).find_all(nodes.Name)
+            return frozenset(one.name for one in used) - frozenset(self.globals)
+
+    def _parsed(self, text: str) -> nodes.Expr:
+        parser = Parser(self, text, state="variable")
+        found = parser.parse_expression()
+        if not parser.stream.eos:
+            raise TemplateSyntaxError("something stands after its end", parser.stream.current.lineno)
+        return found
 
     def template(self, text: str) -> Callable[[Mapping[str, Any], int], str]:
         """What renders the template. Raises InvalidArgument when it is none."""

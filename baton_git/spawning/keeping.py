@@ -7,6 +7,7 @@ its record shows, without secrets.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import time
 from collections.abc import Callable
@@ -14,17 +15,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.launching import Report
+from baton_git.agents.launching import Report, objects
 from baton_git.codecs import json
 from baton_git.redaction import redact_text
 from baton_git.spawning.process import Command, Finished, run
 from baton_git.spawning.records import Process, Records, Spawned
 from baton_git.spawning.starters import STARTERS
+from baton_git.spawning.wish import MOST_USD
 
 ANSWER = 2000
 """Characters of the end of an answer that are kept."""
 PIPE_SECONDS = 20.0
 """How long both ends of a named pipe wait for each other."""
+MOST_TOKENS = 10**12
+"""What a session says of its cost beyond these numbers is odd, and so unknown."""
 _ENDS = {"timed_out": "timed_out", "stopped": "stopped"}
 
 
@@ -144,8 +148,9 @@ def run_recorded(
 
 
 def _ended(records: Records, record: Spawned, finished: Finished, now: str) -> tuple[Spawned, Report]:
-    report = STARTERS[record.cli].report(finished.output)
-    status = _ENDS.get(finished.how) or ("exited" if finished.exit == 0 else "failed")
+    report = _report(record.cli, finished.output)
+    is_fine = finished.exit == 0 and not _says_error(finished.output)
+    status = _ENDS.get(finished.how) or ("exited" if is_fine else "failed")
     why = finished.complaint or " ".join(report.answer.split())[-300:]
     ended = replace(
         record,
@@ -160,3 +165,22 @@ def _ended(records: Records, record: Spawned, finished: Finished, now: str) -> t
     )
     records.put(ended)
     return ended, report
+
+
+def _report(cli: str, output: str) -> Report:
+    """What the session said of itself; a number that makes no sense is unknown."""
+    try:
+        said = STARTERS[cli].report(output)
+    except (OverflowError, ValueError):  # a number beyond all numbers
+        return Report(output.strip()[-ANSWER:])
+    cost, tokens = said.cost_usd, said.tokens
+    return said._replace(
+        cost_usd=cost if cost is not None and math.isfinite(cost) and cost <= MOST_USD else None,
+        tokens=tokens if tokens is not None and 0 < tokens <= MOST_TOKENS else None,
+    )
+
+
+def _says_error(output: str) -> bool:
+    """Whether the last result that it printed says that it is none: Claude does so, and may exit with 0."""
+    results = [one for one in objects(output) if isinstance(one, dict) and one.get("type") == "result"]
+    return bool(results) and results[-1].get("is_error") is True

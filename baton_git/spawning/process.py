@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import signal
 import subprocess
 import threading
 import time
@@ -13,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-import psutil
-
 from baton_git.redaction import redact_text
+from baton_git.spawning.ending import GRACE, end
+from baton_git.spawning.guarding import guarded
 
 HEAD = 64 * 1024
 TAIL = 8 * 1024 * 1024
@@ -24,11 +23,7 @@ LOG = 1024 * 1024
 """Bytes of both outputs that go to the log."""
 _LINE = 64 * 1024
 """Bytes of a line after which it is taken for a whole one."""
-GRACE = 5.0
-"""Seconds between the request to end and the end."""
 _POLL = 0.05
-_KILLED = 5.0
-"""Seconds in which the killed are waited for: on a busy machine they are there for a while."""
 
 
 class Command(NamedTuple):
@@ -58,7 +53,8 @@ def run(
     started: Callable[[int], None] = lambda pid: None,
     grace: float = GRACE,
 ) -> Finished:
-    """Runs it to its end, its time limit, or until `stopped` says so; nothing that it started is left behind.
+    """Runs it to its end, its time limit, or until `stopped` says so; nothing that it started is left behind, also when
+    we are killed.
 
     Whoever handles signals lets `stopped` tell of them: an exception out of a handler could come when the process is
     there and nobody knows it yet.
@@ -69,6 +65,16 @@ def run(
     Raises:
         OSError, ValueError: it cannot be started.
     """
+    with guarded(is_group=not command.has_terminal) as tell:
+
+        def known(pid: int) -> None:
+            tell(pid)
+            started(pid)
+
+        return _run(command, stopped, known, grace)
+
+
+def _run(command: Command, stopped: Callable[[], bool], started: Callable[[int], None], grace: float) -> Finished:
     process = subprocess.Popen(  # noqa: S603  the program is an agent's CLI, its arguments are ours
         command.argv,
         cwd=command.cwd,
@@ -231,54 +237,3 @@ def _opened(log: Path | None) -> IO[bytes] | None:
         return os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
     except OSError:
         return None
-
-
-# --- the end of a group
-
-
-def end(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
-    """Asks a process, its group and its descendants to end, and kills what is left of them after `grace` seconds;
-    when it returns they are gone."""
-    members = _members(pid, is_group)
-    if not members:
-        return
-    _signal(members, signal.SIGTERM)
-    until = time.monotonic() + grace
-    while (members := _living(members) + _members(pid, is_group)) and time.monotonic() < until:
-        time.sleep(_POLL)
-    until = time.monotonic() + _KILLED
-    while members and time.monotonic() < until:
-        _signal(members, signal.SIGKILL)
-        time.sleep(0.01)
-        members = _living(members) + _members(pid, is_group)
-
-
-def _members(pid: int, is_group: bool) -> list[psutil.Process]:
-    """Everything alive that belongs to it; what has left the group is found while its parents live."""
-    found: dict[int, psutil.Process] = {}
-    with contextlib.suppress(psutil.Error):
-        leader = psutil.Process(pid)
-        found |= {one.pid: one for one in [leader, *leader.children(recursive=True)]}
-    for other in psutil.pids() if is_group else ():
-        with contextlib.suppress(psutil.Error, OSError):
-            if os.getpgid(other) == pid:
-                found[other] = psutil.Process(other)
-    return _living(list(found.values()))
-
-
-def _living(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [one for one in processes if is_alive(one)]
-
-
-def is_alive(process: psutil.Process) -> bool:
-    """Whether it runs, and is the one that it was when it was looked up."""
-    try:
-        return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-def _signal(processes: list[psutil.Process], number: int) -> None:
-    for one in processes:
-        with contextlib.suppress(psutil.Error):
-            one.send_signal(number)

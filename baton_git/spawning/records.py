@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from baton_git.codecs import json
 from baton_git.errors import Ambiguous, BatonError, Corrupt, NotFound
 from baton_git.foreign import read_bytes, write_all
 from baton_git.names import minted
-from baton_git.spawning.process import is_alive
+from baton_git.spawning.ending import is_alive
 
 KEPT = 500
 """Records of ended sessions that are kept."""
@@ -93,11 +94,35 @@ class Spawned:
     variables: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def exit_in_words(self) -> str:
+        """`exit 7`, or the name of the signal that ended it; empty where that is not known."""
+        if self.exit is None or self.exit >= 0:
+            return "" if self.exit is None else f"exit {self.exit}"
+        try:
+            return signal.Signals(-self.exit).name
+        except ValueError:
+            return f"signal {-self.exit}"
+
+    @property
+    def cost_in_words(self) -> str:
+        return cost_in_words(self.cost_usd)
+
+    @property
+    def is_unwatched(self) -> bool:
+        """Whether it should be over, as whoever looked after it is gone and did not say how it ended."""
+        begun = self.process.pid > 0 and self.keeper.pid > 0
+        return begun and self.ended is None and self.status in ("running", "lost") and not self.keeper.is_alive
+
+    @property
     def shown(self) -> dict[str, Any]:
         """For whoever lists it."""
         data = asdict(self)
         del data["variables"], data["keeper"], data["process"], data["starter"]
         return {**data, "pid": self.process.pid or None}
+
+
+def cost_in_words(cost_usd: float | None) -> str:
+    return "cost unknown" if cost_usd is None else f"{cost_usd:.2f} USD"
 
 
 @dataclass(frozen=True)
@@ -119,11 +144,16 @@ class Records:
         if not id_.replace("-", "").isalnum():
             raise NotFound("spawned session", id_)
         try:
-            return _seen(_parsed(json.loads(read_bytes(self.path(id_)))))
+            seen = _seen(self._read(id_))
+            # its keeper may have written how it ended, and gone, between our reading and our look at the processes
+            return _seen(self._read(id_)) if seen.status == "lost" or seen.is_unwatched else seen
         except NotFound:
             raise NotFound("spawned session", id_, hint="baton session list --spawned shows all") from None
         except (BatonError, TypeError, ValueError) as error:
             raise Corrupt(str(self.path(id_)), f"cannot be read ({error})", hint="remove it") from error
+
+    def _read(self, id_: str) -> Spawned:
+        return _parsed(json.loads(read_bytes(self.path(id_))))
 
     def find(self, beginning: str) -> Spawned:
         """The record whose id is, or begins with, `beginning`.
@@ -182,12 +212,22 @@ def _parsed(data: Any) -> Spawned:
         raise ValueError("it is no record of a session")
     known = {one.name for one in fields(Spawned)}
     values = {key: value for key, value in data.items() if key in known}
+    for name in ("id", "cli"):
+        if not isinstance(values.get(name), str):
+            raise TypeError(f"its {name} is {'no text' if name in values else 'missing'}")
     for name in ("process", "keeper", "starter"):
-        values[name] = Process(**values.get(name, {}))
+        values[name] = _process(values.get(name, {}), name)
     made = Spawned(**values)
     if not isinstance(made.iteration, int) or not isinstance(made.variables, dict) or not isinstance(made.id, str):
         raise TypeError("its values are not of their kinds")
     return made
+
+
+def _process(data: Any, name: str) -> Process:
+    found = Process(**data) if isinstance(data, dict) and set(data) <= {"pid", "began"} else None
+    if found is None or not isinstance(found.pid, int) or not isinstance(found.began, int | float):
+        raise TypeError(f"its {name} is no process")
+    return found
 
 
 def _seen(record: Spawned) -> Spawned:

@@ -21,7 +21,8 @@ from baton_git.redaction import redact_text
 from baton_git.spawning.keeping import Job, offer
 from baton_git.spawning.records import Process, Records, Spawned
 from baton_git.spawning.starters import STARTERS, executable, surroundings
-from baton_git.spawning.wish import MAX_SECONDS, Wish
+from baton_git.spawning.stopping import reap
+from baton_git.spawning.wish import MAX_SECONDS, Wish, check_prompt
 from baton_git.store.locks import flocked
 from baton_git.times import when
 
@@ -71,7 +72,7 @@ class Spawner:
         except (BatonError, OSError, ValueError) as error:
             return {"error": str(error)}
         if record.status in ("failed", "lost"):
-            why = record.error or (f"exit status {record.exit}" if record.exit is not None else record.status)
+            why = record.error or record.exit_in_words or record.status
             return {"error": f"{wish.cli} ended at once: {why}"}
         return {"session_spawned": True, "cli": wish.cli, "pid": record.process.pid, "spawned": record.id}
 
@@ -113,6 +114,7 @@ class Spawner:
         if wish.in_window and not (wish.tmux_session or self.environment.get("TMUX")):
             raise InvalidArgument("there is no tmux around us for a window, and no session of it is named")
         make_folder(self.records.folder)
+        reap(self.records, self.now)
         with flocked(self.records.folder / ".lock", 5.0) as alone:
             if alone is False:
                 raise Busy("another process is starting sessions", hint="try again")
@@ -134,6 +136,8 @@ class Spawner:
         program = executable(wish.cli, self.environment)
         if program is None:
             raise InvalidArgument(f"{wish.cli} CLI not found")
+        check_prompt(wish.prompt)
+        check_prompt(wish.system_prompt, "the system prompt")
         make = starting.in_window if wish.in_window else starting.launch
         extra = (self.arguments or {}).get(wish.cli, ())
         return make(program, _no_command(wish.prompt), wish.system_prompt, str(uuid.uuid4()), extra)

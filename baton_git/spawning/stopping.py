@@ -1,4 +1,4 @@
-"""Ending a session that was started here."""
+"""Ending a session that was started here; and what is left of those that nobody looks after any more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import psutil
 
-from baton_git.spawning.process import GRACE, end
+from baton_git.spawning.ending import GRACE, end
 from baton_git.spawning.records import Records, Spawned
 
 
@@ -32,3 +32,15 @@ def stop(records: Records, record: Spawned, now: str) -> Spawned:
     stopped = replace(record, status="stopped", ended=now)
     records.put(stopped)
     return stopped
+
+
+def reap(records: Records, now: str) -> None:
+    """Ends the sessions whose keeper is gone, as nobody looks at their time limits any more, and says so in their
+    records. Raises WriteFailed when the disk says no."""
+    for record in records.all()[0]:
+        if record.is_unwatched:
+            was_alive = record.process.is_alive
+            if was_alive:
+                end(record.process.pid)
+            why = "who looked after it was killed" + ("; it ran on unwatched, and is ended now" if was_alive else "")
+            records.put(replace(record, status="lost", ended=now, error=why))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from baton_git.errors import InvalidArgument
 
 MAX_SECONDS = 24 * 3600
 TIMEOUT = 3600
@@ -16,6 +18,14 @@ MOST_CHAIN_SECONDS = 30 * 24 * 3600.0
 BUDGET_USD = 20.0
 """What the sessions of a chain may cost where nobody says otherwise, as far as they tell."""
 MOST_USD = 100_000.0
+CHAIN_LIMITS: dict[str, tuple[Any, float]] = {
+    "max_iterations": (int, MOST_ITERATIONS),
+    "total_timeout": (int | float, MOST_CHAIN_SECONDS),
+    "budget": (int | float, MOST_USD),
+}
+"""The limits of its chains that a workflow can set: of which kind they are, and the most that each can be."""
+MAX_PROMPT = 100 * 1024
+"""Bytes of a prompt, and of what is said besides: the system takes at most 128 KiB as one argument."""
 
 
 class Wish(NamedTuple):
@@ -46,3 +56,25 @@ class Wish(NamedTuple):
     chain_seconds: float = CHAIN_SECONDS
     budget_usd: float = BUDGET_USD
     loop: str = ""
+
+
+def check_prompt(text: str, what: str = "the prompt") -> None:
+    """Raises InvalidArgument when `text` cannot be given to a program."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if "\0" in text:
+        raise InvalidArgument(f"{what} has a NUL character", hint="leave it out")
+    if size > MAX_PROMPT:
+        raise InvalidArgument(
+            f"{what} has {size:,} bytes, the limit is {MAX_PROMPT:,}",
+            hint="put it into a file, and have the session read that",
+        )
+
+
+def check_limit(name: str, said: Any) -> None:
+    """Raises InvalidArgument when a workflow's settings say of the chain's limit `name` what is none."""
+    kind, most = CHAIN_LIMITS[name]
+    is_number = isinstance(said, kind) and not isinstance(said, bool)
+    if not (is_number and 0 < said <= most):  # nan is not above 0
+        least = "from 1" if kind is int else "above 0, up"
+        what = "whole number" if kind is int else "number"
+        raise InvalidArgument(f"settings.{name} is no {what} {least} to {most:,.0f}: {str(said)[:80]!r}")

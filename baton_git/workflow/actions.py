@@ -15,11 +15,9 @@ from baton_git.spawning.wish import (
     CHAIN_SECONDS,
     MAX_ITERATIONS,
     MAX_SECONDS,
-    MOST_CHAIN_SECONDS,
-    MOST_ITERATIONS,
-    MOST_USD,
     TIMEOUT,
     Wish,
+    check_limit,
 )  # fmt: skip
 from baton_git.workflow.deeds import Offered
 from baton_git.workflow.running import Injected, Run
@@ -153,9 +151,9 @@ def start_new_session(run: Run, arguments: Arguments) -> Result:
         is_detached=arguments.get("detached", True) is not False,
         in_window=window is True or bool(str(window).strip() if isinstance(window, str) else ""),
         tmux_session=window.strip() if isinstance(window, str) else "",
-        most=int(_limit(run, "max_iterations", MAX_ITERATIONS, MOST_ITERATIONS, int)),
-        chain_seconds=_limit(run, "total_timeout", CHAIN_SECONDS, MOST_CHAIN_SECONDS, int | float),
-        budget_usd=_limit(run, "budget", BUDGET_USD, MOST_USD, int | float),
+        most=int(_limit(run, "max_iterations", MAX_ITERATIONS)),
+        chain_seconds=_limit(run, "total_timeout", CHAIN_SECONDS),
+        budget_usd=_limit(run, "budget", BUDGET_USD),
         loop=run.workflow.name,
     )
     if run.is_dry:
@@ -163,11 +161,11 @@ def start_new_session(run: Run, arguments: Arguments) -> Result:
     return run.starter(wish, {**run.workflow.variables, **run.variables})
 
 
-def _limit(run: Run, name: str, usual: float, most: float, kind: Any) -> float:
-    """What the workflow's settings say of a limit of the chain, where that is a sensible number."""
-    said = run.workflow.settings.get(name, usual)
-    is_number = isinstance(said, kind) and not isinstance(said, bool)
-    return min(said, most) if is_number and said > 0 else usual  # nan is not above 0
+def _limit(run: Run, name: str, usual: float) -> float:
+    """What the workflow's settings say of a limit of the chain. Raises InvalidArgument when that is none."""
+    said: float = run.workflow.settings.get(name, usual)
+    check_limit(name, said)
+    return said
 
 
 def notify(run: Run, arguments: Arguments) -> Result:

@@ -14,13 +14,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from baton_git.codecs import yaml
 from baton_git.errors import Fault, InvalidArgument, InvalidDocument
-from baton_git.rendering import check_condition, check_template
+from baton_git.rendering import check_condition, check_template, names_in
+from baton_git.spawning.wish import CHAIN_LIMITS, check_limit
 
 EVENTS = (
     "on_session_start", "on_session_end", "on_pre_compact", "on_after_agent", "on_prompt_submit", "on_stop",
 )  # fmt: skip
 ALIASES = {"on_before_agent": "on_prompt_submit", "on_pre_compress": "on_pre_compact"}
 """Gobby's other names of events."""
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 CAN_BLOCK = ("on_stop", "on_prompt_submit", "on_after_agent")
 """Events whose hooks can say no."""
 
@@ -53,6 +55,16 @@ SHAPES: dict[str, Shape] = {
 """Every action that there is."""
 
 
+NAMES = frozenset({
+    "event", "session", "variables", "state", "settings", "handoff", "transcript_summary",
+    # what actions give
+    "handoff_context_extracted", "stored_as", "context_injected", "source", "reason", "handoff_generated", "notes",
+    "skipped", "variable_set", "value", "variable_incremented", "loop_marked_complete", "stop_reason", "checkpoint",
+    "checks", "session_spawned", "cli", "pid", "spawned", "notified", "title", "message", "decision", "would",
+})  # fmt: skip
+"""What a condition can always name."""
+
+
 class Step(NamedTuple):
     """One action with its own condition, and where it stands in the file."""
 
@@ -71,6 +83,13 @@ class Trigger(NamedTuple):
     path: str
 
 
+def _defined(step: Step) -> tuple[Any, ...]:
+    """The names that later conditions can use when the action was done."""
+    if step.action == "extract_handoff_context":
+        return (step.arguments.get("store_as", "compact_handoff"),)
+    return (step.arguments.get("name"), step.arguments.get("variable"))
+
+
 def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
@@ -80,7 +99,7 @@ class Workflow(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="What it is called.")
+    name: str = Field(pattern=NAME, description="What it is called.")
     description: str = Field("", description="What it is for.")
     version: Annotated[str, BeforeValidator(_as_text)] = Field("", description="Its author's own version.")
     type: str = Field("lifecycle", pattern=r"^lifecycle$", description="Runs at the events of sessions.")
@@ -110,6 +129,9 @@ def read(text: str, *, name: str, where: str = "", is_checked: bool = True) -> W
         raise InvalidDocument([Fault("", "is not a table of name, triggers, …")], where=where)
     reader = _Reader(is_checked=is_checked)
     triggers = tuple(reader.triggers(data.get("triggers")))
+    if is_checked:
+        reader.limits(data.get("settings"))
+        reader.names(triggers, data.get("variables"))
     head = {**data, "triggers": triggers, "name": data.get("name", name)}
     head["priority"] = _priority(data)
     unknown = [key for key in data if key not in Workflow.model_fields or key == "warnings"]
@@ -132,6 +154,8 @@ def _priority(data: Mapping[str, Any]) -> Any:
 
 
 def _words(message: str) -> str:
+    if NAME in message:
+        return "is not made of letters, digits, '.', '_' and '-', at most 64, a letter or digit first"
     return re.sub(r"^String should match pattern.*", "is not one of the possible values", message)
 
 
@@ -142,6 +166,7 @@ class _Reader:
         self.is_checked = is_checked
         self.faults: list[Fault] = []
         self.warnings: list[str] = []
+        self.conditions: dict[str, str] = {}
 
     def triggers(self, data: Any) -> Iterator[Trigger]:
         if data is None:
@@ -155,6 +180,22 @@ class _Reader:
                 yield from self._listed(one, f"triggers[{number}]")
         else:
             self._fault("triggers", "is neither a table of events nor a list")
+
+    def limits(self, settings: Any) -> None:
+        """Faults for limits that are none."""
+        for name in CHAIN_LIMITS:
+            if isinstance(settings, Mapping) and name in settings:
+                try:
+                    check_limit(name, settings[name])
+                except InvalidArgument as error:
+                    self._fault(f"settings.{name}", str(error).partition(" ")[2])
+
+    def names(self, triggers: tuple[Trigger, ...], variables: Any) -> None:
+        """Warnings for names in conditions that neither an event nor anything in the file defines."""
+        known = {*NAMES, *(variables if isinstance(variables, Mapping) else ())}
+        known |= {str(value) for trigger in triggers for step in trigger.steps for value in _defined(step)}
+        for path, when in self.conditions.items():
+            self.warnings += [f"{path}: nothing in the file defines {one}" for one in sorted(names_in(when) - known)]
 
     def _listed(self, data: Any, path: str) -> Iterator[Trigger]:
         if not isinstance(data, Mapping):
@@ -196,6 +237,8 @@ class _Reader:
                 self._fault(f"{path}.{key}", "is missing")
         if {"name", "variable"} <= set(shape.keys) and not {"name", "variable"} & set(arguments):
             self._fault(f"{path}.name", "is missing")
+        if self.is_checked and "prompt" in shape.keys and arguments.get("prompt") in (None, ""):
+            self._fault(f"{path}.prompt", "is missing")
         for key in shape.templates:
             if isinstance(value := arguments.get(key), str):
                 self._checked(check_template, value, f"{path}.{key}")
@@ -208,15 +251,21 @@ class _Reader:
         if not isinstance(value, str):
             self._fault(path, "is no text")
             return ""
-        self._checked(check_condition, value, path)
+        if not value.strip():
+            self.warnings.append(f"{path}: is empty, and so always holds")
+        elif self._checked(check_condition, value, path):
+            self.conditions[path] = value
         return value
 
-    def _checked(self, check: Callable[[str], None], text: str, path: str) -> None:
+    def _checked(self, check: Callable[[str], None], text: str, path: str) -> bool:
+        """Whether it is looked at, and has no fault."""
         try:
             if self.is_checked:
                 check(text)
         except InvalidArgument as error:
             self._fault(path, str(error))
+            return False
+        return self.is_checked
 
     def _unknown(self, data: Mapping[str, Any], known: tuple[str, ...], path: str) -> None:
         self.warnings += [f"{path}.{key}: is not known and means nothing" for key in data if key not in known]

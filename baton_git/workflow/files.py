@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.errors import BatonError, NotFound
+from baton_git.errors import BatonError, InvalidArgument, NotFound, printable
 from baton_git.foreign import read_bytes
 from baton_git.workflow.definition import Workflow, read
 
@@ -105,23 +105,35 @@ def _paths(folder: Path | None) -> list[Path]:
         inside = sorted(folder.iterdir()) if folder is not None else []
     except OSError:
         return []
-    return [one for one in inside if one.suffix in (".yaml", ".yml") and one.is_file()][:MAX_FILES]
+    return [one for one in inside if one.suffix in (".yaml", ".yml")][:MAX_FILES]
 
 
 def _parsed(tier: str, path: Path, is_checked: bool) -> Found:
+    where = printable(str(path)).replace("\n", "\\n")
     try:
+        if not path.is_file():
+            raise InvalidArgument(f"{where}: {_kind(path)}")
         content = read_bytes(path)
         digest = sha256(content).hexdigest()
     except BatonError as error:
         return Found(path.stem, tier, path, "", "broken", None, str(error))
     text = content.decode("utf-8", "replace")
     try:
-        workflow = read(content.decode(), name=path.stem, where=str(path), is_checked=is_checked)
+        workflow = read(content.decode(), name=path.stem, where=where, is_checked=is_checked)
     except BatonError as error:
         return Found(path.stem, tier, path, digest, "broken", None, str(error), text)
     except UnicodeDecodeError:
-        return Found(path.stem, tier, path, digest, "broken", None, f"{path}: is not UTF-8 text", text)
+        return Found(path.stem, tier, path, digest, "broken", None, f"{where}: is not UTF-8 text", text)
     return Found(workflow.name, tier, path, digest, "on", workflow, "", text)
+
+
+def _kind(path: Path) -> str:
+    """What is there instead of a file; none of it is opened, as that could take for ever."""
+    if path.is_dir():
+        return "is a folder and no file"
+    if path.is_symlink() and not path.exists():
+        return "is a link that leads nowhere"
+    return "is a pipe or a device and no file"
 
 
 def _judged(one: Found, folders: Folders, approved: Callable[[tuple[str, ...]], bool], taken: set[str]) -> Found:

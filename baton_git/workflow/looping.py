@@ -74,15 +74,24 @@ def ending(turns: Sequence[Turn], limits: Limits, prompt: str, before: str | Non
 
 
 def says_done(answer: str, marker: str, prompt: str) -> bool:
-    """Whether the answer has the marker on a line of its own, or as its last word; what it repeats of `prompt` does
-    not count."""
+    """Whether the last line of the answer is the marker, or ends with it; one that repeats a line of `prompt` does not
+    count."""
+    last = last_line(answer)
     told = {line.strip() for line in prompt.splitlines()} - {marker}
-    own = answer.replace(prompt.strip(), "") if prompt.strip() else answer
-    lines = [line.strip() for line in own.splitlines()]
-    lines = [line for line in lines if line and line not in told]
-    if any(line.strip("*_`# ") == marker for line in lines):
-        return True
-    return bool(lines) and re.search(rf"(?<![\w-]){re.escape(marker)}[*_`.!]*\Z", lines[-1]) is not None
+    if last in told:
+        return False
+    return is_marker(last, marker) or re.search(rf"(?<![\w-]){re.escape(marker)}[*_`.!]*\Z", last) is not None
+
+
+def is_marker(line: str, marker: str) -> bool:
+    """Whether the line is the marker and nothing else, however it is emphasized."""
+    return marker in (line, line.strip("*_`# "))
+
+
+def last_line(text: str) -> str:
+    """The last line that is not empty."""
+    lines = [line.strip() for line in text.splitlines()]
+    return next((line for line in reversed(lines) if line), "")
 
 
 def total_cost(turns: Sequence[Turn]) -> float | None:

@@ -124,7 +124,29 @@ def test_it_ends_when_sessions_fail_again_and_again(agents, quick):
     agents.shell("claude", "echo no key >&2; exit 1")
     done = quick("--max-failures", "2")
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "failures", 2)
-    assert "no key" in done.err
+    assert "cost unknown, tokens unknown: exit 1: no key; log: /" in done.err
+
+
+def test_a_session_that_a_signal_ended_says_which(agents, quick):
+    agents.shell("claude", "kill -9 $$")
+    assert ": SIGKILL; log: /" in quick("--max-failures", "1").err
+
+
+def test_a_result_that_is_an_error_is_a_failure_whatever_the_exit_status_says(agents, quick):
+    said = {"type": "result", "is_error": True, "result": "No credit.\n\nLOOP_COMPLETE", "total_cost_usd": 1.0}
+    agents.shell("claude", f"cat <<'END'\n{json.dumps(said)}\nEND")
+    done = quick("--max-failures", "1")
+    assert (done.code, done.data["ended_by"], done.data["sessions"][0]["status"]) == (1, "failures", "failed")
+    assert "No credit." in done.err
+
+
+@pytest.mark.parametrize("cost", ["NaN", "Infinity", "-1", "true", '"1"', "1e300", "9" * 400])
+def test_an_odd_cost_is_unknown(agents, quick, cost):
+    said = f'{{"type": "result", "result": "x", "total_cost_usd": {cost}, "usage": {{"input_tokens": -5}}}}'
+    agents.shell("claude", f"cat <<'END'\n{said}\nEND")
+    done = quick("--max-iterations", "1")
+    assert (done.data["cost_usd"], done.data["tokens"], done.data["ended_by"]) == (None, None, "max_iterations")
+    assert done.err.count("cost unknown, tokens unknown") == 2
 
 
 @pytest.mark.slow
@@ -167,7 +189,8 @@ def test_an_interrupt_at_the_moment_of_the_start_leaves_nothing_behind(agents, q
 
     monkeypatch.setattr("baton_git.spawning.process.subprocess.Popen", interrupted)
     done = quick()
-    assert (done.code, done.data["ended_by"], len(begun)) == (1, "interrupted", 1)
+    assert (done.code, done.data["ended_by"], len(begun)) == (128 + number, "interrupted", 1)
+    assert "1 session, cost unknown, tokens unknown" in done.err
     assert [one["status"] for one in done.data["sessions"]] == ["stopped"]
     assert not any(psutil.pid_exists(one) for one in begun)
 
@@ -184,7 +207,7 @@ def test_an_interrupt_ends_the_session_and_reports(agents, top, tmp_path, number
     until(lambda: pids.exists() and len(pids.read_text().split()) == 4)
     os.kill(process.pid, number)
     out, _ = process.communicate(timeout=30)
-    assert (process.returncode, json.loads(out)["ended_by"]) == (1, "interrupted")
+    assert (process.returncode, json.loads(out)["ended_by"]) == (128 + number, "interrupted")
     assert [one["status"] for one in json.loads(out)["sessions"]] == ["stopped"]
     assert living(pids) == []
 
@@ -214,6 +237,8 @@ def test_what_cannot_begin_is_a_matter_of_usage(agents, quick):
     assert quick("--cli", "codex").code == 2
     agents.answering(DONE)
     assert quick(prompt=" ").code == 2
+    assert quick(prompt="Do it\n\n**LOOP_COMPLETE**\n").code == 2
+    assert quick(prompt="x" * 120_000).code == 2
     assert quick("--marker", "").code == 2
     assert quick("--file", "x").code == 2
 
@@ -245,17 +270,18 @@ PROMPT = "Do it.\nWhen all is done, end with LOOP_COMPLETE"
 
 @pytest.mark.parametrize(
     "answer",
-    [DONE, "LOOP_COMPLETE", "**LOOP_COMPLETE**", "a\nLOOP_COMPLETE\nbye", "It is done: LOOP_COMPLETE",
+    [DONE, "LOOP_COMPLETE", "**LOOP_COMPLETE**", "It is done: LOOP_COMPLETE",
      "`LOOP_COMPLETE`\n\n", f"{PROMPT}\nLOOP_COMPLETE"],
 )  # fmt: skip
-def test_the_marker_counts_on_a_line_of_its_own_or_at_the_end(answer):
+def test_the_marker_counts_at_the_end_of_the_last_line(answer):
     assert says_done(answer, "LOOP_COMPLETE", PROMPT)
 
 
 @pytest.mark.parametrize(
     "answer",
     ["", "I will say LOOP_COMPLETE when I am done.", "not LOOP_COMPLETE yet", PROMPT, f"You said:\n{PROMPT}",
-     "When all is done, end with LOOP_COMPLETE", "NO_LOOP_COMPLETE", "LOOP_COMPLETED"],
+     "When all is done, end with LOOP_COMPLETE", "NO_LOOP_COMPLETE", "LOOP_COMPLETED",
+     "a\nLOOP_COMPLETE\nbye"],
 )  # fmt: skip
 def test_the_marker_does_not_count_where_it_is_only_mentioned(answer):
     assert not says_done(answer, "LOOP_COMPLETE", PROMPT)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import stat
+import subprocess
 import threading
 from dataclasses import replace
 
@@ -70,8 +71,9 @@ def test_a_cli_that_is_not_there_is_an_error(agents, records, spawner, cli, erro
 def test_whatever_else_fails_is_an_error_with_its_reason(agents, records, spawner):
     agents.shell("claude", "exit 0")
     assert "there is no folder /nonexistent" in spawner(Wish("claude", "x", cwd="/nonexistent"), {})["error"]
-    assert "null byte" in spawner(wish(agents, prompt="a\0b"), {})["error"]
-    assert "too long" in spawner(wish(agents, prompt="a" * 200_000), {})["error"]
+    assert spawner(wish(agents, prompt="a\0b"), {}) == {"error": "the prompt has a NUL character"}
+    assert "200,000 bytes, the limit" in spawner(wish(agents, prompt="a" * 200_000), {})["error"]
+    assert "the system prompt has" in spawner(wish(agents, system_prompt="ü" * 60_000), {})["error"]
     assert "tmux" in spawner(wish(agents, in_window=True), {})["error"]
 
 
@@ -252,14 +254,12 @@ def test_stopping_ends_all_of_it(agents, records, spawner, tmp_path):
     assert stop(records, done, "later") == done
 
 
-def test_a_session_can_be_stopped_when_nobody_looks_after_it_any_more(agents, records, spawner, tmp_path):
-    agents.shell("claude", f"echo $$ > {tmp_path}/pids; exec sleep 60")
-    id_ = spawner(wish(agents), {})["spawned"]
-    os.kill(records.get(id_).keeper.pid, signal.SIGKILL)
-    until(lambda: (tmp_path / "pids").exists() and not records.get(id_).keeper.is_alive)
-    assert records.get(id_).status == "running"
-    assert stop(records, records.get(id_), NOW).status == "stopped"
-    until(lambda: not living(tmp_path / "pids"))
+def test_a_session_can_be_stopped_when_nobody_looks_after_it_any_more(records):
+    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    records.put(Spawned("SP-one", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0)))
+    assert records.get("SP-one").status == "running"
+    assert stop(records, records.get("SP-one"), NOW).status == "stopped"
+    assert child.wait(10) == -signal.SIGTERM
 
 
 def test_it_outlives_who_started_it(agents, records, spawner):

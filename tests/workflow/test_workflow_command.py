@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from pseudo_terminal import typing
@@ -76,6 +77,15 @@ def test_a_projects_workflow_runs_only_when_exactly_it_was_allowed(baton, projec
     assert baton("workflow", "allow", "mine", "--json").json["allowed"] is False
 
 
+def test_what_was_allowed_can_be_withdrawn(baton, project):
+    project("mine", MINE.format("x", "project"))
+    baton("workflow", "allow", "mine")
+    done = baton("workflow", "disallow", "mine")
+    assert done.err.startswith("allowed no more: /")
+    assert states(baton)["mine", "project"] == "not allowed"
+    assert baton("workflow", "disallow", "mine", "--json").json["withdrawn"] is False
+
+
 def test_the_project_wins_over_the_user_over_what_is_shipped(baton, project, users):
     project("session-handoff", MINE.format("p", "project"))
     users("session-handoff", MINE.format("u", "user"))
@@ -123,13 +133,26 @@ def test_an_agent_allows_nothing_unasked(baton, project):
 def test_approvals_that_cannot_be_read_allow_nothing(baton, project, top, monkeypatch):
     project("mine", MINE.format("x", "project"))
     baton("workflow", "allow", "mine")
-    import os
     from pathlib import Path
 
     (Path(os.environ["XDG_DATA_HOME"]) / "baton" / "approved.json").write_text("{")
     done = baton("workflow", "run", "on_stop", "--session", "s1", "--json", code=1)
     assert done.json["ran"] == []
     assert "no workflow of the project runs" in done.json["problems"][0]
+
+
+def test_what_is_no_file_is_told(baton, project):
+    folder = project("a\nb", "triggers: [").parent
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "folder.yml").mkdir()
+    (folder / "link.yaml").symlink_to("/nowhere")
+    (folder / "device.yaml").symlink_to("/dev/zero")
+    said = baton("workflow", "list").err
+    assert "pipe.yaml: is a pipe or a device" in said
+    assert "device.yaml: is a pipe or a device" in said
+    assert "folder.yml: is a folder" in said
+    assert "link.yaml: is a link that leads nowhere" in said
+    assert "a\\nb.yaml" in said
 
 
 def test_a_broken_file_is_told_and_the_others_run(baton, users):

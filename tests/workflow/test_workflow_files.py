@@ -93,10 +93,16 @@ FAULTS = {
     "triggers: [{actions: []}]": "triggers[0]: there is no event None",
     "name: 'a b'\ntriggers: {}": "name: ",
     "name: 3\ntriggers: {}": "name: ",
+    "name: a/b\ntriggers: {}": "name: is not made of letters, digits, '.', '_' and '-'",
     "type: step\ntriggers: {}": "type: ",
     "enabled: 'yes'\ntriggers: {}": "enabled: ",
     "priority: high\ntriggers: {}": "priority: ",
     "settings: [1]\ntriggers: {}": "settings: ",
+    "settings: {max_iterations: 0}\ntriggers: {}": "settings.max_iterations: is no whole number from 1 to 1,000: '0'",
+    "settings: {max_iterations: lots}\ntriggers: {}": "settings.max_iterations: is no whole number",
+    "settings: {max_iterations: 1000000000}\ntriggers: {}": "settings.max_iterations: is no",
+    "settings: {budget: -1}\ntriggers: {}": "settings.budget: is no number above 0",
+    "triggers: {on_stop: [{action: start_new_session}]}": "triggers.on_stop[0].prompt: is missing",
     "a: &x 1\nb: *x": "not YAML",
     "a: [": "not YAML",
 }
@@ -119,6 +125,19 @@ def test_all_faults_are_named_at_once():
 def test_what_means_nothing_is_a_warning_with_its_place():
     made = read("colour: red\ntriggers: {on_stop: [{action: verify, if: x}]}\nsteps: []", name="x")
     assert [re.sub(":.*", "", one) for one in made.warnings] == ["colour", "steps", "triggers.on_stop[0].if"]
+
+
+def test_names_that_nothing_defines_and_empty_conditions_are_warnings():
+    made = read(
+        "variables: {mine: 1}\ntriggers:\n  on_stop:\n"
+        "    - {action: set_variable, name: made, value: 1, when: 'mine and len(variables) and evnt.data'}\n"
+        "    - {action: verify, when: 'made and event.data'}\n    - {action: verify, when: ''}\n",
+        name="x",
+    )
+    assert sorted(made.warnings) == [
+        "triggers.on_stop[0].when: nothing in the file defines evnt",
+        "triggers.on_stop[2].when: is empty, and so always holds",
+    ]
 
 
 DOCUMENT = Path(__file__).parent / "from_the_document"

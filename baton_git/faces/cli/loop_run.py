@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ import click
 from baton_git.faces.cli.app import App, command, flat, read_text
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.workflow_settings import workflow_folders
-from baton_git.operations.foreground_loops import Loop, Looped, installed, run_loop
+from baton_git.operations.foreground_loops import INTERRUPTED, Loop, Looped, installed, run_loop, tokens_in_words
+from baton_git.spawning.records import cost_in_words
 from baton_git.spawning.starters import STARTERS
 from baton_git.workflow.looping import Limits
 
@@ -98,7 +98,7 @@ def loop_run(
 
     The agent ends the loop with the marker on a line of its own. Every limit is always on. The options that each
     session is started with are yours to set: git config baton.claudeArguments "--permission-mode acceptEdits".
-    Exit status 0 when the task is done, 1 when something else ended the loop.
+    Exit status 0 when the task is done, 130 when you interrupted it, 1 when something else ended the loop.
 
     \b
     baton loop-run "Make the tests in tests/parser pass" --max-iterations 5
@@ -111,9 +111,12 @@ def loop_run(
     stop = stop_file or app.settings.repository.git_dir / "baton" / "stop"
     arguments = dict(workflow_folders(app).arguments)
     loop = Loop(text, chosen, os.fspath(_here(app)), stop.absolute(), _limits(limits), arguments)
-    with app.workspace() as ws, _asked_to_end() as stopped:
-        done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)), stopped)
-    return _tell(app, done)
+    with app.workspace() as ws, _asked_to_end() as asked:
+        done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)), lambda: bool(asked))
+    _tell(app, done)
+    if done.ended == INTERRUPTED:
+        return 128 + (asked[0] if asked else signal.SIGINT)
+    return None if done.ended.by == "completed" else FAILED
 
 
 def _here(app: App) -> Path:
@@ -137,26 +140,26 @@ def _limits(given: dict[str, Any]) -> Limits:
 
 
 @contextmanager
-def _asked_to_end() -> Iterator[Callable[[], bool]]:
-    """Tells whether an interrupt, a request to end, or a terminal that went away has come: then the session that runs
-    must end too. Nothing is raised, as that could come when a session has just been started."""
-    asked = threading.Event()
+def _asked_to_end() -> Iterator[list[int]]:
+    """The signals that have come: an interrupt, a request to end, or a terminal that went away; then the session that
+    runs must end too. Nothing is raised, as that could come when a session has just been started."""
+    asked: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda *_: asked.set()) for number in numbers}
+    before = {number: signal.signal(number, lambda came, _: asked.append(came)) for number in numbers}
     try:
-        yield asked.is_set
+        yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _tell(app: App, done: Looped) -> int | None:
+def _tell(app: App, done: Looped) -> None:
     data = done.data
     app.answer(data, f"{done.ended.by}: {flat(done.ended.why)}")
-    cost = "cost unknown" if data["cost_usd"] is None else f"{data['cost_usd']:.2f} USD"
+    count = data["iterations"]
     least = "" if data["cost_is_known"] or data["cost_usd"] is None else "at least "
-    app.say(f"{data['iterations']} sessions, {least}{cost}, {data['tokens'] or 'unknown'} tokens")
-    return None if done.ended.by == "completed" else FAILED
+    sessions = f"{count} session{'' if count == 1 else 's'}"
+    app.say(f"{sessions}, {least}{cost_in_words(data['cost_usd'])}, {tokens_in_words(data['tokens'])}")
 
 
 COMMANDS = {"loop-run": loop_run}

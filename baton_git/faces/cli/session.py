@@ -51,9 +51,11 @@ def list_command(app: App, adapter: str | None, is_recorded: bool, is_spawned: b
     """
     if is_recorded and is_spawned:
         raise click.UsageError("give --recorded or --spawned, not both")
+    if is_spawned and adapter is not None:
+        raise click.UsageError("give --spawned or --adapter, not both: started sessions belong to no adapter")
     with app.workspace() as ws:
         if is_spawned:
-            list_spawned(app, ws, adapter, limit)
+            list_spawned(app, ws, limit)
         elif is_recorded:
             kept = [one for one in recorded(ws) if adapter in (None, one.snapshot.adapterId)][:limit]
             app.answer([_kept_data(one) for one in kept], "\n".join(_kept_line(one) for one in kept))

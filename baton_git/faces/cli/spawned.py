@@ -11,14 +11,16 @@ from baton_git.faces.cli.app import App, command, flat
 from baton_git.operations.workflows import spawned_records
 from baton_git.operations.workspace import Workspace
 from baton_git.spawning.records import Spawned
-from baton_git.spawning.stopping import stop
+from baton_git.spawning.stopping import reap, stop
 from baton_git.times import iso
 
 
-def list_spawned(app: App, ws: Workspace, cli: str | None, limit: int) -> None:
-    """Answers with the newest sessions that were started here, of the CLI `cli` where that is given."""
-    found, problems = spawned_records(ws).all()
-    shown = [one for one in found if cli in (None, one.cli)][:limit]
+def list_spawned(app: App, ws: Workspace, limit: int) -> None:
+    """Answers with the newest sessions that were started here."""
+    records = spawned_records(ws)
+    reap(records, iso(app.now))
+    found, problems = records.all()
+    shown = found[:limit]
     app.answer([one.shown for one in shown], "\n".join(_line(one) for one in shown))
     app.say(*(flat(one) for one in problems))
     if not found:
@@ -27,7 +29,9 @@ def list_spawned(app: App, ws: Workspace, cli: str | None, limit: int) -> None:
 
 def marks_of_spawned(app: App, ws: Workspace) -> dict[str, Spawned]:
     """By the id that its CLI gives it, the record of every session that was started here."""
-    found, problems = spawned_records(ws).all()
+    records = spawned_records(ws)
+    reap(records, iso(app.now))
+    found, problems = records.all()
     app.say(*(flat(one) for one in problems))
     return {one.session: one for one in found if one.session}
 
@@ -40,10 +44,9 @@ def mark_of(marks: Mapping[str, Spawned], target: str) -> dict[str, Any]:
 
 
 def _line(one: Spawned) -> str:
-    cost = ("" if one.status == "running" else "cost unknown") if one.cost_usd is None else f"{one.cost_usd:.2f} USD"
-    exit_ = "" if one.exit is None else f"exit {one.exit}"
-    parts = [one.started, one.id, f"{one.status:<9}", exit_, one.cli, f"#{one.iteration}", cost, one.loop]
-    parts += [(one.error or "")[:100], one.prompt[:60]]
+    cost = "" if one.status == "running" and one.cost_usd is None else one.cost_in_words
+    parts = [one.started, one.id, f"{one.status:<9}", one.exit_in_words, one.cli, f"#{one.iteration}", cost, one.loop]
+    parts += [(one.error or "")[:100], one.prompt[:60], f"log: {one.log}" if one.status == "failed" and one.log else ""]
     return "  ".join(flat(part) for part in parts if part)
 
 

@@ -1,4 +1,4 @@
-"""`baton workflow`: list, check, show, allow, enable, disable, run."""
+"""`baton workflow`: list, check, show, allow, disallow, enable, disable, run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton_git.errors import Fault, InvalidDocument, NotAllowed
 from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read_text, visible
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.workflow_settings import DISABLED, ENABLED, listed, workflow_folders
-from baton_git.operations.workflows import allow, check_text, run_event, waiting, workflows
+from baton_git.operations.workflows import allow, check_text, disallow, run_event, waiting, workflows
 from baton_git.spawning.starters import SPAWNED, STARTERS
 from baton_git.workflow.deeds import Event, SessionInfo
 from baton_git.workflow.definition import ALIASES, EVENTS
@@ -50,7 +50,7 @@ def check_command(app: App, file: str) -> None:
     \b
     baton workflow check .baton/workflows/release.yaml
     """
-    made = check_text(read_text(file), Path(file).stem, file)
+    made = check_text(read_text(file), Path(file).stem, visible(file))
     data = {"name": made.name, "events": sorted({one.event for one in made.triggers}), "warnings": list(made.warnings)}
     app.answer(data, f"{made.name}: {len(made.triggers)} triggers")
     app.say(*(flat(one) for one in made.warnings))
@@ -98,6 +98,22 @@ def allow_command(app: App, name: str) -> int | None:
     app.answer({"name": found.name, "digest": found.digest, "allowed": fresh}, "")
     app.say(f"{'allowed' if fresh else 'was allowed already'}: {flat(str(found.path))}")
     return None
+
+
+@command("disallow", short_help="Withdraw what allow has allowed.")
+@click.argument("name")
+def disallow_command(app: App, name: str) -> None:
+    """Withdraw what baton workflow allow has allowed: the project's workflow of this name runs here no more, until it
+    is allowed anew.
+
+    \b
+    baton workflow disallow release
+    """
+    with app.workspace() as ws:
+        found = pick(workflows(ws, workflow_folders(app))[0], name, "project")
+        withdrawn = disallow(ws, found)
+    app.answer({"name": found.name, "digest": found.digest, "withdrawn": withdrawn}, "")
+    app.say(f"{'allowed no more' if withdrawn else 'was not allowed'}: {flat(str(found.path))}")
 
 
 def _lines(text: str) -> list[str]:
@@ -251,6 +267,15 @@ COMMANDS = {
     "workflow": group(
         "workflow",
         "Workflows: what happens at the events of agents' sessions.",
-        [list_command, check_command, show_command, allow_command, enable_command, disable_command, run_command],
+        [
+            list_command,
+            check_command,
+            show_command,
+            allow_command,
+            disallow_command,
+            enable_command,
+            disable_command,
+            run_command,
+        ],
     )
 }

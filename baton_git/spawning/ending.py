@@ -1,0 +1,64 @@
+"""The end of a process with all that it started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+import psutil
+
+GRACE = 5.0
+"""Seconds between the request to end and the end."""
+_POLL = 0.05
+_KILLED = 5.0
+"""Seconds in which the killed are waited for: on a busy machine they are there for a while."""
+
+
+def end(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
+    """Asks a process, its group and its descendants to end, and kills what is left of them after `grace` seconds;
+    when it returns they are gone."""
+    members = _members(pid, is_group)
+    if not members:
+        return
+    _signal(members, signal.SIGTERM)
+    until = time.monotonic() + grace
+    while (members := _living(members) + _members(pid, is_group)) and time.monotonic() < until:
+        time.sleep(_POLL)
+    until = time.monotonic() + _KILLED
+    while members and time.monotonic() < until:
+        _signal(members, signal.SIGKILL)
+        time.sleep(0.01)
+        members = _living(members) + _members(pid, is_group)
+
+
+def _members(pid: int, is_group: bool) -> list[psutil.Process]:
+    """Everything alive that belongs to it; what has left the group is found while its parents live."""
+    found: dict[int, psutil.Process] = {}
+    with contextlib.suppress(psutil.Error):
+        leader = psutil.Process(pid)
+        found |= {one.pid: one for one in [leader, *leader.children(recursive=True)]}
+    for other in psutil.pids() if is_group else ():
+        with contextlib.suppress(psutil.Error, OSError):
+            if os.getpgid(other) == pid:
+                found[other] = psutil.Process(other)
+    return _living(list(found.values()))
+
+
+def _living(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [one for one in processes if is_alive(one)]
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it runs, and is the one that it was when it was looked up."""
+    try:
+        return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _signal(processes: list[psutil.Process], number: int) -> None:
+    for one in processes:
+        with contextlib.suppress(psutil.Error):
+            one.send_signal(number)

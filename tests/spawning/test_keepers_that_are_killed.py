@@ -1,0 +1,89 @@
+"""Whoever looks after a session is killed: the session ends with all that it started, and its record says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from fake_agents import FAMILY, living, until
+
+from baton_git.spawning.records import Process, Records, Spawned
+from baton_git.spawning.starting import Spawner
+from baton_git.spawning.stopping import reap
+from baton_git.spawning.wish import Wish
+
+NOW = "2026-11-21T20:00:00Z"
+
+
+@pytest.fixture
+def records(top):
+    return Records(top / ".git" / "baton" / "spawned")
+
+
+@pytest.fixture
+def pids(agents, tmp_path):
+    """Where the session, which has a whole family, writes its process ids."""
+    file = tmp_path / "pids"
+    agents.shell("claude", f"PIDS={file}; export PIDS\n{FAMILY} sleep 60")
+    return file
+
+
+def whole_family(pids):
+    return until(lambda: pids.exists() and len(pids.read_text().split()) == 4)
+
+
+def listed(top, agents):
+    done = subprocess.run(
+        [sys.executable, "-m", "baton_git", "session", "list", "--spawned", "--json"],
+        cwd=top, env={**agents.environment}, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_when_loop_run_is_killed_its_session_ends(agents, top, pids):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_git", "loop-run", "Do it"],
+        cwd=top, env={**agents.environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    whole_family(pids)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    until(lambda: not living(pids), 30)
+    assert [one["status"] for one in listed(top, agents)] == ["lost"]
+
+
+@pytest.mark.slow
+def test_when_the_keeper_is_killed_its_session_ends(agents, records, pids):
+    id_ = Spawner(records, agents.environment, NOW)(Wish("claude", "Go on", cwd=str(agents.folder)), {})["spawned"]
+    whole_family(pids)
+    os.kill(records.get(id_).keeper.pid, signal.SIGKILL)
+    until(lambda: not living(pids), 30)
+    reap(records, NOW)
+    found = records.get(id_)
+    assert (found.status, found.ended) == ("lost", NOW)
+    assert "was killed" in (found.error or "")
+
+
+def test_one_that_still_runs_unwatched_is_ended_when_sessions_are_listed(baton, top, records):
+    baton("init")
+    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    records.put(
+        Spawned("SP-one000", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0), started=NOW)
+    )
+    [one] = baton("session", "list", "--spawned", "--json").json
+    assert one["status"] == "lost"
+    assert "unwatched, and is ended now" in one["error"]
+    assert child.wait(10) == -signal.SIGTERM
+
+
+def test_another_process_that_got_the_number_is_left_alone(records):
+    me = Process.of(os.getpid())
+    records.put(Spawned("SP-one000", "claude", process=Process(me.pid, me.began - 99), keeper=Process(2**22 - 1, 1.0)))
+    reap(records, NOW)
+    assert records.get("SP-one000").status == "lost"
