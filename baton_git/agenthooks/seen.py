@@ -87,10 +87,6 @@ class Memory:
         found = (_read(os.path.join(self.folder, name)) for name in self._names())
         yield from sorted((one for one in found if one), key=lambda one: one.seen, reverse=True)
 
-    def at_work(self, beside: int = 0) -> set[str]:
-        """The sessions that have not ended and whose process lives, those of the process `beside` us apart."""
-        return {one.session for one in self.all() if not one.ended and one.pid != beside and lives(one.pid)}
-
     def _names(self) -> list[str]:
         try:
             return [name for name in os.listdir(self.folder) if name.endswith(".json")]
@@ -105,19 +101,6 @@ class Memory:
                     os.remove(self.path(old.cli, old.session, suffix))
                 except OSError:
                     continue
-
-
-def lives(pid: int) -> bool:
-    """Whether there is such a process; of another user's too."""
-    if pid <= 1:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _is_plain(session: str) -> bool:

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from baton_git.agenthooks.payloads import COMPACT, END, PROMPT, START, STOP, Payload
 from baton_git.agenthooks.replies import MAX_BYTES, fits
-from baton_git.agenthooks.seen import Memory, Seen, lives
+from baton_git.agenthooks.seen import Memory, Seen
 from baton_git.agents.all_agents import AGENTS
 from baton_git.brief import MIN_BUDGET, Section, compose
 from baton_git.diff import one_line
@@ -27,6 +27,7 @@ from baton_git.extraction import Extraction, Options
 from baton_git.foreign import reading
 from baton_git.names import minted
 from baton_git.operations import sessions
+from baton_git.operations.beside import at_work, lives
 from baton_git.operations.handoffs import gather, keep
 from baton_git.operations.injections import worktree_of
 from baton_git.operations.left_behind import of_worktree
@@ -326,7 +327,7 @@ class _Course:
         """Whether a session has ended without a word and said something since; one whose process lives is at work."""
         if (one.cli, one.session) == (self.payload.agent, self.payload.session) or one.ended:
             return False
-        if one.pid != self.setup.pid and lives(one.pid):
+        if one.pid != self.setup.pid and lives(one):
             return False
         try:
             return Path(one.transcript).stat().st_size != one.size if one.transcript else one.size < 0
@@ -377,7 +378,7 @@ class _Course:
             self.ws.branch.read().state, worktree=worktree_of(self.ws), machine=self.ws.actor.machine,
             other_than=self.payload.session,
         )  # fmt: skip
-        beside = self.setup.memory.at_work(self.setup.pid)
+        beside = at_work(self.setup.memory, self.setup.pid)
         ids = (one.id.partition("/")[2] for one in every)
         return next((session for session in ids if session not in beside), "")
 
@@ -417,7 +418,7 @@ class _Course:
 
         return SessionDeeds(
             self.ws, self.now, self.session, self._extracted, begun=self.begun, knows=self.seen.knows,
-            options=self.setup.options, problems=self.problems, at_work=self.setup.memory.at_work(self.setup.pid),
+            options=self.setup.options, problems=self.problems, at_work=at_work(self.setup.memory, self.setup.pid),
         )  # fmt: skip
 
     def _extracted(self) -> Extraction:

@@ -13,6 +13,7 @@ from baton_git.diff import one_line
 from baton_git.errors import BatonError, NotFound
 from baton_git.githooks.shipped import shipped
 from baton_git.injection import foreign, names_of, origin_of, sections_of
+from baton_git.operations.beside import at_work
 from baton_git.operations.left_behind import Unfinished, has_substance, of_worktree, unfinished
 from baton_git.operations.project_files import read_project_file
 from baton_git.operations.workspace import Workspace
@@ -31,7 +32,7 @@ MAX_TEXT = 64 * 1024
 def last_handoff(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
     """What the last session left that worked in this work tree, the acting one apart; nothing when there is none."""
     memory = Memory(str(ws.branch.store.repository.common_dir))
-    return left_for(ws, now, state, None, problems, at_work=memory.at_work())
+    return left_for(ws, now, state, None, problems, working=at_work(memory))
 
 
 def left_for(
@@ -41,16 +42,16 @@ def left_for(
     parent: Handoff | None,
     problems: list[str],
     injection_format: str = "structured",
-    at_work: Collection[str] = (),
+    working: Collection[str] = (),
 ) -> tuple[Section, ...]:
     """What earlier sessions left for the acting one: the facts of the last, and where that one did nothing, of the last
     that did; then what still others left undone.
 
     Args:
         parent: the one that it goes on from, where that is known.
-        at_work: sessions beside this one, which have left nothing yet.
+        working: sessions beside this one, which have left nothing yet.
     """
-    every = _ended(ws, state, at_work)
+    every = _ended(ws, state, working)
     newest = parent or next(iter(every), None)
     damaged = _damaged(state)
     if newest is None:
@@ -59,13 +60,13 @@ def left_for(
     if not has_substance(newest):
         told += [one for one in every if one.id != newest.id and has_substance(one)][:1]
     sections = [handoff_sections(ws, now, one, problems, injection_format) for one in told]
-    return (*damaged, *(one for many in sections for one in many), *left_undone(ws, state, told, at_work))
+    return (*damaged, *(one for many in sections for one in many), *left_undone(ws, state, told, working))
 
 
-def _ended(ws: Workspace, state: State, at_work: Collection[str]) -> list[Handoff]:
+def _ended(ws: Workspace, state: State, working: Collection[str]) -> list[Handoff]:
     """The handoffs of this work tree, the newest first, without those of the acting session and of others at work."""
     every = of_worktree(state, worktree=worktree_of(ws), machine=ws.actor.machine, other_than=ws.actor.session)
-    return [one for one in every if one.id.partition("/")[2] not in at_work]
+    return [one for one in every if one.id.partition("/")[2] not in working]
 
 
 def _damaged(state: State) -> tuple[Section, ...]:
@@ -75,10 +76,10 @@ def _damaged(state: State) -> tuple[Section, ...]:
 
 
 def left_undone(
-    ws: Workspace, state: State, told: Sequence[Handoff] = (), at_work: Collection[str] = ()
+    ws: Workspace, state: State, told: Sequence[Handoff] = (), working: Collection[str] = ()
 ) -> tuple[Section, ...]:
     """What earlier sessions of this work tree left undone, those that are told whole apart."""
-    every = _ended(ws, state, at_work)
+    every = _ended(ws, state, working)
     found = unfinished(state, every, told=[one.id for one in told], acting=ws.actor.session)
     lines = tuple(_undone_line(one) for one in found)
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -359,10 +360,11 @@ def test_a_session_at_work_beside_us_is_not_taken_for_a_dead_one(hook, session, 
     with subprocess.Popen(["sleep", "60"]) as beside:
         seen = memory.get("claude", OLD)
         assert seen is not None
-        memory.put(seen._replace(pid=beside.pid))
+        seen = seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat())
+        memory.put(seen)
         session.work(git)
         hook("SessionStart", NEW, source="startup")
-        assert memory.get("claude", OLD) == seen._replace(pid=beside.pid)
+        assert memory.get("claude", OLD) == seen
         beside.kill()
 
 
@@ -469,10 +471,23 @@ def test_sessions_at_work_beside_us_have_left_nothing_yet(hook, session, git):
     seen = memory.get("claude", OLD)
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as beside:
-        memory.put(seen._replace(pid=beside.pid))
+        memory.put(seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat()))
         assert "write its tests" not in context(hook("SessionStart", NEW, source="startup"))
         beside.kill()
     assert "write its tests" in context(hook("SessionStart", "third", source="startup"))
+
+
+def test_a_process_that_got_the_number_of_a_dead_session_hides_nothing(hook, session, git):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("Stop")
+    memory = Memory(str(session.repo / ".git"))
+    seen = memory.get("claude", OLD)
+    assert seen is not None
+    with subprocess.Popen(["sleep", "60"]) as other:
+        memory.put(seen._replace(pid=other.pid, seen="2026-11-20T10:00:00Z"))
+        assert "write its tests" in context(hook("SessionStart", NEW, source="startup"))
+        other.kill()
 
 
 def test_a_projects_template_vouches_for_nothing_and_forges_no_frame(hook, session, git, repo):
