@@ -14,7 +14,8 @@ from baton_git.faces.cli.app import App
 from baton_git.faces.cli.handoff_settings import handoff_options
 from baton_git.faces.cli.paif_settings import paif_config
 from baton_git.faces.cli.settings import Asked, Settings
-from baton_git.operations.agent_sessions import Answer, Setup, happened
+from baton_git.operations.agent_sessions import happened
+from baton_git.operations.session_course import Answer, Setup
 from baton_git.redaction import redact_text
 
 if TYPE_CHECKING:

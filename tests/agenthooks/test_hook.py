@@ -16,7 +16,7 @@ import pytest
 
 from baton_git.agenthooks.seen import Memory
 from baton_git.faces.hook import main
-from baton_git.operations.agent_sessions import MAX_BLOCKS
+from baton_git.operations.session_course import MAX_BLOCKS
 
 Baton = Callable[..., Any]
 Hook = Callable[..., Any]
