@@ -27,7 +27,7 @@ def happened(ws: Workspace, now: datetime, payload: Payload, setup: Setup) -> An
     if not _has_state(ws):
         return Answer()
     with turn(setup.memory, payload.agent, payload.session, TURN) as alone:
-        if not alone and payload.moment not in (START, PROMPT):
+        if alone is False and payload.moment not in (START, PROMPT):
             return Answer(problems=("another hook of this session is at work still; the next one saves the rest",))
         known = setup.memory.get(payload.agent, payload.session)
         if known is not None and _is_echo(known, now, payload):
