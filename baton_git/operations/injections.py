@@ -54,12 +54,17 @@ def left_for(
     every = _ended(ws, state, working)
     newest = parent or next(iter(every), None)
     damaged = _damaged(state)
-    if newest is None:
-        return damaged
-    told = [newest]
-    if not has_substance(newest):
-        told += [one for one in every if one.id != newest.id and has_substance(one)][:1]
+    told = [newest] if newest is not None else []
+    if not any(has_substance(one) for one in told):
+        told += [one for one in every if one not in told and has_substance(one)][:1]
     sections = [handoff_sections(ws, now, one, problems, injection_format) for one in told]
+    if not any(
+        has_substance(one) for one in told
+    ):  # better than nothing, and whoever was killed may live a moment longer
+        beside = [one for one in _ended(ws, state, ()) if one not in told and has_substance(one)][:1]
+        sections += [
+            handoff_sections(ws, now, one, problems, injection_format, "At work beside you:") for one in beside
+        ]
     return (*damaged, *(one for many in sections for one in many), *left_undone(ws, state, told, working))
 
 
@@ -96,9 +101,14 @@ def worktree_of(ws: Workspace) -> str | None:
 
 
 def handoff_sections(
-    ws: Workspace, now: datetime, handoff: Handoff, problems: list[str], injection_format: str = "structured"
+    ws: Workspace,
+    now: datetime,
+    handoff: Handoff,
+    problems: list[str],
+    injection_format: str = "structured",
+    how: str = "Handed off by",
 ) -> tuple[Section, ...]:
-    """The facts of one session.
+    """The facts of one session; the title says `how` they came.
 
     Args:
         problems: is told when the project's own template cannot be used; the one that ships is used then.
@@ -106,7 +116,7 @@ def handoff_sections(
     file, names = FORMATS.get(injection_format, FORMATS["structured"]), names_of(handoff)
     own = _by_the_project(ws, file, names, problems)
     text = own if own is not None else _shipped(file, names)
-    title = f"Handed off by {origin_of(handoff, now)}"
+    title = f"{how} {origin_of(handoff, now)}"
     sections = sections_of(text, title, "of the handoff", f"baton handoff show {handoff.id}")
     return sections if own is None else foreign(sections)
 

@@ -279,15 +279,13 @@ class Course:
         other = replace(self.ws, actor=replace(self.ws.actor, session=one.session, agent=one.cli))
         payload = Payload(one.cli, "", STOP, one.session, transcript=one.transcript, cwd=one.cwd)
         course = Course(other, self.now, payload, self.setup, one)
-        if course._save("catch_up") is not None:
+        if course._save("stop" if lives(one) else "catch_up") is not None:
             self.setup.memory.put(course.seen._replace(seen=one.seen, event=one.event))
         self.problems += course.problems
 
     def _is_left(self, one: Seen) -> bool:
-        """Whether a session has ended without a word and said something since; one whose process lives is at work."""
+        """Whether a session that has not ended said something that nobody has saved."""
         if (one.cli, one.session) == (self.payload.agent, self.payload.session) or one.ended:
-            return False
-        if one.pid != self.setup.pid and lives(one):
             return False
         try:
             return Path(one.transcript).stat().st_size != one.size if one.transcript else one.size < 0

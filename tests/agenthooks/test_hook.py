@@ -363,8 +363,11 @@ def test_a_session_at_work_beside_us_is_not_taken_for_a_dead_one(hook, session, 
         seen = seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat())
         memory.put(seen)
         session.work(git)
-        hook("SessionStart", NEW, source="startup")
-        assert memory.get("claude", OLD) == seen
+        told = context(hook("SessionStart", NEW, source="startup"))
+        assert "gone without an end" not in told
+        after = memory.get("claude", OLD)
+        assert after is not None
+        assert after._replace(size=seen.size) == seen
         beside.kill()
 
 
@@ -472,9 +475,12 @@ def test_sessions_at_work_beside_us_have_left_nothing_yet(hook, session, git):
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as beside:
         memory.put(seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat()))
-        assert "write its tests" not in context(hook("SessionStart", NEW, source="startup"))
+        told = context(hook("SessionStart", NEW, source="startup"))
+        assert "## At work beside you: claude session" in told
+        assert "Handed off" not in told
+        assert "Left undone" not in told
         beside.kill()
-    assert "write its tests" in context(hook("SessionStart", "third", source="startup"))
+    assert "Handed off by claude session" in context(hook("SessionStart", "third", source="startup"))
 
 
 def test_a_process_that_got_the_number_of_a_dead_session_hides_nothing(hook, session, git):
