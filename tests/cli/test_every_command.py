@@ -646,7 +646,7 @@ def test_a_reader_that_goes_away_is_no_error(filled, top):
     ("line", "code"),
     [
         ("baton status >&-", 0), ("baton followup add x 2>&-", 0), ("baton followup defer FU-1 <&- >&- 2>&-", 0),
-        ("baton wrap --file - <&-", 0), ("baton pattern graduate PAT-1 <&-", 1), ("baton read >/dev/full", 1),
+        ("baton wrap --file - <&-", 2), ("baton pattern graduate PAT-1 <&-", 1), ("baton read >/dev/full", 1),
     ],
 )  # fmt: skip
 def test_standard_streams_that_are_closed_or_full_are_no_bug(filled, git, top, line, code):
