@@ -13,14 +13,12 @@ from baton_git.errors import Ambiguous, Corrupt, NotFound, shortened
 from baton_git.records.archive import Archived
 from baton_git.records.base import parse
 from baton_git.records.handoff import Handoff, TodoItem
-from baton_git.records.lineage import Session, Todo
+from baton_git.records.lineage import CLOSED, OPEN, Session, Todo
 from baton_git.state import Key, State
 from baton_git.times import when
 
 LOOKED_BACK = 20
 """Sessions in which something undone is looked for."""
-OPEN = ("pending", "in_progress")
-CLOSED = ("completed", "cancelled")
 
 
 def of_worktree(

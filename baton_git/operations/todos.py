@@ -17,7 +17,6 @@ from baton_git.state import Key, State
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
 MOST = 200
 """Items of one list."""
-OPEN = ("pending", "in_progress")
 
 
 def todos_of(ws: Workspace) -> tuple[Todo, ...]:

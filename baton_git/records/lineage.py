@@ -7,6 +7,9 @@ from pydantic import Field
 from baton_git.records.base import Part, Record, Text, Whole
 from baton_git.records.rules import Earliest, Either, Keyed, Ladder, Latest
 
+OPEN, CLOSED = ("pending", "in_progress"), ("completed", "cancelled")
+"""What the status of an item of a list can be: while it is to be done, and after."""
+
 
 class Todo(Part):
     """One item of a session's own list; its text is its name."""

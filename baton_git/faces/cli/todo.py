@@ -10,7 +10,6 @@ from baton_git.branch import Written
 from baton_git.codecs import json
 from baton_git.faces.cli.app import App, command, flat, group, read_text
 from baton_git.operations.todos import (
-    OPEN,
     Status,
     add_todo,
     mark_todo,
@@ -20,7 +19,7 @@ from baton_git.operations.todos import (
     todos_from,
     todos_of,
 )
-from baton_git.records.lineage import Todo
+from baton_git.records.lineage import OPEN, Todo
 
 MARKS = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
 
