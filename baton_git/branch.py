@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count, islice
@@ -18,8 +19,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git import constancy, diff, layout
-from baton_git.diary import LogEntry, log_entry, revision_of
-from baton_git.errors import Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
+from baton_git.diary import LogEntry, diary_of, revision_of
+from baton_git.errors import Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale, WriteFailed
 from baton_git.lifecycle import waits_for_code
 from baton_git.local import Marks
 from baton_git.names import Namespace, Oid
@@ -35,6 +36,8 @@ ROOT_AUTHOR = "baton-git <baton-git@localhost>"
 ROOT_MESSAGE = "A namespace of baton-git begins\n\nBaton-Op: root\nBaton-Revision: 0\n"
 PATIENCE = 10.0
 """Seconds that a write waits for other writers before it gives up with `Busy`."""
+_VERSION_WEIGHT = 100_000
+"""What a version weighs in the memory of its store: about what all its decoded records take."""
 REVERT_DEPTH = 500
 """How many versions are compared with one that looks like a revert."""
 
@@ -143,8 +146,18 @@ class Branch:
         return self.version(self.resolve(at, tip) if at is not None else tip)
 
     def version(self, commit: Oid) -> Version:
+        """The namespace at one commit; what is decoded of it is kept, as long as the store has room for it.
+
+        Raises:
+            Corrupt, NotAllowed: as for `read`.
+        """
+        return self.store.memory.made(
+            ("version", self.namespace, commit), lambda: self._version(commit), _VERSION_WEIGHT
+        )
+
+    def _version(self, commit: Oid) -> Version:
         info = self.store.commit(commit)
-        entry = log_entry(info)
+        entry = diary_of(self.store, info)
         root = self.store.folder(info.tree)
         if layout.FORMAT_FILE not in root.entries():
             raise NotAllowed(
@@ -153,7 +166,7 @@ class Branch:
             )
         return Version(
             self.namespace,
-            layout.state_of(root),
+            layout.state_of(root, self.store.memory),
             commit,
             info.tree,
             revision_of(self.store, info),
@@ -166,7 +179,7 @@ class Branch:
         start = tip or self.store.tip(self.ref)
         if start is None:
             return
-        yield from (log_entry(info) for info in self.store.log(start, first_parent=first_parent))
+        yield from (diary_of(self.store, info) for info in self.store.log(start, first_parent=first_parent))
 
     def suspected_revert(self, version: Version) -> LogEntry | None:
         """The version that the newest commit goes back to, when a person made it by hand and without saying so.
@@ -250,35 +263,84 @@ class Branch:
             WriteFailed: the disk refused; nothing was changed.
         """
         _check_stamp(stamp)
-        end = time.monotonic() + patience
-        work = self._prepare(self.read(), change, stamp, expected_revision)
-        for attempt in count():
-            if work.draft is None:
-                return work.outcome
-            work, moved = self._attempt(work, change, stamp, expected_revision, end)
-            if moved:
-                self.store.tidy()
-                return work.outcome._replace(checked_out_at=self.store.checked_out_at(self.ref))
-            if time.monotonic() >= end:
-                raise Busy(
-                    f"{self.namespace}: others kept writing for {patience:g} s", hint="nothing was written; try again"
-                )
-            time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
-        raise AssertionError("unreachable")
+        wish = _Wish(self, change, stamp, expected_revision, time.monotonic() + patience, patience)
+        line = self.store.line(self.ref)
+        if not line.serve(wish, self._serve, patience):
+            raise wish.too_late()
+        if wish.leads:
+            self.store.tidy()
+        return wish.answer()
 
-    def _attempt(
-        self, work: _Work, change: Change, stamp: Stamp, expected: int | None, end: float
-    ) -> tuple[_Work, bool]:
-        """The work, prepared anew if somebody was faster, and whether it is done."""
+    def _serve(self, wishes: Sequence[_Wish]) -> None:
+        """Carries out what several threads want, in this order: each gets its own commit, or its own error.
+
+        They become durable and visible together, and nobody is told of success before that.
+        """
+        wishes[0].leads = True
         try:
-            with self.store.queue(self.ref, min(2.0, max(0.0, end - time.monotonic()))):
-                if self.store.tip(self.ref) != work.outcome.before.commit:
-                    work = self._prepare(self.read(), change, stamp, expected)
-                return work, work.draft is None or self._publish(work, stamp)
-        except Busy:
-            if time.monotonic() >= end:
+            self._serve_all(wishes)
+        except BaseException as error:
+            for one in wishes:
+                one.fail(error if isinstance(error, Exception) else _interrupted(self.namespace))
+            if not isinstance(error, Exception):
                 raise
-            return work, False
+
+    def _serve_all(self, wishes: Sequence[_Wish]) -> None:
+        for attempt in count():
+            waiting = [one for one in wishes if not one.is_answered]
+            if not waiting or self._attempt(waiting):
+                return
+            late = [one for one in waiting if time.monotonic() >= one.end]
+            for one in late:
+                one.fail(one.too_late())
+            if len(late) < len(waiting):
+                time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
+
+    def _attempt(self, wishes: Sequence[_Wish]) -> bool:
+        """Whether all were answered. What they come to is prepared before our turn, and anew if somebody was faster."""
+        left = min(one.end for one in wishes) - time.monotonic()
+        with self._chained(wishes) as chain:
+            if not chain.draft.objects:
+                return chain.answer(None)
+            try:
+                with self.store.queue(self.ref, min(2.0, max(0.0, left))):
+                    if self.store.tip(self.ref) == chain.tip.commit:
+                        return self._publish(chain)
+                    with self._chained(wishes) as again:
+                        return self._publish(again)
+            except Busy as error:
+                for one in wishes:
+                    if time.monotonic() >= one.end:
+                        one.fail(error)
+                return False
+            except WriteFailed:
+                if len(wishes) == 1 or self.store.tip(self.ref) != chain.tip.commit:
+                    raise
+        for one in wishes:  # the disk may refuse what one of them wants, and not the others
+            self._serve([one])
+        return True
+
+    @contextmanager
+    def _chained(self, wishes: Sequence[_Wish]) -> Iterator[_Chain]:
+        """What the wishes come to, each on top of the one before, in memory.
+
+        A change may read the commits that it stands on, so inside they can be read before they are published. What one
+        change is refused for counts with the rest: it may be because of one before it, which is not published yet.
+        """
+        draft = self.store.draft()
+        with self.store.foreseen(draft):
+            chain = _Chain(self.read(), draft)
+            for wish in wishes:
+                try:
+                    work = wish.branch.prepared(chain.newest, wish.change, wish.stamp, wish.expected)
+                except Exception as error:  # noqa: BLE001  whatever it is, its own thread will raise it
+                    chain.refused.append((wish, error))
+                    continue
+                chain.steps.append((wish, work))
+                if work.draft is not None:
+                    draft.take_over(work.draft)
+                    chain.newest = self._next(work)
+            yield chain
 
     def advance(self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp) -> bool:
         """Moves the branch to a commit made elsewhere, or in `draft`; False when it does not stand at `expected`.
@@ -321,20 +383,37 @@ class Branch:
         tree = draft.tree(None, layout.ROOT_FILES)
         return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
 
-    def _publish(self, work: _Work, stamp: Stamp) -> bool:
-        version, before = work.outcome.version, work.outcome.before
-        assert work.draft is not None
-        assert version.commit is not None
+    def _publish(self, chain: _Chain) -> bool:
+        """Whether the branch stands at the newest version of the chain now, and everybody has an answer."""
+        if not chain.draft.objects:
+            return chain.answer(None)
+        newest = chain.newest.commit
+        assert newest is not None
+        stamp = chain.steps[-1][0].stamp
+        more = f" and {len(chain.steps) - 1} more" if len(chain.steps) > 1 else ""
         moved = self.store.publish(
-            work.draft, self.ref, before.commit, version.commit,
-            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
+            chain.draft, self.ref, chain.tip.commit, newest,
+            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}{more}",
             tidy=False,
         )  # fmt: skip
-        if moved:
-            self.mark(before.state, version.state)
-        return moved
+        if not moved:
+            return False
+        self.store.memory.put(("version", self.namespace, newest), chain.newest, _VERSION_WEIGHT)
+        for _, work in chain.steps:
+            self.mark(work.outcome.before.state, work.outcome.version.state)
+        return chain.answer(self.store.checked_out_at(self.ref))
 
-    def _prepare(self, tip: Version, change: Change, stamp: Stamp, expected: int | None) -> _Work:
+    def _next(self, work: _Work) -> Version:
+        """The new version as it will be read back, with what was decoded of the one before."""
+        made, source = work.outcome.version, work.outcome.before.state.source
+        assert made.commit is not None
+        version = self._version(made.commit)
+        if not work.plain or not isinstance(source, layout.TreeSource):
+            return version
+        root = self.store.folder(version.tree)
+        return version._replace(state=State(source.carried_on(root, made.state.edits)))
+
+    def prepared(self, tip: Version, change: Change, stamp: Stamp, expected: int | None) -> _Work:
         """Everything up to the commit, in memory."""
         if expected is not None and expected != tip.revision:
             raise Stale(str(self.namespace), expected, tip.revision)
@@ -356,7 +435,8 @@ class Branch:
         subject = f"{proposal.note}: {diff.subject(changes)}" if proposal.note else diff.subject(changes)
         commit = self.seal(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         version = Version(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
-        return _Work(Written(version, tip, tuple(changes), (*proposal.redactions, *redactions)), draft)
+        outcome = Written(version, tip, tuple(changes), (*proposal.redactions, *redactions))
+        return _Work(outcome, draft, plain=not proposal.files)
 
     def _parents(self, draft: Draft, tip: Version, proposal: Proposal, stamp: Stamp) -> tuple[tuple[Oid, ...], int]:
         """The parents of the next commit, and the largest revision among them."""
@@ -399,10 +479,76 @@ class Branch:
 
 
 class _Work(NamedTuple):
-    """A change as far as it goes without writing; no draft when there is nothing to write."""
+    """A change as far as it goes without writing; no draft when there is nothing to write.
+
+    `plain`: whether the new files are those of the records that changed, and no others.
+    """
 
     outcome: Written
     draft: Draft | None = None
+    plain: bool = False
+
+
+class _Wish:
+    """A change that one thread waits for, and what became of it."""
+
+    def __init__(
+        self, branch: Branch, change: Change, stamp: Stamp, expected: int | None, end: float, patience: float
+    ) -> None:
+        self.branch = branch
+        self.change = change
+        self.stamp = stamp
+        self.expected = expected
+        self.end = end
+        self.leads = False
+        self._patience = patience
+        self._found: Written | Exception | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        return self._found is not None
+
+    def succeed(self, outcome: Written) -> None:
+        self._found = outcome
+
+    def fail(self, error: Exception) -> None:
+        self._found = self._found or error
+
+    def answer(self) -> Written:
+        if isinstance(self._found, Exception):
+            raise self._found
+        assert self._found is not None
+        return self._found
+
+    def too_late(self) -> Busy:
+        why = f"{self.branch.namespace}: others kept writing for {self._patience:g} s"
+        return Busy(why, hint="nothing was written; try again")
+
+
+class _Chain:
+    """What several wishes come to, each on top of the one before; `newest` is the last version, read back."""
+
+    def __init__(self, tip: Version, draft: Draft) -> None:
+        self.tip = tip
+        self.draft = draft
+        self.newest = tip
+        self.steps: list[tuple[_Wish, _Work]] = []
+        self.refused: list[tuple[_Wish, Exception]] = []
+
+    def answer(self, checked_out_at: Path | None) -> bool:
+        """Tells everybody, now that it is so; True."""
+        for wish, work in self.steps:
+            found = work.outcome
+            wish.succeed(found if work.draft is None else found._replace(checked_out_at=checked_out_at))
+        for wish, error in self.refused:
+            wish.fail(error)
+        return True
+
+
+def _interrupted(namespace: Namespace) -> WriteFailed:
+    return WriteFailed(
+        f"{namespace}: the thread that wrote for this one was stopped", hint="read it, and see whether it was written"
+    )
 
 
 _BACK = re.compile(r"~(\d{0,9})")

@@ -51,13 +51,18 @@ def log_entry(info: CommitInfo) -> LogEntry:
     )  # fmt: skip
 
 
+def diary_of(store: Store, info: CommitInfo) -> LogEntry:
+    """As `log_entry`, for a commit of `store`, whose memory keeps it."""
+    return store.memory.made(("diary", info.oid), lambda: log_entry(info), 4 * len(info.message))
+
+
 def revision_of(store: Store, info: CommitInfo) -> int:
     """The number in the trailer; for a commit made by hand, counted on from its parents'."""
     uncounted = 0
-    entry = log_entry(info)
+    entry = diary_of(store, info)
     while entry.revision is None and entry.parents:
         uncounted += 1
-        entry = log_entry(store.commit(entry.parents[0]))
+        entry = diary_of(store, store.commit(entry.parents[0]))
     return (entry.revision or 0) + uncounted
 
 

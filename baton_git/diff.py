@@ -133,9 +133,10 @@ def _fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[FieldChange
 
 def _walk(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterator[FieldChange]:
     for name in {**old, **new}:
+        if name in old and name in new and alike(old[name], new[name]):
+            continue
         before, after = ((side[name],) if name in side else () for side in (old, new))
-        if not alike(before, after):
-            yield from _change(f"{prefix}{name}", before, after)
+        yield from _change(f"{prefix}{name}", before, after)
 
 
 def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Iterator[FieldChange]:
@@ -167,7 +168,8 @@ def title_of(kind: str, data: Mapping[str, Any]) -> str:
 
 def one_line(text: str, limit: int) -> str:
     """`text` on one line without control characters, cut after `limit` characters."""
-    flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    plain = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+    flat = " ".join(plain.split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from typing import Protocol
 
 from baton_git.codecs import toml
 from baton_git.errors import Corrupt, InvalidDocument, LimitExceeded
 from baton_git.kinds import ARCHIVE, CLOSED, FOLDERS, KIND_OF_PLACE, SINGLES
+from baton_git.memory import Memory
 from baton_git.names import Oid
 from baton_git.records.archive import Archived
-from baton_git.records.base import Record, parse
+from baton_git.records.base import Part, Record, parse
 from baton_git.state import SHAPE, Entry, Key, Source, State, Unreadable
 
 FORMAT = 1
@@ -30,6 +32,10 @@ MAX_RECORD_BYTES = 256 * 1024
 """Size that the file of one record may have."""
 MAX_FOLDERS = 64
 """How deep the folders of a tree may be nested."""
+NAMES_KNOWN = 8_192
+"""How many paths are remembered with the ids that they stand for, and the other way round: each is parsed once."""
+MOST_CARRIED = 1_000
+"""How many decoded records one commit hands on to the next."""
 FRAMED = 8
 """How much larger the files may be that we make of records ourselves: what could be stored can also be closed."""
 
@@ -66,6 +72,7 @@ OLDER_ROOTS = ({**ROOT_FILES, ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\
 """What it held before there were handovers."""
 
 
+@lru_cache(maxsize=NAMES_KNOWN)
 def path_of(key: Key) -> str:
     """Where the record at `key` is stored."""
     if key.kind in SINGLES:
@@ -148,20 +155,38 @@ def decode(key: Key, path: str, text: bytes) -> Entry:
     return record
 
 
+def _comes_back(key: Key, entry: Entry) -> bool:
+    """Whether the file of a record says the same record again: TOML does, and the file of this id must be its own."""
+    if not isinstance(entry, Part) or (isinstance(entry, Record) and entry.id != key.id):
+        return False
+    return key.archived or (SINGLES.get(key.kind) or FOLDERS[key.kind]).suffix == ".toml"
+
+
 @dataclass(frozen=True)
 class TreeSource:
-    """The records below one folder (the tree of a commit). What was read is kept: a commit never changes."""
+    """The records below one folder (the tree of a commit). What was read is kept: a commit never changes.
+
+    `memory` keeps what was decoded by the id of its file, for the other commits that have that file.
+    """
 
     root: Folder
+    memory: Memory | None = None
     _loaded: dict[Key, Entry | None] = field(default_factory=dict, compare=False, repr=False)
+    _ids: dict[tuple[str, bool], Collection[str]] = field(default_factory=dict, compare=False, repr=False)
     _folders: dict[str, Folder] = field(default_factory=dict, compare=False, repr=False)
 
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
+        found = self._ids.get((kind, archived))
+        if found is None:
+            found = self._ids[kind, archived] = tuple(self._listed(kind, archived=archived))
+        return found
+
+    def _listed(self, kind: str, *, archived: bool) -> Collection[str]:
         if kind in SINGLES:
             return ("",) if SINGLES[kind].place in self.root.entries() else ()
         row = (CLOSED if archived else FOLDERS)[kind]
         folders = self._below(row.place) if archived else (self._folder(row.place),)
-        found = (row.id_of(path) for folder in folders for path in _files_in(folder, row.parts))
+        found = (_id_of(kind, archived, path) for folder in folders for path in _files_in(folder, row.parts))
         return [id_ for id_ in found if id_ is not None]
 
     def load(self, key: Key) -> Entry | None:
@@ -173,10 +198,35 @@ class TreeSource:
         path = path_of(key)
         place, _, name = path.rpartition("/")
         try:
-            text = self._folder(place).read(name)
+            return self._remembered(key, self._folder(place), name)
         except Corrupt as error:
             return Unreadable(path, str(error))
-        return None if text is None else decode(key, path, text)
+
+    def _remembered(self, key: Key, folder: Folder, name: str) -> Entry | None:
+        item = folder.entries().get(name) if self.memory is not None else None
+        known: Part | None = self.memory.get((key, item.oid)) if self.memory is not None and item is not None else None
+        if known is not None:
+            return known
+        text = folder.read(name)
+        found = None if text is None else decode(key, path_of(key), text)
+        if self.memory is not None and item is not None and isinstance(found, Part):
+            self.memory.put((key, item.oid), found, 4 * len(text or b""))
+        return found
+
+    def carried_on(self, root: Folder, edits: Mapping[Key, Entry | None]) -> TreeSource:
+        """The records below the next folder, which differs by just these edits: only they would have to be decoded.
+
+        An edit that its file may not give back as the very same record is decoded all the same.
+        """
+        known = self._loaded.copy() if len(self._loaded) <= MOST_CARRIED else {}
+        ids = self._ids.copy()
+        for key, entry in edits.items():
+            if entry is None or self.load(key) is None:
+                ids.pop((key.kind, key.archived), None)
+            known.pop(key, None)
+            if entry is None or _comes_back(key, entry):
+                known[key] = entry
+        return TreeSource(root, self.memory, known, ids)
 
     def _folder(self, place: str) -> Folder:
         if not place:
@@ -244,6 +294,11 @@ def _differing(
         yield f"{prefix}{name}"
 
 
+@lru_cache(maxsize=NAMES_KNOWN)
+def _id_of(kind: str, archived: bool, path: str) -> str | None:
+    return (CLOSED if archived else FOLDERS)[kind].id_of(path)
+
+
 class _Empty:
     """A folder without anything."""
 
@@ -262,8 +317,8 @@ class _Empty:
 _EMPTY: Folder = _Empty()
 
 
-def state_of(root: Folder) -> State:
-    """The state that a commit's tree holds.
+def state_of(root: Folder, memory: Memory | None = None) -> State:
+    """The state that a commit's tree holds. `memory` keeps what was decoded, for other commits of the same store.
 
     Raises:
         Corrupt: the tree says that a newer version laid it out, or its format file cannot be read.
@@ -271,7 +326,7 @@ def state_of(root: Folder) -> State:
     text = root.read(FORMAT_FILE)
     if text is not None and text != ROOT_FILES[FORMAT_FILE]:
         _check_format(text)
-    return State(TreeSource(root))
+    return State(TreeSource(root, memory))
 
 
 def _check_format(text: bytes) -> None:

@@ -57,7 +57,7 @@ class Confirmed(NamedTuple):
     """
 
     by: str
-    how: Literal["terminal", "page", "signature"]
+    how: Literal["terminal", "page", "signature", "client"]
     pattern: str
     rule: str
     what: str | None = None

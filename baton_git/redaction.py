@@ -103,6 +103,9 @@ def _mapping(value: Mapping[Any, Any], path: str, known: Container[str], found: 
     result: dict[Any, Any] = {}
     changed = False
     for key, item in value.items():
+        if key in known and isinstance(item, str) and item in known:  # as most fields of most records
+            result[key] = item
+            continue
         new_key = _key(key, path, known, found, value, result)
         name = key if isinstance(key, str) else ""
         result[new_key] = _walk(item, _joined(path, new_key), name, known, found)
@@ -125,9 +128,12 @@ def _key(key: Any, path: str, known: Container[str], found: list[Redaction], *ta
     return unique
 
 
+_WORD = re.compile(r"[\w-]+")
+
+
 def _joined(path: str, key: Any) -> str:
     """`a.b`, or `a["b c"]` when the key is not a word."""
-    if not isinstance(key, str) or not re.fullmatch(r"[\w-]+", key):
+    if not isinstance(key, str) or not _WORD.fullmatch(key):
         return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
     return f"{path}.{key}" if path else key
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from baton_git.errors import Fault, InvalidDocument
 from baton_git.records.base import Part
@@ -48,9 +49,13 @@ def _collect(value: object, into: set[str]) -> None:
             _collect(item, into)
 
 
+_secret_of_name = lru_cache(maxsize=4096)(holds_secret)
+"""The same ids and sessions come again and again."""
+
+
 def refuse_secret(what: str, text: str) -> None:
     """Raises InvalidDocument when a name, which cannot be redacted, holds a secret."""
-    kind = holds_secret(text)
+    kind = _secret_of_name(text)
     if kind:
         raise InvalidDocument(
             [Fault("", f"the {what} holds a secret ({kind})")], hint="use another name; nothing was written"

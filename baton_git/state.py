@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from baton_git.errors import Ambiguous, Corrupt, NotAllowed, NotFound
 from baton_git.names import derived
 from baton_git.records.archive import Archived
-from baton_git.records.base import Part, Record, alike
+from baton_git.records.base import Part, Record, same
 from baton_git.records.baton import Head, Shape
 
 Model = TypeVar("Model", bound=Record)
@@ -260,7 +260,7 @@ def key_of(record: Part) -> Key:
 def same_fields(one: Entry | None, other: Entry | None) -> bool:
     """Whether two equal records were also written alike (a default that was set is not one that was not)."""
     if isinstance(one, Part) and isinstance(other, Part):
-        return type(one) is type(other) and alike(one.given(), other.given())
+        return same(one, other)
     return one == other
 
 

@@ -141,7 +141,7 @@ def baton_process(top: Path) -> Baton:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says which groups were left out, and how to run them."""
-    if config.option.markexpr == "not slow and not servers and not tmux and not agents":
+    if config.option.markexpr == "not slow and not servers and not tmux and not agents and not browser":
         terminalreporter.write_line(
             "left out: the slow group (many processes, kills, full disks); run it with: pytest -m slow"
         )
@@ -149,6 +149,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             "left out: the servers group (OpenSSH, gitolite; needs both installed); run it with: pytest -m servers"
         )
         terminalreporter.write_line("left out: the tmux group (a real tmux); run it with: pytest -m tmux")
+        terminalreporter.write_line(
+            "left out: the browser group (the pages in chromium); run it with: pytest -m browser"
+        )
         terminalreporter.write_line(
             "left out: the agents group (the agents' real command lines, from npm); run it with: pytest -m agents"
         )

@@ -15,16 +15,16 @@ import baton_git
 SOURCE = Path(baton_git.__file__).parent
 
 LEVELS = (
-    ("errors", "times", "names", "records"),
+    ("errors", "times", "memory", "names", "records"),
     (
         "codecs", "redaction", "state", "scrubbing", "constancy", "kinds", "layout", "diff", "merge", "lifecycle",
         "handing", "document", "brief", "gravity", "paif", "handed", "schemas", "rendering", "injection",
     ),
     (
-        "foreign", "agenthooks", "store", "githooks", "code", "local", "approvals", "signing", "probes", "agents",
-        "agentsettings", "extraction", "adapters", "spawning", "remotes",
+        "foreign", "agenthooks", "store", "githooks", "code", "local", "approvals", "agent_tokens", "signing", "probes",
+        "agents", "agentsettings", "extraction", "adapters", "spawning", "remotes", "wire",
     ),
-    ("diary", "files", "joining", "incoming", "branch", "sync", "exchange", "workflow"),
+    ("diary", "files", "joining", "incoming", "branch", "sync", "exchange", "batoncache", "workflow"),
     ("operations",),
     ("faces", "__main__"),
 )  # fmt: skip

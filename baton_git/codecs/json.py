@@ -49,6 +49,8 @@ def dumps(data: Any, *, indent: int | None = 2) -> str:
 
 def check(data: Any, *, where: str = "") -> None:
     """Raises InvalidDocument or LimitExceeded when `data` cannot be stored and given back equal."""
+    if _is_sound(data, 0):
+        return
     faults: list[Fault] = []
     try:
         _check(data, "", 0, faults)
@@ -56,6 +58,23 @@ def check(data: Any, *, where: str = "") -> None:
         raise LimitExceeded(_nesting(where), error.data["actual"], MAX_DEPTH, "levels", hint=error.hint) from None
     if faults:
         raise InvalidDocument(faults, where=where)
+
+
+def _is_sound(value: Any, depth: int) -> bool:
+    """Whether there is surely nothing to say against it; else `_check` looks what there is, and where."""
+    kind = type(value)
+    if kind is str:
+        return value.isascii() or _is_text(value)
+    if depth > MAX_DEPTH:
+        return False
+    if kind is dict:
+        return all(
+            type(key) is str and (key.isascii() or _is_text(key)) and _is_sound(item, depth + 1)
+            for key, item in value.items()
+        )
+    if kind is list:
+        return all(_is_sound(item, depth + 1) for item in value)
+    return value is None or kind is bool or kind is int or (kind is float and math.isfinite(value))
 
 
 def _nesting(where: str) -> str:

@@ -25,6 +25,8 @@ from baton_git.errors import Fault, InvalidDocument
 _NULL = "$null"
 _INT = "$int"
 _INT64 = range(-(2**63), 2**63)
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_UNESCAPED = re.compile(r'[^"\\\x00-\x08\x0a-\x1f\x7f]*+')
 _DIGITS = re.compile(r"-?[0-9]{1,4300}")
 
 MAX_DEPTH = 128
@@ -47,12 +49,41 @@ def dumps(data: Mapping[str, Any]) -> bytes:
     Raises:
         InvalidDocument: a string holds half of a surrogate pair, which is not text.
     """
-    table = {_key(key): _encoded(value) for key, value in data.items()}
+    text = _simple(data)
     try:
-        return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2).encode()
+        return (text if text is not None else _written(data)).encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start : error.end]
         raise InvalidDocument([Fault("", f"{half!r} is half of a surrogate pair, which is not text")]) from None
+
+
+def _written(data: Mapping[str, Any]) -> str:
+    table = {_key(key): _encoded(value) for key, value in data.items()}
+    return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2)
+
+
+def _simple(data: Mapping[str, Any]) -> str | None:
+    """What `_written` makes of a table of plain words and numbers, as most records are, but many times faster."""
+    lines = []
+    for key, value in data.items():
+        text = _simple_value(value)
+        if text is None or not _BARE.fullmatch(key):
+            return None
+        lines.append(f"{key} = {text}\n")
+    return "".join(lines)
+
+
+def _simple_value(value: Any) -> str | None:
+    kind = type(value)
+    if kind is str:
+        return f'"{value}"' if _UNESCAPED.fullmatch(value) else None
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return str(value) if value in _INT64 else None
+    if kind is list and all(type(item) is str and _UNESCAPED.fullmatch(item) for item in value):
+        return "[\n" + "".join(f'  "{item}",\n' for item in value) + "]" if value else "[]"
+    return None
 
 
 def loads(text: bytes, *, where: str = "") -> dict[str, Any]:

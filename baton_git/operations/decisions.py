@@ -18,7 +18,7 @@ class Vouched(NamedTuple):
     """A person vouches for a decision, on this machine, just now. Only a face that saw it happen makes one."""
 
     by: str
-    how: Literal["terminal", "page", "signature"]
+    how: Literal["terminal", "page", "signature", "client"]
 
 
 def add_decision(

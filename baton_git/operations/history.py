@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from baton_git import constancy, diff, layout
 from baton_git.branch import Proposal, Version, Written
 from baton_git.diary import CONFIRMED, UNDOES, LogEntry
-from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound
+from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.kinds import FOLDERS
 from baton_git.layout import path_of
 from baton_git.merge import apply, decide
@@ -22,6 +22,7 @@ from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
 from baton_git.state import Key, State, Unreadable, completed
 from baton_git.store import Edit, Entry
+from baton_git.times import typed
 
 
 class Shown(NamedTuple):
@@ -43,26 +44,51 @@ class Filter(NamedTuple):
     agent: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    after: str | None = None
+    """A commit: only what stands after it in the log."""
 
 
-def log(ws: Workspace, wanted: Filter | None = None, limit: int | None = None) -> Iterator[Shown]:
-    """The commits that pass the filter, newest first, with what each changed."""
+def log(ws: Workspace, wanted: Filter | None = None, limit: int | None = None, *, skip: int = 0) -> Iterator[Shown]:
+    """The commits that pass the filter, newest first and without the first `skip`, with what each changed."""
     wanted = wanted or Filter()
     paths = _paths_of(wanted.record) if wanted.record is not None else []
     if ws.branch.read().commit is None:
         return
     found = 0
-    for entry in ws.branch.history():
+    for entry in _standing_after(ws.branch.history(), wanted.after):
         if wanted.since is not None and entry.time < wanted.since:
             if entry.time < wanted.since - SKEW:
                 return
             continue
         if not _matches(entry, wanted) or (paths and not _touches(ws, entry, paths)):
             continue
-        yield Shown(entry, tuple(changes_of(ws, entry)))
         found += 1
-        if limit is not None and found >= limit:
+        if found <= skip:
+            continue
+        yield Shown(entry, tuple(changes_of(ws, entry)))
+        if limit is not None and found >= skip + limit:
             return
+
+
+def _standing_after(entries: Iterator[LogEntry], commit: str | None) -> Iterator[LogEntry]:
+    """The entries that stand after a commit; all of them where none is named."""
+    if commit is not None and all(one.commit != commit for one in entries):
+        raise NotFound("commit", commit, hint="baton log shows what there is")
+    return entries
+
+
+def moment(text: str | None, *, end: bool = False) -> datetime | None:
+    """An ISO date or time that somebody wrote; of a date its beginning or its end.
+
+    Raises:
+        InvalidArgument: it is none.
+    """
+    try:
+        return None if text is None else typed(text, end_of_day=end)
+    except ValueError:
+        raise InvalidArgument(
+            f"{text!r} is no ISO date or time", hint="for example 2026-06-17 or 2026-06-17T12:30"
+        ) from None
 
 
 def _matches(entry: LogEntry, wanted: Filter) -> bool:
@@ -148,7 +174,65 @@ def lineage(ws: Workspace) -> list[Session]:
     return sorted([*state.records(Session), *archived], key=lambda one: (one.started, one.id))
 
 
-# --- going back
+# --- going back: first the way, which can be looked at, then the walk
+
+How = Literal["terminal", "page"]
+"""Where a person said so."""
+
+
+class WayBack(NamedTuple):
+    """What going back would make of the newest version. Nothing is written yet."""
+
+    op: str
+    change: Callable[[Version], Proposal]
+
+
+class Preview(NamedTuple):
+    """What a way back would change of `tip`.
+
+    Attributes:
+        changes: record by record.
+        files: the paths that nobody here knows, and that would change too.
+        rules: the patterns that it would make a rule of again, which only a person may do.
+    """
+
+    tip: Version
+    changes: tuple[diff.RecordChange, ...]
+    files: tuple[str, ...]
+    rules: tuple[str, ...]
+
+
+def preview(ws: Workspace, way: WayBack) -> Preview:
+    """What a way back would change now, without going it."""
+    tip = ws.branch.read()
+    proposal = _lawful(tip, way.change(tip))
+    files = sorted(path for path in proposal.files if layout.key_at(path) is None)
+    changes = tuple(diff.diff(tip.state, proposal.state))
+    return Preview(tip, changes, tuple(files), tuple(_raised(tip, proposal)))
+
+
+def go_back(
+    ws: Workspace, now: datetime, way: WayBack, person: str | None = None, *, how: How = "terminal",
+    tip: Oid | None = None,
+) -> Written:  # fmt: skip
+    """Goes a way back, as a new version.
+
+    Args:
+        person: who said so, at a face that asked (`how`); None: nobody did.
+        tip: the commit that was shown; None: whatever stands now.
+
+    Raises:
+        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
+        Stale: another commit is the newest by now.
+    """
+    shown = ws.branch.version(tip).revision if tip is not None else 0
+
+    def change(now_tip: Version) -> Proposal:
+        if tip is not None and now_tip.commit != tip:
+            raise Stale(str(ws.branch.namespace), shown, now_tip.revision, hint="look at what it would change now")
+        return _gated(now_tip, way.change(now_tip), person, how)
+
+    return ws.update(way.op, now, change)
 
 
 def rollback(ws: Workspace, now: datetime, revision: str, person: str | None = None) -> Written:
@@ -157,12 +241,13 @@ def rollback(ws: Workspace, now: datetime, revision: str, person: str | None = N
     Raises:
         NeedsHuman: it would make a rule of a pattern again.
     """
+    return go_back(ws, now, way_to(ws, revision), person)
+
+
+def way_to(ws: Workspace, revision: str) -> WayBack:
+    """The way back to how everything was at `revision`."""
     old = ws.branch.read(revision)
-
-    def change(tip: Version) -> Proposal:
-        return _gated(tip, _as_it_was(ws, tip, old, f"roll back to revision {old.revision}"), person)
-
-    return ws.update("rollback", now, change)
+    return WayBack("rollback", lambda tip: _as_it_was(ws, tip, old, f"roll back to revision {old.revision}"))
 
 
 def _as_it_was(ws: Workspace, tip: Version, old: Version, note: str) -> Proposal:
@@ -190,13 +275,14 @@ def rollback_record(
     Raises:
         NeedsHuman: it would make a rule of a pattern again.
     """
+    return go_back(ws, now, way_to_record(ws, id_, revision), person)
+
+
+def way_to_record(ws: Workspace, id_: str, revision: str | None = None) -> WayBack:
+    """The way back to how one record was at `revision`, or before its last change."""
     key = _key_of(ws, full_id(ws, id_))
     old = ws.branch.read(revision) if revision is not None else _before_last_change(ws, key)
-
-    def change(tip: Version) -> Proposal:
-        return _gated(tip, _record_as_it_was(ws, tip, old, key), person)
-
-    return ws.update("rollback-record", now, change)
+    return WayBack("rollback-record", lambda tip: _record_as_it_was(ws, tip, old, key))
 
 
 def _key_of(ws: Workspace, id_: str) -> Key:
@@ -255,18 +341,22 @@ def rollback_session(ws: Workspace, now: datetime, session: str, person: str | N
 
     What was taken back before is not taken back twice.
     """
+    return go_back(ws, now, way_without_session(ws, session), person)
+
+
+def way_without_session(ws: Workspace, session: str) -> WayBack:
+    """The way to what would stand had one session done nothing."""
     entries = list(ws.branch.history(first_parent=True))
     undone = _undone(entries)
     commits = [one for one in entries if one.session == session and one.parents and one.commit not in undone]
     if not commits:
         raise NotFound("commit of session", session, hint="baton log shows who did what")
+    trailers = tuple((UNDOES, one.commit) for one in commits)
 
     def change(tip: Version) -> Proposal:
-        state = _without(ws, tip.state, commits)
-        trailers = tuple((UNDOES, one.commit) for one in commits)
-        return _gated(tip, Proposal(state, note=f"without session {session}", trailers=trailers), person)
+        return Proposal(_without(ws, tip.state, commits), note=f"without session {session}", trailers=trailers)
 
-    return ws.update("rollback-session", now, change)
+    return WayBack("rollback-session", change)
 
 
 def undo(
@@ -277,6 +367,16 @@ def undo(
     Raises:
         NotAllowed: it is the first commit, or was taken back already.
         NeedsHuman: it would make a rule of a pattern again.
+    """
+    way, entry = way_without(ws, revision)
+    return go_back(ws, now, way, person), entry
+
+
+def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, LogEntry]:
+    """The way to what would stand without one commit, the newest when `revision` is None; and that commit.
+
+    Raises:
+        NotAllowed: it is the first commit, or was taken back already.
     """
     tip = ws.branch.read()
     if tip.commit is None:
@@ -294,9 +394,9 @@ def undo(
             proposal = _as_it_was(ws, now_tip, ws.branch.version(entry.parents[0]), f"undo {name}")
         else:
             proposal = Proposal(_without(ws, now_tip.state, [entry]), note=f"undo {name}")
-        return _gated(now_tip, proposal._replace(trailers=((UNDOES, entry.commit),)), person)
+        return proposal._replace(trailers=((UNDOES, entry.commit),))
 
-    return ws.update("undo", now, change), entry
+    return WayBack("undo", change), entry
 
 
 def _undone(newest_first: Iterable[LogEntry]) -> set[str]:
@@ -318,7 +418,7 @@ def _without(ws: Workspace, state: State, commits: Sequence[LogEntry]) -> State:
     return state
 
 
-def _gated(tip: Version, proposal: Proposal, person: str | None) -> Proposal:
+def _gated(tip: Version, proposal: Proposal, person: str | None, how: How) -> Proposal:
     """The proposal, with what is set once as it is, and unless it makes a rule of a pattern that is none now.
 
     Args:
@@ -327,18 +427,28 @@ def _gated(tip: Version, proposal: Proposal, person: str | None) -> Proposal:
     Raises:
         NeedsHuman: nobody confirmed it.
     """
-    state, kept = constancy.restored(tip.state, proposal.state)
-    files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
-    proposal = proposal._replace(state=state, files=files)
-    raised = [key for key in proposal.state.edits if _graduates(tip.state, proposal.state, key)]
+    proposal = _lawful(tip, proposal)
+    raised = _raised(tip, proposal)
     if not raised:
         return proposal
     if person is None:
         raise NeedsHuman(
-            f"going back makes a rule of pattern {raised[0].id} again, which only a person may do",
+            f"going back makes a rule of pattern {raised[0]} again, which only a person may do",
             hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
         )
-    return proposal._replace(trailers=(*proposal.trailers, (CONFIRMED, f"terminal, by {person}")))
+    return proposal._replace(trailers=(*proposal.trailers, (CONFIRMED, f"{how}, by {person}")))
+
+
+def _lawful(tip: Version, proposal: Proposal) -> Proposal:
+    """The proposal, with what is set once as it is."""
+    state, kept = constancy.restored(tip.state, proposal.state)
+    files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
+    return proposal._replace(state=state, files=files)
+
+
+def _raised(tip: Version, proposal: Proposal) -> list[str]:
+    """The patterns that the proposal makes a rule of, and that are none now."""
+    return [key.id for key in proposal.state.edits if _graduates(tip.state, proposal.state, key)]
 
 
 def _graduates(before: State, after: State, key: Key) -> bool:

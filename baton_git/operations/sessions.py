@@ -130,6 +130,16 @@ def boot(
     )
 
 
+def look(ws: Workspace, now: datetime, *, budget: int = BUDGET) -> Brief:
+    """The brief of how things stand, without a session that begins: nothing is settled, checked or written."""
+    problems: list[str] = []
+    version = _read(ws, problems)
+    parts = [*_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=True)]
+    problems += [f"{one.path}: {one.why}" for one in _damaged(version.state, problems)]
+    heading = _heading(now, ws.actor.session or "none", version)
+    return compose(heading, _sections(parts, (), problems, ()), budget)
+
+
 def _read(ws: Workspace, problems: list[str]) -> Version:
     try:
         return ws.branch.read()
@@ -223,7 +233,8 @@ def _said(error: BatonError | OSError) -> str:
 
 
 def _heading(now: datetime, session: str, version: Version) -> str:
-    when = f" · last change {age(iso(version.time), now)}" if version.time else " · nothing recorded yet"
+    time = version.time if version.revision else None  # the commit that all namespaces begin with has none
+    when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
     return one_line(f"baton {version.namespace} · revision {version.revision}{when} · session {session}", 300)
 
 

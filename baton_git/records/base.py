@@ -108,11 +108,36 @@ def _short(value: object) -> str:
 
 def alike(one: object, other: object) -> bool:
     """Whether two pieces of plain data say the same: `1`, `1.0` and `true` differ, though Python calls them equal."""
+    if type(one) is str or type(other) is str or one is other:
+        return one is other or (type(one) is type(other) and one == other)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(alike(*pair) for pair in zip(one, other, strict=True))
     return type(one) is type(other) and one == other
+
+
+def same(one: Part, other: Part) -> bool:
+    """Whether two records say the same and were written alike: a default that was set is not one that was not.
+
+    That is what `alike` says of what both give, without giving it.
+    """
+    if one is other:
+        return True
+    names = one.model_fields_set
+    if type(one) is not type(other) or names != other.model_fields_set:
+        return False
+    # Not by attribute: a field that we do not know may be called like a method.
+    mine, theirs = ({**part.__dict__, **(part.model_extra or {})} for part in (one, other))
+    return all(_same_value(mine[name], theirs[name]) for name in names)
+
+
+def _same_value(one: object, other: object) -> bool:
+    if isinstance(one, Part) and isinstance(other, Part):
+        return same(one, other)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(_same_value(*pair) for pair in zip(one, other, strict=True))
+    return alike(one, other)
 
 
 @cache

@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 
 from baton_git.errors import StoreError
+from baton_git.store import disk
 from baton_git.store.repository import Repository, linked_top
 
 
 def checked_out_at(repository: Repository, ref: str) -> Path | None:
     """The top of a work tree whose HEAD is `ref`; None when there is none. What cannot be read is passed over."""
-    wanted = f"ref: {ref}"
+    wanted = f"ref: {ref}".encode("utf-8", "surrogateescape")
     for head, top in _heads(repository):
         with suppress(StoreError, OSError, ValueError):  # ValueError: a path with a NUL in it
-            if head.read_text(encoding="utf-8", errors="surrogateescape").strip() == wanted:
+            if disk.content(head).strip() == wanted:
                 found = top()
                 if found is not None:
                     return found

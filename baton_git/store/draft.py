@@ -8,8 +8,9 @@ from typing import Final
 from dulwich.object_format import ObjectFormat
 
 from baton_git.errors import InvalidArgument
+from baton_git.memory import Memory
 from baton_git.names import Oid
-from baton_git.store.folder import Folder, Reader
+from baton_git.store.folder import Folder, Reader, entries_of
 from baton_git.store.gpgsig import with_signature
 from baton_git.store.objects import (
     BLOB,
@@ -18,7 +19,6 @@ from baton_git.store.objects import (
     FOLDER_MODE,
     TREE,
     Entry,
-    decoded_tree,
     encoded_commit,
     encoded_tree,
     object_id,
@@ -42,8 +42,10 @@ class Draft:
     def __init__(self, stored: Reader) -> None:
         self._stored = stored
         self.form: ObjectFormat = stored.form
+        self.memory: Memory = stored.memory
         self.objects: dict[Oid, Raw] = {}
         self.borrowed: set[Oid] = set()
+        self.is_stored = False
 
     def blob(self, data: bytes) -> Oid:
         """The id of a blob with this content."""
@@ -62,6 +64,11 @@ class Draft:
         """
         changed = self._changed(base, _nodes(edits), "")
         return changed or self._add(TREE, b"")
+
+    def take_over(self, other: Draft) -> None:
+        """Adds what another draft has."""
+        self.objects.update(other.objects)
+        self.borrowed |= other.borrowed
 
     def on_top(self) -> Draft:
         """Another draft that can read the objects of this one, which need not be stored with it."""
@@ -162,7 +169,7 @@ class Draft:
         return edit
 
     def _entries(self, tree: Oid, where: str) -> Mapping[str, Entry]:
-        return decoded_tree(self.read(tree, TREE), self.form, f"folder {where or '/'} ({tree})")
+        return entries_of(self, tree, f"folder {where or '/'} ({tree})")
 
 
 def _removes(edit: Edit | _Node) -> bool:

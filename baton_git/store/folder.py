@@ -9,6 +9,7 @@ from typing import Protocol
 from dulwich.object_format import ObjectFormat
 
 from baton_git.errors import Corrupt
+from baton_git.memory import Memory
 from baton_git.names import Oid
 from baton_git.store.objects import BLOB, TREE, Entry, decoded_tree
 
@@ -18,7 +19,26 @@ class Reader(Protocol):
 
     @property
     def form(self) -> ObjectFormat: ...
+    @property
+    def memory(self) -> Memory: ...
     def read(self, oid: Oid, kind: int) -> bytes: ...
+
+
+def entries_of(objects: Reader, tree: Oid, where: str) -> Mapping[str, Entry]:
+    """What is in a tree, by name, decoded once; `where` names it in the error.
+
+    Raises:
+        Corrupt: it cannot be read.
+    """
+    found: Mapping[str, Entry] | None = objects.memory.get(("tree", tree))
+    if found is None:
+        try:
+            data = objects.read(tree, TREE)
+        except Corrupt as error:
+            raise Corrupt(where, str(error), hint=error.hint) from error
+        found = MappingProxyType(decoded_tree(data, objects.form, where))
+        objects.memory.put(("tree", tree), found, 4 * len(data))
+    return found
 
 
 class Folder:
@@ -43,7 +63,7 @@ class Folder:
             Corrupt: it cannot be read; the message names its path.
         """
         if self._entries is None:
-            self._entries = MappingProxyType(self._read())
+            self._entries = self._read()
         return self._entries
 
     def folder(self, name: str) -> Folder:
@@ -68,14 +88,9 @@ class Folder:
         except Corrupt as error:
             raise Corrupt(self._path_of(name), str(error), hint=error.hint) from error
 
-    def _read(self) -> dict[str, Entry]:
+    def _read(self) -> Mapping[str, Entry]:
         assert self.oid is not None  # else there were entries already
-        where = self.path or "the root of the tree"
-        try:
-            data = self._objects.read(self.oid, TREE)
-        except Corrupt as error:
-            raise Corrupt(where, str(error), hint=error.hint) from error
-        return decoded_tree(data, self._objects.form, where)
+        return entries_of(self._objects, self.oid, self.path or "the root of the tree")
 
     def _path_of(self, name: str) -> str:
         return f"{self.path}/{name}" if self.path else name

@@ -40,7 +40,7 @@ def all_commits(load: Load, tip: Oid) -> Iterator[CommitInfo]:
             seen.add(parent)
             heapq.heappush(waiting, _ranked(load(parent)))
         if _meets(stretch, waiting) or len(stretch) >= _LONGEST_STRETCH:
-            yield from in_order(stretch)
+            yield from in_order(stretch) if len(stretch) > 1 else stretch
             stretch = []
 
 

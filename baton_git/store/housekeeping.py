@@ -1,6 +1,6 @@
 """Keeping our packs few: each write makes one, and now and then several become one.
 
-`baton/packs/` holds an empty file `<name>.<number of objects>` for every pack of ours. Losing that folder loses
+`baton/packs/` holds a file `<name>.<number of objects>` for every pack of ours. Losing that folder loses
 nothing: the packs are then ordinary packs of the repository, and git's. Packs not noted there are never touched.
 """
 
@@ -57,19 +57,32 @@ class Housekeeping:
         self.packs = common_dir / "objects" / "pack"
         self.notes = common_dir / "baton" / "packs"
         self.lock = common_dir / "baton" / "pack.lock"
-        self.enough = 16
+        self.enough = 32
         self.growth = 2
         self.keep_stale_after = 60.0
         self.keep_never_after = 3600.0
+        self._unlooked = 0
 
     def settle(self, pack: KeptPack) -> None:
         """A ref names it now: git may have it, and it is counted as ours."""
-        pack.release()
-        self._note(NotedPack(pack.objects, pack.name))
+        noted = NotedPack(pack.objects, pack.name)
+        try:
+            pack.keep_path.replace(self._note_path(noted))  # both in one step: the file becomes the note
+        except OSError:
+            pack.release()
+            self._note(noted)
 
     def is_due(self) -> bool:
-        """Whether there are enough packs to merge."""
-        return self.may_remove and len(self._to_merge(self._noted())) >= self.enough
+        """Whether there are enough packs to merge. Asked after each write, it looks no oftener than it must.
+
+        So as many packs as are still missing may be made here before it looks again, and as many by each other process.
+        """
+        self._unlooked -= 1
+        if not self.may_remove or self._unlooked > 0:
+            return False
+        missing = self.enough - len(self._to_merge(self._noted()))
+        self._unlooked = missing if missing > 0 else 1
+        return missing <= 0
 
     def pack(self, *, everything: bool) -> PackReport | None:
         """Merges what is due, or all packs of ours with new deltas; None when somebody else is at it.
@@ -85,14 +98,25 @@ class Housekeeping:
             self._clear_halves()
             before = self._present()
             bytes_before = self._bytes(before)
-            for _ in range(_ATTEMPTS):
-                with suppress(FileNotFoundError):  # git packed one of them away just now
-                    self._merge_due(everything=everything)
-                    break
+            self._merge_at_last(everything=everything)
             after = self._present()
             return PackReport(
                 len(before), len(after), sum(pack.objects for pack in after), bytes_before, self._bytes(after)
             )
+
+    def roll_up(self) -> None:
+        """As `pack` of what is due, for a write that has other things to do than to report on it."""
+        with flocked(self.lock, 0.0) as alone:
+            if alone:
+                self._adopt_orphans()
+                self._clear_halves()
+                self._merge_at_last(everything=False)
+
+    def _merge_at_last(self, *, everything: bool) -> None:
+        for _ in range(_ATTEMPTS):
+            with suppress(FileNotFoundError):  # git packed one of them away just now
+                self._merge_due(everything=everything)
+                return
 
     def _merge_due(self, *, everything: bool) -> None:
         present = self._present()

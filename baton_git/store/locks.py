@@ -109,6 +109,26 @@ def until(done: Callable[[], bool], wait: float) -> bool:
     return True
 
 
+@dataclass(slots=True)
+class Ticket:
+    """The file that shall become a ref. `synced`: whether what it holds is durable, as it must be before that."""
+
+    path: Path
+    fd: int
+    value: bytes
+    synced: bool = False
+
+    def sync(self) -> None:
+        """Makes its content durable, unless that was done.
+
+        Raises:
+            OSError: the disk said no.
+        """
+        if not self.synced:
+            os.fsync(self.fd)
+            self.synced = True
+
+
 @dataclass(frozen=True, slots=True)
 class HeldLock:
     """`<ref>.lock`, taken by this process, with the new value in it."""
@@ -151,49 +171,54 @@ class RefLocks:
         self.stale_after = 60.0
 
     @contextmanager
-    def held(self, ref_file: Path, value: bytes) -> Iterator[HeldLock]:
-        """The lock of `ref_file` with `value` in it; released at the end in any case.
+    def held(self, ref_file: Path, ticket: Ticket) -> Iterator[HeldLock]:
+        """The lock of `ref_file` with the value of the ticket in it; released at the end in any case.
 
         Raises:
-            Busy: somebody living held it, or our ticket for it, for longer than `wait`.
+            Busy: somebody living held it for longer than `wait`.
             OSError: the disk said no.
         """
         lock_file = ref_file.with_name(ref_file.name + ".lock")
-        disk.make_folder(self.folder)
-        with self._ticket(value) as ticket:
-            if not until(lambda: self._take(lock_file, ticket, value), self.wait):
-                raise _busy(lock_file)
-            lock = HeldLock(ref_file, lock_file, _identity(lock_file) or (0, 0))
-            try:
-                yield lock
-            finally:
-                lock.abandon()
+        ticket.sync()
+        if not until(lambda: self._take(lock_file, ticket), self.wait):
+            raise _busy(lock_file)
+        lock = HeldLock(ref_file, lock_file, _identity(lock_file) or (0, 0))
+        try:
+            yield lock
+        finally:
+            lock.abandon()
 
     @contextmanager
-    def _ticket(self, value: bytes) -> Iterator[Path]:
-        ticket = self.folder / (_TICKET + disk.random_name())
-        disk.write_new(ticket, value, mode=0o644, sync=True)
-        fd = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC)
+    def ticket(self, value: bytes) -> Iterator[Ticket]:
+        """A ticket for a ref that is to become `value`.
+
+        Raises:
+            Busy: somebody held it for longer than `wait`.
+            OSError: the disk said no.
+        """
+        disk.make_folder(self.folder)
+        path = self.folder / (_TICKET + disk.random_name())
+        fd = disk.open_new(path, value, mode=0o644)
         try:
             if _grab_within(fd, self.wait) is False:  # a ticket that nobody holds would be taken for a dead one's
-                raise _busy(ticket)
-            yield ticket
+                raise _busy(path)
+            yield Ticket(path, fd, value)
         finally:
-            disk.remove(ticket)
+            disk.remove(path)
             os.close(fd)
 
-    def _take(self, lock_file: Path, ticket: Path, value: bytes) -> bool:
+    def _take(self, lock_file: Path, ticket: Ticket) -> bool:
         try:
-            os.link(ticket, lock_file)
+            os.link(ticket.path, lock_file)
         except FileExistsError:
-            return self._break_stale(lock_file) and self._take(lock_file, ticket, value)
+            return self._break_stale(lock_file) and self._take(lock_file, ticket)
         except FileNotFoundError:  # git removes empty ref folders at any moment
             disk.make_folder(lock_file.parent)
             return False
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            return _take_without_links(lock_file, value)
+            return _take_without_links(lock_file, ticket.value)
         return True
 
     def _break_stale(self, lock_file: Path) -> bool:

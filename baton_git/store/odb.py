@@ -5,13 +5,16 @@ from __future__ import annotations
 import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Final
 
 from dulwich.object_format import ObjectFormat
 
 from baton_git.errors import Corrupt, StoreError
+from baton_git.memory import Memory
 from baton_git.names import Oid
 from baton_git.store.objects import TYPE_NAMES, TYPE_NUMBERS, object_id
 from baton_git.store.pack_reading import DAMAGE, OpenPack, Raw
@@ -121,15 +124,21 @@ class ObjectFolder:
 
 
 class Objects:
-    """All objects that the repository can see."""
+    """All objects that the repository can see. Several threads may read side by side.
+
+    `memory` is for what others work out from them, by their ids.
+    """
 
     def __init__(self, folder: Path, form: ObjectFormat, more: Sequence[Path] = ()) -> None:
         """`more`: further object folders to read from, such as those of a push that is not yet accepted."""
         self.form = form
         paths = (path for one in (folder, *more) for path in _with_alternates(one, _ALTERNATES_DEEP))
         self.folders = [ObjectFolder(path, form) for path in dict.fromkeys(paths)]
+        self.memory = Memory()
+        self._coming: tuple[Mapping[Oid, Raw], ...] = ()
         self._cache: OrderedDict[Oid, Raw] = OrderedDict()
         self._cached = 0
+        self._lock = RLock()
 
     def get(self, oid: Oid) -> Raw:
         """Type number and content of an object.
@@ -138,15 +147,19 @@ class Objects:
             Corrupt: it is missing, or its bytes are not those that its id stands for.
             StoreError: the file cannot be read.
         """
-        found = self._cache.get(oid)
-        if found is not None:
-            self._cache.move_to_end(oid)
+        with self._lock:
+            found = self._cache.get(oid)
+            if found is not None:
+                self._cache.move_to_end(oid)
+                return found
+            for coming in self._coming:  # not stored yet, so not to be kept either
+                if oid in coming:
+                    return coming[oid]
+            found = self._find(oid)
+            if found is None:
+                raise Corrupt(f"object {oid}", "is missing", hint="run `git fsck`; fetch it from a remote that has it")
+            self.add(oid, found)
             return found
-        found = self._find(oid)
-        if found is None:
-            raise Corrupt(f"object {oid}", "is missing", hint="run `git fsck`; fetch it from a remote that has it")
-        self.add(oid, found)
-        return found
 
     def read(self, oid: Oid, kind: int) -> bytes:
         """The content of an object of this type; raises Corrupt also when it is of another."""
@@ -157,29 +170,44 @@ class Objects:
 
     def read_again(self, oid: Oid, kind: int) -> bytes:
         """`read` from the disk, whatever is in memory: what nothing refers to may have been pruned meanwhile."""
-        raw = self._cache.pop(oid, None)
-        self._cached -= len(raw[1]) + _OVERHEAD if raw is not None else 0
-        return self.read(oid, kind)
+        with self._lock:
+            raw = self._cache.pop(oid, None)
+            self._cached -= len(raw[1]) + _OVERHEAD if raw is not None else 0
+            return self.read(oid, kind)
 
     def has(self, oid: Oid) -> bool:
         """Whether the object reads back (checked like `get`)."""
-        return oid in self._cache or self._find(oid) is not None
+        with self._lock:
+            return oid in self._cache or self._find(oid) is not None
+
+    @contextmanager
+    def foreseen(self, coming: Mapping[Oid, Raw]) -> Iterator[None]:
+        """Inside, these objects can be read as if they were stored, also those that are added to `coming` later."""
+        with self._lock:
+            self._coming = (*self._coming, coming)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._coming = tuple(one for one in self._coming if one is not coming)
 
     def add(self, oid: Oid, raw: Raw) -> None:
         """Keeps an object that was read, or is known to be stored, in memory."""
         size = len(raw[1])
-        if oid in self._cache or size > _CACHED_SIZE:
-            return
-        self._cache[oid] = raw
-        self._cached += size + _OVERHEAD
-        while self._cached > _CACHED_BYTES:
-            _, (_, dropped) = self._cache.popitem(last=False)
-            self._cached -= len(dropped) + _OVERHEAD
+        with self._lock:
+            if oid in self._cache or size > _CACHED_SIZE:
+                return
+            self._cache[oid] = raw
+            self._cached += size + _OVERHEAD
+            while self._cached > _CACHED_BYTES:
+                _, (_, dropped) = self._cache.popitem(last=False)
+                self._cached -= len(dropped) + _OVERHEAD
 
     def close(self) -> None:
         """Lets go of all files."""
-        for folder in self.folders:
-            folder.close()
+        with self._lock:
+            for folder in self.folders:
+                folder.close()
 
     def _find(self, oid: Oid) -> Raw | None:
         damage: list[StoreError] = []

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import mmap
 import struct
-from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -93,13 +93,15 @@ class PackIndex:
 
 def encoded_index(entries: Sequence[Indexed], pack_checksum: bytes, form: ObjectFormat) -> bytes:
     """The bytes of the index of a pack with these entries (sorted by name) and this checksum."""
-    firsts = [entry.name[0] for entry in entries]
+    beginning = [0] * 256
+    for entry in entries:
+        beginning[entry.name[0]] += 1
     long = [entry.offset for entry in entries if entry.offset >= _LONG]
     numbers = iter(range(len(long)))
     offsets = [entry.offset if entry.offset < _LONG else _LONG | next(numbers) for entry in entries]
     parts = [
         _MAGIC,
-        _FANOUT.pack(*(bisect_right(firsts, byte) for byte in range(256))),
+        _FANOUT.pack(*accumulate(beginning)),
         b"".join(entry.name for entry in entries),
         struct.pack(f">{len(entries)}L", *(entry.crc for entry in entries)),
         struct.pack(f">{len(entries)}L", *offsets),

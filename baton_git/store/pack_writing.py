@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -30,12 +31,24 @@ TEMPORARY_INDEX: Final = "tmp_idx_baton_"
 
 HEADER_SIZE: Final = 12
 
+_SMALL_WINDOW: Final = 13
+_SMALL: Final = 1 << _SMALL_WINDOW
+_SMALL_MEMORY: Final = 5
+
 _ATTEMPTS: Final = 5
 
 
 def entry_bytes(kind: int, data: bytes, base: int | bytes | None, form: ObjectFormat) -> bytes:
     """One entry of a pack: its header and its compressed content."""
-    return bytes(pack_object_header(kind, base, len(data), form)) + zlib.compress(data)
+    return bytes(pack_object_header(kind, base, len(data), form)) + _compressed(data)
+
+
+def _compressed(data: bytes) -> bytes:
+    """`data` as a zlib stream. A small one gets a small window, since zlib clears the usual one's 256 kB first."""
+    if len(data) > _SMALL:
+        return zlib.compress(data)
+    stream = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, _SMALL_WINDOW, _SMALL_MEMORY)
+    return stream.compress(data) + stream.flush()
 
 
 def pack_header(count: int) -> bytes:
@@ -55,7 +68,7 @@ def encoded_pack(objects: Mapping[Oid, Raw], form: ObjectFormat) -> tuple[bytes,
     return b"".join(parts), sorted(entries)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KeptPack:
     """A pack on the disk that nobody may remove while its `.keep` stands."""
 
@@ -64,15 +77,15 @@ class KeptPack:
     objects: int
     size: int
 
-    @property
+    @cached_property
     def path(self) -> Path:
         return self.folder / f"pack-{self.name}.pack"
 
-    @property
+    @cached_property
     def index_path(self) -> Path:
         return self.folder / f"pack-{self.name}.idx"
 
-    @property
+    @cached_property
     def keep_path(self) -> Path:
         return self.folder / f"pack-{self.name}.keep"
 
@@ -90,10 +103,12 @@ class KeptPack:
             disk.remove(path)
 
 
-def write_kept(folder: Path, body: Sequence[bytes], entries: Sequence[Indexed], form: ObjectFormat) -> KeptPack:
+def write_kept(
+    folder: Path, body: Sequence[bytes], entries: Sequence[Indexed], form: ObjectFormat, beside: Sequence[int] = ()
+) -> KeptPack:
     """A durable pack under `folder` (`objects/pack`) of these bytes (without checksum), kept by a `.keep` file.
 
-    `entries` are sorted by name.
+    `entries` are sorted by name. The open files `beside` are synced with it.
 
     Raises:
         OSError: the disk said no; nothing of it was left.
@@ -108,33 +123,37 @@ def write_kept(folder: Path, body: Sequence[bytes], entries: Sequence[Indexed], 
     for _ in range(_ATTEMPTS):
         pack = KeptPack(folder, disk.random_name(form.hex_length), len(entries), len(data) + len(table))
         with suppress(FileNotFoundError):  # `git gc --prune=now` removes the temporary files of the living, too
-            _write(pack, data, table)
+            _write(pack, data, table, beside)
             return pack
-    _write(pack, data, table)
+    _write(pack, data, table, beside)
     return pack
 
 
-def _write(pack: KeptPack, data: bytes, table: bytes) -> None:
+def _write(pack: KeptPack, data: bytes, table: bytes, beside: Sequence[int]) -> None:
     try:
         disk.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
-        _place(pack.folder, ((data, TEMPORARY_PACK, pack.path), (table, TEMPORARY_INDEX, pack.index_path)))
+        files = ((data, TEMPORARY_PACK, pack.path), (table, TEMPORARY_INDEX, pack.index_path))
+        _place(pack.folder, files, beside)
         disk.sync_folder(pack.folder)
     except BaseException:
         pack.discard()
         raise
 
 
-def _place(folder: Path, files: Iterable[tuple[bytes, str, Path]]) -> None:
+def _place(folder: Path, files: Iterable[tuple[bytes, str, Path]], beside: Sequence[int]) -> None:
     """Writes each file under a temporary name that git would clean up, then gives all their names, the index last."""
-    named = []
+    named: list[tuple[Path, Path, int]] = []
     try:
         for data, prefix, path in files:
             temporary = folder / (prefix + disk.random_name())
-            disk.write_new(temporary, data, mode=0o444, sync=True)
-            named.append((temporary, path))
-        for temporary, path in named:
+            named.append((temporary, path, disk.open_new(temporary, data, mode=0o444)))
+        disk.sync_files([*(fd for _, _, fd in named), *beside])
+        for temporary, path, _ in named:
             temporary.replace(path)
     except BaseException:
-        for temporary, _ in named:
+        for temporary, _, _ in named:
             disk.remove(temporary)
         raise
+    finally:
+        for _, _, fd in named:
+            os.close(fd)

@@ -6,6 +6,7 @@ line ::= old " " new " " name " <" mail "> " seconds " " zone TAB message NL
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from baton_git.store import disk
@@ -76,14 +77,14 @@ class LastGood:
 
     def note(self, ref: str, value: str) -> None:
         """Remembers `value`; a note that cannot be taken is not worth failing a write that succeeded."""
-        path = self.folder / local_name(ref)
-        new = path.with_name(f"{path.name}.{disk.random_name(8)}")
-        try:
+        text = f"{value} {ref}\n".encode("utf-8", "surrogateescape")
+        with suppress(OSError):
             disk.make_folder(self.folder)
-            disk.write_new(new, f"{value} {ref}\n".encode("utf-8", "surrogateescape"), mode=0o644, sync=False)
-            new.replace(path)
-        except OSError:
-            disk.remove(new)
+            fd = os.open(self.folder / local_name(ref), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                os.write(fd, text)  # as long as what was there, and in one block: there is no half of it
+            finally:
+                os.close(fd)
 
     def value(self, ref: str) -> str | None:
         """What was noted last, unchecked."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import Enum
 from itertools import chain
 from pathlib import Path
@@ -17,12 +17,13 @@ from pathlib import Path
 from baton_git.errors import Corrupt, StoreError, WriteFailed
 from baton_git.names import Oid
 from baton_git.store import disk, reflog
-from baton_git.store.locks import RefLocks
+from baton_git.store.locks import RefLocks, Ticket
 from baton_git.store.packed_refs import packed_below, packed_folders, packed_value
 
 _NAME = re.compile(r"refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 _SYMBOLIC = b"ref: "
 _DEEPEST = 5
+_FILES_KNOWN = 1000
 
 
 class Swap(Enum):
@@ -43,6 +44,7 @@ class Refs:
         self.last_good = reflog.LastGood(common_dir / "baton" / "last")
         self._value = re.compile(rb"[0-9a-f]{%d}\Z" % hex_length)
         self._none = "0" * hex_length
+        self._files: dict[str, Path] = {}
 
     def tip(self, ref: str) -> Oid | None:
         """Where `ref` stands; None when there is no such ref.
@@ -84,10 +86,14 @@ class Refs:
             loose = set()
         return sorted(loose | packed_folders(self.packed, prefix))
 
-    def swap(self, ref: str, expected: Oid | None, new: Oid, log_line: bytes | None) -> Swap:
+    def ticket(self, new: Oid) -> AbstractContextManager[Ticket]:
+        """What a ref that is to move to `new` is locked with; made early, it is synced together with other files."""
+        return self.locks.ticket(f"{new}\n".encode())
+
+    def swap(self, ref: str, expected: Oid | None, new: Oid, log_line: bytes | None, ticket: Ticket) -> Swap:
         """Moves `ref` from `expected` (None: it must not exist) to `new`, durably, and reads it back.
 
-        `log_line` is a reflog line without its two ids, or None.
+        `log_line` is a reflog line without its two ids, or None. `ticket` is one for `new`.
 
         Raises:
             Busy: its lock was held for too long.
@@ -97,7 +103,7 @@ class Refs:
         """
         path = self._file(ref)
         try:
-            with self.locks.held(path, f"{new}\n".encode()) as lock:
+            with self.locks.held(path, ticket) as lock:
                 if self._direct(ref) != expected:
                     return Swap.ELSEWHERE
                 if expected is None:
@@ -123,7 +129,7 @@ class Refs:
             OSError: the disk said no.
         """
         path = self._file(ref)
-        with self.locks.held(path, f"{to}\n".encode()) as lock:
+        with self.ticket(to) as ticket, self.locks.held(path, ticket) as lock:
             with suppress(Corrupt):
                 value = self._direct(ref)
                 raise StoreError(f"{ref} is not broken; it stands at {value}", hint="move it like any other ref")
@@ -148,15 +154,20 @@ class Refs:
             raise
 
     def _file(self, ref: str) -> Path:
+        known = self._files.get(ref)
+        if known is not None:
+            return known
         if not _NAME.match(ref) or ".." in ref or "@{" in ref or ref.endswith(("/", ".", ".lock")):
             raise StoreError(f"{ref!r} is not the full name of a ref (refs/…)")
-        return self.common_dir / ref
+        if len(self._files) >= _FILES_KNOWN:
+            self._files.clear()
+        return self._files.setdefault(ref, self.common_dir / ref)
 
     def _raw(self, ref: str) -> bytes | None:
         """The value in the loose file, else the packed one, unchecked."""
         path = self.common_dir / ref if ref == "HEAD" else self._file(ref)
         try:
-            return path.read_bytes()
+            return disk.content(path)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return packed_value(self.packed, ref)
         except OSError as error:

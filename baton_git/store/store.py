@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from baton_git.errors import Busy, Corrupt, StoreError
 from baton_git.names import Oid
@@ -18,7 +20,8 @@ from baton_git.store.checkouts import checked_out_at
 from baton_git.store.draft import Draft
 from baton_git.store.folder import Folder
 from baton_git.store.housekeeping import Housekeeping, PackReport
-from baton_git.store.locks import flocked, local_name
+from baton_git.store.line import Line
+from baton_git.store.locks import Ticket, flocked, local_name
 from baton_git.store.objects import BLOB, COMMIT, CommitInfo, decoded_commit, signature
 from baton_git.store.odb import Objects
 from baton_git.store.pack_reading import DAMAGE, Raw
@@ -33,7 +36,10 @@ _LATELY = 1000
 class Store:
     """The branches of `repository`. Close it, or use it in a `with`.
 
-    What an object id names never changes, so objects that were read are kept in memory. One store serves one thread.
+    What an object id names never changes, so objects that were read are kept in memory, and so is what was worked out
+    from them. The threads of a process may share one store, and a server should: then what one of them read is there
+    for all, and those that write one ref at the same time are written together (see `line`). Processes each have their
+    own; so may threads, which then are to each other like processes.
     `locks.wait` and `locks.stale_after` are the seconds given to a held and to a forgotten `<ref>.lock`.
     `more_objects` are object folders that are read as well: those of a push that waits for its acceptance.
     """
@@ -45,6 +51,10 @@ class Store:
         self._objects = Objects(repository.common_dir / "objects", form, more_objects)
         self._refs = Refs(repository.common_dir, form.hex_length)
         self.locks = self._refs.locks
+        self.memory = self._objects.memory
+        """What was worked out from objects: trees, commits, what callers make of them. A key ends in the id."""
+        self._lock = Lock()
+        self._lines: WeakValueDictionary[str, Line[Any]] = WeakValueDictionary()
 
     def __enter__(self) -> Self:
         return self
@@ -89,8 +99,13 @@ class Store:
         Raises:
             Corrupt: it is missing, damaged, or no commit.
         """
-        found = decoded_commit(oid, self._objects.read(oid, COMMIT))
-        return replace(found, parents=()) if oid in self._shallow else found
+        found: CommitInfo | None = self.memory.get(("commit", oid))
+        if found is None:
+            data = self._objects.read(oid, COMMIT)
+            found = decoded_commit(oid, data)
+            found = replace(found, parents=()) if oid in self._shallow else found
+            self.memory.put(("commit", oid), found, 2 * len(data))
+        return found
 
     def raw_commit(self, oid: Oid) -> bytes:
         """The bytes of a commit as git stores it, signature included.
@@ -127,6 +142,29 @@ class Store:
     def draft(self) -> Draft:
         """A place to make new objects, stored by `publish`."""
         return Draft(self._objects)
+
+    @contextmanager
+    def foreseen(self, draft: Draft) -> Iterator[None]:
+        """Inside, the objects of the draft can be read from the store as if they were there already.
+
+        So one commit can be put on another before both are published at once. Unless they are published by the end,
+        nothing that was made of them stays in memory.
+        """
+        try:
+            with self._objects.foreseen(draft.objects):
+                yield
+        finally:
+            if draft.objects and not draft.is_stored:
+                lost = draft.objects.keys()
+                self.memory.forget(lambda key: key[-1] in lost)
+
+    def line(self, ref: str) -> Line[Any]:
+        """Where the threads that share this store wait for each other before they write `ref`."""
+        with self._lock:
+            found = self._lines.get(ref)
+            if found is None:
+                found = self._lines[ref] = Line()
+            return found
 
     def queue(self, ref: str, wait: float) -> AbstractContextManager[bool | None]:
         """Stands in line before the writers of `ref` for at most `wait` seconds; whether it is our turn.
@@ -169,13 +207,14 @@ class Store:
         self._check_borrowed(draft, new)
         with disk.writing(f"{ref} in {self.repository.common_dir}"):
             line = self._log_line(ref, who, time, timezone, message)
-            pack = self._stored(draft)
-            try:
-                swap = self._refs.swap(ref, expected, new, line)
-            except BaseException:
-                if pack is not None and not self._stands_at(ref, new):
-                    pack.discard()
-                raise
+            with self._refs.ticket(new) as ticket:
+                pack = self._stored(draft, ticket)
+                try:
+                    swap = self._refs.swap(ref, expected, new, line, ticket)
+                except BaseException:
+                    if pack is not None and not self._stands_at(ref, new):
+                        pack.discard()
+                    raise
             self._settle(pack, draft, needed=swap is not Swap.ELSEWHERE)
         moved = swap is Swap.MOVED or (swap is Swap.OVERTAKEN and self._is_built_on(ref, new))
         if swap is Swap.MOVED:
@@ -198,11 +237,17 @@ class Store:
             pack = self._stored(draft)
             try:
                 for ref, new in refs.items():
-                    while (old := self.tip(ref)) != new and self._refs.swap(ref, old, new, None) is Swap.ELSEWHERE:
-                        pass
+                    self._move(ref, new)
             finally:  # also after a failure: a ref may lead to it, and nobody is harmed by what nothing needs
                 self._settle(pack, draft, needed=True)
         self.tidy()
+
+    def _move(self, ref: str, new: Oid) -> None:
+        """Moves a private ref to `new`, wherever it stood."""
+        while (old := self.tip(ref)) != new:
+            with self._refs.ticket(new) as ticket:
+                if self._refs.swap(ref, old, new, None, ticket) is not Swap.ELSEWHERE:
+                    return
 
     def log(self, tip: Oid, *, first_parent: bool = False) -> Iterator[CommitInfo]:
         """The commits behind `tip`, newest first and children before parents; read as they are asked for.
@@ -313,11 +358,16 @@ class Store:
     def _log_setting(self) -> str | None:
         return self.repository.config().get("core.logAllRefUpdates")
 
-    def _stored(self, draft: Draft) -> KeptPack | None:
+    def _stored(self, draft: Draft, ticket: Ticket | None = None) -> KeptPack | None:
+        """The draft as a durable pack. The ticket is synced with it: the disk is waited for once."""
         if not draft.objects:
             return None
         body, entries = encoded_pack(draft.objects, self._objects.form)
-        return write_kept(self.housekeeping.packs, [body], entries, self._objects.form)
+        beside = () if ticket is None else (ticket.fd,)
+        pack = write_kept(self.housekeeping.packs, [body], entries, self._objects.form, beside)
+        if ticket is not None:
+            ticket.synced = True
+        return pack
 
     def _stands_at(self, ref: str, new: Oid) -> bool:
         """Whether the ref leads to `new`, or that cannot be told: then its objects must stay."""
@@ -343,6 +393,7 @@ class Store:
         if not pack.is_there():  # removed against its .keep, before the ref could protect it
             pack = self._stored(draft) or pack
         self.housekeeping.settle(pack)
+        draft.is_stored = True
         for oid, raw in draft.objects.items():
             self._objects.add(oid, raw)
 
@@ -353,5 +404,5 @@ class Store:
         """
         with suppress(StoreError, OSError, *DAMAGE):
             if self.housekeeping.is_due():
-                self.housekeeping.pack(everything=False)
+                self.housekeeping.roll_up()
                 self.locks.sweep()

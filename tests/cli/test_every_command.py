@@ -18,6 +18,10 @@ ALONE = {
     ("demo",): "it makes a repository of its own",
     ("completion",): "its answer is shell code, and no repository matters",
     ("schema",): "it says what is the same everywhere",
+    ("cache", "read"): "it asks a server, and no repository matters",
+    ("cache", "write"): "as above",
+    ("cache", "send"): "as above",
+    ("cache", "status"): "it looks at the cache, and no repository matters",
 }
 """Commands that work in no repository, and why."""
 
@@ -88,6 +92,10 @@ GOOD = {
     ("export", "ecc"): ["{in}/recordings"],
     ("import", "kairos"): ["{in}/handover.txt"],
     ("export", "kairos"): ["{in}/out.txt"],
+    ("cache", "read"): ["work", "--url", "http://127.0.0.1:9"],
+    ("cache", "write"): ["work", "--url", "http://127.0.0.1:9", "--file", "{in}/baton.json"],
+    ("cache", "send"): ["--url", "http://127.0.0.1:9"],
+    ("cache", "status"): [],
     ("validate",): [],
     ("gc",): [],
     ("sync",): ["--remote", "{in}/remote.git"],
@@ -106,8 +114,8 @@ GOOD = {
 }
 """By command, arguments with which it succeeds in the filled repository."""
 
-ELSEWHERE = {("pattern", "graduate"), ("loop-run",), ("session", "stop"), ("mcp",)}
-"""Commands that need a person, or an agent: tests/spawning and tests/mcp have those."""
+ELSEWHERE = {("pattern", "graduate"), ("loop-run",), ("session", "stop"), ("mcp",), ("serve",)}
+"""Commands that need a person, or an agent, or never end: tests/spawning, tests/mcp and tests/http have those."""
 
 CREATES = [("loop", "add"), ("followup", "add"), ("pattern", "record"), ("decision", "add")]
 
@@ -350,6 +358,23 @@ BAD = [
     ("verify", "nope"),
     ("verify", "--budget", "0"),
     ("verify", "--budget", "x"),
+    ("cache",),
+    ("cache", "read"),
+    ("cache", "read", "work"),
+    ("cache", "read", "", "--url", "http://127.0.0.1:9"),
+    ("cache", "read", "work", "--url", "http://a:b@127.0.0.1:9"),
+    ("cache", "read", "work", "--url", "http://127.0.0.1:9", "--timeout", "0"),
+    ("cache", "write", "work", "--url", "http://127.0.0.1:9"),
+    ("cache", "write", "work", "--url", "http://127.0.0.1:9", "--file", "/nonexistent"),
+    ("cache", "write", "work", "--url", "http://127.0.0.1:9", "--file", "{in}/broken.txt"),
+    ("cache", "write", "\udcff", "--url", "http://127.0.0.1:9", "--file", "{in}/baton.json"),
+    ("cache", "send", "nobody", "--url", "http://127.0.0.1:9"),
+    ("cache", "send", "--merge", "--url", "http://127.0.0.1:9"),
+    ("cache", "send", "work", "--all", "--url", "http://127.0.0.1:9"),
+    ("cache", "send", "nobody", "--ours", "--url", "http://127.0.0.1:9"),
+    ("cache", "status", "surplus"),
+    ("cache", "status", "--folder", "{in}/baton.json"),
+    ("cache", "status", "--huh"),
     ("trust", "nope"),
     ("trust", "OL-1"),
     ("trust", "a", "b"),
@@ -498,6 +523,14 @@ BAD = [
     ("agents", "package"),
     ("agents", "package", "all"),
     ("agents", "package", "claude", "surplus"),
+    ("serve", "surplus"),
+    ("serve", "--port", "65536"),
+    ("serve", "--port", "x"),
+    ("serve", "--host", ""),
+    ("serve", "--host", "0.0.0.0"),
+    ("serve", "--host", "no.such.host.invalid"),
+    ("serve", "--namespace", ""),
+    ("serve", "--repo", "/etc/passwd"),
     ("mcp", "surplus"),
     ("mcp", "--huh"),
     ("mcp", "--namespace", ""),

@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from baton_git.agenthooks.seen import Memory, Seen
-from baton_git.faces.cli.app import App
-from baton_git.faces.cli.settings import Asked, Settings
-
-Call = Callable[..., Any]
-
-
-def asked(tool: str = "", **arguments: Any) -> Any:
-    """What the server answers to a call, or without a tool its list of them."""
-    from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
-
-    from baton_git.faces.mcp import server  # as above
-
-    async def talk() -> Any:
-        async with Client(server(App(Settings(Asked()), False))) as client:
-            return await (client.call_tool(tool, arguments) if tool else client.list_tools())
-
-    return asyncio.run(talk())
-
-
-@pytest.fixture
-def call(baton, top, monkeypatch) -> Call:
-    """Calls a tool in the repository `top`; gives its structured answer, or with `error` the text of the refusal."""
-    baton("init")
-    monkeypatch.chdir(top)
-
-    def run(tool: str, *, error: bool = False, **arguments: Any) -> Any:
-        found = asked(tool, **arguments)
-        assert found.is_error is error, found
-        return found.content[0].text if error else found.structured_content
-
-    return run
 
 
 def test_a_session_from_end_to_end(call, baton):
@@ -140,17 +107,6 @@ def test_a_handoff_that_nobody_kept_is_told(call):
     assert "there is no handoff 'claude/x'" in call("handoff_show", error=True, id="claude/x")
 
 
-def test_every_tool_says_in_a_line_what_it_does_and_what_it_may_change():
-    tools = {tool.name: tool for tool in asked().tools}
-    reading = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
-    assert reading == {"status", "log", "todo_list", "handoff_show"}
-    assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {"wrap"}
-    for tool in tools.values():
-        assert 20 < len(tool.description) < 160
-        assert tool.output_schema["type"] == "object"
-        assert "app" not in tool.input_schema["properties"]
-
-
 @pytest.mark.slow
 def test_standard_output_carries_the_protocol_and_nothing_else(top):
     messages = [
@@ -185,4 +141,4 @@ def test_without_the_sdk_it_says_what_to_install(baton, monkeypatch):
 def test_what_was_taken_out_of_a_text_is_said(call):
     call("boot", session="s")
     assert "redacted" in call("followup_add", item="use AKIAIOSFODNN7EXAMPLE for it")["said"]
-    assert any("redacted" in line for line in call("wrap", context="key AKIAIOSFODNN7EXAMPLE")["news"])
+    assert "redacted" in call("wrap", context="key AKIAIOSFODNN7EXAMPLE")["said"]

@@ -11,11 +11,14 @@ from memory_folder import MemoryFolder
 from strategies import LOOP, ids, item, laws, loop
 
 from baton_git import kinds, layout
+from baton_git.codecs.toml import dumps
 from baton_git.errors import Corrupt, LimitExceeded
+from baton_git.memory import Memory
+from baton_git.records.archive import Archived
 from baton_git.records.base import Part
-from baton_git.records.baton import Head, OpenLoop, Shape
+from baton_git.records.baton import FollowUp, Head, OpenLoop, Shape
 from baton_git.records.rule import Rule
-from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
+from baton_git.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
 
 KINDS = st.sampled_from(tuple(kinds.FOLDERS))
 
@@ -188,3 +191,41 @@ def test_every_row_names_a_model_with_its_own_kind() -> None:
     for kind, row in kinds.FOLDERS.items():
         assert getattr(row.model, "kind", None) == kind == row.kind
         assert issubclass(row.model, Part)
+
+
+def test_what_was_decoded_is_kept_by_the_id_of_its_file() -> None:
+    memory, reads = Memory(), []
+    files = {"open_loops/OL-1.toml": dumps(loop().given()), "follow_ups/FU-1.toml": dumps(item().given())}
+    before = layout.state_of(MemoryFolder(files), memory)
+    first = before.entry(Key("open_loop", "OL-1"))
+    changed = files | {"follow_ups/FU-1.toml": dumps(item(reason="changed").given())}
+    after = layout.state_of(MemoryFolder(changed, reads=reads), memory)
+    assert after.entry(Key("open_loop", "OL-1")) is first
+    assert "open_loops/OL-1.toml" not in reads
+    assert after.get(FollowUp, "FU-1").reason == "changed"
+    assert before.get(FollowUp, "FU-1").reason != "changed"
+
+
+def test_a_state_that_is_carried_on_reads_like_one_that_is_read() -> None:
+    state = layout.state_of(MemoryFolder({"open_loops/OL-1.toml": dumps(loop().given())}), Memory())
+    for kind in ("open_loop", "follow_up"):
+        state.ids(kind)
+    rule = Rule(id="PAT-1", text="Look first.")
+    edits = {
+        Key("open_loop", "OL-1"): None,
+        Key("follow_up", "FU-1"): item(),
+        Key("rule", "PAT-1"): rule,
+        Key("follow_up", "FU-2", archived=True): Archived(at="2026-11-21", reason="done", record=item().given()),
+        Key("open_loop", "OL-3"): loop(id="OL-4"),  # its file is not that of its id
+    }
+    files = {path: text for path, text in layout.encode(edits).items() if text is not None}
+    assert isinstance(state.source, layout.TreeSource)
+    carried = State(state.source.carried_on(MemoryFolder(files), edits))
+    read = layout.state_of(MemoryFolder(files))
+    for kind in kinds.KINDS:
+        for archived in (False, True):
+            assert carried.ids(kind, archived=archived) == read.ids(kind, archived=archived)
+            for one in read.ids(kind, archived=archived):
+                assert same_fields(carried.entry(Key(kind, one, archived)), read.entry(Key(kind, one, archived)))
+    assert carried.entry(Key("open_loop", "OL-1")) is None
+    assert isinstance(carried.entry(Key("open_loop", "OL-3")), Unreadable)

@@ -44,6 +44,21 @@ def test_what_is_written_is_plain_toml_for_everybody_else(table: dict[str, Any])
     assert isinstance(tomllib.loads(text.decode()), dict)
 
 
+texts = st.text()
+
+
+@laws
+@given(st.dictionaries(st.text(max_size=8), st.none() | st.booleans() | st.integers() | texts | st.lists(texts)))
+def test_a_simple_table_is_written_as_any_other(table: dict[str, Any]) -> None:
+    simple = toml._simple(table)
+    assert simple is None or simple == toml._written(table)
+
+
+def test_most_records_are_simple_tables() -> None:
+    assert toml._simple({"id": "OL-1", "action": "näher\tso", "ttl_days": 7, "rejected": ["a", "b"], "evidence": []})
+    assert toml._simple({"a": {}}) is None
+
+
 @laws
 @given(json_tables)
 def test_a_checkout_with_crlf_says_the_same(table: dict[str, Any]) -> None:

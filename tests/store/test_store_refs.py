@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from store_world import REF, WHO
 
 from baton_git.errors import Corrupt, StoreError
+from baton_git.store import disk
 from baton_git.store.packed_refs import packed_below, packed_folders, packed_value
 
 ONE, TWO = "1" * 40, "2" * 40
@@ -109,15 +110,14 @@ def test_an_unreadable_loose_file_is_never_answered_with_the_packed_value(store,
     writer.commit({"a": b"1"})
     git(top, "pack-refs", "--all", "--prune")
     writer.commit({"a": b"2"})
-    path = type(_ref_file(top))
-    real = path.read_bytes
+    real = disk.content
 
-    def refused(self):
-        if self.name == "x":
-            raise PermissionError(13, "Permission denied", str(self))
-        return real(self)
+    def refused(path):
+        if path.name == "x":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
 
-    monkeypatch.setattr(path, "read_bytes", refused)
+    monkeypatch.setattr(disk, "content", refused)
     with pytest.raises(StoreError, match="Permission denied"):
         store.tip(REF)
 

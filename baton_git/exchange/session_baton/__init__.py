@@ -5,20 +5,35 @@ Writers write what session-baton itself would write, all of it or nothing.
 The formats are those of session-baton 0.1.0, `storage.py`, `cache.py` and `models.py`.
 """
 
-from baton_git.exchange.session_baton.cache import cache_stem, read_cache, write_cache
+from baton_git.exchange.session_baton.cache import (
+    SUFFIX,
+    cache_stem,
+    cached_text,
+    plain_content,
+    read_cache,
+    usable_stem,
+    write_cache,
+)
 from baton_git.exchange.session_baton.database import read_database, write_database
 from baton_git.exchange.session_baton.document import parse_text, read_any, read_file, write_file
-from baton_git.exchange.session_baton.found import Found, Unusable
+from baton_git.exchange.session_baton.found import PENDING, Found, Unusable, parse_object, unmarked
 
 __all__ = [
+    "PENDING",
+    "SUFFIX",
     "Found",
     "Unusable",
     "cache_stem",
+    "cached_text",
+    "parse_object",
     "parse_text",
+    "plain_content",
     "read_any",
     "read_cache",
     "read_database",
     "read_file",
+    "unmarked",
+    "usable_stem",
     "write_cache",
     "write_database",
     "write_file",

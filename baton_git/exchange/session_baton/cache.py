@@ -29,7 +29,7 @@ from baton_git.exchange.session_baton.found import (
 from baton_git.foreign import check_size, read_bytes, reading, shown, write_all
 from baton_git.names import Namespace
 
-_SUFFIX = ".json"
+SUFFIX = ".json"
 
 
 def cache_stem(namespace: str) -> str:
@@ -57,22 +57,29 @@ def read_cache(folder: Path, *, names: Mapping[str, str] | None = None) -> list[
             paths = sorted(folder.iterdir())
     except NotFound:
         raise NotFound("folder", shown(folder), hint=f"nothing is at {shown(folder)}") from None
-    files = [path for path in paths if path.name.endswith(_SUFFIX) and not path.is_dir()]
+    files = [path for path in paths if path.name.endswith(SUFFIX) and not path.is_dir()]
     return apart([_read_one(path, names or {}) for path in files])
 
 
 def _read_one(path: Path, names: Mapping[str, str]) -> Found | Unusable:
-    stem = path.name.removesuffix(_SUFFIX)
+    stem = path.name.removesuffix(SUFFIX)
     try:
         namespace = Namespace(names.get(stem, stem)).text
-        document = parse_object(_plain_content(path))
+        document = parse_object(plain_content(path))
     except BatonError as error:
         return Unusable(shown(path), str(error))
     baton, mark = unmarked(document, cached=True)
     return Found(namespace, baton, own_date(baton), pending=mark == PENDING, where=shown(path))
 
 
-def _plain_content(path: Path) -> bytes:
+def plain_content(path: Path) -> bytes:
+    """What a file of the cache holds.
+
+    Raises:
+        NotFound: there is none.
+        InvalidArgument: something else than a file is there.
+        StoreError, LimitExceeded: it cannot be read, or is too large.
+    """
     with reading(path):
         path.stat()
     if not path.is_file():  # opening a pipe would wait for a writer
@@ -92,32 +99,34 @@ def write_cache(folder: Path, batons: Iterable[Found]) -> list[Path]:
     owners: dict[str, str] = {}
     contents: dict[Path, bytes] = {}
     for found in checked(batons):
-        stem = _usable_stem(found.namespace)
+        stem = usable_stem(found.namespace)
         if stem in owners:
             raise _shared(owners[stem], found.namespace, stem)
         owners[stem] = found.namespace
-        contents[folder / f"{stem}{_SUFFIX}"] = _content(found)
+        contents[folder / f"{stem}{SUFFIX}"] = cached_text(found)
     write_all(contents)
     return list(contents)
 
 
-def _usable_stem(namespace: str) -> str:
+def usable_stem(namespace: str) -> str:
+    """As `cache_stem`. Raises InvalidName when no file can be called so."""
     stem = cache_stem(namespace)
     if "\0" in stem:
         raise InvalidName("namespace", namespace, "holds a zero byte, which no file name may")
-    if len(os.fsencode(stem)) > 255 - len(_SUFFIX):
+    if len(os.fsencode(stem)) > 255 - len(SUFFIX):
         raise InvalidName("namespace", namespace, "is too long for a file name")
     return stem
 
 
 def _shared(first: str, second: str, stem: str) -> InvalidArgument:
     return InvalidArgument(
-        f"the namespaces {shortened(first)} and {shortened(second)} would share the cache file {stem}{_SUFFIX}",
+        f"the namespaces {shortened(first)} and {shortened(second)} would share the cache file {stem}{SUFFIX}",
         hint="export them into different folders, or into a database", namespaces=[first, second],
     )  # fmt: skip
 
 
-def _content(found: Found) -> bytes:
+def cached_text(found: Found) -> bytes:
+    """The file, byte for byte as session-baton writes it. Raises LimitExceeded when it could not be read again."""
     content = json.dumps({**found.baton, MARK: PENDING if found.pending else SYNCED}).encode()
     check_size(f"the baton of {found.namespace}", len(content))
     return content

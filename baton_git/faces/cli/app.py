@@ -21,9 +21,10 @@ from baton_git.approvals import Approvals
 from baton_git.branch import Branch, Written
 from baton_git.diff import one_line, subject
 from baton_git.errors import Fault, InvalidDocument, InvalidName, LimitExceeded, StoreError, printable
+from baton_git.faces.answers import changed as answers
 from baton_git.faces.cli.settings import Asked, Settings, data_home
 from baton_git.local import CurrentSession
-from baton_git.names import SessionId
+from baton_git.names import Namespace, SessionId
 from baton_git.operations.workspace import Actor, Made, Workspace
 from baton_git.store import Store
 
@@ -58,19 +59,24 @@ class App:
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
         settings = self.settings
-        repository = settings.repository
         session = settings.session or settings.hooked_session or self.current.get()
-        with Store(repository) as store:
-            yield Workspace(
-                Branch(store, settings.namespace, settings.prefix, settings.sign),
-                Actor(settings.author, session, settings.agent, settings.machine),
-                settings.policy,
-                settings.folder,
-                Approvals(data_home() / "baton" / "approved.json", repository.common_dir),
-                settings.private_hosts,
-                settings.environment,
-                settings.reach,
-            )
+        with Store(settings.repository) as store:
+            ws = self.workspace_on(store, settings.namespace)
+            yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent))
+
+    def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
+        """A namespace of `store`, in which nobody in particular acts yet."""
+        settings = self.settings
+        return Workspace(
+            Branch(store, namespace, settings.prefix, settings.sign),
+            Actor(settings.author, machine=settings.machine),
+            settings.policy,
+            settings.folder,
+            Approvals(data_home() / "baton" / "approved.json", settings.repository.common_dir),
+            settings.private_hosts,
+            settings.environment,
+            settings.reach,
+        )
 
     @property
     def lenient(self) -> App:
@@ -114,8 +120,7 @@ class App:
 
     def made(self, made: Made) -> None:
         """A record's id, and in words what became of it."""
-        version = made.written.version
-        self.answer({"id": made.id, "commit": version.commit, "revision": version.revision}, made.id)
+        self.answer(answers.made(made), made.id)
         self.told(made.written)
 
     def told(self, written: Written) -> None:

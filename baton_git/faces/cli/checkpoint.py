@@ -9,6 +9,8 @@ import click
 from baton_git.brief import BUDGET, MIN_BUDGET
 from baton_git.codecs import json
 from baton_git.errors import Fault, InvalidDocument
+from baton_git.faces.answers.changed import place
+from baton_git.faces.answers.checkpoints import session_of
 from baton_git.faces.cli.app import App, command, flat, read_text
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.paif_settings import agent_of, paif_config
@@ -74,7 +76,7 @@ def checkpoint_command(app: App, periodic: bool, file: str | None, **given: Any)
     if saved.id is not None and not saved.known:
         app.made(Made(saved.id, saved.written))
         return
-    app.answer({"id": saved.id, "commit": version.commit, "revision": version.revision}, flat(saved.id or ""))
+    app.answer({"id": saved.id, **place(version)}, flat(saved.id or ""))
     if saved.known:
         app.say("this checkpoint was there already; nothing was written")
     if saved.younger is not None:
@@ -142,20 +144,9 @@ def sessions_command(app: App, limit: int | None) -> None:
     agent = agent_of(app)
     with app.workspace() as ws:
         found = agent_sessions(ws, agent)[:limit]
-    app.answer([_data(one) for one in found], "\n".join(_line(one) for one in found))
+    app.answer([session_of(one) for one in found], "\n".join(_line(one) for one in found))
     if not found:
         app.say(f"{agent} has no checkpoint yet")
-
-
-def _data(one: SessionOf) -> dict[str, Any]:
-    metadata, context = one.newest.metadata, one.newest.context
-    return {
-        **metadata.model_dump(mode="json"),
-        "conversation_summary": context.conversation_summary,
-        "current_focus": context.current_focus,
-        "pending_items": list(context.pending_items),
-        "checkpoints": list(one.ids),
-    }
 
 
 def _line(one: SessionOf) -> str:

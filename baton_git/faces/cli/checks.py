@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from baton_git.faces.answers import checks as answers
 from baton_git.faces.cli.app import SECONDS, App, at_terminal, command, shell_line
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
 from baton_git.operations.checks import BUDGET, Verified, verify
@@ -30,14 +31,8 @@ def verify_all(app: App, ids: tuple[str, ...], budget: float) -> int | None:
 
 def tell_checks(app: App, verified: Verified) -> int | None:
     """What the checks found, and the exit status that says it."""
-    version = verified.written.version
-    data = {
-        "checks": {id_: found.given() for id_, found in verified.found.items()},
-        "commit": version.commit,
-        "revision": version.revision,
-    }
     lines = [f"{id_}  {found.result}{f': {found.why}' if found.why else ''}" for id_, found in verified.found.items()]
-    app.answer(data, "\n".join(lines))
+    app.answer(answers.verified(verified), "\n".join(lines))
     if not verified.found:
         app.say("no open loop has a check that a probe can make")
     results = {found.result for found in verified.found.values()}

@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from baton_git.errors import StoreError
+from baton_git.faces.answers.changed import place
+from baton_git.faces.answers.conflicts import settled
 from baton_git.faces.cli.app import App, command, flat, read_bytes
 from baton_git.operations.conflicts import Side, conflicts, resolve
 from baton_git.operations.driving import merge_file
@@ -69,8 +71,7 @@ def resolve_command(app: App, id_: str, ours: bool, theirs: bool, value: str | N
     with app.workspace() as ws:
         side: Side | None = "ours" if ours else "theirs" if theirs else None
         conflict, done = resolve(ws, app.now, id_, side, None if value is None else _plain(value))
-    data = {"id": conflict.id, "record": conflict.record_id, "field": conflict.field}
-    app.answer({**data, "commit": done.version.commit, "revision": done.version.revision}, "")
+    app.answer({**settled(conflict), **place(done.version)}, "")
     app.told(done)
 
 

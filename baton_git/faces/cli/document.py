@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC
-from typing import Any
 
 import click
 
-from baton_git.branch import Version
 from baton_git.codecs import json as strict_json
 from baton_git.errors import LimitExceeded, Stale
+from baton_git.faces.answers.documents import conflict, document, written
 from baton_git.faces.cli.app import App, command, read_bytes
 from baton_git.faces.cli.failing import CONFLICT
-from baton_git.operations.documents import DocumentWritten, Read, read, write
+from baton_git.operations.documents import read, write
 
 MAX_BYTES = 16 * 1024 * 1024
 """Size that a document may have."""
@@ -30,28 +28,9 @@ def read_command(app: App, at: str | None) -> None:
     """
     with app.workspace() as ws:
         found = read(ws, at)
-        click.echo(json.dumps(answer(found), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(document(found), ensure_ascii=False, indent=2))
     for one in found.unreadable:
         app.say(f"baton: {one.path} cannot be read and is left out: {one.why}")
-
-
-def answer(found: Read) -> dict[str, Any]:
-    version = found.version
-    data: dict[str, Any] = {
-        "baton": found.baton,
-        "namespace": str(version.namespace),
-        "updated_at": updated_at(version),
-        "revision": version.revision if version.commit else None,
-        "commit": version.commit,
-    }
-    if found.unreadable:
-        data["unreadable"] = [{"path": one.path, "why": one.why} for one in found.unreadable]
-    return data
-
-
-def updated_at(version: Version) -> str | None:
-    """When the version was written, in session-baton's form."""
-    return version.time.astimezone(UTC).isoformat() if version.time else None
 
 
 @command("write")
@@ -75,41 +54,12 @@ def write_command(app: App, file: str, expected_revision: int | None) -> int | N
         try:
             done = write(ws, app.now, data, expected_revision=expected_revision, where=file)
         except Stale as error:
-            click.echo(json.dumps(_conflict(error, read(ws)), ensure_ascii=False, indent=2))
+            click.echo(json.dumps(conflict(error.namespace, error.expected, read(ws)), ensure_ascii=False, indent=2))
             app.say(f"baton: {error}", f"       {error.hint}")
             return CONFLICT
     click.echo(json.dumps(written(done), ensure_ascii=False, indent=2))
     app.told(done.written)
     return None
-
-
-def written(done: DocumentWritten) -> dict[str, Any]:
-    version = done.written.version
-    data: dict[str, Any] = {
-        "ok": True,
-        "namespace": str(version.namespace),
-        "updated_at": updated_at(version),
-        "revision": version.revision,
-        "commit": version.commit,
-    }
-    if done.held:
-        data["held"] = [one._asdict() for one in done.held]
-    archived = [one.id for one in done.written.changes if one.action == "archived"]
-    redacted = [{"record": str(key), "path": one.path, "kind": one.kind} for key, one in done.written.redactions]
-    extras = {"archived": archived, "conflicts": done.conflicts, "renamed": done.rekeyed, "redacted": redacted}
-    return data | {name: value for name, value in extras.items() if value}
-
-
-def _conflict(error: Stale, found: Read) -> dict[str, Any]:
-    """The body of session-baton's (memory-hall's) answer to a stale write."""
-    return {
-        "error": "baton_revision_conflict",
-        "namespace": error.namespace,
-        "expected_revision": error.expected,
-        "current_revision": error.actual,
-        "current_updated_at": updated_at(found.version),
-        "current_baton": found.baton,
-    }
 
 
 COMMANDS = {"read": read_command, "write": write_command}

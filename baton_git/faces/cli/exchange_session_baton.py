@@ -8,8 +8,8 @@ from typing import Any, cast
 import click
 
 from baton_git.errors import InvalidArgument
+from baton_git.faces.answers.documents import written
 from baton_git.faces.cli.app import App, command
-from baton_git.faces.cli.document import written
 from baton_git.faces.cli.failing import FAILED
 from baton_git.operations.exchange import Imported, Storage, export_session_baton, import_session_baton
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from baton_git.faces.answers import validation as answers
 from baton_git.faces.cli.app import App, command, flat, read_bytes
 from baton_git.faces.cli.failing import FAILED
 from baton_git.kinds import FOLDERS, SINGLES
@@ -41,18 +42,9 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
         with app.workspace() as ws:
             checked = list(validate_branch(ws, at))
     faulty = [one for one in checked if one.faults]
-    app.answer([_data(one) for one in checked], "\n".join(_lines(faulty)))
+    app.answer([answers.checked(one) for one in checked], "\n".join(_lines(faulty)))
     app.say(f"{len(checked)} files checked, {len(faulty)} with faults")
     return FAILED if faulty else None
-
-
-def _data(one: Checked) -> dict[str, object]:
-    return {
-        "path": one.path,
-        "kind": one.kind,
-        "ok": not one.faults,
-        "faults": [fault._asdict() for fault in one.faults],
-    }
 
 
 def _lines(faulty: list[Checked]) -> list[str]:

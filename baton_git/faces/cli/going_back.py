@@ -9,6 +9,7 @@ import click
 
 from baton_git.branch import Written
 from baton_git.errors import NeedsHuman
+from baton_git.faces.answers.changed import went_back
 from baton_git.faces.cli.app import App, at_terminal, command
 from baton_git.operations.history import rollback, rollback_record, rollback_session, undo
 
@@ -83,12 +84,7 @@ def _asking(app: App, act: Callable[[str | None], Result]) -> Result:
 
 
 def _tell(app: App, done: Written) -> None:
-    data = {
-        "commit": done.version.commit,
-        "revision": done.version.revision,
-        "changes": [one.as_data() for one in done.changes],
-    }
-    app.answer(data, "")
+    app.answer(went_back(done), "")
     app.told(done)
 
 

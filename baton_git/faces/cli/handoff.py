@@ -84,7 +84,7 @@ def extract_command(
     """
     agent = _agent(app)
     options = _options(handoff_options(app, config), chosen)
-    path, agent, told = _found(agent) if transcript == LATEST else (Path(transcript), agent, None)
+    path, agent, told = newest_transcript(agent) if transcript == LATEST else (Path(transcript), agent, None)
     place = Path(folder or told or "").absolute() if folder or told else None
     wanted = _wanted(only, without)
     options = _without_git(options, wanted)
@@ -147,7 +147,7 @@ def _only(found: Extraction, wanted: set[str]) -> Extraction:
     return replace(found, facts=facts)
 
 
-def _found(agent: str | None) -> tuple[Path, str, str | None]:
+def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
     """The newest transcript of a session of this folder, else of any; whose it is, and where that worked."""
     here = os.path.realpath(Path.cwd())
     newest: list[tuple[bool, float, Transcript, str]] = []

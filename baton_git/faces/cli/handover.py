@@ -13,10 +13,11 @@ import click
 from baton_git.codecs import kairos
 from baton_git.errors import BatonError, Busy, Ended, InvalidDocument, LimitExceeded, Overtaken, StoreError, WriteFailed
 from baton_git.exchange.kairos import Copy
+from baton_git.faces.answers import handovers as answers
 from baton_git.faces.cli.app import App, command, flat, group, visible
 from baton_git.handing import Age, Going, as_data
 from baton_git.operations.handover_files import TakenIn, put_out, take_in, withdraw
-from baton_git.operations.handovers import Outcome, Resumed, Run, Stepped, clear, resume, show, step
+from baton_git.operations.handovers import Outcome, Resumed, Stepped, clear, resume, show, step
 from baton_git.operations.workspace import Workspace
 from baton_git.records.handover import Handover
 
@@ -93,9 +94,7 @@ def step_command(
         app.told(done.written)
         if copy is not None:
             _put_step_out(app, ws, copy, done, "changes nothing" if stays else "gets exit status 3")
-    version = done.written.version
-    data = {**as_data(done.handover), "commit": version.commit, "revision": version.revision}
-    app.answer(data, flat(done.handover.id))
+    app.answer(answers.stepped(done), flat(done.handover.id))
 
 
 def _put_step_out(app: App, ws: Workspace, copy: Copy, done: Stepped, retry: str) -> None:
@@ -166,8 +165,7 @@ def resume_command(app: App, uri: str | None, stale_after: float, file: Path | N
         found = resume(ws, app.now, session, uri, timedelta(hours=stale_after))
         if copy is not None and problem is None:
             problem = _refreshed(app, ws, copy, found.run.handover.id)
-    data = {**_run_data(found.run), "stale": found.age.stale, "age_seconds": found.age.seconds}
-    data |= {"stale_after_hours": stale_after, "file_problem": problem}
+    data = {**answers.resumed(found, stale_after), "file_problem": problem}
     app.answer(data, _resumed_text(found, stale_after))
 
 
@@ -201,7 +199,7 @@ def show_command(app: App, at: str | None, file: Path | None) -> None:
     with app.workspace() as ws:
         taken, problem = _looked_at(app, ws, copy_of(app, ws, file))
         found = show(ws, run or _in_file(ws, taken), at)
-    app.answer({**_run_data(found), "file_problem": problem}, file_text(found.handover))
+    app.answer({**answers.run(found), "file_problem": problem}, file_text(found.handover))
     if found.closed is not None:
         app.say(f"it was {flat(found.closed.reason)} on {flat(found.closed.at)}")
 
@@ -226,9 +224,7 @@ def clear_command(app: App, outcome: str, file: Path | None) -> None:
                 withdraw(copy, error.data["session"])
             raise
         removed = copy is not None and withdraw(copy, done.handover.id)
-    version = done.written.version
-    data = {"SESSION_ID": done.handover.id, "outcome": outcome, "commit": version.commit}
-    app.answer({**data, "revision": version.revision, "file_removed": removed}, flat(done.handover.id))
+    app.answer({**answers.cleared(done, outcome), "file_removed": removed}, flat(done.handover.id))
     app.told(done.written)
 
 
@@ -271,16 +267,6 @@ def _in_file(ws: Workspace, taken: TakenIn | None) -> str | None:
 
 
 # --- in words
-
-
-def _run_data(run: Run) -> dict[str, Any]:
-    version = run.version
-    data = as_data(run.handover)
-    if run.closed is not None:
-        data["ended"] = {"outcome": run.closed.reason, "at": run.closed.at, "by": run.closed.session}
-    contested = [{"id": one.id, "field": one.field} for one in run.contested]
-    place = {"namespace": str(version.namespace), "revision": version.revision, "commit": version.commit}
-    return {**data, "contested": contested, **place}
 
 
 def _resumed_text(found: Resumed, stale_after: float) -> str:

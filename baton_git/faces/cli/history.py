@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import click
 
 from baton_git.diff import NUMBERED, FieldChange, RecordChange, one_line
-from baton_git.errors import InvalidArgument
+from baton_git.faces.answers import history as answers
 from baton_git.faces.cli.app import App, command
-from baton_git.operations.history import Filter, Shown, compare, full_id, lineage, log, show
+from baton_git.operations.history import Filter, Shown, compare, full_id, lineage, log, moment, show
 from baton_git.records.lineage import Session
 from baton_git.state import SHAPE
-from baton_git.times import iso, typed
 
 COLOURS = {"added": "green", "restored": "green", "changed": "yellow", "archived": "blue", "removed": "red"}
 
@@ -54,10 +52,10 @@ def log_command(
             sessions = lineage(ws)
             app.answer([one.given() for one in sessions], _graph(sessions) if not app.json else "")
             return
-        wanted = Filter(record and full_id(ws, record), by_session, by_agent, _moment(since), _moment(until, end=True))
+        wanted = Filter(record and full_id(ws, record), by_session, by_agent, moment(since), moment(until, end=True))
         commits = log(ws, wanted, limit or (30 if sys.stdout.isatty() else None))
         if app.json:
-            app.answer([shown_data(one) for one in commits], "")
+            app.answer([answers.shown(one) for one in commits], "")
             return
         found = False
         for one in commits:
@@ -65,15 +63,6 @@ def log_command(
             click.echo(heading(one) if oneline else "\n".join([heading(one), *change_lines(one.changes), ""]))
         if not found:
             app.say("no commit matches")
-
-
-def _moment(text: str | None, *, end: bool = False) -> datetime | None:
-    try:
-        return None if text is None else typed(text, end_of_day=end)
-    except ValueError:
-        raise InvalidArgument(
-            f"{text!r} is no ISO date or time", hint="for example 2026-06-17 or 2026-06-17T12:30"
-        ) from None
 
 
 def heading(shown: Shown) -> str:
@@ -122,23 +111,6 @@ def _value(side: tuple[Any, ...]) -> str:
     if not side:
         return "(not set)"
     return one_line(side[0] if isinstance(side[0], str) else json.dumps(side[0], ensure_ascii=False), 120) or "''"
-
-
-def shown_data(shown: Shown) -> dict[str, Any]:
-    entry = shown.entry
-    return {
-        "revision": entry.revision,
-        "commit": entry.commit,
-        "parents": list(entry.parents),
-        "time": iso(entry.time),
-        "author": entry.author,
-        "op": entry.op,
-        "session": entry.session,
-        "agent": entry.agent,
-        "machine": entry.machine,
-        "subject": entry.subject,
-        "changes": [one.as_data() for one in shown.changes],
-    }
 
 
 def _graph(sessions: Sequence[Session]) -> str:
@@ -203,7 +175,7 @@ def show_command(app: App, revision: str) -> None:
         f"time     {entry.time.astimezone().isoformat()}",
         *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
     ]
-    app.answer(shown_data(shown), "\n".join([heading(shown), *facts, "", *change_lines(shown.changes)]))
+    app.answer(answers.shown(shown), "\n".join([heading(shown), *facts, "", *change_lines(shown.changes)]))
 
 
 @command("diff")
@@ -220,12 +192,7 @@ def diff_command(app: App, a: str, b: str | None) -> None:
     """
     with app.workspace() as ws:
         found = compare(ws, a, b)
-    data = {
-        "before": {"revision": found.before.revision, "commit": found.before.commit},
-        "after": {"revision": found.after.revision, "commit": found.after.commit},
-        "changes": [one.as_data() for one in found.changes],
-    }
-    app.answer(data, "\n".join(change_lines(found.changes)))
+    app.answer(answers.compared(found), "\n".join(change_lines(found.changes)))
     if not found.changes:
         app.say(f"nothing differs between revisions {found.before.revision} and {found.after.revision}")
 

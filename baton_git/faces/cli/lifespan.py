@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 import click
 
 from baton_git.brief import BUDGET, MIN_BUDGET, age
-from baton_git.errors import BatonError
+from baton_git.faces.answers import lifespan as answers
 from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, command, flat, read_text
-from baton_git.faces.cli.paif_settings import paif_config
+from baton_git.faces.cli.paif_lifespan import checkpointed, restored
 from baton_git.operations.by_themselves import AT_START, at_end
 from baton_git.operations.reaching import commits
-from baton_git.operations.sessions import CHECK_BUDGET, Boot, Status, boot, fresh_session, init, status, wrap
-from baton_git.operations.workspace import Workspace
+from baton_git.operations.sessions import CHECK_BUDGET, Status, boot, init, status, wrap
 from baton_git.times import iso
 
 
@@ -38,14 +36,7 @@ def init_command(app: App) -> None:
             config.set("merge.baton.name", "records of baton")
             config.set("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
     repository = app.settings.repository
-    data = {
-        "namespace": str(version.namespace),
-        "created": fresh,
-        "ref": ws.branch.ref,
-        "repository": str(repository.common_dir),
-        "commit": version.commit,
-        "revision": version.revision,
-    }
+    data = answers.initialised(version, ws.branch.ref, repository.common_dir, fresh=fresh)
     app.answer(data, f"{version.namespace}")
     app.say(f"{'made' if fresh else 'there is already'} {ws.branch.ref} in {repository.common_dir}")
     if fresh:
@@ -81,50 +72,14 @@ def boot_command(
     with app.workspace() as ws:
         if asked is None:
             ws = replace(ws, actor=replace(ws.actor, session=None))  # not one that was left here without an end
-        ws, restored = _restored(app, ws)
+        ws, more = restored(app, ws)
         seconds = 0 if no_verify else check_budget
         begun = boot(
             ws, app.now, budget=budget, check_seconds=seconds, sync_seconds=0 if no_sync else sync_budget,
-            **restored, problems=app.settings.problems or (),
+            **more, problems=app.settings.problems or (),
         )  # fmt: skip
     app.current.set(begun.session)
-    app.answer(_boot_data(begun), begun.brief.text)
-
-
-def _restored(app: App, ws: Workspace) -> tuple[Workspace, dict[str, Any]]:
-    """Who the agent is and what it gets back, where PAIF's settings say so: the session that begins, and more for
-    `boot`."""
-    config = paif_config(app)
-    if config is None:
-        return ws, {}
-    from baton_git.operations.checkpoints import agent_at_work, restore_at_start  # few have such settings
-
-    ws = replace(ws, actor=replace(ws.actor, session=ws.actor.session or fresh_session(app.now).text))
-    asked = _asked_agent(app)
-    restored = restore_at_start(ws, app.now, config, asked=asked)
-    return ws, {"persona": agent_at_work(ws, config, asked), "restored": restored}
-
-
-def _asked_agent(app: App) -> str | None:
-    """The agent that the command names; one that only a variable names counts less than the settings."""
-    return app.settings.agent if app.settings.asked.agent else None
-
-
-def _boot_data(begun: Boot) -> dict[str, Any]:
-    version = begun.version
-    return {
-        "session": begun.session,
-        "parent": begun.parent,
-        "namespace": str(version.namespace),
-        "revision": version.revision,
-        "commit": version.commit,
-        "checks": {id_: found.given() for id_, found in begun.checks.items()},
-        "archived": list(begun.closed),
-        "problems": list(begun.problems),
-        "news": list(begun.news),
-        "left_out": begun.brief.left_out,
-        "brief": begun.brief.text,
-    }
+    app.answer(answers.begun(begun), begun.brief.text)
 
 
 @command("wrap")
@@ -149,7 +104,7 @@ def wrap_command(
     with app.workspace() as ws:
         session = ws.actor.session
         done = wrap(ws, app.now, context=text, summary=summary, expected_revision=expected_revision)
-        saved = _checkpoint(app.lenient, ws, summary, text)
+        saved = checkpointed(app.lenient, ws, summary, text)
         news = [] if no_sync else at_end(ws, app.now)
     if app.current.get() == session:
         app.current.set(None)
@@ -162,23 +117,6 @@ def wrap_command(
         app.say("no session was begun here (baton boot, --session or BATON_SESSION), so none was ended")
 
 
-def _checkpoint(app: App, ws: Workspace, summary: str | None, context: str | None) -> tuple[str, ...]:
-    """The id of the checkpoint that PAIF's settings want at the end, and what is to be said; empty where they do not.
-
-    What goes wrong with it is said: the session has ended.
-    """
-    config = paif_config(app)
-    if config is None or not config.checkpoint_on_exit:
-        return ("", *(app.settings.problems or ())) if app.settings.problems else ()
-    from baton_git.operations.checkpoints import checkpoint_at_end  # few have such settings
-
-    try:
-        saved = checkpoint_at_end(ws, app.now, config, summary=summary, context=context, asked=_asked_agent(app))
-    except (BatonError, OSError) as error:
-        return "", f"no checkpoint was made: {error}"
-    return () if saved is None or saved.id is None else (saved.id, f"checkpoint {saved.id}")
-
-
 @command("status")
 def status_command(app: App) -> None:
     """How many of what there are, who is at work, and what is wrong.
@@ -189,26 +127,7 @@ def status_command(app: App) -> None:
     """
     with app.workspace() as ws:
         found = status(ws)
-        app.answer(_status_data(app, found), _status_text(app, found, ws.branch.ref))
-
-
-def _status_data(app: App, found: Status) -> dict[str, Any]:
-    version = found.version
-    return {
-        "namespace": str(version.namespace),
-        "exists": version.commit is not None,
-        "repository": str(app.settings.repository.common_dir),
-        "revision": version.revision,
-        "commit": version.commit,
-        "updated_at": iso(version.time) if version.time else None,
-        **found.counts,
-        "active_sessions": [one.given() for one in found.sessions],
-        "damaged": [{"path": one.path, "why": one.why} for one in found.damaged],
-        "checked_out_at": found.checked_out_at,
-        "waiting": {one.remote: one.commits for one in found.waiting},
-        "pending": dict(found.pending),
-        "problems": list(found.problems),
-    }
+        app.answer(answers.stands(found, app.settings.repository.common_dir), _status_text(app, found, ws.branch.ref))
 
 
 def _status_text(app: App, found: Status, ref: str) -> str:

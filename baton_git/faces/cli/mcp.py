@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
+import os
+
+import click
 
 from baton_git.errors import BatonError
 from baton_git.faces.cli.app import App, command
 
+HOST, PORT = "127.0.0.1", 9102
+
 
 @command("mcp")
-def mcp_command(app: App) -> None:
+@click.option("--http", "over_http", is_flag=True, help="Over streamable HTTP, until it is stopped.")
+@click.option("--host", metavar="ADDRESS", help=f"With --http: where to listen.  [{HOST}]")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"With --http: the port; 0 takes a free one.  [{PORT}]")
+def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -> None:
     """Serve the verbs to an agent as tools, over MCP on standard input and output, until the agent closes them.
 
-    An agent's CLI starts this; the plugin that baton brings along has it.
-    It needs the extra mcp: pip install 'baton-git[mcp]'
+    An agent's CLI starts this; the plugin that baton brings along has it. With --http it listens on this machine
+    instead; with BATON_API_TOKEN every request needs that token, and it may listen elsewhere.
+    It needs the extra mcp, and for --http the extra http: pip install 'baton-git[mcp,http]'
 
     \b
     baton mcp
     claude mcp add baton -- baton mcp
     codex mcp add baton -- baton mcp
     gemini mcp add baton baton mcp
+    baton mcp --http --port 9102
     """
+    if not over_http and (host is not None or port is not None):
+        raise click.UsageError("--host and --port go with --http")
     if importlib.util.find_spec("mcp") is None:
         raise BatonError("baton mcp needs the MCP SDK", hint="pip install 'baton-git[mcp]'")
+    if over_http and importlib.util.find_spec("fastapi") is None:
+        raise BatonError("baton mcp --http needs fastapi", hint="pip install 'baton-git[mcp,http]'")
     with app.workspace():
         pass  # what is wrong with the options or the repository is told now, not at the first call
-    from baton_git.faces.mcp import server  # half a second, and an extra that is not everywhere
+    if over_http:
+        _serve(app, host or HOST, PORT if port is None else port)
+        return
+    from baton_git.faces.mcp.server import server  # half a second, and an extra that is not everywhere
 
     server(app).run("stdio")
+
+
+def _serve(app: App, host: str, port: int) -> None:
+    from baton_git.faces.mcp import http  # as above
+    from baton_git.faces.mcp.server import server
+
+    token = os.environ.get("BATON_API_TOKEN") or None
+    with http.listening(host, port, anywhere=token is not None) as listener:
+        app.say(f"serving MCP at {http.url_of(listener)}; stop with Ctrl-C")
+        http.serve(http.guarded(server(app), listener, token), listener)
 
 
 COMMANDS = {"mcp": mcp_command}

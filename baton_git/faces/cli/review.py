@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 import click
 
 from baton_git import diff
+from baton_git.faces.answers.review import decided, waiting
 from baton_git.faces.cli.app import App, at_terminal, command, flat
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.workspace import Workspace
@@ -41,7 +41,7 @@ def review_command(
     with app.workspace() as ws:
         name, found = review(ws, remote)
         if found is None:
-            app.answer({"remote": name, "waiting": []}, "")
+            app.answer(waiting(name, found), "")
             app.say(f"nothing of {name} waits")
         elif accept or reject or accept_all or reject_all:
             take: Collection[str] | None = None if accept_all else accept
@@ -50,13 +50,8 @@ def review_command(
         elif at_terminal() and not app.json:
             _ask(app, ws, app.now, name, found)
         else:
-            app.answer(_data(name, found), "\n".join(line for item in found.items for line in _lines(item)))
+            app.answer(waiting(name, found), "\n".join(line for item in found.items for line in _lines(item)))
             app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
-
-
-def _data(remote: str, found: Waiting) -> dict[str, Any]:
-    items = [{"kind": one.kind, "id": one.id, "changes": [c.as_data() for c in one.changes]} for one in found.items]
-    return {"remote": remote, "theirs": found.theirs, "commits": found.commits, "waiting": items}
 
 
 def _lines(item: Item) -> list[str]:
@@ -90,9 +85,7 @@ def _ask(app: App, ws: Workspace, now: datetime, name: str, found: Waiting) -> N
 
 
 def _told(app: App, name: str, done: Decided) -> None:
-    app.answer(
-        {"remote": name, "taken": done.taken, "refused": done.refused, "left": done.left, "commit": done.commit}, ""
-    )
+    app.answer(decided(name, done), "")
     app.say(f"{len(done.taken)} taken over, {len(done.refused)} turned down, {done.left} left")
     if done.refused:
         app.say("what was turned down is taken back for everybody with the next sync")

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,6 +15,7 @@ from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.all_adapters import Broken, Opened, everyone, listed, opened
 from baton_git.adapters.canonical import parse_snapshot
 from baton_git.codecs import json
+from baton_git.faces.answers import snapshots as answers
 from baton_git.faces.cli.app import App, command, flat, group, json_text, read_bytes
 from baton_git.faces.cli.spawned import list_spawned, mark_of, marks_of_spawned, stop_command
 from baton_git.foreign import read_bytes as read_file
@@ -25,9 +25,6 @@ from baton_git.operations.snapshots import find, history, record, recorded
 from baton_git.operations.workspace import Workspace
 from baton_git.records.snapshot import CanonicalSession, Snapshot
 from baton_git.spawning.records import Spawned
-
-RECORDED = "recorded:"
-"""What a target begins with that names a snapshot which was recorded."""
 
 ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
 TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="What TARGET is: plan, session, claude-alias, …")
@@ -58,7 +55,7 @@ def list_command(app: App, adapter: str | None, is_recorded: bool, is_spawned: b
             list_spawned(app, ws, limit)
         elif is_recorded:
             kept = [one for one in recorded(ws) if adapter in (None, one.snapshot.adapterId)][:limit]
-            app.answer([_kept_data(one) for one in kept], "\n".join(_kept_line(one) for one in kept))
+            app.answer([answers.kept(one) for one in kept], "\n".join(_kept_line(one) for one in kept))
         else:
             with _apart():
                 found, broken = listed(_around(app, ws), adapter)
@@ -126,9 +123,7 @@ def record_command(
     with app.workspace() as ws:
         snapshot = _read(file) if file is not None else _opened(app, ws, str(target), adapter, target_type).snapshot
         done = record(ws, app.now, snapshot)
-    version = done.written.version
-    data = {"id": done.id, "changed": done.changed, "commit": version.commit, "revision": version.revision}
-    app.answer(data, flat(done.id))
+    app.answer(answers.recorded(done), flat(done.id))
     app.told(done.written)
 
 
@@ -146,7 +141,7 @@ def history_command(app: App, id_: str, limit: int) -> None:
     """
     with app.workspace() as ws:
         bodies = history(ws, id_)[:limit]
-    app.answer([_body_data(one) for one in bodies], "\n".join(_body_line(one) for one in bodies))
+    app.answer([answers.body(one) for one in bodies], "\n".join(_body_line(one) for one in bodies))
 
 
 @command("adapters", short_help="Which sources of sessions there are.")
@@ -172,8 +167,8 @@ def _around(app: App, ws: Workspace) -> Surroundings:
 
 
 def _opened(app: App, ws: Workspace, target: str, adapter: str | None, target_type: str | None) -> Opened:
-    if target.startswith(RECORDED) and adapter is None:
-        kept = find(ws.branch.read().state, target.removeprefix(RECORDED)).snapshot
+    if target.startswith(answers.RECORDED) and adapter is None:
+        kept = find(ws.branch.read().state, target.removeprefix(answers.RECORDED)).snapshot
         return Opened(kept.given(), kept)
     with _apart():
         found = opened(Target(target, target_type or ""), _around(app, ws), adapter)
@@ -213,18 +208,6 @@ def _kept_line(one: Snapshot) -> str:
     return _line(one.recorded_at, one.id, _in_words(one.snapshot))
 
 
-def _kept_data(one: Snapshot) -> dict[str, Any]:
-    snapshot = one.snapshot
-    return {
-        "target": f"{RECORDED}{one.id}",
-        "id": one.id,
-        "created_at": one.created_at,
-        "recorded_at": one.recorded_at,
-        "state": snapshot.session.state,
-        "workers": len(snapshot.workers),
-    }
-
-
 def _in_words(snapshot: CanonicalSession) -> str:
     number = len(snapshot.workers)
     about = snapshot.workers[0].intent.objective if number == 1 else f"{number} workers"
@@ -234,15 +217,6 @@ def _in_words(snapshot: CanonicalSession) -> str:
 def _body_line(one: Body) -> str:
     revision = "?" if one.revision is None else str(one.revision)
     return _line(one.recorded_at, f"revision {revision}", _in_words(one.snapshot))
-
-
-def _body_data(one: Body) -> dict[str, Any]:
-    return {
-        "recorded_at": one.recorded_at,
-        "revision": one.revision,
-        "commit": one.commit,
-        "snapshot": one.snapshot.given(),
-    }
 
 
 COMMANDS = {

@@ -1,0 +1,1 @@
+"""What operations give, as plain data: the same for `--json`, for HTTP and for MCP."""

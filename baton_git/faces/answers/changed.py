@@ -1,0 +1,32 @@
+"""What a change did: every verb that writes answers so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton_git.branch import Version, Written
+from baton_git.operations.workspace import Made
+
+
+def place(version: Version) -> dict[str, Any]:
+    """Where a version stands; of a namespace that does not exist, nowhere."""
+    return {"commit": version.commit, "revision": version.revision}
+
+
+def made(done: Made) -> dict[str, Any]:
+    """The record that was made or changed, and the version that says so."""
+    return {"id": done.id, **place(done.written.version)}
+
+
+def told(written: Written) -> dict[str, Any]:
+    """The version, what it changed record by record, and what was taken out of it."""
+    return {
+        **place(written.version),
+        "changes": [one.as_data() for one in written.changes],
+        "redactions": [{"record": str(key), "path": one.path, "kind": one.kind} for key, one in written.redactions],
+    }
+
+
+def went_back(written: Written) -> dict[str, Any]:
+    """The version that a rollback or an undo made, and what that changed."""
+    return {**place(written.version), "changes": [one.as_data() for one in written.changes]}

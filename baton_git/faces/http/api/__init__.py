@@ -1,0 +1,30 @@
+"""baton-git's own API, below `/v1`: one module for each family of verbs."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from baton_git.faces.http.api import (
+    decisions,
+    events,
+    followups,
+    handovers,
+    history,
+    loops,
+    namespaces,
+    patterns,
+    records,
+    sessions,
+    sharing,
+    snapshots,
+)
+from baton_git.faces.http.site import Site
+
+FAMILIES = (
+    namespaces, records, loops, followups, patterns, decisions, sessions, history, sharing, handovers, snapshots, events
+)  # fmt: skip
+
+
+def routers(site: Site) -> list[APIRouter]:
+    """All of it."""
+    return [family.router(site) for family in FAMILIES]

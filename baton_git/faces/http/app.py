@@ -1,0 +1,54 @@
+"""The application: everything that is served, behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from baton_git import __version__
+from baton_git.faces.http import api, paif, problems, session_baton
+from baton_git.faces.http.api import document
+from baton_git.faces.http.guard import LOOPBACK, Guard
+from baton_git.faces.http.lane import Lane
+from baton_git.faces.http.session_baton import SessionBaton
+from baton_git.faces.http.site import Site
+from baton_git.faces.http.timing import Timed
+from baton_git.faces.web import routes as web
+
+DESCRIPTION = """\
+The memory between sessions of AI coding agents, kept in git. `/v1/baton` is session-baton's API; `/checkpoint`,
+`/restore` and `/sessions` are PAIF's; the rest of `/v1` is baton-git's own. Where a `namespace` may be named, the
+server's own is taken if it is not."""
+
+
+def application(site: Site, *, hosts: frozenset[str] | None = LOOPBACK) -> ASGIApp:
+    """What uvicorn runs.
+
+    Args:
+        hosts: the names that a request may call us by; None: any.
+    """
+    app = FastAPI(
+        title="baton-git", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
+        lifespan=_closing(site),
+    )  # fmt: skip
+    problems.install(app)
+    wire = SessionBaton(site)
+    app.include_router(session_baton.router(wire))
+    app.include_router(paif.router(site))
+    for routes in api.routers(site):
+        app.include_router(routes)
+    app.include_router(web.router(site))
+    document.install(app, is_guarded=site.token is not None)
+    return Guard(Timed(Lane(app, wire.posts)), site.token, hosts, site.agents, web.is_page)
+
+
+def _closing(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        site.close()
+
+    return lifespan

@@ -1,0 +1,70 @@
+"""A connection as uvicorn has it, which nobody can hold open without asking for something."""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_SECONDS = 10.0
+"""How long the first line and the headers of a request may take; so too what comes of a body that nobody reads."""
+HEAD_BYTES = 64 << 10
+"""Bytes that the first line and the headers may have together; what one read brings beyond that is let pass."""
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's own waits for headers as long as it takes, and takes any amount of them."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _in_head = False
+    _head = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._in_head:
+            self._head += len(data)
+            if self._head > HEAD_BYTES and not self.transport.is_closing():
+                self.send_400_response("The headers are too large.")
+        elif self._deadline is None and self._is_idle():
+            self._expect()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._head = True, 0
+        if self._deadline is None:
+            self._expect()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._arrived()
+        super().on_headers_complete()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self._let_go()
+
+    def _is_idle(self) -> bool:
+        """Whether nothing is asked, and nothing limits how long that lasts."""
+        return (self.cycle is None or self.cycle.response_complete) and self.timeout_keep_alive_task is None
+
+    def _expect(self) -> None:
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._let_go)
+
+    def _arrived(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _let_go(self) -> None:
+        """Ends the connection; who has not taken the last answer by now is not waited for."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        elif not self.transport.is_closing():
+            self.transport.close()

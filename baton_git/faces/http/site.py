@@ -1,0 +1,147 @@
+"""What a server serves: the namespaces of one repository, for the person who started it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property, lru_cache
+from pathlib import Path
+from threading import Event, Lock
+from typing import NamedTuple
+
+from baton_git.agent_tokens import AgentTokens
+from baton_git.branch import namespaces
+from baton_git.faces.cli.app import App
+from baton_git.faces.cli.settings import Asked, Settings
+from baton_git.names import AgentId, Namespace, Oid, SessionId
+from baton_git.operations.workspace import Actor, Workspace
+from baton_git.store import Repository, Store
+
+TOKEN_VARIABLE = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
+SETTINGS_AGE = 5.0
+"""Seconds after which git's configuration is read anew: who sets a policy must not have to start the server again."""
+
+
+class _Read(NamedTuple):
+    """What the settings said at some time: the call of `baton serve`, and a workspace in which nobody acts yet."""
+
+    at: float
+    app: App
+    plain: Workspace
+
+
+@dataclass
+class Site:
+    """The repository and the settings of one server process. Its threads may use it side by side.
+
+    Attributes:
+        asked: what `baton serve` was asked for; nobody's session or agent, those come with each request.
+        token: what `Authorization: Bearer` must bring; None where anybody who reaches us may do anything.
+        ending: is set when the server ends; what streams then ends as well.
+    """
+
+    asked: Asked
+    token: str | None = None
+    ending: Event = field(default_factory=Event)
+    _lock: Lock = field(default_factory=Lock)
+    _read: _Read | None = None
+
+    @cached_property
+    def repository(self) -> Repository:
+        return self.settings.repository
+
+    @property
+    def app(self) -> App:
+        """The settings, as they are in git's configuration at most `SETTINGS_AGE` seconds ago."""
+        return self._settled.app
+
+    @property
+    def _settled(self) -> _Read:
+        """The settings; while one thread reads them anew, the others go on with the old ones."""
+        read = self._read
+        if read is not None and time.monotonic() - read.at <= SETTINGS_AGE:
+            return read
+        if not self._lock.acquire(blocking=read is None):
+            return read or self._settled
+        try:
+            if self._read is read:
+                self._read = self._anew()
+            return self._read or self._settled
+        finally:
+            self._lock.release()
+
+    def _anew(self) -> _Read:
+        app = App(Settings(self.asked._replace(session=None, agent=None)), json=True)
+        store = self._read.plain.branch.store if self._read is not None else Store(app.settings.repository)
+        plain = app.workspace_on(store, app.settings.namespace)
+        environment = {name: value for name, value in plain.environment.items() if name != TOKEN_VARIABLE}
+        return _Read(time.monotonic(), app, replace(plain, environment=environment))
+
+    @property
+    def store(self) -> Store:
+        """The one store of all threads: what one has read the others need not read, and they write together."""
+        return self._settled.plain.branch.store
+
+    @property
+    def settings(self) -> Settings:
+        return self.app.settings
+
+    def now(self) -> datetime:
+        return self.settings.now()
+
+    @property
+    def person(self) -> str:
+        """The name of whoever started the server, as git knows it: it is their page."""
+        return self.app.person
+
+    @property
+    def folder(self) -> Path:
+        """Where this machine keeps what belongs to the server, beside the branches."""
+        return self.repository.common_dir / "baton" / "http"
+
+    @cached_property
+    def agents(self) -> AgentTokens:
+        """The agents that have tokens of their own."""
+        return AgentTokens(self.folder / "agents.json")
+
+    @contextmanager
+    def work(
+        self, namespace: str | None = None, *, session: str | None = None, agent: str | None = None
+    ) -> Iterator[Workspace]:
+        """A workspace for one request; the server's own namespace where none is named.
+
+        Raises:
+            InvalidName: one of the names cannot be one.
+        """
+        plain = self._settled.plain
+        branch = plain.branch
+        chosen = branch.namespace if namespace is None else Namespace(namespace)
+        acting = SessionId(session).text if session is not None else None
+        by = AgentId(agent).text if agent is not None else None
+        actor = Actor(plain.actor.author, acting, by, plain.actor.machine)
+        yield replace(plain, branch=replace(branch, namespace=chosen), actor=actor)
+
+    def namespaces(self) -> list[Namespace]:
+        return namespaces(self.store, self.settings.prefix)
+
+    def tip(self, namespace: str | None = None) -> Oid | None:
+        """Where a namespace stands; None where it does not exist. Cheap enough to ask again and again.
+
+        Raises:
+            InvalidName: this can be no namespace.
+        """
+        branch = (self._read or self._settled).plain.branch  # to ask git takes longer than all the rest
+        component = branch.namespace.component if namespace is None else _component(namespace)
+        return branch.store.tip(branch.prefix + component)
+
+    def close(self) -> None:
+        if self._read is not None:
+            self.store.close()
+
+
+@lru_cache(1024)
+def _component(namespace: str) -> str:
+    return Namespace(namespace).component

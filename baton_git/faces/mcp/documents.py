@@ -1,0 +1,45 @@
+"""The whole state as session-baton's document: `read`, `write`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from baton_git.faces.answers.documents import document, written
+from baton_git.faces.mcp.answers import Answer, taken_out
+from baton_git.faces.mcp.arguments import Json, Revision
+from baton_git.faces.mcp.desk import Ctx, Desk
+from baton_git.faces.mcp.natures import READS, REPLACES
+from baton_git.operations.documents import read, write
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The tools, as methods."""
+
+    desk: Desk
+
+    def read(self, at: Revision = None) -> Answer:
+        """The whole state as one document."""
+        with self.desk.reading() as ws:
+            return document(read(ws, at))
+
+    def write(
+        self,
+        ctx: Ctx,
+        baton: Annotated[Json, Field(description="As read gives it; what it lacks is archived")],
+        expected_revision: int | None = None,
+    ) -> Answer:
+        """Write the whole document, merged with what others wrote."""
+        with self.desk.at_work(ctx) as ws:
+            made = write(ws, self.desk.now, baton, expected_revision=expected_revision)
+        return {**written(made), "notes": taken_out(made.written)}
+
+
+def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
+    here = Documents(desk)
+    return {here.read: READS, here.write: REPLACES}

@@ -1,0 +1,94 @@
+"""What the model is told when something goes wrong: one line, with the next step. The one place that catches all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS
+from pydantic import ValidationError
+
+from baton_git import __version__
+from baton_git.diff import one_line
+from baton_git.errors import BatonError, InvalidName, NotFound, printable
+from baton_git.records.base import dotted, faults_of
+
+NOT_ASKED = (
+    "the question to the person did not come to an answer, so nothing was changed; ask them to do it in a terminal"
+)
+
+
+def refused_call(tool: str, error: ToolError | MCPError, known: Iterable[str]) -> ToolError:
+    """What the model is told of a call that failed.
+
+    Args:
+        known: the arguments of the tool.
+    """
+    cause = error.__cause__
+    if isinstance(error, UnexpectedToolError) and cause is not None:
+        return ToolError(in_a_line(cause))
+    if isinstance(cause, ValidationError):
+        return ToolError(_line(f"{tool}: {_wrong(cause, known)}"))
+    if cause is None and isinstance(error, ToolError):
+        return ToolError(_line(f"{error}; the list of tools has those that there are"))
+    return ToolError(NOT_ASKED)
+
+
+def refused_read(uri: str, error: ResourceError) -> ResourceError:
+    """What a client is told of a resource that could not be read."""
+    cause = error.__cause__
+    if isinstance(error, ResourceNotFoundError):
+        return ResourceNotFoundError(
+            _line(f"there is no resource {uri}; the lists of resources and templates say what there is")
+        )
+    told = in_a_line(cause if cause is not None else error)
+    return ResourceNotFoundError(told) if isinstance(cause, NotFound | InvalidName) else ResourceError(told)
+
+
+def unknown_prompt(name: str, known: Iterable[str]) -> MCPError:
+    """What a client is told of a prompt that there is not."""
+    return MCPError(INVALID_PARAMS, _line(f"there is no prompt {name}; there are {', '.join(known)}"))
+
+
+def in_a_line(error: BaseException) -> str:
+    """What went wrong, and the next step; of a bug, where its report is."""
+    if isinstance(error, BatonError):
+        return _line(f"{error}; {error.hint}" if error.hint else str(error))
+    if isinstance(error, OSError):
+        return _line(f"{error.filename or 'the system'}: {error.strerror or error}")
+    return _line(f"a bug in baton itself: {type(error).__name__}; nothing is lost; {_reported(error)}")
+
+
+def _line(text: str) -> str:
+    return one_line(printable(text), len(text) * 10)
+
+
+def _wrong(error: ValidationError, known: Iterable[str]) -> str:
+    """Which arguments do not fit, and what they should be."""
+    unknown = [dotted(one["loc"]) for one in error.errors() if one["type"] == "extra_forbidden"]
+    faults = [fault for fault in faults_of(error) if fault.path not in unknown]
+    lines = [
+        f"the argument {fault.path} {fault.message}" if fault.message == "is missing" else str(fault)
+        for fault in faults
+    ]
+    if unknown:
+        lines.append(f"there is no argument {', '.join(unknown)}; it takes {', '.join(known)}")
+    return "; ".join(lines[:4])
+
+
+def _reported(error: BaseException) -> str:
+    """Writes a report that can be pasted; says where it is."""
+    report = Path(tempfile.gettempdir()) / f"baton-error-{os.getpid()}.txt"
+    about: Any = f"baton {__version__}, Python {sys.version.split()[0]}, {sys.platform}, mcp"
+    try:
+        report.write_text(f"{about}\n\n{''.join(traceback.format_exception(error))}")
+    except OSError:
+        return "the details could not be written anywhere"
+    return f"the details are in {report}"

@@ -1,0 +1,61 @@
+"""The facts of a session, from its transcript: `handoff_show`, `handoff_extract`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from baton_git.errors import NotFound
+from baton_git.faces.cli.handoff import newest_transcript
+from baton_git.faces.cli.handoff_settings import handoff_options
+from baton_git.faces.mcp.answers import Answer, done
+from baton_git.faces.mcp.desk import Ctx, Desk
+from baton_git.faces.mcp.natures import READS, SETTLES
+from baton_git.operations.handoffs import gather, id_of, keep
+from baton_git.operations.left_behind import find, last
+
+
+@dataclass(frozen=True)
+class Handoffs:
+    """The tools, as methods."""
+
+    desk: Desk
+
+    def handoff_show(self, id: str | None = None) -> Answer:  # noqa: A002  the tool's argument is called so
+        """Facts of a session; else of the last one here."""
+        with self.desk.reading() as ws:
+            state = ws.branch.read().state
+            found = find(state, id) if id else last(state, worktree=ws.folder, machine=ws.actor.machine)
+            if found is None:
+                raise NotFound(
+                    "handoff of this work tree in", str(ws.branch.namespace), hint="handoff_extract makes one"
+                )
+            return {"handoff": found.given()}
+
+    def handoff_extract(
+        self,
+        ctx: Ctx,
+        transcript: Annotated[str | None, Field(description="Else the newest")] = None,
+    ) -> Answer:
+        """Keep these facts of a transcript."""
+        with self.desk.at_work(ctx) as ws:
+            agent = ws.actor.agent
+            path, whose, told = newest_transcript(agent) if transcript is None else (Path(transcript), None, None)
+            folder = Path(told).absolute() if told else None
+            found = gather(
+                ws, self.desk.now, path, whose, options=handoff_options(self.desk.app), folder=folder,
+                session=self.desk.app.settings.session,
+            )  # fmt: skip
+            written = keep(ws, self.desk.now, found, trigger="command")
+            handoff = find(ws.branch.read().state, id_of(found))
+        return {"id": handoff.id, "handoff": handoff.given(), **(done(written) if written is not None else {})}
+
+
+def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
+    here = Handoffs(desk)
+    return {here.handoff_show: READS, here.handoff_extract: SETTLES}

@@ -1,0 +1,214 @@
+"""Every page comes in through one place: who asks, whether the form is ours, what goes wrong, and how it looks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from baton_git.branch import Version
+from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotFound, printable
+from baton_git.faces.http.problems import RETRY_AFTER, status_of
+from baton_git.faces.http.site import Site
+from baton_git.faces.web.door import LOGIN_SECONDS, PERSON, Door, Visitor
+from baton_git.faces.web.templating import rendered
+from baton_git.faces.web.texts import address, quoted
+from baton_git.names import Namespace
+from baton_git.operations.reaching import waiting_counts
+from baton_git.operations.workspace import Workspace
+from baton_git.records.conflict import Conflict
+
+MAX_FIELDS = 5000
+
+TITLES = {
+    403: "That is not allowed", 404: "There is no such thing here", 409: "Somebody changed this meanwhile",
+    410: "That is over", 413: "That is too large", 422: "That does not fit", 429: "Too many attempts",
+    503: "Others are writing just now", 504: "The other side did not answer",
+}  # fmt: skip
+
+log = logging.getLogger("baton.http")
+
+
+class Frame(NamedTuple):
+    """What the head of every page of a namespace shows."""
+
+    namespace: str
+    component: str
+    commit: str | None
+    revision: int
+    conflicts: int
+    waiting: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request for a page.
+
+    Attributes:
+        names: what stands in the path; `client` is the address that asks.
+        is_safe: whether the browser talks to us, or to a proxy before us, over TLS.
+        form: the fields of a form that was sent; the mark was looked at already.
+    """
+
+    site: Site
+    door: Door
+    visitor: Visitor
+    path: str
+    address: str
+    names: Mapping[str, str]
+    query: Mapping[str, str]
+    form: Mapping[str, str]
+    is_safe: bool = False
+
+    @cached_property
+    def namespace(self) -> Namespace:
+        component = self.names["component"]
+        try:
+            return Namespace.from_component(component)
+        except InvalidName:
+            raise NotFound("namespace", component) from None
+
+    @contextmanager
+    def work(self) -> Iterator[Workspace]:
+        """The namespace that is meant.
+
+        Raises:
+            NotFound: it does not exist.
+        """
+        with self.site.work(self.namespace.text) as ws:
+            if ws.branch.store.tip(ws.branch.ref) is None:
+                raise NotFound("namespace", str(self.namespace), hint="baton init makes one")
+            yield ws
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a click is a person's word: whoever clicks has shown the server's token."""
+        return self.door.has_lock and self.visitor.kind == PERSON
+
+    def number(self, name: str, default: int = 1, most: int = 100_000) -> int:
+        """A whole number of the query, at least 1; what is none counts as the default."""
+        text = self.query.get(name, "")
+        return min(max(1, int(text)), most) if text.isdecimal() and len(text) < 10 else default
+
+    def page(self, template: str, ws: Workspace | None = None, *, status: int = 200, **data: Any) -> Response:
+        """A page in the common look; of a namespace where its workspace is given."""
+        shared = {
+            "frame": frame_of(ws) if ws is not None else None, "mark": self.door.mark(self.visitor),
+            "has_lock": self.door.has_lock, "is_person": self.is_person, "now": self.site.now(), "path": self.path,
+            "here": template.removesuffix(".html"), "done": self.query.get("done", ""),
+            "is_in": self.door.lets_in(self.visitor),
+        }  # fmt: skip
+        return HTMLResponse(rendered(template, {**shared, **data}), status)
+
+    def to(self, page: str, **query: object) -> Response:
+        """To another page of the namespace, after something was done."""
+        return RedirectResponse(address(self.namespace.component, page, **query), 303)
+
+    def error(self, status: int, message: str, hint: str = "") -> Response:
+        title = TITLES.get(status, "That did not work")
+        back = self.address if status in (409, 503) else None
+        return self.page("error.html", status=status, title=title, message=message, hint=hint, back=back)
+
+
+Handler = Callable[[Asked], Response]
+
+
+class Page(NamedTuple):
+    """What answers at an address. `is_open`: whoever is not logged in may see it as well."""
+
+    get: Handler
+    post: Handler | None = None
+    is_open: bool = False
+
+
+def frame_of(ws: Workspace, version: Version | None = None) -> Frame:
+    version = version or ws.branch.read()
+    contested = len(version.state.ids(Conflict.kind))
+    waiting = sum(one.commits for one in waiting_counts(ws))
+    name = ws.branch.namespace
+    return Frame(str(name), name.component, version.commit, version.revision, contested, waiting)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Answers requests for pages."""
+
+    site: Site
+    door: Door
+
+    def endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            body = await request.body() if request.method == "POST" else b""
+            return await run_in_threadpool(self._answer, page, request, body)
+
+        return answer
+
+    def _answer(self, page: Page, request: Request, body: bytes) -> Response:
+        known = self.door.visitor(request.cookies.get(self.door.cookie))
+        asked = self.asked(request, known or self.door.welcome())
+        try:
+            response = self._checked(page, asked, known is not None, body if request.method == "POST" else None)
+        except BatonError as error:
+            response = _told(asked, error)
+        except Exception:  # the boundary of the pages: what comes here is a bug, and is logged as one
+            log.exception("a bug in baton itself: %s %s", request.method, printable(asked.path))
+            response = asked.error(500, "a bug in baton itself; the server's log has the details")
+        if known is None and self.door.cookie not in response.headers.get("set-cookie", ""):
+            remember(response, asked, asked.visitor)
+        return response
+
+    def asked(self, request: Request, visitor: Visitor) -> Asked:
+        query = f"?{request.url.query}" if request.url.query else ""
+        here = quoted(request.url.path).replace("%2F", "/") + query
+        names = {name: str(value) for name, value in request.path_params.items()}
+        names["client"] = request.client.host if request.client else ""
+        is_safe = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+        path, asked = request.url.path, dict(request.query_params)
+        return Asked(self.site, self.door, visitor, path, here, names, asked, {}, is_safe)
+
+    def _checked(self, page: Page, asked: Asked, is_known: bool, body: bytes | None) -> Response:
+        if not page.is_open and not self.door.lets_in(asked.visitor):
+            return RedirectResponse(f"/login?next={quoted(asked.address)}", 303)
+        if body is None or page.post is None:
+            return page.get(asked)
+        form = form_of(body)
+        if not is_known or not self.door.is_mark(form.get("mark", ""), asked.visitor):
+            return asked.error(403, "this form is not from a page of this server, or is too old", "open the page again")
+        return page.post(replace(asked, form=form))
+
+
+def remember(response: Response, asked: Asked, visitor: Visitor | None) -> None:
+    """Gives the browser its cookie; None takes it away."""
+    ticket, lasts = (visitor.ticket, LOGIN_SECONDS) if visitor is not None else ("", 0)
+    response.set_cookie(
+        asked.door.cookie, ticket, lasts, path="/", secure=asked.is_safe, httponly=True, samesite="strict"
+    )
+
+
+def _told(asked: Asked, error: BatonError) -> Response:
+    status = status_of(error)
+    response = asked.error(status, str(error), error.hint)
+    if status == 503:
+        response.headers.update(RETRY_AFTER)
+    return response
+
+
+def form_of(body: bytes) -> dict[str, str]:
+    """The fields of a form as a browser sends it; line ends are as everywhere else.
+
+    Raises:
+        InvalidArgument: it is none.
+    """
+    try:
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise InvalidArgument("this is no form") from None
+    return {name: value.replace("\r\n", "\n") for name, value in pairs}

@@ -1,0 +1,60 @@
+"""`/n/…/events`: a line for each change, as it happens, for a page that is open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from baton_git.errors import BatonError, InvalidName
+from baton_git.faces.http.changes import Change, changes
+from baton_git.faces.http.site import Site
+from baton_git.faces.web.door import Door
+from baton_git.names import Namespace
+
+BREATH = 20.0
+"""Seconds of silence after which a line is sent that says nothing, so that a proxy does not hang up."""
+
+
+def endpoint(site: Site, door: Door) -> Callable[[Request], Awaitable[Response]]:
+    async def events(request: Request) -> Response:
+        visitor = door.visitor(request.cookies.get(door.cookie))
+        if visitor is None or not door.lets_in(visitor):
+            return Response(status_code=204)  # tells an EventSource not to come back
+        try:
+            namespace = Namespace.from_component(request.path_params["component"])
+        except InvalidName:
+            return Response(status_code=204)
+        since = request.headers.get("last-event-id") or request.query_params.get("since")
+        return StreamingResponse(_lines(site, namespace, since), media_type="text/event-stream")
+
+    return events
+
+
+async def _lines(site: Site, namespace: Namespace, since: str | None) -> AsyncIterator[str]:
+    yield "retry: 2000\n\n"
+    async with aclosing(changes(site, namespace.text, since)) as found:
+        waiting = asyncio.ensure_future(anext(found))
+        try:
+            while True:
+                done, _ = await asyncio.wait({waiting}, timeout=BREATH)
+                if not done:
+                    yield ": still here\n\n"
+                    continue
+                yield _line(waiting.result())
+                waiting = asyncio.ensure_future(anext(found))
+        except (BatonError, StopAsyncIteration):
+            return
+        finally:
+            waiting.cancel()
+
+
+def _line(one: object) -> str:
+    """Only a commit of the namespace counts; what it says, the page asks for itself."""
+    if not isinstance(one, Change):
+        return ": where it stands\n\n"
+    return f"event: change\nid: {one.commit}\ndata: {json.dumps({'revision': one.revision})}\n\n"

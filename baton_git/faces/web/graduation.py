@@ -1,0 +1,62 @@
+"""`/n/…/graduate`: a pattern becomes a rule by a person's word: a click with a confirmation, behind the token."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from starlette.responses import Response
+
+from baton_git.errors import InvalidArgument, NeedsHuman
+from baton_git.faces.web.desk import Asked, Page
+from baton_git.faces.web.shown import digest
+from baton_git.lifecycle import Confirmed
+from baton_git.operations.patterns import graduate_pattern
+from baton_git.operations.workspace import Workspace
+from baton_git.records.baton import Pattern
+
+
+def show(asked: Asked) -> Response:
+    """The pattern, and the exact text that it would become: the proposed one, or another that was asked for."""
+    with asked.work() as ws:
+        pattern = _pattern(asked, ws)
+        text = asked.query.get("rule", "").strip() or pattern.proposed_rule or ""
+        return _shown(asked, ws, pattern, text)
+
+
+def _pattern(asked: Asked, ws: Workspace) -> Pattern:
+    return ws.branch.read().state.get(Pattern, asked.query.get("id", ""))
+
+
+def _shown(asked: Asked, ws: Workspace, pattern: Pattern, text: str, status: int = 200, problem: str = "") -> Response:
+    return asked.page(
+        "graduate.html", ws, status=status, pattern=pattern, rule=text, shown=digest(pattern.given(), text),
+        problem=problem,
+    )  # fmt: skip
+
+
+def settle(asked: Asked) -> Response:
+    if not asked.is_person:
+        raise NeedsHuman(
+            "this server asks nobody for a token, so a click here is no person's word",
+            hint=f"in a terminal: baton pattern graduate {asked.query.get('id', 'ID')}",
+        )
+    with asked.work() as ws:
+        pattern = _pattern(asked, ws)
+        wording = unquote(asked.form.get("rule", ""))
+        text = wording or pattern.proposed_rule or ""
+        if asked.form.get("shown") != digest(pattern.given(), text):
+            problem = (
+                "The pattern, or the rule, has changed since it was shown. Nothing was confirmed; read it as it is now."
+            )
+            return _shown(asked, ws, pattern, pattern.proposed_rule or "", 409, problem)
+        if asked.form.get("typed", "").strip() != pattern.id:
+            problem = "What was typed is not the id of the pattern. Nothing was confirmed."
+            return _shown(asked, ws, pattern, text, 422, problem)
+        if not text:
+            raise InvalidArgument(f"pattern {pattern.id} has no proposed rule", hint="propose one first")
+        word = Confirmed(asked.site.person, "page", pattern=pattern.id, rule=text, what=pattern.what)
+        graduate_pattern(ws, asked.site.now(), pattern.id, word, rule=text)
+        return asked.to("board", done="graduated")
+
+
+PAGES = {"/n/{component}/graduate": Page(show, settle)}

@@ -1,0 +1,108 @@
+"""Texts of records on a page: nothing of them can pose as something else, be run, or lead where no one expects."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from markupsafe import Markup
+
+from baton_git.brief import age
+from baton_git.times import iso, when
+
+KEPT = frozenset("\n\t\u00a0\u202f\u200c\u200d\u3000")
+"""What does not print and is harmless: line ends, spaces, and the joiners of some scripts and of emoji."""
+
+_LINK = re.compile(r"https?://[A-Za-z0-9\[][^\s<>\"'`{}|\\^]{0,2000}\Z")
+
+KINDS = {
+    "open_loop": ("open loop", "open loops"), "follow_up": ("follow-up", "follow-ups"),
+    "pattern": ("pattern", "patterns"), "active_decision": ("decision", "decisions"), "rule": ("rule", "rules"),
+    "session": ("session", "sessions"), "checkpoint": ("checkpoint", "checkpoints"),
+    "identity": ("identity", "identities"), "handover": ("handover", "handovers"),
+    "snapshot": ("snapshot", "snapshots"), "handoff": ("handoff", "handoffs"), "conflict": ("conflict", "conflicts"),
+    "head": ("context", "context"), "shape": ("document layout", "document layout"),
+}  # fmt: skip
+
+TIERS = {"human_confirmed": "confirmed by a person", "llm_derived": "derived by a model", "raw_source": "raw source"}
+
+
+def visible(value: Any) -> Any:
+    """The value as it is shown: what would not print, or turn the direction of a text, stands as an escape."""
+    if value is None:
+        return ""
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return "".join(c if c.isprintable() or c in KEPT else _escape(ord(c)) for c in value.replace("\r\n", "\n"))
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def quoted(value: object) -> str:
+    """Any text as a part of an address, or as a field of a form that comes back unchanged."""
+    return quote(str(value), safe="", errors="surrogatepass")
+
+
+def address(component: str, page: str = "", **query: object) -> str:
+    """The address of a page of a namespace; what is None or empty is left out."""
+    given = {name: str(value) for name, value in query.items() if value not in (None, "", False)}
+    text = urlencode(given, quote_via=quote, safe="", errors="surrogatepass")
+    return f"/n/{quoted(component)}/{page}{f'?{text}' if text else ''}"
+
+
+def is_link(value: object) -> bool:
+    """Whether a text is an address that a page may link to."""
+    return isinstance(value, str) and value.isascii() and _LINK.match(value) is not None
+
+
+def words(value: object) -> str:
+    """`rule_candidate` → `rule candidate`."""
+    return str(value).replace("_", " ")
+
+
+def kind_words(kind: str, count: int = 1) -> str:
+    """What people call a kind of record."""
+    closed, plain = kind.startswith("archived_"), kind.removeprefix("archived_")
+    name = KINDS.get(plain, (words(plain), words(plain)))[count != 1]
+    return f"archived {name}" if closed else name
+
+
+def tier_words(tier: str) -> str:
+    return TIERS.get(tier, words(tier))
+
+
+def cut(value: str, limit: int = 600) -> str:
+    return value if len(value) <= limit else value[: limit - 1].rstrip() + "…"
+
+
+def plain_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def point(value: object) -> datetime | None:
+    """The point in time that a record's text, or a commit, names."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if 1970 < value.year < 9999 else None
+    return when(value) if isinstance(value, str) else None
+
+
+def machine_time(found: datetime) -> str:
+    return iso(found)
+
+
+def human_time(found: datetime) -> str:
+    return found.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def since(found: datetime, now: datetime) -> str:
+    """`5 min ago`; for what is yet to come, the day."""
+    return age(iso(found), now) if found <= now else human_time(found)
+
+
+def count_words(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,78 @@
+"""Threads of one process that want the same thing done: one of them does it for all that wait at that moment.
+
+Nobody waits for company. Who comes first begins at once; who comes meanwhile waits, and when the first is done, the
+next in line takes all others that stand there with it. So one thread alone loses nothing, and many share the cost.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Event, Lock
+from typing import Final, Generic, TypeVar
+
+Wish = TypeVar("Wish")
+
+_MOST: Final = 64
+"""How many are served in one go, so that nobody waits for a very long line."""
+
+
+class Line(Generic[Wish]):
+    """Where the threads stand; what they want is theirs to say, and so is where an answer goes."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: deque[_Place[Wish]] = deque()
+        self._is_busy = False
+
+    def serve(self, wish: Wish, serve: Callable[[list[Wish]], None], wait: float) -> bool:
+        """Whether `wish` was served: by `serve`, which is called here or by another thread of the line, in which the
+        wishes are in the order in which they came; False when `wait` seconds passed before anybody began with it.
+        """
+        place = _Place(wish)
+        with self._lock:
+            leads = not self._is_busy
+            self._is_busy = True
+            if not leads:
+                self._waiting.append(place)
+        if not leads and not place.woken.wait(wait) and self._gives_up(place):
+            return False
+        if not leads:
+            place.woken.wait()
+        if not place.served:
+            self._lead(place, serve)
+        return True
+
+    def _gives_up(self, place: _Place[Wish]) -> bool:
+        """Whether the place could be left: nobody had begun with it."""
+        with self._lock:
+            if place not in self._waiting:
+                return False
+            self._waiting.remove(place)
+            return True
+
+    def _lead(self, place: _Place[Wish], serve: Callable[[list[Wish]], None]) -> None:
+        with self._lock:
+            others = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1))]
+        try:
+            serve([one.wish for one in (place, *others)])
+        finally:
+            with self._lock:
+                following = self._waiting.popleft() if self._waiting else None
+                self._is_busy = following is not None
+            for one in others:
+                one.served = True
+                one.woken.set()
+            if following is not None:
+                following.woken.set()
+
+
+class _Place(Generic[Wish]):
+    """One thread in the line. Woken without being served, it leads."""
+
+    __slots__ = ("served", "wish", "woken")
+
+    def __init__(self, wish: Wish) -> None:
+        self.wish = wish
+        self.woken = Event()
+        self.served = False

@@ -1,0 +1,49 @@
+"""Where a server is: `http://host:9101`, or below a path (`https://example.org/baton`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
+
+from baton_git.errors import InvalidArgument, shortened
+
+PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address of a server, in one spelling."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Raises InvalidArgument when it is no http or https url, or says more than where the server is."""
+        example = "for example http://127.0.0.1:9101"
+        try:
+            parts = parse_url(text.strip())
+        except LocationParseError:
+            raise InvalidArgument(f"{shortened(text)} is not a url", hint=example) from None
+        if parts.auth is not None:
+            raise InvalidArgument(
+                "there is a name or a password in the url", hint="the token goes into BATON_API_TOKEN"
+            )
+        if parts.scheme not in PORTS or not parts.host:
+            raise InvalidArgument(f"{shortened(text)} is no http or https url", hint=example)
+        if parts.query is not None or parts.fragment is not None or not text.isprintable():
+            raise InvalidArgument(f"{shortened(text)} says more than where the server is", hint=example)
+        path = (parts.path or "").rstrip("/")
+        return cls(parts.scheme, parts.host.strip("[]"), parts.port or PORTS[parts.scheme], path)
+
+    @property
+    def netloc(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.netloc}{self.path}"

@@ -1,0 +1,213 @@
+"""`baton serve` against the original session-baton from PyPI, side by side: reads, writes, and memory.
+
+Both are plain processes with their defaults, each in an environment of its own. The clients are processes with one
+kept-alive connection each, that write bytes made beforehand; all of it on 127.0.0.1.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from multiprocessing import Barrier, Process, SimpleQueue
+from multiprocessing.synchronize import Barrier as BarrierType
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+from measuring import missed, tell
+
+ROUNDS = 5
+READS, WRITES = 1500, 150
+"""Requests of one client in a round; of eight clients each does a quarter."""
+EARLY, LATE = 10_000, 100_000
+"""Requests after which memory is looked at."""
+
+
+class Peer(NamedTuple):
+    """A running server."""
+
+    name: str
+    port: int
+    process: psutil.Process
+
+
+class Load(NamedTuple):
+    """What one round came to: seconds in all, and of each request."""
+
+    whole: float
+    each: list[float]
+
+
+def document(client: int, number: int) -> dict[str, Any]:
+    """Ten records, of which each write changes one and the context."""
+    day, words = "2026-06-17", "words that say what is to be done " * 4
+    loops = [
+        {"id": f"OL-{n}", "action": f"did {n}: {words}", "expected_outcome": "it works", "created_at": day}
+        for n in range(4)
+    ]
+    later = [{"id": f"FU-{n}", "item": f"item {n}: {words}", "first_seen": day} for n in range(3)]
+    later[number % 3]["reason"] = f"as of {number}"
+    choices = [{"id": f"DEC-{n}", "what": words, "why": words, "created_at": day} for n in range(3)]
+    return {
+        "schema_version": 1, "session_id": f"bench-{client}", "context": f"at {number}", "open_loops": loops,
+        "follow_ups": later, "patterns": [], "active_decisions": choices,
+    }  # fmt: skip
+
+
+def request(port: int, path: str, body: Any) -> bytes:
+    data = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data
+
+
+def writes(port: int, client: int, numbers: range) -> list[bytes]:
+    body = {"namespace": f"bench-{client}"}
+    return [request(port, "/v1/baton/write", {**body, "baton": document(client, one)}) for one in numbers]
+
+
+def reads(port: int, client: int, numbers: range) -> list[bytes]:
+    return [request(port, "/v1/baton/read", {"namespace": f"bench-{client}"})] * len(numbers)
+
+
+def answered(talk: socket.socket) -> None:
+    """Takes one answer off the connection; it must be 200."""
+    found = b""
+    while (end := found.find(b"\r\n\r\n")) < 0:
+        found += talk.recv(1 << 18)
+    assert found.startswith(b"HTTP/1.1 200"), found[:500]
+    head = found[:end].lower()
+    length = int(head[head.index(b"content-length:") + 15 :].split(b"\r\n", 1)[0])
+    left = end + 4 + length - len(found)
+    while left > 0:
+        left -= len(talk.recv(1 << 18))
+
+
+def _client(port: int, messages: Sequence[bytes], begin: BarrierType, told: SimpleQueue[list[float]]) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as talk:
+        talk.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        begin.wait()
+        times = []
+        for one in messages:
+            started = time.perf_counter()
+            talk.sendall(one)
+            answered(talk)
+            times.append(time.perf_counter() - started)
+    told.put(times)
+
+
+def load(port: int, clients: Sequence[Sequence[bytes]]) -> Load:
+    """All clients at once, each one request after the other."""
+    begin = Barrier(len(clients) + 1)
+    told: SimpleQueue[list[float]] = SimpleQueue()
+    started = [Process(target=_client, args=(port, one, begin, told)) for one in clients]
+    for one in started:
+        one.start()
+    begin.wait()
+    before = time.perf_counter()
+    each = [seconds for _ in started for seconds in told.get()]
+    whole = time.perf_counter() - before
+    for one in started:
+        one.join()
+    return Load(whole, each)
+
+
+@contextmanager
+def serving(name: str, argv: Sequence[str], port: int, **variables: str) -> Iterator[Peer]:
+    process = subprocess.Popen(
+        argv, env={**os.environ, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(200):
+            time.sleep(0.1)
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+                connection.request("GET", "/health")
+                connection.getresponse().read()
+                break
+            except OSError:
+                continue
+        yield Peer(name, port, psutil.Process(process.pid))
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def original(folder: Path) -> list[str]:
+    """session-baton from PyPI in an environment of its own."""
+    venv.create(folder, with_pip=True)
+    subprocess.run([folder / "bin" / "pip", "install", "-qq", "session-baton"], check=True)
+    return [str(folder / "bin" / "python"), "-m", "session_baton"]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def against(ours: Peer, theirs: Peer, what: str, make: Any, count: int, clients: int, goal: float) -> None:
+    """Alternating rounds, told as times the original's time."""
+    found: dict[str, list[Load]] = {ours.name: [], theirs.name: []}
+    each = count if clients == 1 else count // 4
+    for turn in range(ROUNDS + 1):
+        numbers = range(turn * each, (turn + 1) * each)
+        for peer in (theirs, ours):
+            found[peer.name].append(load(peer.port, [make(peer.port, one, numbers) for one in range(clients)]))
+    rates = {}
+    for name, loads in found.items():
+        kept = loads[1:]  # the first warms both up
+        times = sorted(seconds for one in kept for seconds in one.each)
+        rates[name] = [len(one.each) / one.whole for one in kept]
+        median, slow = statistics.median(times), times[int(len(times) * 0.99)]
+        rate = statistics.median(rates[name])
+        print(
+            f"  {what}, {clients} clients, {name:<14}{rate:>8.0f}/s  p50 {median * 1e3:.2f} ms  p99 {slow * 1e3:.2f} ms"
+        )
+        if name == ours.name:
+            spread = slow / median
+    ratios = [theirs_ / ours_ for theirs_, ours_ in zip(rates[theirs.name], rates[ours.name], strict=True)]
+    tell(f"{what}, {clients} clients: time a request, against session-baton", statistics.median(ratios), goal)
+    tell(f"{what}, {clients} clients: the 99th percentile, against the median", spread, 3.0)
+
+
+def memory(ours: Peer) -> None:
+    """Bytes that our server has after 10,000 and after 100,000 requests, one in 200 of which writes."""
+    done, sizes = 0, []
+    for wanted in (EARLY, LATE):
+        while done < wanted:
+            load(ours.port, [reads(ours.port, one, range(1000)) for one in range(2)])
+            load(ours.port, [writes(ours.port, one, range(done, done + 5)) for one in range(2)])
+            done += 2010
+        sizes.append(ours.process.memory_info().rss)
+        print(f"  memory after {done:,} requests: {sizes[-1] / 1e6:.1f} MB")
+    tell(f"memory after {LATE:,} requests, against {EARLY:,}", sizes[1] / sizes[0], 1.1)
+
+
+def main() -> int:
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="baton-bench-")))
+        mine, its = free_port(), free_port()
+        argv = [sys.executable, "-m", "baton_git", "serve", "--repo", str(place / "state.git"), "--port", str(mine)]
+        ours = stack.enter_context(serving("baton serve", argv, mine))
+        variables = {"BATON_PORT": str(its), "BATON_DB_PATH": str(place / "baton.sqlite3")}
+        theirs = stack.enter_context(serving("session-baton", original(place / "venv"), its, **variables))
+        for clients in (1, 8):
+            against(ours, theirs, "writes", writes, WRITES, clients, 2.0)
+            against(ours, theirs, "reads", reads, READS, clients, 1.0)
+        if "--no-memory" not in sys.argv:
+            memory(ours)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,49 @@
+"""What the tests of the cache share: a server that counts revisions or does not, and the command on it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from baton_server import Wire, served
+
+
+@pytest.fixture(params=[False, True], ids=["original", "counting"])
+def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
+    with served(Wire(counts=request.param)) as wire:
+        yield wire
+
+
+@pytest.fixture
+def plain() -> Iterator[Wire]:
+    with served(Wire()) as wire:
+        yield wire
+
+
+@pytest.fixture
+def counting() -> Iterator[Wire]:
+    with served(Wire(counts=True)) as wire:
+        yield wire
+
+
+@pytest.fixture
+def folder() -> Path:
+    return Path(os.environ["HOME"]) / ".claude" / "loop" / "batons"
+
+
+@pytest.fixture
+def cache(baton: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """Runs `baton cache`; a document that is given goes in as its file."""
+
+    def call(verb: str, *words: str, url: str = "", doc: Any = None, code: int | None = 0, **rest: Any) -> Any:
+        there = ["--url", url] if url else []
+        if doc is not None:
+            there += ["--file", "-"]
+            rest["given"] = json.dumps(doc)
+        return baton("cache", verb, *words, *there, code=code, **rest)
+
+    return call

@@ -1,0 +1,574 @@
+"""`baton cache`: written through, sent later, and never over another's work."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from baton_server import Wire, served
+from cached_batons import NOWHERE, a_baton, a_loop
+
+from baton_git.batoncache import CacheFolder
+from baton_git.errors import Busy
+from baton_git.names import Namespace
+from baton_git.operations.caching import Cache, write
+from baton_git.wire import Address, Server
+
+
+def kept(folder):
+    return [json.loads(path.read_text()) for path in sorted((folder / ".baton" / "kept").glob("*.json"))]
+
+
+def cached(folder, stem):
+    return json.loads((folder / f"{stem}.json").read_text())
+
+
+def mark_dirty(folder, stem):
+    """What session-baton's own `mark_dirty` does."""
+    path = folder / f"{stem}.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["_sync_status"] = "pending_upload"
+    path.write_text(json.dumps(data, ensure_ascii=False, indent=2), encoding="utf-8")
+
+
+# --- with a server that answers
+
+
+def test_what_was_written_is_on_the_server_and_in_the_cache_byte_for_byte_as_session_baton_has_it(cache, wire, folder):
+    doc = a_baton("é 名前", a_loop(1))
+    done = cache("write", "project:x", url=wire.url, doc=doc).json
+    assert done["ok"]
+    assert done["status"] == "synced"
+    assert wire.get("project:x") == doc
+    as_original = json.dumps({**doc, "_sync_status": "synced"}, ensure_ascii=False, indent=2)
+    assert (folder / "project_x.json").read_bytes() == as_original.encode()
+
+
+def test_what_is_read_is_the_servers_answer_and_goes_into_the_cache(cache, wire, folder):
+    wire.put("work", a_baton("from elsewhere"))
+    assert cache("read", "work", url=wire.url).json == wire.said("work")
+    assert cached(folder, "work") == {**a_baton("from elsewhere"), "_sync_status": "synced"}
+
+
+def test_a_namespace_that_no_server_has_is_null_and_makes_no_file(cache, wire, folder):
+    done = cache("read", "work", "--json", url=wire.url)
+    assert done.json["baton"] is None
+    assert done.json["source"] == "server"
+    assert not (folder / "work.json").exists()
+
+
+def test_one_writes_again_and_again_without_reading(cache, wire):
+    for number in range(3):
+        cache("write", "work", url=wire.url, doc=a_baton(str(number)))
+    assert wire.get("work")["context"] == "2"
+
+
+def test_the_folder_is_for_the_user_alone_and_one_that_is_there_keeps_its_mode(cache, wire, folder):
+    folder.mkdir(parents=True, mode=0o755)
+    cache("write", "work", url=wire.url, doc=a_baton())
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+    assert stat.S_IMODE((folder / ".baton").stat().st_mode) == 0o700
+    for path in (folder / "work.json", folder / ".baton" / "work.json"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    other = folder.parent / "made"
+    cache("read", "work", "--folder", str(other), url=wire.url)
+    assert stat.S_IMODE(other.stat().st_mode) == 0o700
+
+
+def test_a_server_that_lost_its_baton_does_not_empty_the_cache(cache, wire, folder):
+    cache("write", "work", url=wire.url, doc=a_baton("kept"))
+    wire.batons.clear()
+    done = cache("read", "work", url=wire.url)
+    assert done.json["baton"] is None
+    assert "the one in the cache stays there" in done.err
+    assert cache("status", "--json").json[0]["status"] == "synced"
+    assert cached(folder, "work")["context"] == "kept"
+    cache("send", "work", "--ours", url=wire.url)
+    assert wire.get("work")["context"] == "kept"
+
+
+# --- with none
+
+
+def test_what_cannot_be_sent_waits_and_is_sent_with_the_next_write(cache, wire, folder):
+    done = cache("write", "work", url=wire.url, doc=a_baton("one"))
+    url = wire.url
+    away = wire.answer
+    wire.answer = lambda *_: (503, {})
+    done = cache("write", "work", url=url, doc=a_baton("two"))
+    assert done.json["status"] == "pending_upload"
+    assert "it waits in the local cache" in done.err
+    assert cached(folder, "work")["_sync_status"] == "pending_upload"
+    wire.answer = away
+    cache("write", "work", url=url, doc=a_baton("three"))
+    assert [one["context"] for one in wire.history] == ["one", "two", "three"]
+    assert cached(folder, "work") == {**a_baton("three"), "_sync_status": "synced"}
+
+
+def test_what_waits_is_sent_by_the_next_read(cache, wire, folder):
+    refuse, wire.answer = wire.answer, lambda *_: (502, {})
+    cache("write", "work", url=wire.url, doc=a_baton("two"))
+    wire.answer = refuse
+    done = cache("read", "work", url=wire.url)
+    assert done.json["baton"]["context"] == "two"
+    assert "what waited in the cache was sent" in done.err
+    assert wire.get("work")["context"] == "two"
+    assert cached(folder, "work")["_sync_status"] == "synced"
+
+
+def test_offline_one_reads_the_cache_and_is_told_so(cache, wire, folder):
+    wire.put("work", a_baton("here"))
+    cache("read", "work", url=wire.url)
+    time = wire.said("work")["updated_at"]
+    wire.answer = lambda *_: (503, {})
+    done = cache("read", "work", "--json", url=wire.url)
+    assert done.json["baton"] == a_baton("here")
+    assert done.json["updated_at"] == time
+    assert done.json["source"] == "cache"
+    assert f"offline: baton from the local cache (updated_at {time})" in done.err
+
+
+def test_without_server_and_cache_the_start_of_a_session_is_not_held_up(cache, folder):
+    done = cache("read", "work", "--json", url=NOWHERE)
+    assert done.json == {"baton": None, "namespace": "work", "updated_at": None, "source": "none", "status": "nothing"}
+    assert "no baton in the local cache either" in done.err
+
+
+def test_a_write_whose_answer_got_lost_is_recognised_and_not_a_conflict(cache, wire):
+    cache("write", "work", url=wire.url, doc=a_baton("one"))
+
+    def lose():
+        wire.after_write = lambda: None
+        raise ConnectionAbortedError
+
+    wire.after_write = lose
+    assert cache("write", "work", url=wire.url, doc=a_baton("two")).json["status"] == "pending_upload"
+    count = wire.writes
+    assert cache("send", url=wire.url, code=0).err == "work: sent\n"
+    assert wire.writes <= count + 1
+    assert wire.get("work")["context"] == "two"
+    assert cache("status", "--json").json[0]["status"] == "synced"
+
+
+def test_send_tries_everything_that_waits_for_this_server(cache, wire):
+    for name in ("a", "b"):
+        cache("write", name, url=wire.url, doc=a_baton(name))
+    refuse, wire.answer = wire.answer, lambda *_: (503, {})
+    for name in ("a", "b"):
+        cache("write", name, url=wire.url, doc=a_baton(f"{name}2"))
+    cache("write", "c", url=NOWHERE, doc=a_baton("elsewhere"))
+    assert "it still waits" in cache("send", "--all", url=wire.url, code=1).err
+    wire.answer = refuse
+    assert cache("send", "--all", url=wire.url).err == "a: sent\nb: sent\n"
+    assert {name: wire.get(name)["context"] for name in wire.batons} == {"a": "a2", "b": "b2"}
+    assert "nothing waits to be sent" in cache("send", url=wire.url).err
+
+
+def test_a_document_that_the_server_refuses_does_not_keep_the_others_back(cache, plain):
+    refuse, plain.answer = plain.answer, lambda *_: (503, {})
+    for name in ("a", "b"):
+        cache("write", name, url=plain.url, doc=a_baton(name))
+    plain.answer = lambda path, body, token: (
+        (413, {"detail": "too large"}) if body["namespace"] == "a" else refuse(path, body, token)
+    )
+    done = cache("send", url=plain.url, code=1)
+    assert "answers 413: too large" in done.err
+    assert "a: it still waits" in done.err
+    assert plain.get("b")["context"] == "b"
+
+
+def test_what_waits_for_one_server_is_not_sent_to_another(cache, wire):
+    cache("write", "work", url=NOWHERE, doc=a_baton("mine"))
+    done = cache("write", "work", url=wire.url, doc=a_baton("new"), code=2)
+    assert f"waits to be sent to {NOWHERE}" in done.err
+    assert wire.batons == {}
+    wire.put("work", a_baton("theirs"))
+    done = cache("read", "work", url=wire.url)
+    assert done.json["baton"]["context"] == "theirs"
+    assert f"not kept in the cache, where a baton waits of {NOWHERE}" in done.err
+    assert cache("send", "work", "--ours", url=wire.url).code == 0
+    assert wire.get("work")["context"] == "mine"
+
+
+# --- conflicts
+
+
+@pytest.fixture
+def conflict(cache, wire, folder):
+    """Both sides changed the baton; ours was turned away."""
+    cache("write", "work", url=wire.url, doc=a_baton("base", a_loop(1), a_loop(2)))
+    wire.put("work", a_baton("base", a_loop(1, expected_outcome="201"), a_loop(2), a_loop(3)))
+    return cache("write", "work", url=wire.url, doc=a_baton("ours", a_loop(1, action="Shipped")), code=3)
+
+
+def test_a_conflict_is_shown_by_record_and_nothing_is_overwritten(cache, wire, folder, conflict):
+    assert wire.get("work")["context"] == "base"
+    assert cached(folder, "work") == {**a_baton("ours", a_loop(1, action="Shipped")), "_sync_status": "pending_upload"}
+    shown = conflict.json["conflict"]
+    assert shown["ours"]["context"] == "ours"
+    assert shown["theirs"] == wire.get("work")
+    assert [(one["id"], one["action"]) for one in shown["there"]] == [("OL-001", "changed"), ("OL-003", "added")]
+    assert {one["id"] for one in shown["here"]} == {"", "OL-001", "OL-002"}
+    assert "here: OL-001 action changed: action 'Deployed' → 'Shipped'" in conflict.err
+    assert "server: OL-001 expected_outcome changed: expected_outcome '200' → '201'" in conflict.err
+    assert "baton cache send work --merge" in conflict.err
+    assert cache("status", "--json").json[0]["status"] == "conflict"
+
+
+def test_a_conflict_stays_one_until_somebody_decides(cache, wire, conflict):
+    cache("send", "work", url=wire.url, code=3)
+    cache("write", "work", url=wire.url, doc=a_baton("again"), code=3)
+    done = cache("read", "work", url=wire.url)
+    assert done.json["baton"] == wire.get("work")
+    assert "baton: conflict" in done.err
+    assert wire.get("work")["context"] == "base"
+
+
+def test_ours_replaces_the_version_that_was_shown_and_keeps_it(cache, wire, folder, conflict):
+    theirs = wire.get("work")
+    cache("send", "work", "--ours", url=wire.url)
+    assert wire.get("work")["context"] == "ours"
+    assert theirs in kept(folder)
+    assert cached(folder, "work")["_sync_status"] == "synced"
+
+
+def test_ours_does_not_replace_what_was_written_after_it_was_shown(cache, wire, folder, conflict):
+    wire.put("work", a_baton("newer still"))
+    done = cache("send", "work", "--ours", url=wire.url, code=3)
+    assert wire.get("work")["context"] == "newer still"
+    assert "newer still" in done.err
+    cache("send", "work", "--ours", url=wire.url)
+    assert wire.get("work")["context"] == "ours"
+    assert "newer still" in [one["context"] for one in kept(folder)]
+
+
+@pytest.mark.parametrize("choice", ["--ours", "--merge"])
+def test_what_was_decided_while_the_server_was_away_holds_once_it_is_back(cache, wire, conflict, choice):
+    answer, wire.answer = wire.answer, lambda *_: (503, {})
+    assert "it still waits" in cache("send", "work", choice, url=wire.url, code=1).err
+    wire.answer = answer
+    assert cache("send", url=wire.url).err == "work: sent\n"
+    assert wire.get("work")["context"] == "ours"
+
+
+def test_theirs_replaces_ours_and_keeps_it(cache, wire, folder, conflict):
+    cache("send", "work", "--theirs", url=wire.url)
+    assert cached(folder, "work") == {**wire.get("work"), "_sync_status": "synced"}
+    assert a_baton("ours", a_loop(1, action="Shipped")) in kept(folder)
+
+
+def test_merge_makes_one_of_both_by_record_and_field(cache, wire, folder, conflict):
+    done = cache("send", "work", "--merge", "--json", url=wire.url)
+    made = wire.get("work")
+    assert made["context"] == "ours"
+    assert {"ours", "base"} <= {one["context"] for one in kept(folder)}
+    loops = {one["id"]: one for one in made["open_loops"]}
+    assert set(loops) == {"OL-001", "OL-003"}
+    assert (loops["OL-001"]["action"], loops["OL-001"]["expected_outcome"]) == ("Shipped", "201")
+    assert cached(folder, "work") == {**made, "_sync_status": "synced"}
+    assert "contested" not in done.json[0]
+
+
+def test_merge_takes_in_what_was_written_after_the_conflict_was_shown(cache, wire, conflict):
+    wire.put("work", {**wire.get("work"), "open_loops": [*wire.get("work")["open_loops"], a_loop(4)]})
+    cache("send", "work", "--merge", url=wire.url)
+    assert {one["id"] for one in wire.get("work")["open_loops"]} == {"OL-001", "OL-003", "OL-004"}
+    assert wire.get("work")["context"] == "ours"
+
+
+def test_merge_says_which_values_it_had_to_choose(cache, wire, folder):
+    cache("write", "work", url=wire.url, doc=a_baton("base", a_loop(1)))
+    theirs = a_baton("base", a_loop(1, action="Theirs"))
+    wire.put("work", theirs)
+    cache("write", "work", url=wire.url, doc=a_baton("base", a_loop(1, action="Ours")), code=3)
+    done = cache("send", "work", "--merge", url=wire.url)
+    assert "contested: OL-001 action: 'Ours' stands, not 'Theirs'" in done.err
+    assert wire.get("work")["open_loops"][0]["action"] == "Ours"
+    assert theirs in kept(folder)
+
+
+def test_what_is_no_document_is_compared_by_its_fields_and_not_merged(cache, wire):
+    cache("write", "work", url=wire.url, doc={"free": 1, "same": True})
+    wire.put("work", {"free": 2, "same": True})
+    done = cache("write", "work", url=wire.url, doc={"free": 3, "same": True}, code=3)
+    assert "they differ in: free" in done.err
+    assert cache("send", "work", "--merge", url=wire.url, code=1).err.startswith("baton: ")
+    assert wire.get("work")["free"] == 2
+    cache("send", "work", "--ours", url=wire.url)
+    assert wire.get("work")["free"] == 3
+
+
+def test_a_first_write_does_not_replace_what_was_never_seen(cache, wire):
+    wire.put("work", a_baton("theirs"))
+    cache("write", "work", url=wire.url, doc=a_baton("ours"), code=3)
+    assert wire.get("work")["context"] == "theirs"
+
+
+def test_the_same_document_from_both_sides_is_no_conflict(cache, wire):
+    wire.put("work", a_baton("same"))
+    assert cache("write", "work", url=wire.url, doc=a_baton("same")).json["status"] == "synced"
+
+
+def test_a_document_that_was_turned_away_is_kept_when_a_newer_one_takes_its_place(cache, wire, folder, conflict):
+    cache("write", "work", url=wire.url, doc=a_baton("newer"), code=3)
+    assert a_baton("ours", a_loop(1, action="Shipped")) in kept(folder)
+    assert cached(folder, "work")["context"] == "newer"
+
+
+def test_a_server_that_counts_decides_by_the_revision_and_nobody_slips_between(cache, counting):
+    cache("write", "work", url=counting.url, doc=a_baton("one"))
+    counting.asked.clear()
+    cache("write", "work", url=counting.url, doc=a_baton("two"))
+    ((path, body),) = counting.asked
+    assert path == "/v1/baton/write"
+    assert body["expected_revision"] == 1
+
+
+def test_a_namespace_that_is_new_must_still_be_so_when_it_is_written(cache, counting):
+    cache("write", "work", url=counting.url, doc=a_baton("one"))
+    expected = [body.get("expected_revision") for path, body in counting.asked if path.endswith("write")]
+    assert expected == [0, None]  # memory-hall turns 0 away where nothing is; it has said then that nothing is
+    assert counting.get("work")["context"] == "one"
+
+
+def test_two_writes_in_one_second_are_told_apart_by_the_revision(cache, counting):
+    cache("write", "work", url=counting.url, doc=a_baton("one"))
+    time = counting.batons["work"][1]
+    counting.batons["work"] = (a_baton("theirs"), time, 2)
+    cache("write", "work", url=counting.url, doc=a_baton("two"), code=3)
+    assert counting.get("work")["context"] == "theirs"
+
+
+# --- beside other clients, and after accidents
+
+
+def test_what_another_client_marked_dirty_is_sent(cache, wire, folder):
+    cache("write", "work", url=wire.url, doc=a_baton("one"))
+    (folder / "work.json").write_text(json.dumps({**a_baton("edited"), "_sync_status": "synced"}))
+    mark_dirty(folder, "work")
+    assert cache("status", "--json").json[0]["status"] == "pending_upload"
+    cache("send", url=wire.url)
+    assert wire.get("work")["context"] == "edited"
+
+
+def test_a_file_that_another_client_changed_counts_as_waiting(cache, wire, folder):
+    cache("write", "work", url=wire.url, doc=a_baton("one"))
+    (folder / "work.json").write_text(json.dumps({**a_baton("edited"), "_sync_status": "synced"}))
+    assert cache("status", "--json").json[0]["status"] == "pending_upload"
+    (folder / "work.json").write_text(json.dumps({"_sync_status": "synced", **a_baton("one")}))
+    assert cache("status", "--json").json[0]["status"] == "synced"
+
+
+def test_a_file_of_the_original_client_alone_is_found_and_sent(cache, wire, folder):
+    folder.mkdir(parents=True)
+    (folder / "work.json").write_text(json.dumps({**a_baton("theirs"), "_sync_status": "pending_upload"}))
+    assert cache("status", "--json").json == [
+        {"namespace": "work", "file": "work.json", "status": "pending_upload", "url": None, "updated_at": None,
+         "revision": None}
+    ]  # fmt: skip
+    cache("send", "--all", url=wire.url)
+    assert wire.get("work")["context"] == "theirs"
+
+
+def test_a_file_whose_namespace_nobody_knows_is_sent_only_when_it_is_named(cache, wire, folder):
+    folder.mkdir(parents=True)
+    (folder / "a_b.json").write_text(json.dumps({**a_baton("whose"), "_sync_status": "pending_upload"}))
+    (listed,) = cache("status", "--json").json
+    assert listed["namespace"] is None
+    cache("send", "--all", url=wire.url)
+    assert cache("read", "a:b", url=wire.url).json["baton"] is None
+    assert wire.batons == {}
+    cache("send", "a/b", url=wire.url)
+    assert wire.get("a/b")["context"] == "whose"
+
+
+def test_a_file_of_another_namespace_perhaps_is_kept_before_it_is_replaced(cache, wire, folder):
+    folder.mkdir(parents=True)
+    (folder / "a_b.json").write_text(json.dumps({**a_baton("whose"), "_sync_status": "pending_upload"}))
+    done = cache("write", "a:b", url=wire.url, doc=a_baton("mine"))
+    assert "may be of another namespace" in done.err
+    assert a_baton("whose") in kept(folder)
+    assert wire.get("a:b")["context"] == "mine"
+
+
+def test_two_namespaces_that_want_one_file_both_keep_their_batons(cache, wire, folder):
+    cache("write", "a/b", url=wire.url, doc=a_baton("first"))
+    done = cache("write", "a:b", url=wire.url, doc=a_baton("second"))
+    assert "the cache file of a:b would be that of a/b" in done.err
+    assert cached(folder, "a_b")["context"] == "first"
+    for name, context in (("a/b", "first"), ("a:b", "second")):
+        assert wire.get(name)["context"] == context
+    wire.answer = lambda *_: (503, {})
+    cache("write", "a:b", url=wire.url, doc=a_baton("third"))
+    for name, context in (("a/b", "first"), ("a:b", "third")):
+        assert cache("read", name, url=wire.url).json["baton"]["context"] == context
+    assert cached(folder, "a_b")["context"] == "first"
+    listed = {one["namespace"]: one for one in cache("status", "--json").json}
+    assert listed["a:b"]["shared_with"] == "a/b"
+    assert listed["a:b"]["status"] == "pending_upload"
+
+
+def test_a_damaged_cache_file_is_told_and_kept_aside(cache, wire, folder):
+    cache("write", "work", url=wire.url, doc=a_baton("one"))
+    (folder / "work.json").write_text('{"context": "torn')
+    assert "cannot be read" in cache("status").out
+    done = cache("read", "work", url=wire.url)
+    assert done.json["baton"]["context"] == "one"
+    assert "cannot be read" in done.err
+    (bad,) = (folder / ".baton" / "kept").glob("*.bad")
+    assert bad.read_text() == '{"context": "torn'
+    assert cached(folder, "work")["context"] == "one"
+
+
+def test_offline_a_damaged_cache_file_is_no_loss_of_what_waits(cache, wire, folder):
+    cache("write", "work", url=NOWHERE, doc=a_baton("waits"))
+    (folder / "work.json").write_bytes(b"\xff\x00")
+    done = cache("read", "work", url=NOWHERE)
+    assert done.json["baton"]["context"] == "waits"
+    assert "cannot be read" in done.err
+    assert (folder / "work.json").read_bytes() == b"\xff\x00"
+
+
+def test_a_damaged_note_is_kept_aside_and_the_file_beside_it_still_counts(cache, wire, folder):
+    cache("write", "work", url=wire.url, doc=a_baton("one"))
+    (folder / ".baton" / "work.json").write_text('{"namespace": "other"}')
+    done = cache("read", "work", url=wire.url)
+    assert done.json["baton"]["context"] == "one"
+    (bad,) = (folder / ".baton" / "kept").glob("*.bad")
+    assert bad.read_text() == '{"namespace": "other"}'
+
+
+def test_what_another_client_wrote_over_before_it_was_sent_is_kept(cache, wire, folder):
+    cache("write", "work", url=NOWHERE, doc=a_baton("waits"))
+    (folder / "work.json").write_text(json.dumps({**a_baton("over it"), "_sync_status": "synced"}))
+    cache("write", "work", url=NOWHERE, doc=a_baton("third"))
+    assert [one["context"] for one in kept(folder)].count("waits") == 1
+    assert "over it" in [one["context"] for one in kept(folder)]
+
+
+def test_a_folder_in_the_place_of_the_file_is_an_error_and_stays(cache, wire, folder):
+    (folder / "work.json").mkdir(parents=True)
+    done = cache("read", "work", url=wire.url, code=2)
+    assert "Traceback" not in done.err
+    assert (folder / "work.json").is_dir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("call", "moment"), [*(("os.replace", moment) for moment in (1, 2, 3, 4)), ("os.fsync", 1), ("os.fsync", 3)]
+)
+def test_a_kill_at_any_moment_loses_neither_the_old_nor_the_new_document(plain, folder, cache, call, moment, tmp_path):
+    wire = plain
+    cache("write", "work", url=wire.url, doc=a_baton("old"))
+    (tmp_path / "new.json").write_text(json.dumps(a_baton("new")))
+    code = f"""
+import os, signal, sys
+calls, real = 0, {call}
+def dying(*args, **rest):
+    global calls
+    calls += 1
+    if calls == {moment}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*args, **rest)
+{call} = dying
+from baton_git.faces.cli import main
+sys.argv = ["baton", "cache", "write", "work", "--url", {wire.url!r}, "--file", {str(tmp_path / "new.json")!r}]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=dict(os.environ))
+    assert done.returncode == -signal.SIGKILL  # two files are written when it is staged, two when it was sent
+    said = cache("read", "work", url=wire.url)
+    assert said.json["baton"]["context"] in ("old", "new")
+    assert wire.get("work")["context"] == said.json["baton"]["context"]
+    assert "conflict" not in said.err
+    if call == "os.replace" and moment > 1:
+        assert said.json["baton"]["context"] == "new"
+    assert json.loads((folder / "work.json").read_text())["context"] == said.json["baton"]["context"]
+
+
+@pytest.mark.slow
+def test_many_at_once_lose_nothing_and_end_in_one_state(folder, counting, tmp_path):
+    names = [f"n{number % 2}" for number in range(6)]
+    for number, name in enumerate(names):
+        (tmp_path / f"{number}.json").write_text(json.dumps(a_baton(f"{name}-{number}")))
+
+    def one(number):
+        words = ["write", names[number], "--url", counting.url, "--file", str(tmp_path / f"{number}.json")]
+        done = subprocess.run([sys.executable, "-m", "baton_git", "cache", *words], capture_output=True, text=True)
+        return done.returncode
+
+    with ThreadPoolExecutor(6) as pool:
+        codes = list(pool.map(one, range(6)))
+    assert codes == [0] * 6
+    assert {name: entry[2] for name, entry in counting.batons.items()} == {"n0": 3, "n1": 3}
+    for name in set(names):
+        assert cached(folder, name) == {**counting.get(name), "_sync_status": "synced"}
+
+
+def test_a_busy_namespace_is_read_from_the_cache_at_once(cache, wire, folder):
+    cache("write", "work", url=wire.url, doc=a_baton("one"))
+    with CacheFolder(folder).alone(Namespace("work"), 1):
+        done = cache("read", "work", "--timeout", "0.2", url=wire.url)
+    assert done.json["baton"]["context"] == "one"
+    assert "another process works on the cache" in done.err
+
+
+def test_a_write_waits_for_another_process_only_so_long(wire, folder):
+    there = CacheFolder(folder)
+    with there.alone(Namespace("work"), 1), pytest.raises(Busy):
+        write(Cache(there, Server(Address.parse(wire.url)), wait=0.1), "work", a_baton())
+    assert wire.batons == {}
+
+
+# --- where the server is, and who may ask it
+
+
+def test_the_server_is_named_by_option_variable_or_the_users_setting(cache, wire):
+    assert "nobody says which server" in cache("read", "work", code=2).err
+    wire.put("work", a_baton("x"))
+    setting = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "baton.url", "GIT_CONFIG_VALUE_0": wire.url}
+    for env in ({"BATON_URL": wire.url}, setting, {"BATON_URL": wire.url, **setting}):
+        assert cache("read", "work", env=env).json["baton"]["context"] == "x"
+
+
+def test_a_repository_does_not_say_where_the_token_goes(cache, wire, git, top):
+    git(top, "config", "baton.url", wire.url)
+    assert "nobody says which server" in cache("read", "work", code=2).err
+    assert wire.asked == []
+
+
+@pytest.mark.parametrize(
+    "url", ["http://user:secret@h", "ftp://h", "h:1", "http://h/?q=1", "http://h#f", "", "http://"]
+)
+def test_an_address_that_says_more_or_less_than_where_the_server_is_is_refused(cache, url):
+    done = cache("read", "work", "--url", url, code=2)
+    assert "secret" not in done.err
+
+
+def test_the_token_comes_from_the_environment_and_is_never_shown(cache, folder):
+    with served(Wire(token="s3same")) as wire:
+        done = cache("read", "work", url=wire.url, code=1)
+        assert "it wants a token (401)" in done.err
+        assert "set BATON_API_TOKEN" in done.err
+        done = cache("write", "work", url=wire.url, doc=a_baton("x"), code=1, env={"BATON_API_TOKEN": "wr0ng"})
+        assert "the token is wrong (401)" in done.err
+        assert "the document waits in the local cache" in done.err
+        assert "wr0ng" not in done.err + done.out
+        done = cache("send", url=wire.url, env={"BATON_API_TOKEN": "s3same"})
+        assert wire.get("work")["context"] == "x"
+    texts = [path.read_text() for path in folder.rglob("*") if path.is_file()]
+    assert not any("s3same" in text or "wr0ng" in text for text in texts)
+
+
+def test_a_newer_document_is_kept_too_when_the_server_refuses_what_waited(cache, folder):
+    with served(Wire(token="s3same")) as wire:
+        for context in ("one", "two"):
+            cache("write", "work", url=wire.url, doc=a_baton(context), code=1)
+    assert cached(folder, "work")["context"] == "two"
+    assert [one["context"] for one in kept(folder)] == ["one"]

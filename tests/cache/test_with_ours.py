@@ -1,0 +1,70 @@
+"""The cache with `baton serve` on the other side: revisions, a conflict, and a merge that nobody loses by."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from cached_batons import a_baton, a_loop
+
+from baton_git.errors import Unreachable
+from baton_git.wire import Address, Server
+
+
+@pytest.fixture
+def url(tmp_path):
+    """A server of ours on a store of its own, with a token."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    words = ["serve", "--port", str(port), "--repo", str(tmp_path / "state.git")]
+    env = {**os.environ, "BATON_API_TOKEN": "s3same"}
+    process = subprocess.Popen([sys.executable, "-m", "baton_git", *words], env=env, stdout=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        wait_for(Server(Address.parse(address), "s3same"), process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait_for(server, process):
+    for _ in range(200):
+        try:
+            server.read("anything")
+        except Unreachable:
+            assert process.poll() is None
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError("the server does not answer")
+
+
+@pytest.mark.slow
+def test_two_machines_that_write_through_our_server_meet_in_a_merge(cache, url, tmp_path):
+    env = {"BATON_API_TOKEN": "s3same"}
+
+    def on(machine, *words, **rest):
+        return cache(*words, "--folder", str(tmp_path / machine), url=url, env=env, **rest)
+
+    assert on("one", "read", "work").json == {"baton": None, "namespace": "work", "updated_at": None, "revision": None}
+    first = on("one", "write", "work", doc=a_baton("base", a_loop(1)))
+    assert first.json["revision"] == 1
+    assert on("two", "read", "work").json["baton"] == a_baton("base", a_loop(1))
+    theirs = a_baton("base", a_loop(1, expected_outcome="201"), a_loop(2), session="2026-11-21-002")
+    assert on("two", "write", "work", doc=theirs).json["revision"] == 2
+    ours = a_baton("ours", a_loop(1, action="Shipped"))
+    clash = on("one", "write", "work", doc=ours, code=3)
+    assert "server: OL-002 added: Deployed" in clash.err
+    on("one", "send", "work", "--merge")
+    made = on("two", "read", "work").json
+    assert made["baton"]["context"] == "ours"
+    loops = {one["id"]: one for one in made["baton"]["open_loops"]}
+    assert set(loops) == {"OL-001", "OL-002"}
+    assert (loops["OL-001"]["action"], loops["OL-001"]["expected_outcome"]) == ("Shipped", "201")
+    assert made["revision"] > 2
+    assert "nothing waits" in on("one", "send").err

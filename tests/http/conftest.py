@@ -1,0 +1,177 @@
+"""A server as `baton serve` runs it, in a thread of this process, on the repository `top`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+import uvicorn
+
+from baton_git.faces.cli.settings import Asked
+from baton_git.faces.http.app import application
+from baton_git.faces.http.connection import Connection
+from baton_git.faces.http.serving import Server
+from baton_git.faces.http.site import Site
+
+TOKEN = "a-long-secret"
+NAMESPACE = "project:x"
+
+
+@dataclass
+class Client:
+    """A running server; paths are below `url`. Requests bring the token where there is one, and `params`."""
+
+    url: str
+    site: Site
+    token: str | None = None
+    namespace: str = NAMESPACE
+    params: dict[str, str] = field(default_factory=dict)
+    _client: httpx2.Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._client = httpx2.Client(base_url=self.url, headers=self.headers, params=self.params, timeout=30)
+
+    @property
+    def folder(self) -> Path:
+        """The work tree that is served."""
+        return Path(str(self.site.asked.repo))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def ask(self, method: str, path: str, body: Any = None, *, code: int | None = 200, **more: Any) -> httpx2.Response:
+        """A request; `body` goes as JSON, `code` None lets any status pass, the rest is httpx's (headers, params)."""
+        sent = {} if body is None else {"json": body}
+        answer = self._client.request(method, path, **sent, **more)
+        assert code in (None, answer.status_code), f"{method} {path}: {answer.status_code} {answer.text[:2000]}"
+        return answer
+
+    def get(self, path: str, *, code: int | None = 200, **more: Any) -> httpx2.Response:
+        return self.ask("GET", path, code=code, **more)
+
+    def post(self, path: str, body: Any = None, *, code: int | None = 200, **more: Any) -> httpx2.Response:
+        return self.ask("POST", path, body, code=code, **more)
+
+    def problem(self, method: str, path: str, code: int, body: Any = None, **more: Any) -> dict[str, Any]:
+        """The problem details of a request that is refused."""
+        answer = self.ask(method, path, body, code=code, **more)
+        assert answer.headers["content-type"] == "application/problem+json"
+        told = answer.json()
+        assert told["status"] == code
+        assert told["type"] == f"urn:baton-git:error:{told['error']}"
+        return dict(told)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@contextmanager
+def running(site: Site, **options: Any) -> Iterator[str]:
+    """The address at which `site` is served; `options` are `application`'s."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(
+            application(site, **options),
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=1,
+            http=Connection,
+        )
+        server = Server(config, site)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        until(lambda: server.started)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+def until(test: Callable[[], Any], seconds: float = 10.0) -> Any:
+    """What `test` gives once that is true."""
+    end = time.monotonic() + seconds
+    while not (found := test()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.005)
+    return found
+
+
+Serve = Callable[..., Client]
+
+
+@pytest.fixture
+def serve(top: Path) -> Iterator[Serve]:
+    """Starts a server: of `top` and the namespace `project:x`, unless `repo` and `namespace` say otherwise."""
+    with ExitStack() as stack:
+
+        def start(*, repo: Path = top, namespace: str = NAMESPACE, token: str | None = None, **options: Any) -> Client:
+            site = Site(Asked(str(repo), namespace, None, None), token)
+            client = Client(stack.enter_context(running(site, **options)), site, token, namespace)
+            stack.callback(client.close)
+            return client
+
+        yield start
+
+
+@pytest.fixture
+def server(serve: Serve) -> Client:
+    """A server that asks for no token."""
+    return serve()
+
+
+@pytest.fixture
+def guarded(serve: Serve) -> Client:
+    """A server that asks for the token `TOKEN`."""
+    return serve(token=TOKEN)
+
+
+def _run_git(where: Path, *words: str) -> None:
+    sealed = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", "-C", str(where), *words], check=True, env=sealed, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    here = tmp_path_factory.mktemp("shared")
+    folder = here / "work"
+    _run_git(here, "init", "-q", "-b", "main", "work")
+    _run_git(here, "init", "-q", "--bare", "origin.git")
+    _run_git(here, "clone", "-q", "origin.git", "other")
+    for name, address in (("origin", "origin.git"), ("reviewed", "origin.git"), ("gone", "gone.git")):
+        _run_git(folder, "remote", "add", name, str(here / address))
+    _run_git(folder, "config", "remote.reviewed.batonPolicy", "review")
+    (folder / "readme").write_text("hello\n")
+    site = Site(Asked(str(folder), NAMESPACE, None, None))
+    with running(site) as url, closing(Client(url, site)) as client:
+        yield client
+
+
+@pytest.fixture
+def api(_shared: Client) -> Iterator[Client]:
+    """The same server for many tests, since to start one takes half a second; each has a namespace of its own, which
+    all its requests name. Its repository has the remote `origin`, which the clone `other` beside it has as well, the
+    same once more as `reviewed`, with that policy, and `gone`, which is not there."""
+    namespace = f"test:{uuid4()}"
+    client = Client(_shared.url, _shared.site, None, namespace, {"namespace": namespace})
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def run_server() -> Callable[..., AbstractContextManager[str]]:
+    """`running`, for who wants to see a server end."""
+    return running

@@ -1,0 +1,104 @@
+"""The log, what differs, and going back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton_git.lifecycle import Confirmed
+from baton_git.operations.patterns import graduate_pattern
+
+
+@pytest.fixture
+def story(api: Any) -> Any:
+    """Three revisions: s-1 adds two loops, s-2 settles one of them."""
+    for id_ in ("OL-1", "OL-2"):
+        api.post("/v1/loops", {"action": "x", "expect": "y", "id": id_}, code=201, headers=_by("s-1", "claude"))
+    api.post("/v1/loops/OL-1/verify", {"result": "passed"}, headers=_by("s-2", "codex"))
+    return api
+
+
+def _by(session: str, agent: str) -> dict[str, str]:
+    return {"Baton-Session": session, "Baton-Agent": agent}
+
+
+def _revisions(answer: Any) -> list[int]:
+    return [one["revision"] for one in answer.json()["commits"]]
+
+
+def test_the_log_is_that_of_the_command_line(story: Any, baton: Any) -> None:
+    told = baton("log", "-n", story.namespace, "--json", cwd=story.folder).json
+    assert story.get("/v1/log").json() == {"commits": told, "next": None}
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"record": "OL-1"}, [3, 1]), ({"by_session": "s-1"}, [2, 1]), ({"by_agent": "codex"}, [3]),
+        ({"until": "2020-01-01"}, [0]), ({"since": "2020-01-01"}, [3, 2, 1]), ({"limit": 2}, [3, 2]),
+    ],
+)  # fmt: skip
+def test_the_log_is_filtered(story: Any, params: dict[str, Any], expected: list[int]) -> None:
+    assert _revisions(story.get("/v1/log", params=params)) == expected
+
+
+def test_the_log_goes_on_where_a_page_ended(story: Any) -> None:
+    first = story.get("/v1/log", params={"limit": 2, "by_session": "s-1"})
+    assert first.json()["next"] is None
+    first = story.get("/v1/log", params={"limit": 2})
+    rest = story.get("/v1/log", params={"limit": 2, "after": first.json()["next"]})
+    assert (_revisions(first), _revisions(rest), rest.json()["next"]) == ([3, 2], [1, 0], None)
+    assert story.problem("GET", "/v1/log", 404, params={"after": "0" * 40})["error"] == "not_found"
+    assert story.problem("GET", "/v1/log", 422, params={"since": "soon"})["error"] == "invalid_argument"
+    assert story.problem("GET", "/v1/log", 422, params={"limit": 1001})["error"] == "invalid_request"
+
+
+def test_one_revision_is_shown(story: Any, baton: Any) -> None:
+    told = story.get("/v1/log/~1").json()
+    assert told == baton("show", "~1", "-n", story.namespace, "--json", cwd=story.folder).json
+    assert story.problem("GET", "/v1/log/77", 404)["error"] == "not_found"
+
+
+def test_what_differs_is_told_by_record_and_field(story: Any, baton: Any) -> None:
+    told = story.get("/v1/diff", params={"a": "1", "b": "3"}).json()
+    assert told.pop("next") is None
+    assert told == baton("diff", "1", "3", "-n", story.namespace, "--json", cwd=story.folder).json
+    assert [(one["id"], one["action"]) for one in told["changes"] if one["kind"] == "open_loop"] == [
+        ("OL-1", "changed"), ("OL-2", "added"),
+    ]  # fmt: skip
+    page = story.get("/v1/diff", params={"a": "1", "limit": 1}).json()
+    rest = story.get("/v1/diff", params={"a": "1", "after": page["next"]}).json()
+    assert page["changes"] + rest["changes"] == story.get("/v1/diff", params={"a": "1"}).json()["changes"]
+    assert story.problem("GET", "/v1/diff", 422)["faults"][0]["path"] == "a"
+
+
+def test_one_revision_is_taken_back_once(story: Any) -> None:
+    done = story.post("/v1/undo", {"revision": "3"}).json()
+    assert "OL-1 verified" in done["taken_back"]
+    assert story.get("/v1/records/open_loop/OL-1").json()["record"]["status"] == "open"
+    assert story.problem("POST", "/v1/undo", 403, {"revision": "3"})["error"] == "not_allowed"
+
+
+def test_going_back_for_all_for_one_record_and_without_a_session(story: Any) -> None:
+    assert story.post("/v1/rollback", {"record": "OL-1"}).json()["changes"][0]["id"] == "OL-1"
+    story.post("/v1/rollback", {"of_session": "s-1"})
+    assert story.get("/v1/records", params={"kind": "open_loop"}).json()["records"] == []
+    done = story.post("/v1/rollback", {"revision": "3"}).json()
+    assert [one["action"] for one in done["changes"] if one["kind"] == "open_loop"] == ["added", "added"]
+    for body in ({}, {"of_session": "s-1", "record": "OL-1"}):
+        assert story.problem("POST", "/v1/rollback", 422, body)["error"] == "invalid_argument"
+    assert story.problem("POST", "/v1/rollback", 404, {"record": "OL-9"})["error"] == "not_found"
+
+
+def test_going_back_cannot_graduate(api: Any, baton: Any) -> None:
+    pattern = {"id": "PAT-1", "what": "w", "first_seen": "2026-01-01", "last_seen": "2026-01-01", "count": 3,
+               "status": "rule_candidate", "proposed_rule": "Do not"}  # fmt: skip
+    api.post("/v1/baton/write", {"namespace": api.namespace, "baton": {"session_id": "s", "patterns": [pattern]}})
+    with api.site.work(api.namespace) as ws:
+        word = Confirmed("Ada", "terminal", pattern="PAT-1", rule="Do not", what="w")
+        graduated = graduate_pattern(ws, api.site.now(), "PAT-1", word).written.version.revision
+    api.post("/v1/undo")
+    for path, body in (("/v1/undo", None), ("/v1/rollback", {"revision": str(graduated)})):
+        assert api.problem("POST", path, 403, body)["error"] == "needs_human"
+    assert api.get("/v1/records/pattern/PAT-1").json()["record"]["status"] == "rule_candidate"

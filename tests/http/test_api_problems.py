@@ -1,0 +1,58 @@
+"""What goes wrong with a request, as problem details."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton_git.faces.http.api.answering import answer
+
+
+def test_a_field_that_is_not_known_or_missing_is_named(api: Any) -> None:
+    problem = api.problem("POST", "/v1/loops", 422, {"action": "x", "expct": "y"})
+    assert problem["error"] == "invalid_request"
+    assert {one["path"] for one in problem["faults"]} == {"body.expect", "body.expct"}
+
+
+def test_a_value_that_does_not_fit_its_record_is_named(api: Any) -> None:
+    body = {"action": " ", "expect": "y"}
+    assert api.problem("POST", "/v1/loops", 422, body)["error"] == "invalid_argument"
+    body = {"action": "x", "expect": "y", "verify": {"method": "shell"}}
+    assert "verify.method" in api.problem("POST", "/v1/loops", 422, body)["detail"]
+
+
+@pytest.mark.parametrize("text", ['{"action": "\\ud800", "expect": "y"}', '{"\\ud800": 1}', "[", "{}\xff", "NaN"])
+def test_a_body_that_is_no_text_or_no_json_is_refused_as_a_problem(api: Any, text: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = api.post("/v1/loops", code=None, content=text.encode("latin-1"), headers=headers)
+    assert answer.status_code in (400, 422)
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_path_that_nobody_knows_and_a_method_are_problems(api: Any) -> None:
+    assert api.problem("GET", "/v1/nothing", 404)["error"] == "not_found"
+    problem = api.problem("DELETE", "/v1/loops", 405)
+    assert problem["error"] == "method_not_allowed"
+
+
+@pytest.mark.parametrize("name", ["BATON-SESSION", "BATON-AGENT"])
+def test_a_name_that_cannot_be_one_is_refused(api: Any, name: str) -> None:
+    problem = api.problem("POST", "/v1/undo", 422, headers={name: "x" * 200})
+    assert (problem["error"], problem["what"]) == ("invalid_name", name.lower().removeprefix("baton-"))
+
+
+def test_a_session_may_have_a_name_beyond_latin(api: Any) -> None:
+    api.post("/v1/loops", {"action": "x", "expect": "y"}, code=201, headers=[(b"baton-session", "名前".encode())])
+    assert api.get("/v1/log").json()["commits"][0]["session"] == "名前"
+
+
+def test_a_token_is_asked_for_with_a_problem(guarded: Any) -> None:
+    guarded.get("/v1/status")
+    problem = guarded.problem("GET", "/v1/status", 401, headers={"Authorization": "Bearer wrong"})
+    assert (problem["error"], problem["detail"]) == ("access_denied", "invalid token")
+
+
+def test_an_answer_is_json_whatever_is_stored() -> None:
+    body = bytes(answer({"half": "\ud800", "number": float("nan"), "list": [float("inf"), {"a": 1}]}).body)
+    assert body.decode() == '{"half": "\ufffd\ufffd\ufffd", "number": null, "list": [null, {"a": 1}]}'

@@ -1,0 +1,190 @@
+"""The verbs of records over HTTP, and reading what they made."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+KINDS = {
+    "open_loop": ("/v1/loops", {"action": "Deployed X", "expect": "health is 200"}),
+    "follow_up": ("/v1/follow-ups", {"item": "Refactor the formula", "reason": "release first"}),
+    "pattern": ("/v1/patterns", {"what": "Assumed Docker", "context": "deploying X"}),
+    "active_decision": ("/v1/decisions", {"what": "Use A", "why": "B clears", "evidence": ["incident"]}),
+}
+
+
+def add(api: Any, kind: str, **more: Any) -> dict[str, Any]:
+    path, body = KINDS[kind]
+    return dict(api.post(path, {**body, **more}, code=None).json())
+
+
+def record(api: Any, kind: str, id_: str, **params: Any) -> dict[str, Any]:
+    return dict(api.get(f"/v1/records/{kind}/{id_}", params=params).json())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_made_is_told_with_its_version_and_can_be_read(api: Any, kind: str) -> None:
+    path, body = KINDS[kind]
+    answer = api.post(path, body, code=200 if kind == "pattern" else 201, headers={"Baton-Session": "s-1"})
+    made = answer.json()
+    assert made["revision"] == 1
+    assert answer.headers["etag"] == f'"{made["commit"]}"'
+    assert [(one["kind"], one["id"], one["action"]) for one in made["changes"]] == [(kind, made["id"], "added")]
+    found = record(api, kind, made["id"])
+    assert found["commit"] == made["commit"]
+    assert not found["archived"]
+    said = {"expected_outcome" if name == "expect" else name: value for name, value in body.items()}
+    said.pop("context", None)
+    assert said.items() <= found["record"].items()
+    assert api.get("/v1/log").json()["commits"][0]["session"] == "s-1"
+
+
+def test_a_loop_goes_from_open_to_verified_to_the_archive(api: Any) -> None:
+    made = add(api, "open_loop", verify={"method": "manual", "note": "look"}, id="OL-042", ttl_days=3)
+    done = api.post("/v1/loops/ol-04/verify", {"result": "passed", "note": "it loads"}).json()
+    assert done["id"] == made["id"] == "OL-042"
+    assert done["checks"]["OL-042"]["result"] == "passed"
+    assert record(api, "open_loop", "OL-042")["record"]["status"] == "verified"
+    api.post("/v1/loops/OL-042/close", {"reason": "gone"}, headers={"Baton-Session": "s-9"})
+    found = record(api, "open_loop", "OL-042")
+    assert found["archived"]
+    assert (found["closed"]["reason"], found["closed"]["session"]) == ("gone", "s-9")
+    assert found["record"]["ttl_days"] == 3
+
+
+def test_checks_run_and_one_that_cannot_is_unknown(api: Any) -> None:
+    passing = add(api, "open_loop", verify={"method": "file_exists", "path": "readme"})
+    unapproved = add(api, "open_loop", verify={"method": "command", "argv": ["touch", "/tmp/never"]})
+    found = api.post("/v1/verify").json()["checks"]
+    assert found[passing["id"]]["result"] == "passed"
+    assert found[unapproved["id"]]["result"] == "unknown"
+    assert "not approved" in found[unapproved["id"]]["why"]
+    one = api.post(f"/v1/loops/{passing['id']}/verify").json()
+    assert list(one["checks"]) == [passing["id"]]
+    assert api.problem("POST", "/v1/verify", 404, {"ids": ["OL-none"]})["error"] == "not_found"
+
+
+def test_a_note_without_a_result_is_refused(api: Any) -> None:
+    made = add(api, "open_loop")
+    problem = api.problem("POST", f"/v1/loops/{made['id']}/verify", 422, {"note": "hm"})
+    assert problem["error"] == "invalid_argument"
+
+
+def test_a_follow_up_is_put_off_and_done(api: Any) -> None:
+    made = add(api, "follow_up", priority="normal")
+    for _ in range(3):
+        api.post(f"/v1/follow-ups/{made['id']}/defer", {"reason": "no time"})
+    assert record(api, "follow_up", made["id"])["record"]["priority"] == "elevated"
+    api.post(f"/v1/follow-ups/{made['id']}/done", {"note": "in 4f2a"})
+    assert record(api, "follow_up", made["id"])["closed"]["reason"] == "done: in 4f2a"
+
+
+def test_a_pattern_counts_and_only_a_person_makes_a_rule_of_it(api: Any) -> None:
+    made = add(api, "pattern", id="PAT-1")
+    assert add(api, "pattern")["id"] == made["id"]
+    api.post("/v1/patterns/PAT-1/propose", {"rule": "Read compose first"})
+    assert record(api, "pattern", "PAT-1")["record"]["count"] == 2
+    problem = api.problem("POST", "/v1/patterns/PAT-1/graduate", 403)
+    assert problem["error"] == "needs_human"
+    assert "baton pattern graduate PAT-1" in problem["hint"]
+    api.post("/v1/patterns/PAT-1/dismiss")
+    assert record(api, "pattern", "PAT-1")["record"]["status"] == "dismissed"
+    assert api.problem("POST", "/v1/patterns/PAT-9/dismiss", 404)["error"] == "not_found"
+
+
+def test_decisions_follow_one_another_but_a_model_vouches_for_nobody(api: Any) -> None:
+    old, new = add(api, "active_decision", tier="raw_source"), add(api, "active_decision", what="Use C")
+    api.post(f"/v1/decisions/{old['id']}/monitor")
+    api.post(f"/v1/decisions/{old['id']}/supersede", {"by": new["id"]}, code=None)
+    third = add(api, "active_decision", what="Use D")
+    again = api.problem("POST", f"/v1/decisions/{new['id']}/supersede", 403, {"by": third["id"]})
+    assert again["error"] == "not_allowed"
+    body = {"what": "x", "why": "y", "tier": "human_confirmed"}
+    assert api.problem("POST", "/v1/decisions", 403, body)["error"] == "needs_human"
+
+
+def test_an_id_that_is_taken_is_refused_with_the_name_of_the_command_line(api: Any, baton: Any) -> None:
+    add(api, "open_loop", id="OL-1")
+    problem = api.problem("POST", "/v1/loops", 403, {"action": "x", "expect": "y", "id": "OL-1"})
+    told = baton(
+        "loop", "add", "x", "--expect", "y", "--id", "OL-1", "-n", api.namespace, "--json", code=1, cwd=api.folder
+    ).json
+    assert (problem["error"], problem["detail"], problem["hint"]) == (told["error"], told["message"], told["hint"])
+
+
+def test_records_are_listed_page_by_page(api: Any) -> None:
+    for number in range(5):
+        add(api, "open_loop", id=f"OL-{number}")
+    add(api, "follow_up", id="FU-1")
+    first = api.get("/v1/records", params={"limit": 3}).json()
+    rest = api.get("/v1/records", params={"limit": 3, "after": first["next"]}).json()
+    assert [one["id"] for one in first["records"] + rest["records"]] == [*(f"OL-{n}" for n in range(5)), "FU-1"]
+    assert rest["next"] is None
+    assert api.problem("GET", "/v1/records", 404, params={"after": "loop/OL-1"})["error"] == "not_found"
+    api.post("/v1/loops/OL-2/verify", {"result": "failed"})
+    failed = api.get("/v1/records", params={"kind": "open_loop", "status": "failed"}).json()["records"]
+    assert [one["id"] for one in failed] == ["OL-2"]
+    api.post("/v1/loops/OL-3/close")
+    closed = api.get("/v1/records", params={"kind": "open_loop", "archived": True}).json()["records"]
+    assert [(one["id"], one["archived"], one["record"]["status"]) for one in closed] == [("OL-3", True, "open")]
+
+
+def test_a_kind_that_nobody_knows_is_not_found(api: Any) -> None:
+    assert "open_loop" in api.problem("GET", "/v1/records/loop/OL-1", 404)["hint"]
+    assert api.problem("GET", "/v1/records", 404, params={"kind": "loop"})["error"] == "not_found"
+    assert api.problem("GET", "/v1/schema/loop", 404)["error"] == "not_found"
+    assert api.get("/v1/schema/open_loop").json()["title"] == "open_loop"
+
+
+def test_a_beginning_that_several_share_is_ambiguous(api: Any) -> None:
+    add(api, "open_loop", id="OL-1a")
+    add(api, "open_loop", id="OL-1b")
+    problem = api.problem("GET", "/v1/records/open_loop/OL-1", 409)
+    assert (problem["error"], problem["candidates"]) == ("ambiguous", ["OL-1a", "OL-1b"])
+
+
+def test_a_record_is_read_as_it_was(api: Any) -> None:
+    add(api, "open_loop", id="OL-1")
+    api.post("/v1/loops/OL-1/verify", {"result": "passed"})
+    assert record(api, "open_loop", "OL-1", at="1")["record"]["status"] == "open"
+    assert api.problem("GET", "/v1/records/open_loop/OL-1", 404, params={"at": "99"})["error"] == "not_found"
+    problem = api.problem("GET", "/v1/records/open_loop/OL-1", 422, params={"at": "yesterday"})
+    assert problem["error"] == "invalid_argument"
+
+
+def test_what_cannot_be_read_is_told_as_that_and_not_as_missing(api: Any, git: Any, tmp_path: Any) -> None:
+    add(api, "open_loop", id="OL-1")
+    tree = tmp_path / "tree"
+    git(api.folder, "worktree", "add", "-q", str(tree), _branch(api))
+    (tree / "open_loops" / "OL-1.toml").write_text("id = [")
+    git(tree, "commit", "-q", "-am", "broken by hand")
+    found = record(api, "open_loop", "OL-1")
+    assert found["record"] is None
+    assert found["unreadable"]["path"] == "open_loops/OL-1.toml"
+    assert api.get("/v1/records").json()["records"][0]["unreadable"] == found["unreadable"]
+    assert api.get("/v1/status").json()["damaged"] == [found["unreadable"]]
+    assert not api.get("/v1/validate").json()["ok"]
+    assert api.problem("POST", "/v1/loops/OL-1/close", 500)["error"] == "corrupt"
+
+
+def test_a_secret_is_taken_out_and_told(api: Any) -> None:
+    made = add(api, "open_loop", action="key AKIAIOSFODNN7EXAMPLQ in use")
+    assert made["redactions"][0]["path"] == "action"
+    assert "AKIA" not in str(record(api, "open_loop", made["id"])["record"])
+
+
+def test_an_id_may_be_any_text(api: Any) -> None:
+    for id_ in ("a/b c", "名前", "x?y#z", "%41"):
+        add(api, "open_loop", id=id_)
+        assert api.post(f"/v1/loops/{_quoted(id_)}/close").json()["id"] == id_
+        assert record(api, "open_loop", _quoted(id_))["id"] == id_
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _branch(api: Any) -> str:
+    return str(api.post("/v1/namespaces", {"namespace": api.namespace}).json()["ref"]).removeprefix("refs/heads/")

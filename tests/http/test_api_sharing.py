@@ -1,0 +1,102 @@
+"""Other machines over HTTP: sync with remotes that are configured, what waits for a review, conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def shared(api: Any) -> Any:
+    """A namespace with one loop, which `origin` has as well."""
+    api.post("/v1/loops", {"action": "x", "expect": "y", "id": "OL-1"}, code=201)
+    assert api.post("/v1/sync").json()["namespaces"][0]["sent"] == 2
+    return api
+
+
+@pytest.fixture
+def elsewhere(api: Any, baton: Any) -> Callable[..., None]:
+    """Runs the command in the other clone, between two syncs."""
+
+    def call(*words: str) -> None:
+        for line in (("sync",), words, ("sync",)):
+            baton(*line, "-n", api.namespace, cwd=api.folder.parent / "other")
+
+    return call
+
+
+def test_what_another_machine_sent_comes_in(shared: Any, elsewhere: Any) -> None:
+    elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
+    plan = shared.post("/v1/sync", {"dry_run": True}).json()["namespaces"][0]
+    assert [one["kind"] for one in plan["actions"]] == ["forward"]
+    assert shared.problem("GET", "/v1/records/open_loop/OL-2", 404)["error"] == "not_found"
+    done = shared.post("/v1/sync", {"remote": "origin"}).json()
+    assert (done["namespaces"][0]["received"], done["said"]) == (1, ["1 commit came in from origin"])
+    assert shared.get("/v1/records/open_loop/OL-2").json()["record"]["action"] == "z"
+
+
+def test_a_request_names_no_address(shared: Any) -> None:
+    place = shared.folder.parent / "origin.git"
+    for remote in (
+        str(place),
+        f"file://{place}",
+        "../origin.git",
+        ".",
+        "-x",
+        "ext::sh -c id",
+        "https://example.org",
+        "",
+    ):
+        problem = shared.problem("POST", "/v1/sync", 404, {"remote": remote})
+        assert (problem["error"], problem["hint"]) == ("not_found", "there are: origin, reviewed, gone")
+        assert shared.problem("GET", "/v1/review", 404, params={"remote": remote})["error"] == "not_found"
+
+
+def test_without_a_remote_there_is_nothing_to_sync_with(server: Any) -> None:
+    for method, path in (("POST", "/v1/sync"), ("GET", "/v1/review")):
+        assert server.problem(method, path, 404)["error"] == "not_found"
+
+
+def test_a_remote_that_says_no_is_a_problem(shared: Any) -> None:
+    assert shared.problem("POST", "/v1/sync", 502, {"remote": "gone"})["error"] == "access_denied"
+
+
+def test_what_waits_is_looked_at_and_decided(shared: Any, elsewhere: Any) -> None:
+    reviewed = {"remote": "reviewed"}
+    assert shared.get("/v1/review", params=reviewed).json() == {"remote": "reviewed", "waiting": []}
+    elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
+    shared.post("/v1/sync", reviewed)
+    waiting = shared.get("/v1/review", params=reviewed).json()
+    assert [(one["kind"], one["id"]) for one in waiting["waiting"]] == [("open_loop", "OL-2")]
+    for body in ({}, {"accept": ["OL-2"], "reject": ["OL-2"]}, {"accept_all": True, "reject_all": True}):
+        assert shared.problem("POST", "/v1/review", 422, body, params=reviewed)["error"] == "invalid_argument"
+    late = {"accept_all": True, "shown": "0" * 40}
+    assert shared.problem("POST", "/v1/review", 409, late, params=reviewed)["error"] == "unsettled"
+    done = shared.post("/v1/review", {"accept": ["OL-2"], "shown": waiting["theirs"]}, params=reviewed).json()
+    assert (done["taken"], done["left"]) == (["OL-2"], 0)
+    assert shared.get("/v1/records/open_loop/OL-2").json()["record"]["action"] == "z"
+    assert shared.get("/v1/review", params=reviewed).json()["waiting"] == []
+    assert shared.problem("POST", "/v1/review", 404, {"accept_all": True}, params=reviewed)["error"] == "not_found"
+
+
+def test_a_contested_value_is_listed_and_settled(shared: Any, elsewhere: Any, baton: Any) -> None:
+    shared.post("/v1/handovers/run-1/step", {"challenge": "a", "uri": "u:1"})
+    shared.post("/v1/sync")
+    elsewhere("handover", "step", "--session", "run-1", "--challenge", "b", "--uri", "u:2")
+    shared.post("/v1/handovers/run-1/step", {"challenge": "c", "uri": "u:3"})
+    shared.post("/v1/sync")
+    told = shared.get("/v1/conflicts").json()["conflicts"]
+    assert told == baton("conflicts", "-n", shared.namespace, "--json", cwd=shared.folder).json
+    one = told[0]
+    loser = "theirs" if one["winner"] == "ours" else "ours"
+    path = f"/v1/conflicts/{one['id']}/resolve"
+    for body in ({}, {"side": "ours", "value": 1}):
+        assert shared.problem("POST", path, 422, body)["error"] == "invalid_argument"
+    settled = shared.post(path, {"side": loser}).json()
+    assert (settled["record"], settled["field"]) == ("run-1", one["field"])
+    assert shared.get("/v1/conflicts").json()["conflicts"] == []
+    stands = shared.get("/v1/handovers/run-1").json()
+    assert stands["current_challenge"] == one[loser]["current_challenge"]
+    assert shared.problem("POST", path, 404, {"side": loser})["error"] == "not_found"

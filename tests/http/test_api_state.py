@@ -1,0 +1,101 @@
+"""Namespaces, status, the whole state, validation, and acting on a version that one has seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton_git.faces.http.api.acting import Acting
+from baton_git.faces.http.problems import Outdated
+from baton_git.operations.loops import add_loop
+
+LOOP = {"action": "Deployed X", "expect": "health is 200"}
+
+
+def test_a_namespace_is_made_once(api: Any) -> None:
+    name = f"{api.namespace}/名前"
+    made = api.post("/v1/namespaces", {"namespace": name}, code=201).json()
+    assert (made["namespace"], made["created"], made["revision"]) == (name, True, 0)
+    again = api.post("/v1/namespaces", {"namespace": name}, code=200).json()
+    assert (again["created"], again["commit"]) == (False, made["commit"])
+    assert api.problem("POST", "/v1/namespaces", 422, {"namespace": ""})["error"] == "invalid_request"
+    assert api.problem("POST", "/v1/namespaces", 422, {"namespace": "x" * 300})["error"] == "invalid_name"
+
+
+def test_namespaces_are_listed_in_short_page_by_page(api: Any) -> None:
+    begin, names = f"{api.namespace}/", [f"{api.namespace}/{one}" for one in "abc"]
+    for name in (begin, *names):
+        api.post("/v1/loops", LOOP, code=201, params={"namespace": name})
+    first = api.get("/v1/namespaces", params={"limit": 2, "after": begin}).json()
+    assert [(one["namespace"], one["revision"], one["counts"]["open_loop"]) for one in first["namespaces"]] == [
+        (names[0], 1, 1), (names[1], 1, 1),
+    ]  # fmt: skip
+    assert api.get("/v1/namespaces", params={"after": first["next"]}).json()["namespaces"][0]["namespace"] == names[2]
+    assert api.problem("GET", "/v1/namespaces", 404, params={"after": "z"})["error"] == "not_found"
+
+
+def test_a_branch_that_is_no_namespace_hides_no_other(api: Any, git: Any) -> None:
+    api.post("/v1/loops", LOOP, code=201)
+    tree = git(api.folder, "hash-object", "-t", "tree", "-w", "--stdin")
+    git(api.folder, "update-ref", "refs/heads/baton/mine", git(api.folder, "commit-tree", tree, "-m", "mine"))
+    told = api.get("/v1/namespaces", params={"limit": 1000}).json()["namespaces"]
+    listed = {one["namespace"]: one for one in told}
+    assert "format" in listed["mine"]["unreadable"]
+    assert listed[api.namespace]["revision"] == 1
+    assert api.problem("GET", "/v1/status", 403, params={"namespace": "mine"})["error"] == "not_allowed"
+
+
+def test_the_status_is_that_of_the_command_line(api: Any, baton: Any) -> None:
+    api.post("/v1/loops", LOOP, code=201)
+    told = api.get("/v1/status").json()
+    assert told == baton("status", "-n", api.namespace, "--json", cwd=api.folder).json
+    assert told["open_loops"] == {"open": 1}
+
+
+def test_the_state_is_that_of_the_command_line_and_known_by_its_tag(api: Any, baton: Any) -> None:
+    assert api.get("/v1/state").json()["baton"] is None
+    api.post("/v1/loops", {**LOOP, "id": "OL-1"}, code=201)
+    answer = api.get("/v1/state")
+    assert answer.json() == baton("read", "-n", api.namespace, cwd=api.folder).json
+    tag = answer.headers["etag"]
+    same = api.get("/v1/state", code=304, headers={"If-None-Match": f'"other", W/{tag}'})
+    assert (same.content, same.headers["etag"]) == (b"", tag)
+    api.post("/v1/loops/OL-1/close")
+    moved = api.get("/v1/state", headers={"If-None-Match": tag}).json()
+    assert moved["baton"].get("open_loops", []) == []
+    assert api.get("/v1/state", params={"at": "~1"}).json()["baton"]["open_loops"][0]["id"] == "OL-1"
+
+
+def test_who_says_if_match_writes_only_on_what_was_seen(api: Any) -> None:
+    none = {"If-Match": '"none"'}
+    tag = api.post("/v1/loops", {**LOOP, "id": "OL-1"}, code=201, headers=none).headers["etag"]
+    problem = api.problem("POST", "/v1/loops", 412, LOOP, headers=none)
+    assert (problem["error"], problem["current_revision"]) == ("revision_conflict", 1)
+    api.post("/v1/loops/OL-1/close", headers={"If-Match": tag})
+    assert api.problem("POST", "/v1/undo", 412, headers={"If-Match": tag})["current_revision"] == 2
+    assert api.get("/v1/status").json()["revision"] == 2
+    api.post("/v1/undo", headers={"If-Match": "*"})
+
+
+def test_an_update_that_somebody_overtakes_after_the_look_is_refused_as_well(api: Any) -> None:
+    tag = api.post("/v1/loops", LOOP, code=201).headers["etag"]
+    who = Acting(api.namespace, None, None, tag)
+
+    def too_late() -> None:
+        with who.on(api.site) as ws:
+            api.post("/v1/loops", LOOP, code=201)
+            add_loop(ws, api.site.now(), action="x", expect="y")
+
+    with pytest.raises(Outdated) as refused:
+        too_late()
+    assert refused.value.data["current_revision"] == 2
+    assert api.get("/v1/status").json()["revision"] == 2
+
+
+def test_a_sound_branch_is_said_to_be_sound(api: Any) -> None:
+    assert api.problem("GET", "/v1/validate", 404)["error"] == "not_found"
+    api.post("/v1/loops", LOOP, code=201)
+    told = api.get("/v1/validate").json()
+    assert (told["ok"], told["faulty"]) == (True, [])
+    assert told["checked"] > 1

@@ -1,0 +1,197 @@
+"""Changes as they happen, whoever makes them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import Queue
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+
+from baton_git.faces.cli.settings import Asked
+from baton_git.faces.http.api import events as streams
+from baton_git.faces.http.site import Site
+
+
+class Event(NamedTuple):
+    name: str
+    id: str | None
+    data: Any
+
+
+class Listener:
+    """A client that reads a stream in a thread of its own."""
+
+    def __init__(self, url: str, headers: dict[str, str]) -> None:
+        self.events: Queue[Event | None] = Queue()
+        self.comments = 0
+        self._stream = httpx2.Client(timeout=30)
+        self._opened = self._stream.stream("GET", url, headers=headers)
+        self.answer = self._opened.__enter__()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        fields: dict[str, str] = {}
+        try:
+            for line in self.answer.iter_lines():
+                name, _, value = line.partition(": ")
+                if line.startswith(":"):
+                    self.comments += 1
+                elif line:
+                    fields[name] = value
+                elif fields:
+                    self.events.put(Event(fields["event"], fields.get("id"), json.loads(fields["data"])))
+                    fields = {}
+        except httpx2.HTTPError:
+            pass
+        self.events.put(None)
+
+    def next(self, seconds: float = 5.0) -> Event | None:
+        return self.events.get(timeout=seconds)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+Listen = Callable[..., Listener]
+
+
+@pytest.fixture
+def listen() -> Iterator[Listen]:
+    """Opens streams of a server; of the server's namespace, unless `namespace` is None."""
+    opened: list[Listener] = []
+
+    def start(server: Any, namespace: str | None = "", since: str | None = None) -> Listener:
+        name = server.namespace if namespace == "" else namespace
+        query = f"?{httpx2.QueryParams({'namespace': name})}" if name is not None else ""
+        headers = server.headers | ({"Last-Event-ID": since} if since is not None else {})
+        opened.append(Listener(f"{server.url}/v1/events{query}", headers))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+def until(test: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not test():
+        assert time.monotonic() < end, "it did not happen"
+
+
+def add(server: Any, id_: str) -> str:
+    answer = server.post("/v1/loops", {"action": "x", "expect": "y", "id": id_}, code=201)
+    return str(answer.json()["commit"])
+
+
+def test_what_another_process_writes_is_told(api: Any, listen: Listen, baton_process: Any) -> None:
+    commit = add(api, "OL-1")
+    stream = listen(api)
+    assert stream.answer.headers["content-type"].startswith("text/event-stream")
+    first = stream.next()
+    assert first == ("current", commit, {"namespace": api.namespace, "commit": commit, "revision": 1, "missed": False})
+    words = ("--session", "s-7", "--agent", "claude", "-n", api.namespace)
+    baton_process("loop", "close", "OL-1", *words, cwd=api.folder)
+    event = stream.next()
+    data = event.data
+    assert (event.name, event.id) == ("change", data["commit"])
+    assert (data["namespace"], data["revision"], data["op"]) == (api.namespace, 2, "loop-close")
+    assert (data["session"], data["agent"]) == ("s-7", "claude")
+    assert "OL-1" in data["subject"]
+
+
+def test_a_namespace_that_does_not_exist_yet_begins_under_ones_eyes(api: Any, listen: Listen) -> None:
+    stream = listen(api)
+    assert stream.next().data["commit"] is None
+    add(api, "OL-1")
+    assert [stream.next().data["op"] for _ in range(2)] == ["root", "loop-add"]
+
+
+def test_who_comes_back_is_told_what_it_missed(api: Any, listen: Listen) -> None:
+    commits = [add(api, f"OL-{number}") for number in range(4)]
+    stream = listen(api, since=commits[1])
+    assert stream.next().data["missed"] is False
+    assert [stream.next().id for _ in range(2)] == commits[2:]
+    everywhere = listen(api, namespace=None, since=commits[2])
+    assert everywhere.next().data == {"namespace": None, "commit": None, "revision": None, "missed": False}
+    assert everywhere.next().id == commits[3]
+
+
+@pytest.mark.parametrize("since", ["0" * 40, "nonsense", ""])
+def test_who_comes_back_with_what_nobody_knows_is_told_to_read_anew(api: Any, listen: Listen, since: str) -> None:
+    commit = add(api, "OL-1")
+    current = listen(api, since=since).next()
+    assert (current.id, current.data["missed"]) == (commit, True)
+
+
+def test_who_missed_too_much_is_told_to_read_anew(api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton_git.faces.http.changes.BACKLOG", 1)
+    commits = [add(api, f"OL-{number}") for number in range(3)]
+    assert listen(api, since=commits[0]).next().data["missed"] is True
+    assert listen(api, since=commits[1]).next().data["missed"] is False
+
+
+def test_all_namespaces_are_watched_where_none_is_named(api: Any, listen: Listen) -> None:
+    stream = listen(api, namespace=None)
+    stream.next()
+    other = f"{api.namespace} other"
+    api.post("/v1/namespaces", {"namespace": other}, code=201)
+    assert stream.next().data["namespace"] == other
+
+
+def test_a_branch_that_is_set_back_or_removed_is_told(api: Any, listen: Listen, git: Any) -> None:
+    commits = [add(api, f"OL-{number}") for number in range(2)]
+    stream = listen(api)
+    stream.next()
+    ref = api.post("/v1/namespaces", {"namespace": api.namespace}).json()["ref"]
+    git(api.folder, "update-ref", ref, commits[0])
+    assert stream.next().id == commits[0]
+    git(api.folder, "update-ref", "-d", ref)
+    gone = stream.next()
+    assert (gone.name, gone.data["commit"]) == ("current", None)
+
+
+def test_a_name_that_can_be_none_is_refused_before_anything_is_sent(api: Any) -> None:
+    assert api.problem("GET", "/v1/events", 422, params={"namespace": ""})["error"] == "invalid_name"
+
+
+def test_a_stream_in_which_nothing_happens_says_that_it_is_there(
+    api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "HEARTBEAT", 0.05)
+    stream = listen(api)
+    stream.next()
+    commit = add(api, "OL-1")
+    assert [stream.next().data["op"], stream.next().id] == ["root", commit]
+    assert stream.comments > 1
+
+
+@pytest.mark.slow
+def test_there_are_only_so_many_streams_and_one_that_ends_makes_room(
+    serve: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams.Places.__init__, "__defaults__", (1,))
+    server = serve()
+    address = httpx2.URL(server.url)
+    with socket.create_connection((address.host, address.port)) as first:
+        first.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert first.recv(1000).startswith(b"HTTP/1.1 200")
+        assert server.problem("GET", "/v1/events", 503)["error"] == "busy"
+        assert server.get("/v1/events", code=503).headers["retry-after"]
+    until(lambda: listen(server).answer.status_code == 200)
+
+
+@pytest.mark.slow
+def test_streams_end_with_the_server(run_server: Any, listen: Listen, api: Any, top: Path) -> None:
+    site = Site(Asked(str(top), api.namespace, None, None))
+    with run_server(site) as url:
+        stream = listen(type(api)(url, site))
+        assert stream.next().name == "current"
+    assert stream.next(2) is None

@@ -1,0 +1,209 @@
+"""`baton serve` as a process: where it listens, what it refuses, how it ends; and what programs that it starts see."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
+
+import pytest
+
+from baton_git.errors import StoreError
+from baton_git.faces.cli.serve import _addresses, is_this_machine
+from baton_git.faces.cli.settings import Asked
+from baton_git.faces.http.site import Site
+
+ARGV = [sys.executable, "-m", "baton_git", "serve"]
+
+
+def asked(url: str, path: str, body: Any = None, **headers: str) -> Any:
+    data = json.dumps(body).encode() if body is not None else None
+    request = Request(url + path, data, {"Content-Type": "application/json", **headers})
+    with build_opener(ProxyHandler({})).open(request, timeout=20) as answer:
+        return json.loads(answer.read())
+
+
+@contextmanager
+def serving(*words: str, cwd: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running server and its address, which it says on its first line."""
+    started = subprocess.Popen(
+        [*ARGV, *words], cwd=cwd, env={**os.environ, **variables}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert started.stdout is not None
+    try:
+        yield started, started.stdout.readline().strip()
+    finally:
+        if started.poll() is None:
+            started.kill()
+        started.communicate(timeout=20)
+
+
+def refused(*words: str, cwd: Path, code: int, **variables: str) -> str:
+    """The one line (and its hint) with which it does not start."""
+    done = subprocess.run(
+        [*ARGV, *words],
+        cwd=cwd,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code, done
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 2
+    return done.stderr
+
+
+# --- starting and ending
+
+
+def test_it_says_where_it_listens_serves_and_ends_with_0_and_no_program_sees_its_token(top):
+    folder = top.parent / "bin"
+    folder.mkdir()
+    (folder / "git").write_text(f'#!/bin/sh\nenv > "{folder}/seen.$$"\nPATH="$REST" exec git "$@"\n')
+    (folder / "git").chmod(0o755)
+    rest = os.environ["PATH"]
+    variables = {"PATH": f"{folder}:{rest}", "REST": rest, "BATON_API_TOKEN": "very-secret"}
+    with serving("--port", "0", cwd=top, **variables) as (server, url):
+        assert url.startswith("http://127.0.0.1:")
+        assert asked(url, "/health") == {"status": "ok", "service": "session-baton"}
+        body = {"namespace": "work", "baton": {"session_id": "s", "context": "x"}}
+        assert asked(url, "/v1/baton/write", body, Authorization="Bearer very-secret")["revision"] == 1
+        server.send_signal(signal.SIGTERM)
+        out, err = server.communicate(timeout=20)
+    assert (server.returncode, out) == (0, "")
+    assert str(top / ".git") in err
+    assert "Traceback" not in err
+    seen = [one.read_text() for one in folder.glob("seen.*")]
+    assert seen
+    assert not any("very-secret" in text for text in [err, *seen])
+
+
+@pytest.mark.slow
+def test_it_ends_within_3_seconds_beside_those_who_listen_and_dawdle(top):
+    with serving("--port", "0", "--json", cwd=top) as (server, line):
+        url = json.loads(line)["url"]
+        assert json.loads(line)["repository"] == str(top / ".git")
+        place = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with socket.create_connection(place) as listens, socket.create_connection(place) as sends:
+            listens.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b"200" in listens.recv(4096)
+            sends.sendall(b"POST /v1/baton/read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+            asked(url, "/health")
+            began = time.monotonic()
+            server.send_signal(signal.SIGINT)
+            assert server.wait(10) == 0
+            assert time.monotonic() - began < 3.5
+
+
+@pytest.mark.slow
+def test_outside_of_any_repository_it_serves_the_users_own_store(tmp_path):
+    home = tmp_path / "data"
+    with serving("--port", "0", "--json", cwd=tmp_path, XDG_DATA_HOME=str(home)) as (_, line):
+        told = json.loads(line)
+        assert told["repository"] == str(home / "baton" / "state.git")
+        assert asked(told["url"], "/v1/baton/read", {"namespace": "x"})["baton"] is None
+
+
+@pytest.mark.slow
+def test_variables_say_where_it_listens_and_options_count_more(top):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    variables = {"BATON_HOST": "localhost", "BATON_PORT": port, "BATON_API_TOKEN": "t"}
+    with serving(cwd=top, **variables) as (_, url):
+        assert url in (f"http://127.0.0.1:{port}", f"http://[::1]:{port}")
+        asked(url, "/v1/baton/read", {"namespace": "x"}, Authorization="Bearer t")
+    with serving("--host", "127.0.0.1", "--port", "0", cwd=top, **variables) as (_, url):
+        assert not url.endswith(port)
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_is_told_in_one_line(top):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert f"127.0.0.1:{port}: Address already in use" in refused("--port", port, cwd=top, code=1)
+
+
+def test_what_cannot_be_is_refused_before_anything_is_served(baton):
+    for words, variables, says in (
+        ((), {"BATON_HOST": "0.0.0.0"}, "without a token this serves only this machine"),
+        (("--host", "0"), {}, "without a token this serves only this machine"),
+        (("--host", ""), {}, "--host is empty"),
+        ((), {"BATON_PORT": "x"}, "is no port"),
+        ((), {"BATON_PORT": "65536"}, "is no port"),
+        ((), {"BATON_API_TOKEN": " t"}, "no header can bring"),
+    ):
+        said = baton("serve", *words, code=2, env=variables)
+        assert says in said.err
+        assert said.out == ""
+    assert "no.such.host.invalid" in baton("serve", "--host", "no.such.host.invalid", code=1).err
+
+
+def test_with_registered_agents_it_does_not_start_without_a_token(baton, top):
+    site = Site(Asked(str(top), "work", None, None))
+    site.agents.register("zero", "work", "2026-11-21")
+    assert "agents are registered" in baton("serve", "--port", "0", code=1).err
+
+
+# --- the token stays here
+
+
+def test_what_the_site_gives_to_programs_has_no_token(top, monkeypatch):
+    from baton_git.faces.cli import serve
+    from baton_git.faces.cli.surroundings import FOUND
+
+    monkeypatch.setenv("BATON_API_TOKEN", "very-secret")
+    monkeypatch.setitem(FOUND, "BATON_API_TOKEN", "very-secret")
+    site = Site(Asked(str(top), "work", None, None), "very-secret")
+    with site.work() as ws:
+        assert "BATON_API_TOKEN" not in ws.environment
+    assert serve._taken_token() == "very-secret"
+    assert "very-secret" not in {*os.environ.values(), *FOUND.values()}
+
+
+# --- which addresses are this machine's
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "::1%lo"])
+def test_only_this_machine_reaches_loopback(address):
+    assert is_this_machine(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", "169.254.1.1", "128.0.0.1", "fe80::1"]
+)
+def test_others_reach_any_other_address(address):
+    assert not is_this_machine(address)
+
+
+def test_a_name_is_judged_by_what_it_stands_for_and_not_by_how_it_begins(monkeypatch):
+    known = {"127.evil.example": ["10.0.0.1"], "localhost.evil": ["10.0.0.1"], "both": ["127.0.0.1", "10.0.0.1"]}
+
+    def resolve(host: str, port: int, **_: Any) -> list[Any]:
+        return [(0, 0, 0, "", (one, port)) for one in known[host]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    for name in known:
+        assert not all(is_this_machine(one) for one in _addresses(name, 1))
+
+
+def test_what_stands_for_no_address_is_refused():
+    for name in ("no.such.host.invalid", "a" * 300, "a b", "\udcff"):
+        with pytest.raises(StoreError):
+            _addresses(name, 1)
+    assert _addresses("0", 1) == ["0.0.0.0"]

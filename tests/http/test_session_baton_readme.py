@@ -1,0 +1,123 @@
+"""The calls that session-baton's README documents, as they stand there, against our server."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import subprocess
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+READ = r"""
+curl -X POST http://localhost:9101/v1/baton/read \
+  -H "Content-Type: application/json" \
+  -d '{"namespace": "my-project"}'
+"""
+
+WRITE = r"""
+curl -X POST http://localhost:9101/v1/baton/write \
+  -H "Content-Type: application/json" \
+  -d '{
+    "namespace": "my-project",
+    "baton": {
+      "schema_version": 1,
+      "session_id": "2026-06-17-001",
+      "open_loops": [
+        {
+          "id": "OL-001",
+          "action": "Deployed service X",
+          "expected_outcome": "Health endpoint returns 200",
+          "verify": {
+            "method": "http",
+            "url": "https://service-x.example.com/health",
+            "expected_status": 200
+          },
+          "created_at": "2026-06-17",
+          "status": "open",
+          "source_tier": "llm_derived"
+        }
+      ],
+      "follow_ups": [],
+      "patterns": [],
+      "active_decisions": [],
+      "context": "Deployed service X, pending verification."
+    }
+  }'
+"""
+
+START = r"""
+# Read baton at session start
+BATON=$(curl -s -X POST http://localhost:9101/v1/baton/read \
+  -H "Content-Type: application/json" \
+  -d '{"namespace": "my-project"}')
+"""
+
+WRAP_UP = r"""
+# Write baton at session end
+curl -s -X POST http://localhost:9101/v1/baton/write \
+  -H "Content-Type: application/json" \
+  -d "{\"namespace\": \"my-project\", \"baton\": $BATON_JSON}"
+"""
+
+DOCUMENTED = json.loads(WRITE.partition("-d '")[2].rpartition("'")[0])["baton"]
+
+
+@pytest.fixture
+def shell(api):
+    """Runs a snippet of the README in a shell; our server has another port and namespace."""
+
+    def run(snippet: str, **variables: str) -> str:
+        here = snippet.replace("localhost:9101", urlsplit(api.url).netloc.replace("127.0.0.1", "localhost"))
+        here = here.replace("my-project", api.namespace)
+        done = subprocess.run(
+            ["sh", "-c", here + '\nprintf %s "$BATON"'], capture_output=True, text=True, timeout=30,
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "no_proxy": "*", **variables}, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_the_readmes_calls_work_as_they_stand_there(shell, api):
+    assert json.loads(shell(READ)) == {
+        "baton": None, "namespace": api.namespace, "updated_at": None, "revision": None, "commit": None,
+    }  # fmt: skip
+    written = json.loads(shell(WRITE))
+    assert written["ok"] is True
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", written["updated_at"])
+    found = json.loads(shell(READ))
+    assert found["baton"] == DOCUMENTED
+    assert found["updated_at"] == written["updated_at"]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_the_readmes_skills_read_at_the_start_and_write_at_the_end(shell):
+    assert shell(WRITE)
+    begun = json.loads(shell(START))["baton"]
+    begun |= {"session_id": "2026-06-18-001", "parent_session": begun["session_id"], "context": "Verified it."}
+    begun["open_loops"][0]["status"] = "verified"
+    assert json.loads(shell(WRAP_UP, BATON_JSON=json.dumps(begun)))["ok"] is True
+    assert json.loads(shell(START))["baton"] == begun
+
+
+def test_the_same_bytes_work_without_curl(api):
+    connection = http.client.HTTPConnection(urlsplit(api.url).netloc, timeout=30)
+
+    def send(snippet: str) -> Any:
+        path = re.search(r"localhost:9101(\S+)", snippet)
+        assert path is not None
+        body = snippet.partition("-d '")[2].rpartition("'")[0].replace("my-project", api.namespace).encode()
+        connection.request("POST", path[1], body, {"Content-Type": "application/json", "Accept": "*/*"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    assert send(READ)[1]["baton"] is None
+    assert send(WRITE)[0] == 200
+    assert send(READ)[1]["baton"] == DOCUMENTED
+    connection.close()

@@ -1,0 +1,45 @@
+"""A client in memory, of both eras of the protocol, in the repository `top`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mcp_client import ERAS, talk
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture(params=ERAS.values(), ids=ERAS.keys())
+def era(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def here(baton, top, monkeypatch) -> None:
+    """We stand in a repository with a namespace."""
+    baton("init")
+    monkeypatch.chdir(top)
+
+
+@pytest.fixture
+def call(here) -> Call:
+    """Calls a tool; gives its structured answer, or with `error` the text of the refusal."""
+
+    def run(tool: str, *, error: bool = False, client: dict[str, Any] | None = None, **arguments: Any) -> Any:
+        found = talk(lambda one: one.call_tool(tool, arguments), **(client or {}))
+        assert found.is_error is error, found
+        return found.content[0].text if error else found.structured_content
+
+    return run
+
+
+@pytest.fixture
+def read(here) -> Call:
+    """Reads a resource; gives its text."""
+
+    def run(uri: str, **options: Any) -> str:
+        return talk(lambda one: one.read_resource(uri), **options).contents[0].text
+
+    return run

@@ -1,0 +1,81 @@
+"""What the model is told when something goes wrong: one line, with what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mcp_client import talk
+
+
+def refusal(tool, era="auto", **arguments):
+    found = talk(lambda client: client.call_tool(tool, arguments), mode=era)
+    assert found.is_error, found
+    assert found.structured_content is None
+    (one,) = found.content
+    assert "\n" not in one.text
+    return one.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("loop_add", {"action": "x"}, "loop_add: the argument expect is missing"),
+        ("loop_verify", {"id": "x", "result": "good"}, "result: input should be 'passed' or 'failed', not 'good'"),
+        (
+            "loop_add",
+            {"action": "x", "expect": "y", "verify": {"method": "bash"}},
+            "verify.method: input should be 'http'",
+        ),
+        ("log", {"limit": 0}, "limit: input should be greater than or equal to 1, not 0"),
+        ("followup_add", {"item": 3}, "item: input should be a valid string, not 3"),
+        ("loop_close", {"id": "x", "why": "y"}, "there is no argument why; it takes id, reason, session"),
+        ("nonsense", {}, "Unknown tool: nonsense; the list of tools has those that there are"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(here, era, tool, arguments, said):
+    text = refusal(tool, era, **arguments)
+    assert said in text
+    assert "pydantic" not in text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("loop_verify", {"id": "OL-nope", "result": "passed"}, "there is no open loop 'OL-nope'"),
+        ("loop_add", {"action": " ", "expect": "x"}, "the action is empty; say in a sentence what it is"),
+        ("decision_supersede", {"id": "a", "by": "b"}, "there is no active decision 'a'"),
+        ("diff", {"a": "nonsense"}, "nonsense"),
+        ("followup_add", {"item": "x", "session": "a\nb"}, "session"),
+        ("todo_list", {}, "baton boot begins a session"),
+    ],
+)
+def test_what_a_rule_refuses_is_told_with_the_next_step(here, era, tool, arguments, said):
+    assert said in refusal(tool, era, **arguments)
+
+
+def test_what_the_system_refuses_is_told(here, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "/somewhere")
+
+    monkeypatch.setattr("baton_git.faces.mcp.followups.add_follow_up", full)
+    assert refusal("followup_add", item="x") == "/somewhere: No space left on device"
+
+
+def test_a_bug_is_told_as_one_and_leaves_a_report(here, monkeypatch, tmp_path, capfd):
+    def broken(*_, **__):
+        raise ZeroDivisionError("a secret of the caller")
+
+    monkeypatch.setattr("baton_git.faces.mcp.followups.add_follow_up", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    text = refusal("followup_add", item="x")
+    assert text.startswith("a bug in baton itself: ZeroDivisionError; nothing is lost; the details are in ")
+    assert "secret" not in text
+    report = Path(text.rpartition(" ")[2]).read_text()
+    assert "ZeroDivisionError: a secret of the caller" in report
+    assert "followups.py" in report
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_control_characters_of_a_record_do_not_reach_the_line(here):
+    assert "\x1b" not in refusal("loop_verify", id="\x1b[31m", result="passed")

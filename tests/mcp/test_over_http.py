@@ -1,0 +1,175 @@
+"""`baton mcp --http`: who may come in, and how it ends; a real process, and a real client."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+TOKEN = "sécret-ключ"
+HELLO = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", \
+"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}'
+
+
+@contextmanager
+def running(top, *options: str, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_git", "mcp", "--http", "--port", "0", *options],
+        cwd=top, env={**os.environ, **env}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"serving MCP at (http://\S+);", line)
+        assert found, line + process.stderr.read()
+        yield process, found[1]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def status(url: str, method: str = "POST", **headers: str) -> int:
+    """The status that a request gets."""
+    try:
+        with urllib.request.urlopen(request_for(url, method, **headers), timeout=20) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def request_for(url: str, method: str = "POST", **headers: str) -> urllib.request.Request:
+    """The handshake of the older era."""
+    sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    sent |= {name: value.encode().decode("latin-1") for name, value in headers.items()}
+    return urllib.request.Request(url, data=HELLO, headers=sent, method=method)
+
+
+def called(url: str, tool: str, arguments: dict, *, mode: str = "auto", token: str | None = None):
+    """What a client of the SDK gets."""
+    import httpx2
+    from mcp.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def talk():
+        headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=20) as http,
+            Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            return await client.call_tool(tool, arguments)
+
+    return asyncio.run(talk())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_writes_a_record(baton, top, mode):
+    baton("init")
+    with running(top) as (_, url):
+        made = called(url, "followup_add", {"item": "Over HTTP"}, mode=mode)
+    assert made.structured_content["id"] in [one["id"] for one in baton("read").json["baton"]["follow_ups"]]
+
+
+def test_on_this_machine_it_answers_only_to_its_names_and_no_other_page(baton, top):
+    baton("init")
+    with running(top) as (_, url):
+        assert status(url) == 200
+        assert status(url, Host="localhost:1") == 200
+        assert status(url, Host="evil.example") == 421
+        assert status(url, Host="127.0.0.1.evil.example") == 421
+        assert status(url, Origin="http://evil.example") == 403
+        assert status(url, Origin="null") == 403
+        assert status(url, "GET", Origin="http://evil.example") == 403
+
+
+def test_with_a_token_every_request_needs_it(baton, top):
+    baton("init")
+    with running(top, BATON_API_TOKEN=TOKEN) as (_, url):
+        assert status(url) == 401
+        assert status(url, "GET") == 401
+        assert status(url, Authorization="Bearer wrong") == 401
+        assert status(url, Authorization=f"Bearer {TOKEN[:-1]}") == 401
+        assert status(url, Authorization=TOKEN) == 401
+        assert status(url, Authorization=f"Bearer {TOKEN}") == 200
+        assert called(url, "status", {}, token=TOKEN).structured_content["exists"] is True
+
+
+def test_without_a_token_it_listens_nowhere_else(baton, top):
+    baton("init")
+    for host in ("0.0.0.0", "::"):
+        done = baton("mcp", "--http", "--host", host, "--port", "0", code=2)
+        assert f"without a token this serves only this machine, not {host}" in done.err
+        assert "BATON_API_TOKEN" in done.err
+
+
+def test_elsewhere_it_may_be_called_by_any_name_with_the_token(baton, top):
+    baton("init")
+    with running(top, "--host", "0.0.0.0", BATON_API_TOKEN=TOKEN) as (_, url):
+        here = url.replace("0.0.0.0", "127.0.0.1")
+        assert status(here, Host="baton.example", Authorization=f"Bearer {TOKEN}") == 200
+        assert status(here, Host="baton.example") == 401
+        assert status(here, Authorization=f"Bearer {TOKEN}", Origin="http://evil.example") == 403
+
+
+def test_a_port_that_is_taken_is_told(baton, top):
+    baton("init")
+    with running(top) as (_, url):
+        port = url.rpartition(":")[2].partition("/")[0]
+        done = baton("mcp", "--http", "--port", port, code=1)
+    assert done.err.splitlines() == [
+        f"baton: 127.0.0.1:{port}: Address already in use",
+        "       choose another with --port",
+    ]
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_in_order_when_it_is_told_to(baton, top, kind):
+    baton("init")
+    with running(top) as (process, url):
+        assert called(url, "followup_add", {"item": "x"}, mode="legacy").is_error is False
+        process.send_signal(kind)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_a_client_that_listens_does_not_keep_it_from_ending(baton, top):
+    baton("init")
+    with running(top) as (process, url):
+        listening = listen(url)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+        listening.close()
+
+
+def listen(url: str) -> socket.socket:
+    """A client of the older era with an open stream of events."""
+    place = urlsplit(url)
+    with urllib.request.urlopen(request_for(url), timeout=20) as answer:
+        session = answer.headers["Mcp-Session-Id"]
+    stream = socket.create_connection((place.hostname, place.port), timeout=20)
+    head = (
+        f"GET {place.path} HTTP/1.1\r\nHost: {place.netloc}\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}"
+    )
+    stream.sendall(f"{head}\r\n\r\n".encode())
+    assert stream.recv(12) == b"HTTP/1.1 200"
+    return stream
+
+
+@pytest.mark.parametrize("words", [("--host", "127.0.0.1"), ("--port", "1")])
+def test_where_to_listen_goes_with_http(baton, words):
+    assert "--host and --port go with --http" in baton("mcp", *words, code=2).err

@@ -1,0 +1,26 @@
+"""A client of `baton mcp` in memory, of both eras of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from baton_git.faces.cli.app import App
+from baton_git.faces.cli.settings import Asked, Settings
+
+ERAS = {"modern": "auto", "legacy": "legacy"}
+"""What the SDK's client calls them: a handshake with each request, or one at the start (2025-11-25 and older)."""
+
+
+def talk(use: Callable[[Any], Awaitable[Any]], *, asked: Asked = Asked(), **options: Any) -> Any:  # noqa: B008
+    """What `use` makes of a client that is connected with a server of its own."""
+    from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
+
+    from baton_git.faces.mcp.server import server  # as above
+
+    async def connected() -> Any:
+        async with Client(server(App(Settings(asked), False)), **options) as client:
+            return await use(client)
+
+    return asyncio.run(connected())

@@ -1,0 +1,309 @@
+"""Threads that share a store and write one namespace at the same time: one sync for all, and to each its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+from strategies import item
+from world import NOW, WHO, acting, by_hand, document, stored, workspace
+
+from baton_git.branch import Branch, Stamp
+from baton_git.errors import Busy, NotAllowed, Stale, WriteFailed
+from baton_git.names import Namespace
+from baton_git.operations.documents import write
+from baton_git.operations.followups import add_follow_up
+from baton_git.operations.workspace import Workspace
+from baton_git.store import Store
+
+SECONDS = 20
+
+
+def stamp(session: str) -> Stamp:
+    return Stamp("test", NOW, WHO, session, "claude", "laptop")
+
+
+def adding(*ids: str):
+    def change(tip):
+        state = tip.state
+        for one in ids:
+            state = state.add(item(id=one))
+        return state
+
+    return change
+
+
+@pytest.fixture
+def together(ws: Workspace):
+    """Runs things in threads of their own, so that all that write wait for one first writer and go on as one group."""
+    with ThreadPoolExecutor(16) as pool:
+
+        def run(*things: Callable[[], object]) -> list[Future[object]]:
+            go, begun = threading.Event(), threading.Event()
+
+            def slow(tip):
+                begun.set()
+                assert go.wait(SECONDS)
+                return tip.state.add(item(id="FU-first"))
+
+            first = pool.submit(ws.branch.update, slow, stamp("first"))
+            assert begun.wait(SECONDS)
+            line = ws.branch.store.line(ws.branch.ref)
+            found = []
+            for number, one in enumerate(things, 1):
+                found.append(pool.submit(one))
+                end = time.monotonic() + SECONDS
+                while len(line._waiting) < number:
+                    assert time.monotonic() < end
+                    time.sleep(0.001)
+            go.set()
+            first.result(SECONDS)
+            return found
+
+        yield run
+
+
+def moves(ws: Workspace) -> int:
+    """How often the branch was moved."""
+    log = ws.branch.store.repository.common_dir / "logs" / ws.branch.ref
+    return len(log.read_text().splitlines())
+
+
+def updates(ws: Workspace, *changes):
+    return [
+        lambda change=change, number=number: ws.branch.update(change, stamp(f"s{number}"))
+        for number, change in enumerate(changes)
+    ]
+
+
+def test_those_that_wait_are_written_by_one_move_each_with_its_own_commit(ws, together, git):
+    found = [one.result(SECONDS) for one in together(*updates(ws, *(adding(f"FU-{n}") for n in range(5))))]
+    assert moves(ws) == 2
+    assert [one.version.revision for one in found] == [2, 3, 4, 5, 6]
+    newest, *_ = log = list(ws.branch.history())
+    assert [entry.session for entry in log] == ["s4", "s3", "s2", "s1", "s0", "first", None]
+    assert [entry.commit for entry in log[:5]] == [one.version.commit for one in reversed(found)]
+    assert all(len(entry.parents) == 1 for entry in log[:-1])
+    assert [one.changes[0].id for one in found] == [f"FU-{n}" for n in range(5)]
+    with Store(ws.branch.store.repository) as fresh:
+        again = Branch(fresh, Namespace("x")).read()
+        assert again.commit == newest.commit
+        assert again.state.ids("follow_up") == {"FU-first", *(f"FU-{n}" for n in range(5))}
+        assert [again.state.entry(key) for key in sorted(again.state.differing(ws.branch.read().state))] == []
+    git(ws.branch.store.repository.common_dir, "fsck", "--strict")
+
+
+def test_a_change_that_is_refused_does_not_touch_the_others(ws, together):
+    first, refused, stale, last = together(
+        *updates(ws, adding("FU-1"), adding("FU-2", "FU-1"), adding("FU-3")),
+        lambda: ws.branch.update(adding("FU-4"), stamp("s3"), expected_revision=3),
+    )
+    assert first.result().version.revision == 2
+    with pytest.raises(NotAllowed, match="exists already"):
+        refused.result()
+    assert stale.result().version.revision == 3
+    assert last.result().version.revision == 4
+    assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-1", "FU-3", "FU-4"}
+
+
+def test_an_expected_revision_counts_those_before_it(ws, together):
+    one, two = together(
+        *updates(ws, adding("FU-1")),
+        lambda: ws.branch.update(adding("FU-2"), stamp("s1"), expected_revision=1),
+    )
+    assert one.result().version.revision == 2
+    with pytest.raises(Stale) as caught:
+        two.result()
+    assert (caught.value.expected, caught.value.actual) == (1, 2)
+
+
+def test_nobody_is_told_before_the_branch_has_moved_durably(ws, together, monkeypatch):
+    refs = ws.branch.store._refs
+    real, told, seen = refs.swap, [], []
+
+    def swap(*args):
+        moved = real(*args)
+        time.sleep(0.05)
+        seen.append(list(told))
+        return moved
+
+    monkeypatch.setattr(refs, "swap", swap)
+    things = updates(ws, *(adding(f"FU-{n}") for n in range(3)))
+    for one in together(*(lambda thing=thing: told.append(thing()) for thing in things)):
+        one.result(SECONDS)
+    assert seen == [[], []]
+    assert len(told) == 3
+
+
+def test_documents_of_one_session_follow_each_other(ws, together):
+    def of(number: int):
+        loops = [{"id": "OL-1", "action": f"round {number}", "expected_outcome": "ok", "created_at": "2026-11-21"}]
+        return lambda: write(ws, NOW, document("s1", open_loops=loops))
+
+    write(ws, NOW, document("s1"))
+    found = [one.result(SECONDS) for one in together(*(of(number) for number in range(4)))]
+    assert [one.written.version.revision for one in found] == [3, 4, 5, 6]
+    assert [one.conflicts for one in found] == [[]] * 4
+    assert stored(ws, "open_loop", "OL-1").action == "round 3"
+
+
+def test_documents_of_several_sessions_are_merged_with_those_in_the_same_group(ws, together, git):
+    """What a session started from is looked up in commits of which some are not published yet."""
+    sessions = [f"s{number}" for number in range(4)]
+    for one in sessions:
+        write(acting(ws, one), NOW, document(one, follow_ups=_items("FU-0")))
+
+    def of(session: str):
+        return lambda: write(acting(ws, session), NOW, document(session, follow_ups=_items("FU-0", f"FU-{session}")))
+
+    found = [one.result(SECONDS) for one in together(*map(of, sessions), *map(of, sessions))]
+    assert all(not one.conflicts for one in found)
+    assert ws.branch.read().state.ids("follow_up") == {"FU-0", "FU-first", *(f"FU-{one}" for one in sessions)}
+    git(ws.branch.store.repository.common_dir, "fsck", "--strict")
+
+
+def _items(*ids: str):
+    return [{"id": one, "item": f"Do {one}", "first_seen": "2026-11-21"} for one in ids]
+
+
+def test_when_somebody_else_is_faster_the_whole_group_begins_anew(ws, together, open_workspace):
+    other = open_workspace("other")
+    seen = []
+
+    def overtaken(tip):
+        if not seen:
+            by_hand(other, {"notes.txt": b"by hand"})
+        seen.append(tip.commit)
+        return tip.state.add(item(id="FU-2"))
+
+    found = [one.result(SECONDS) for one in together(*updates(ws, adding("FU-1"), overtaken, adding("FU-3")))]
+    assert len(set(seen)) == 2
+    assert [one.version.revision for one in found] == [3, 4, 5]
+    assert ws.branch.store.memory.get(("commit", seen[0])) is None
+    assert ws.branch.store.memory.get(("version", Namespace("x"), seen[0])) is None
+    with pytest.raises(Exception, match="missing"):
+        ws.branch.version(seen[0])
+    assert "by hand" in [entry.subject for entry in ws.branch.history()]
+
+
+def test_a_disk_that_refuses_one_of_them_takes_the_others(ws, together, monkeypatch):
+    store = ws.branch.store
+    real = store._stored
+
+    def stored(draft, *args):
+        if any(b"FU-large" in data for _, data in draft.objects.values()):
+            raise OSError(28, "No space left on device")
+        return real(draft, *args)
+
+    monkeypatch.setattr(store, "_stored", stored)
+    one, two, three = together(*updates(ws, adding("FU-1"), adding("FU-large"), adding("FU-3")))
+    one.result(SECONDS)
+    with pytest.raises(WriteFailed, match="No space left"):
+        two.result(SECONDS)
+    three.result(SECONDS)
+    assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-1", "FU-3"}
+    with Store(store.repository) as fresh:
+        assert Branch(fresh, Namespace("x")).read().commit == ws.branch.read().commit
+
+
+def test_when_the_disk_refuses_all_everybody_hears_it_and_nothing_is_left_in_memory(ws, together, monkeypatch):
+    refs = ws.branch.store._refs
+    real, calls, tried = refs.swap, [], []
+
+    def swap(ref, expected, new, *args):
+        calls.append(new)
+        if len(calls) == 1:
+            return real(ref, expected, new, *args)
+        tried.append(new)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(refs, "swap", swap)
+    found = together(*updates(ws, adding("FU-1"), adding("FU-2")))
+    for one in found:
+        with pytest.raises(WriteFailed, match="No space left"):
+            one.result(SECONDS)
+    assert len(tried) == 3  # together, then each alone
+    assert ws.branch.read().state.ids("follow_up") == {"FU-first"}
+    for commit in tried:
+        assert not ws.branch.store.has(commit)
+        assert ws.branch.store.memory.get(("commit", commit)) is None
+
+
+def test_a_move_that_the_disk_does_not_confirm_is_not_made_again(ws, together, monkeypatch):
+    refs = ws.branch.store._refs
+    real, calls = refs.swap, []
+
+    def swap(*args):
+        calls.append(real(*args))
+        if len(calls) > 1:
+            raise WriteFailed("moved, but the disk did not confirm it")
+        return calls[0]
+
+    monkeypatch.setattr(refs, "swap", swap)
+    for one in together(*updates(ws, adding("FU-1"), adding("FU-2"))):
+        with pytest.raises(WriteFailed, match="did not confirm"):
+            one.result(SECONDS)
+    assert len(calls) == 2
+    assert ws.branch.read().revision == 3
+
+
+def test_who_changes_nothing_is_told_what_stands(ws, together):
+    def same(tip):
+        return tip.state.put(item(id="FU-1"))
+
+    one, two = together(*updates(ws, same, same))
+    assert one.result().version.revision == 2
+    assert two.result().changes == ()
+    assert two.result().version.commit == one.result().version.commit
+
+
+def test_a_thread_that_waits_too_long_is_told_so_and_nothing_is_written_for_it(ws):
+    go, begun = threading.Event(), threading.Event()
+
+    def slow(tip):
+        begun.set()
+        assert go.wait(SECONDS)
+        return tip.state.add(item(id="FU-first"))
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(ws.branch.update, slow, stamp("first"))
+        assert begun.wait(SECONDS)
+        try:
+            with pytest.raises(Busy, match="others kept writing"):
+                ws.branch.update(adding("FU-late"), stamp("late"), patience=0.05)
+        finally:
+            go.set()
+        first.result(SECONDS)
+    ws.branch.update(adding("FU-2"), stamp("s2"))
+    assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-2"}
+
+
+def test_a_thread_that_is_stopped_takes_nobody_with_it_unheard(ws, together):
+    class Stop(BaseException):
+        pass
+
+    def stopped(tip):
+        raise Stop
+
+    stop, other = together(*updates(ws, stopped, adding("FU-1")))
+    with pytest.raises(Stop):
+        stop.result(SECONDS)
+    with pytest.raises(WriteFailed, match="was stopped"):
+        other.result(SECONDS)
+    ws.branch.update(adding("FU-2"), stamp("s2"))
+    assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-2"}
+
+
+def test_namespaces_of_one_store_do_not_wait_for_each_other(ws):
+    def nested(tip):
+        there = workspace(ws.branch.store, "s2", namespace="y")
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(add_follow_up, there, NOW, item="elsewhere", id_="FU-y").result(SECONDS)
+        return tip.state.add(item(id="FU-1"))
+
+    ws.branch.update(nested, stamp("s1"))
+    assert ws.branch.read().state.ids("follow_up") == {"FU-1"}
+    assert workspace(ws.branch.store, namespace="y").branch.read().state.ids("follow_up") == {"FU-y"}

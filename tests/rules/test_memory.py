@@ -1,0 +1,74 @@
+"""What was worked out is kept while there is room, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+
+from baton_git.memory import OVERHEAD, Memory
+
+
+def test_what_is_there_is_made_once():
+    memory, made = Memory(), []
+
+    def make():
+        made.append(1)
+        return object()
+
+    assert memory.made("a", make, 10) is memory.made("a", make, 10)
+    assert len(made) == 1
+
+
+def test_what_nobody_asked_for_the_longest_time_goes_first():
+    memory = Memory(3 * (OVERHEAD + 100))
+    for name in "abc":
+        memory.put(name, name, 100)
+    assert memory.get("a") == "a"
+    memory.put("d", "d", 100)
+    assert [memory.get(name) for name in "abcd"] == ["a", None, "c", "d"]
+
+
+def test_what_is_put_again_weighs_once():
+    memory = Memory(2 * (OVERHEAD + 100))
+    for number in range(10):
+        memory.put("a", number, 100)
+        memory.put("b", number, 100)
+    assert (memory.get("a"), memory.get("b"), len(memory)) == (9, 9, 2)
+
+
+def test_what_is_larger_than_the_room_is_not_kept():
+    memory = Memory(1000)
+    assert memory.put("a", "large", 10_000) == "large"
+    assert memory.get("a") is None
+    memory.put("b", "small", 10)
+    assert memory.get("b") == "small"
+
+
+def test_what_is_gone_makes_room():
+    memory = Memory(2 * (OVERHEAD + 100))
+    memory.put(("x", 1), "x", 100)
+    memory.put(("y", 2), "y", 100)
+    memory.forget(lambda key: key[-1] == 1)
+    memory.put(("z", 3), "z", 100)
+    assert [memory.get(("x", 1)), memory.get(("y", 2)), memory.get(("z", 3))] == [None, "y", "z"]
+
+
+def test_threads_use_one_side_by_side():
+    memory = Memory(50 * (OVERHEAD + 10))
+    failures = []
+
+    def work(first: int) -> None:
+        try:
+            for number in range(first, first + 3000):
+                key = number % 97
+                assert memory.made(key, lambda key=key: f"value {key}", 10) == f"value {key}"
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(one,)) for one in range(6)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not failures
+    assert len(memory) == 50

@@ -1,0 +1,116 @@
+"""A record of every kind with something planted in each of its texts, made from the models themselves."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from baton_git.kinds import FOLDERS
+from baton_git.records.archive import Archived
+from baton_git.records.base import Part, Record, parse
+from baton_git.records.baton import Head
+from baton_git.state import HEAD, Key, State
+
+PLANTED = (
+    """<script>alert(1)</script>"><img src=x onerror=alert(2)>' onfocus=alert(3) autofocus x='{{7*7}}{% raw %}"""
+    """</title></textarea><svg onload=alert(4)><a href=javascript:alert(5)>x</a>\u202egnp.exe\x07\x1b[31m&lt;b&gt;"""
+)
+LINK = "javascript:alert(6)"
+"""Where a page might make a link of a text."""
+ID = """"><img src=x onerror=alert(7)>{{7*7}}"""
+TIME = "2026-11-21T10:00:00Z"
+SESSION = "<b onclick=alert(8)>s</b>"
+
+FIXED: Mapping[str, Any] = {
+    "checkpoint": {"id": f"{ID}/1", "metadata.agent_id": ID}, "handoff": {"id": f"{ID}/1"},
+    "snapshot": {"id": f"{ID}/{ID}", "snapshot.adapterId": ID, "snapshot.session.id": ID},
+    "handover": {"state": {ID: PLANTED}, "order": [ID]}, "session": {"id": SESSION},
+    "pattern": {"status": "rule_candidate", "count": 3},
+    "open_loop": {"status": "failed"}, "conflict": {"record_kind": "open_loop", "record_id": ID},
+}  # fmt: skip
+"""What a model checks beyond the types of its fields."""
+
+
+def planted_states() -> Iterator[State]:
+    """All kinds live; then the same closed, with links planted."""
+    yield state_of(PLANTED, archived=False)
+    yield state_of(LINK, archived=True)
+
+
+def state_of(text: str, *, archived: bool) -> State:
+    state = State().put(parse(Head, {**filled(Head, text), "schema_version": 1}), HEAD)
+    for kind, row in FOLDERS.items():
+        model = row.model
+        assert issubclass(model, Record)
+        if archived and kind == "identity":
+            continue  # what is set once stays
+        data = filled(model, text, FIXED.get(kind, {}))
+        one = parse(model, known(data) if kind == "handover" else data)
+        if archived and kind not in ("rule", "conflict", "identity", "checkpoint", "snapshot", "handover", "handoff"):
+            closed = Archived(at=TIME, reason=text, session=SESSION, record=one.given())
+            state = state.put(closed, Key(kind, one.id, archived=True))
+        state = state.put(one)
+    return state
+
+
+def filled(model: type[Part], text: str, fixed: Mapping[str, Any] | None = None, path: str = "") -> dict[str, Any]:
+    """Every field of a model, and one that it does not know."""
+    fixed = {"id": ID, **(fixed or {})}
+    data: dict[str, Any] = {"unknown_<b>_field": {text: [text]}}
+    for name, field in model.model_fields.items():
+        where = f"{path}{name}"
+        data[name] = fixed[where] if where in fixed else value(field.annotation, field, text, fixed, where)
+    if model.model_config.get("extra") == "forbid":
+        del data["unknown_<b>_field"]
+    return data
+
+
+def known(data: Any) -> Any:
+    """Without the fields that a model does not know: KAIROS' text has no place for them."""
+    if not isinstance(data, dict):
+        return data
+    return {name: known(one) for name, one in data.items() if not name.startswith("unknown_")}
+
+
+def value(annotation: Any, field: FieldInfo | None, text: str, fixed: Mapping[str, Any], where: str) -> Any:
+    origin, args = get_origin(annotation), get_args(annotation)
+    if hasattr(annotation, "__metadata__"):
+        return "2026-11-21T10:00:00Z" if _is_time(annotation) else value(args[0], field, text, fixed, where)
+    if origin is Literal:
+        return args[0]
+    if origin in (types.UnionType, Union):
+        return value(args[0], field, text, fixed, where)
+    if origin is tuple:
+        return [value(args[0], None, text, fixed, where)]
+    if origin is dict:
+        return {text: value(args[1], None, text, fixed, where)}
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return filled(annotation, text, fixed, f"{where}.")
+    return _plain(annotation, field, text, where)
+
+
+def _is_time(annotation: Any) -> bool:
+    return "AfterValidator" in repr(annotation) and annotation.__origin__ is str
+
+
+def _plain(annotation: Any, field: FieldInfo | None, text: str, where: str) -> Any:
+    if annotation is bool:
+        return True
+    if annotation in (int, float):
+        return 200 if where.endswith("status") else 1
+    if annotation is Any:
+        return 0.5 if where.endswith("confidence") else {text: [text, None, True, 1.5]}
+    if (
+        where.endswith(("_at", "first_seen", "last_seen", "started", "ended"))
+        and field is not None
+        and _needs_time(field)
+    ):
+        return TIME
+    return text
+
+
+def _needs_time(field: FieldInfo) -> bool:
+    return any("AfterValidator" in repr(one) for one in field.metadata)

@@ -1,0 +1,275 @@
+"""What a person decides on a page: only what was shown, only by a person where it takes one, and never over others."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_pages import some_work
+from web_server import TOKEN
+from web_world import GEMINI, World, two_machines
+
+RULE = "Read first"
+
+
+@pytest.fixture
+def work(baton: Any) -> None:
+    some_work(baton)
+
+
+def newest(git: Any, top: Path) -> str:
+    return str(git(top, "log", "-1", "--format=%B", "refs/heads/baton/shop"))
+
+
+# --- graduation
+
+
+def test_a_click_and_the_typed_id_are_a_persons_word_behind_the_token(
+    work: None, git: Any, top: Path, serve: Any
+) -> None:
+    served = serve(token=TOKEN)
+    served.log_in()
+    page = served.get("graduate?id=PAT-1").text
+    for words in ("Guessed", "3 times", RULE, "PAT-1"):
+        assert words in page
+    served.send("graduate?id=PAT-1", {"typed": "PAT-1"})
+    assert "Baton-Confirmed: page, by Ada" in newest(git, top)
+    assert RULE in git(top, "show", "refs/heads/baton/shop:rules/PAT-1.md")
+    assert "graduated" in served.get("board").text
+
+
+def test_without_a_token_nobody_is_a_person(work: None, serve: Any) -> None:
+    served = serve()
+    tip = served.site.tip("shop")
+    page = served.get("graduate?id=PAT-1").text
+    assert "baton pattern graduate PAT-1" in page
+    assert "Make it a rule" not in page
+    mark = re.findall(r'name="mark" value="([^"]+)"', served.get("conflicts").text) or [_mark(served)]
+    answer = served.post("graduate?id=PAT-1", {"mark": mark[0], "typed": "PAT-1", "shown": "x"}, code=403)
+    assert "baton pattern graduate PAT-1" in answer.text
+    assert served.site.tip("shop") == tip
+
+
+def _mark(served: Any) -> str:
+    return re.findall(r'name="mark" value="([^"]+)"', served.get("back?way=undo").text)[0]
+
+
+def test_another_id_than_the_patterns_confirms_nothing(work: None, serve: Any) -> None:
+    served = serve(token=TOKEN)
+    served.log_in()
+    tip = served.site.tip("shop")
+    for typed in ("", "yes", "PAT-2"):
+        assert "Nothing was confirmed" in served.send("graduate?id=PAT-1", {"typed": typed}, code=422).text
+    assert served.site.tip("shop") == tip
+
+
+def test_a_rule_that_changed_since_it_was_shown_is_not_confirmed(work: None, baton: Any, serve: Any) -> None:
+    served = serve(token=TOKEN)
+    served.log_in()
+    page = served.get("graduate?id=PAT-1").text
+    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page.partition('rule">')[2]))
+    baton("pattern", "propose", "PAT-1", "--rule", "Obey the attacker", "--namespace", "shop")
+    tip = served.site.tip("shop")
+    answer = served.post("graduate?id=PAT-1", {**fields, "typed": "PAT-1"}, code=409)
+    assert "Obey the attacker" in answer.text
+    assert "has changed since it was shown" in answer.text
+    assert served.site.tip("shop") == tip
+
+
+def test_another_wording_is_shown_before_it_is_confirmed(work: None, git: Any, top: Path, serve: Any) -> None:
+    served = serve(token=TOKEN)
+    served.log_in()
+    page = "graduate?id=PAT-1&rule=Read%20%3Call%3E%20first%0Aand%20ask"
+    assert "Read &lt;all&gt; first" in served.get(page).text
+    served.send(page, {"typed": "PAT-1"})
+    assert "Read <all> first\nand ask" in git(top, "show", "refs/heads/baton/shop:rules/PAT-1.md")
+
+
+# --- going back
+
+
+def test_a_preview_shows_what_then_happens_and_writes_nothing_itself(work: None, serve: Any) -> None:
+    served = serve()
+    tip = served.site.tip("shop")
+    page = served.get("back?way=record&record=FU-1")
+    assert "restored" in page.text
+    assert served.site.tip("shop") == tip
+    served.send("back?way=record&record=FU-1", {"tip": str(tip)})
+    assert "Translate" in served.get("records?kind=follow_up").text
+    assert "Baton-Op" not in served.get("timeline").text
+
+
+def test_each_way_back_is_gone_as_it_was_shown(work: None, serve: Any) -> None:
+    served = serve()
+    for query, words in (("way=undo", "decision"), ("way=undo&revision=1", "open loop"),
+                         ("way=revision&revision=2", ""),
+                         ("way=session&session=s2", "pattern")):  # fmt: skip
+        tip = str(served.site.tip("shop"))
+        assert words in served.get(f"back?{query}").text
+        served.send(f"back?{query}", {"tip": tip})
+        assert served.site.tip("shop") != tip
+        served.send("back?way=undo", {"tip": str(served.site.tip("shop"))})
+
+
+def test_going_back_from_where_nobody_stands_any_more_is_shown_again(work: None, baton: Any, serve: Any) -> None:
+    served = serve()
+    old = str(served.site.tip("shop"))
+    fields = {"mark": _mark(served), "tip": old}
+    baton("followup", "add", "Something new", "--namespace", "shop")
+    tip = served.site.tip("shop")
+    answer = served.post("back?way=revision&revision=1", fields, code=409)
+    assert "Somebody changed the state meanwhile" in answer.text
+    assert "Something new" in answer.text
+    assert served.site.tip("shop") == tip
+
+
+def test_going_back_to_a_rule_takes_a_person_who_types_its_id(work: None, git: Any, top: Path, serve: Any) -> None:
+    served = serve(token=TOKEN)
+    served.log_in()
+    served.send("graduate?id=PAT-1", {"typed": "PAT-1"})
+    served.send("back?way=undo", {"tip": str(served.site.tip("shop"))})
+    tip = str(served.site.tip("shop"))
+    assert "It makes a rule of" in served.get("back?way=undo").text
+    served.send("back?way=undo", {"tip": tip, "typed": "nonsense"}, code=422)
+    assert served.site.tip("shop") == tip
+    open_to_all = serve()
+    assert "no person’s word" in open_to_all.get("back?way=undo").text
+    mark = _mark_of_back(open_to_all)
+    open_to_all.post("back?way=undo", {"mark": mark, "tip": tip, "typed": "PAT-1"}, code=403)
+    assert served.site.tip("shop") == tip
+    served.send("back?way=undo", {"tip": tip, "typed": "PAT-1"})
+    assert "Baton-Confirmed: page, by Ada" in newest(git, top)
+
+
+def _mark_of_back(served: Any) -> str:
+    return re.findall(r'name="mark" value="([^"]+)"', served.get("back?way=session&session=s1").text)[0]
+
+
+def test_a_way_that_leads_nowhere_says_so(work: None, serve: Any) -> None:
+    served = serve()
+    served.get("back?way=revision", code=422)
+    served.get("back?way=record&record=nope", code=404)
+    served.get("back?way=session&session=nope", code=404)
+    assert "What would change" not in served.get("back?way=nonsense").text
+
+
+# --- conflicts and reviews, on two machines
+
+
+@pytest.fixture
+def world(baton: Any, git: Any, top: Path) -> World:
+    return two_machines(baton, git, top)
+
+
+def contest(world: World) -> None:
+    """One follow-up with two reasons."""
+    world.here("followup", "add", "Translate", "--id", "FU-1")
+    world.here("sync")
+    world.there("sync")
+    world.here("followup", "defer", "FU-1", "--reason", "no translator")
+    world.there("followup", "defer", "FU-1", "--reason", "no <b>budget</b>")
+    world.there("sync")
+    world.here("sync")
+
+
+@pytest.mark.parametrize("choice", ["ours", "theirs", "other"])
+def test_a_conflict_is_settled_by_the_side_that_was_chosen(choice: str, world: World, serve: Any) -> None:
+    contest(world)
+    served = serve()
+    page = served.get("conflicts").text
+    assert "no translator" in page
+    assert "no &lt;b&gt;budget&lt;/b&gt;" in page
+    value = {"value": "we wait\r\nfor both"} if choice == "other" else {}
+    sides = re.findall(
+        r'value="(ours|theirs)".*?class="side-body"><span class="text" dir="auto">([^<]*)<', page, re.DOTALL
+    )
+    served.send("conflicts", {"choice": choice, **value})
+    assert "Nothing is contested" in served.get("conflicts").text
+    stands = {**dict(sides), "other": "we wait\nfor both"}[choice]
+    assert f'dir="auto">{stands}</span>' in served.get("record?kind=follow_up&id=FU-1").text
+
+
+def test_a_conflict_that_was_settled_meanwhile_is_not_settled_twice(world: World, serve: Any) -> None:
+    contest(world)
+    served = serve()
+    page = served.get("conflicts").text
+    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page))
+    world.here("resolve", "FU-1", "--ours")
+    answer = served.post("conflicts", {**fields, "choice": "theirs"}, code=409)
+    assert "Somebody changed this meanwhile" in answer.text
+    assert "Look again" in answer.text
+
+
+def test_a_conflict_that_says_something_else_by_now_is_not_settled(world: World, serve: Any) -> None:
+    contest(world)
+    served = serve()
+    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', served.get("conflicts").text))
+    tip = served.site.tip("shop")
+    served.post("conflicts", {**fields, "shown": "0" * 32, "choice": "theirs"}, code=409)
+    assert served.site.tip("shop") == tip
+
+
+def queue(world: World) -> None:
+    world.git(world.top, "config", "remote.origin.batonPolicy", "review")
+    world.there("followup", "add", "Ask for fonts", "--id", "FU-fonts", *GEMINI)
+    world.there("decision", "add", "PDF", "--why", "print", "--id", "DEC-9", *GEMINI)
+    world.there("sync")
+    world.here("sync", code=None)
+
+
+def test_records_are_taken_over_and_turned_down_one_by_one(world: World, serve: Any) -> None:
+    queue(world)
+    served = serve()
+    page = served.get("review").text
+    assert "Ask for fonts" in page
+    assert "2 records would change" in page
+    served.send("review", {"choice.follow_up.FU-fonts": "accept", "choice.active_decision.DEC-9": "reject"})
+    board = served.get("board").text
+    assert "Ask for fonts" in board
+    assert "DEC-9" not in board
+    assert "Nothing waits for you" in served.get("review").text
+
+
+def test_what_came_after_the_page_was_made_is_not_decided(world: World, serve: Any) -> None:
+    queue(world)
+    served = serve()
+    page = served.get("review").text
+    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page))
+    world.there("decision", "add", "More", "--why", "later", "--id", "DEC-10", *GEMINI)
+    world.there("sync")
+    world.here("sync", code=None)
+    tip = served.site.tip("shop")
+    answer = served.post("review", {**fields, "every": "accept"}, code=409)
+    assert "more came from" in answer.text
+    assert served.site.tip("shop") == tip
+
+
+def test_nothing_chosen_decides_nothing(world: World, serve: Any) -> None:
+    queue(world)
+    served = serve()
+    assert "nothing was chosen" in served.send("review", {"choice.follow_up.FU-fonts": ""}, code=422).text
+
+
+def test_a_rule_from_elsewhere_is_taken_over_only_by_a_person(world: World, serve: Any) -> None:
+    for _ in range(3):
+        world.there("pattern", "record", "Guessed", "--id", "PAT-1", "--rule", RULE, *GEMINI)
+    world.there("sync")
+    world.here("sync")
+    there = serve(token=TOKEN, repo=world.other)
+    there.log_in()
+    there.send("graduate?id=PAT-1", {"typed": "PAT-1"})
+    queue(world)
+    open_to_all = serve()
+    assert "no person’s word" not in open_to_all.get("review").text
+    assert "This makes a rule" in open_to_all.get("review").text
+    tip = open_to_all.site.tip("shop")
+    open_to_all.send("review", {"choice.pattern.PAT-1": "accept"}, code=403)
+    open_to_all.send("review", {"choice.follow_up.FU-fonts": "reject", "every": "accept"}, code=403)
+    assert open_to_all.site.tip("shop") == tip
+    served = serve(token=TOKEN)
+    served.log_in()
+    served.send("review", {"choice.pattern.PAT-1": "accept", "confirm.PAT-1": "PAT-2"}, code=403)
+    served.send("review", {"choice.pattern.PAT-1": "accept", "confirm.PAT-1": "PAT-1"})
+    assert "graduated" in served.get("board").text

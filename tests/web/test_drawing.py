@@ -1,0 +1,56 @@
+"""Lanes and merges of the drawn lineage: pure, from the commits alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from baton_git.diary import LogEntry
+from baton_git.faces.web.drawing import LANES, drawing
+from baton_git.names import Oid
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def entry(commit: str, session: str | None, *parents: str) -> LogEntry:
+    ids = tuple(Oid(one) for one in parents)
+    return LogEntry(Oid(commit), ids, Oid("t"), NOW, "Ada", commit, "op", session, None, None, 1)
+
+
+def test_commits_of_one_session_in_a_row_are_one_stretch() -> None:
+    drawn = drawing([entry("c", "s1", "b"), entry("b", "s1", "a"), entry("a", None)])
+    assert [[one.commit for one in s.commits] for s in drawn.stretches] == [["a"], ["b", "c"]]
+    assert [s.lane for s in drawn.stretches] == [0, 0]
+
+
+def test_sessions_side_by_side_have_lanes_of_their_own_and_a_merge_joins_them() -> None:
+    drawn = drawing([
+        entry("m", None, "a2", "b1"), entry("a2", "sa", "a1"), entry("b1", "sb", "r"), entry("a1", "sa", "r"),
+        entry("r", None),
+    ])  # fmt: skip
+    lanes = {s.last.commit: s.lane for s in drawn.stretches}
+    assert lanes == {"r": 0, "a2": 0, "b1": 1, "m": 0}
+    assert [s.is_merge for s in drawn.stretches] == [False, False, False, True]
+    assert [line.sort for line in drawn.lines].count("join") == 1
+
+
+def test_a_lane_is_free_again_once_its_session_is_over() -> None:
+    drawn = drawing([entry("c", "s3", "b"), entry("b", "s2", "a"), entry("a", "s1", "r"), entry("r", None)])
+    assert {s.lane for s in drawn.stretches} == {0}
+
+
+def test_more_sessions_than_lanes_share_the_last_one() -> None:
+    rows = [entry("r", None)]
+    for turn in range(2):
+        rows += [entry(f"{turn}-{n}", f"s{n}", rows[-1].commit) for n in range(LANES + 3)]
+    drawn = drawing(rows[::-1])
+    assert max(s.lane for s in drawn.stretches) == LANES - 1
+    assert drawn.width < 200
+
+
+def test_what_comes_from_above_the_drawing_has_a_line_that_begins_there() -> None:
+    [line] = drawing([entry("b", "s", "not-drawn")]).lines
+    assert line.sort == "earlier"
+
+
+def test_no_commit_is_an_empty_drawing() -> None:
+    assert drawing([]).stretches == []

@@ -1,0 +1,216 @@
+"""The pages in chromium: everything that a person does there, also without a mouse, without scripts, and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import MISSING, Browser, browser, is_installed
+from selenium.webdriver.common.keys import Keys
+from test_planted import plant
+from web_server import TOKEN, Served
+from web_world import CLAUDE, World, rich, two_machines
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(not is_installed(), reason=MISSING)]
+
+PAGES = {
+    "namespaces": "/", "board": "board", "timeline": "timeline", "commit": "commit/5", "compare": "compare?a=3&b=9",
+    "lineage": "lineage", "handed": "handed", "records": "records?kind=open_loop",
+    "record": "record?kind=open_loop&id=OL-stage", "review": "review", "conflicts": "conflicts",
+    "graduate": "graduate?id=PAT-schema", "back": "back", "preview": "back?way=revision&revision=4",
+}  # fmt: skip
+
+LOOKING = (Path(__file__).parent / "looking.js").read_text()
+
+Opened = Callable[..., Browser]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    """Opens a browser on a server, logged in where that needs it. What it complained about fails the test."""
+    with ExitStack() as stack:
+        found: list[Browser] = []
+
+        def start(served: Served, *, token: str | None = None, scripts: bool = True) -> Browser:
+            one = stack.enter_context(browser(served.url, tmp_path / f"profile{len(found)}", scripts=scripts))
+            found.append(one)
+            one.open("/")
+            if token is not None:
+                one.one("#token").send_keys(token + Keys.ENTER)
+                one.until(lambda: one.all(".leave"))
+            return one
+
+        yield start
+        for one in found:
+            assert one.complaints() == []
+            assert one.hosts() == {one.url.removeprefix("http://")}
+
+
+@pytest.fixture
+def world(baton: Any, git: Any, top: Path) -> World:
+    return rich(two_machines(baton, git, top))
+
+
+def test_the_whole_round(world: World, serve: Any, opened: Opened) -> None:
+    """Resolve, review, graduate, go back with a preview, undo: each by clicks, each as the command would have it."""
+    served = serve(token=TOKEN, whole=True)
+    page = opened(served, token=TOKEN)
+    _settle_the_conflict(page, served)
+    _decide_the_review(page, served)
+    _make_the_rule(page, served)
+    _go_back_and_forth(page, served)
+    assert "Baton-Confirmed: page, by Ada" in world.git(world.top, "log", "--format=%B", "refs/heads/baton/shop")
+
+
+def _settle_the_conflict(page: Browser, served: Served) -> None:
+    page.open(served.path("conflicts"))
+    assert "a mail with the secret" in page.text()
+    page.one(".other textarea").send_keys("the secret is set")
+    page.press("Settle")
+    assert "The conflict is settled" in page.text()
+    assert "Nothing is contested" in page.text()
+    page.open(served.path("board"))
+    assert "the secret is set" in page.text()
+
+
+def _decide_the_review(page: Browser, served: Served) -> None:
+    page.open(served.path("review"))
+    page.click("input[name='choice.follow_up.FU-fonts'][value=accept]")
+    page.click("input[name='choice.active_decision.DEC-002'][value=reject]")
+    page.press("Decide as chosen")
+    assert "Your decision is kept" in page.text()
+    assert "FU-receipt" in page.text()
+    page.press("Accept all that is not rejected")
+    assert "Nothing waits for you" in page.text()
+    page.open(served.path("board"))
+    assert "Ask for the fonts of the receipt" in page.text()
+
+
+def _make_the_rule(page: Browser, served: Served) -> None:
+    page.open(served.path("board"))
+    page.click("main .rows .button")
+    page.one("#typed").send_keys("PAT-schema")
+    page.press("Make it a rule")
+    assert "The pattern is a rule now" in page.text()
+    assert "Rules 1" in page.text()
+
+
+def _go_back_and_forth(page: Browser, served: Served) -> None:
+    page.open(served.path("record?kind=follow_up&id=FU-fonts"))
+    page.open(served.path("back?way=undo"))
+    assert "Nothing is written yet" in page.text()
+    page.press("Go back")
+    assert "Done, by a new revision" in page.text()
+    page.open(served.path("back?way=undo"))
+    assert "It makes a rule of" in page.text()
+    page.one("#typed").send_keys("PAT-schema" + Keys.ENTER)
+    page.until(lambda: "Done, by a new revision" in page.text())
+    page.open(served.path("board"))
+    assert "Rules 1" in page.text()
+
+
+def test_no_page_is_wider_than_a_phone_and_each_is_readable_in_both_schemes(
+    world: World, baton: Any, serve: Any, opened: Opened
+) -> None:
+    baton("init", "--namespace", "名前")
+    served = serve(token=TOKEN)
+    page = opened(served, token=TOKEN)
+    for width, scheme in ((1280, "light"), (360, "light"), (360, "dark"), (1280, "dark")):
+        page.size(width, 800)
+        page.scheme(scheme)
+        for name, path in PAGES.items():
+            page.open(path if path == "/" else served.path(path))
+            assert page.run("return document.documentElement.scrollWidth <= innerWidth"), f"{name} at {width}"
+            faint = page.run(f"{LOOKING}; return faint()")
+            assert faint == [], f"{name}, {scheme}: {faint}"
+            assert page.run(f"{LOOKING}; return unnamed()") == [], name
+            if width == 360:
+                assert page.run(f"{LOOKING}; return small()") == [], name
+            page.shot(f"{name}-{width}-{scheme}")
+
+
+def test_whatever_is_planted_in_the_state_does_not_run(baton: Any, serve: Any, opened: Opened) -> None:
+    baton("init", "--namespace", "shop")
+    served = serve(token=TOKEN)
+    page = opened(served, token=TOKEN)
+    page.size(360, 800)
+    for path in plant(served):
+        page.open(path)
+        page.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        found = page.run(f"{LOOKING}; return strange()")
+        assert found == {"inside": 0, "loaded": 2, "focused": 0, "handlers": 0, "outward": 0, "fits": True}, path
+    page.open(served.path("record?kind=pattern&id=" + "%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(7)%3E%7B%7B7*7%7D%7D"))
+    assert "<script>alert(1)</script>" in page.text()
+    assert "{{7*7}}" in page.text()
+
+
+def test_a_change_elsewhere_comes_up_on_the_open_board(baton: Any, serve: Any, opened: Opened) -> None:
+    baton("init", "--namespace", "shop")
+    served = serve()
+    page = opened(served)
+    page.open(served.path("board"))
+    baton("followup", "add", "Something new", "--namespace", "shop", *CLAUDE)
+    page.until(lambda: "Something new" in page.text())
+    assert "Updated: 1 new change" in page.text("#live")
+    page.one("#q").send_keys("half a word")
+    baton("followup", "add", "Something newer", "--namespace", "shop", *CLAUDE)
+    page.until(lambda: "1 new change" in page.text("#live") and "reload" in page.text("#live"))
+    assert "Something newer" not in page.text()
+    assert page.one("#q").get_attribute("value") == "half a word"
+    page.click("#live a")
+    page.until(lambda: "Something newer" in page.text())
+
+
+def test_on_other_pages_a_change_is_only_told(baton: Any, serve: Any, opened: Opened) -> None:
+    baton("init", "--namespace", "shop")
+    served = serve()
+    page = opened(served)
+    page.open(served.path("back"))
+    baton("followup", "add", "One", "--namespace", "shop", *CLAUDE)
+    baton("followup", "add", "Two", "--namespace", "shop", *CLAUDE)
+    page.until(lambda: page.text("#live") == "2 new changes — reload")
+    assert page.one("#live").get_attribute("aria-live") == "polite"
+
+
+def test_everything_works_without_a_mouse(world: World, serve: Any, opened: Opened) -> None:
+    """The skip link comes first; a conflict is settled by keys alone; what has the focus can be seen."""
+    served = serve()
+    page = opened(served)
+    page.open(served.path("conflicts"))
+    page.driver.switch_to.active_element.send_keys(Keys.TAB)
+    assert page.driver.switch_to.active_element.text == "Skip to the content"
+    assert page.driver.switch_to.active_element.rect["y"] >= 0
+    page.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    seen = _tab_until(page, "radio")
+    assert "none" not in seen
+    page.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert page.run("return document.activeElement.value + document.activeElement.checked") == "theirstrue"
+    _tab_until(page, "submit")
+    page.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    page.until(lambda: "Nothing is contested" in page.text())
+
+
+def _tab_until(page: Browser, kind: str) -> list[str]:
+    """Presses Tab until a control of a kind has the focus; gives how each that had it was outlined."""
+    outlines = []
+    for _ in range(20):
+        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        outlines.append(page.run("return getComputedStyle(document.activeElement).outlineStyle"))
+        if page.run("return document.activeElement.type") == kind:
+            return outlines
+    raise AssertionError(f"no {kind} is reached by the Tab key")
+
+
+def test_everything_works_without_scripts(world: World, serve: Any, opened: Opened) -> None:
+    served = serve(token=TOKEN)
+    page = opened(served, token=TOKEN, scripts=False)
+    page.open(served.path("timeline"))
+    page.all("input[name=a]")[4].click()
+    page.press("Show what differs")
+    assert "What differs" in page.text()
+    page.open(served.path("graduate?id=PAT-schema"))
+    page.one("#typed").send_keys("PAT-schema" + Keys.ENTER)
+    page.until(lambda: "The pattern is a rule now" in page.text())

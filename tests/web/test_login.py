@@ -1,0 +1,134 @@
+"""Who may see the pages, and whose forms count."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from web_server import TOKEN
+
+from baton_git.errors import StoreError
+from baton_git.faces.web.attempts import FREE
+from baton_git.faces.web.door import PERSON, Door, kept_key
+from baton_git.faces.web.login import next_page
+
+PATHS = ("/", "/n/shop/board", "/n/shop/review", "/n/shop/nothing", "/n/nowhere/board")
+
+
+@pytest.fixture
+def locked(baton: Any, serve: Any) -> Any:
+    baton("init", "--namespace", "shop")
+    return serve(token=TOKEN)
+
+
+def test_with_a_token_every_page_asks_for_it_first(locked: Any) -> None:
+    for path in PATHS:
+        answer = locked.get(path, code=303)
+        assert answer.headers["location"].startswith("/login?next=")
+        assert answer.text == ""
+    assert locked.post("conflicts", {"mark": "x"}).headers["location"].startswith("/login")
+    assert "BATON_API_TOKEN" in locked.get("/login").text
+
+
+def test_the_right_token_lets_in_and_leads_on_to_the_page(locked: Any) -> None:
+    locked.get("board", code=303)
+    answer = locked.send("/login?next=%2Fn%2Fshop%2Fboard", {"token": TOKEN})
+    assert answer.headers["location"] == "/n/shop/board"
+    cookie = answer.headers["set-cookie"].lower()
+    for words in ("httponly", "samesite=strict", "path=/", "max-age=43200"):
+        assert words in cookie
+    assert "secure" not in cookie
+    assert "Board" in locked.get("board").text
+    assert locked.get("/login", code=303).headers["location"] == "/"
+
+
+def test_behind_tls_the_cookie_is_sent_only_there(locked: Any) -> None:
+    answer = locked.get("/login", headers={"X-Forwarded-Proto": "https"})
+    assert "secure" in answer.headers["set-cookie"].lower()
+
+
+def test_a_wrong_token_is_refused_and_guessing_takes_ever_longer(locked: Any) -> None:
+    for _ in range(FREE):
+        assert "That is not the server" in locked.log_in("wrong", code=403).text
+    answer = locked.log_in(TOKEN, code=429)
+    assert int(answer.headers["retry-after"]) >= 1
+    assert "Too many attempts" in answer.text
+    locked.get("board", code=303)
+
+
+def test_whoever_logs_out_is_out(locked: Any) -> None:
+    locked.log_in()
+    page = locked.get("board").text
+    mark = page.partition('name="mark" value="')[2].partition('"')[0]
+    locked.post("/logout", {"mark": mark})
+    locked.get("board", code=303)
+
+
+def test_a_form_without_its_mark_does_nothing(baton: Any, locked: Any) -> None:
+    locked.log_in()
+    baton("followup", "add", "x", "--namespace", "shop", "--id", "FU-1")
+    tip = locked.site.tip("shop")
+    for mark in ("", "x", "ü" * 40):
+        answer = locked.post("back?way=undo", {"mark": mark, "tip": str(tip)}, code=403)
+        assert "not from a page of this server" in answer.text
+    assert locked.site.tip("shop") == tip
+
+
+def test_the_mark_of_another_browser_does_not_count(baton: Any, serve: Any) -> None:
+    baton("init", "--namespace", "shop")
+    served = serve()
+    mark = served.get("board").text.partition('name="mark" value="')[2].partition('"')[0]
+    served.client.cookies.clear()
+    served.get("board")
+    served.post("back?way=undo", {"mark": mark, "tip": "0" * 40}, code=403)
+
+
+def test_another_site_cannot_send_a_form(locked: Any) -> None:
+    locked.log_in()
+    for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        locked.post("/logout", {}, code=403, headers=headers)
+    locked.get("board")
+
+
+def test_a_ticket_counts_in_every_process_and_only_with_this_token(locked: Any, serve: Any) -> None:
+    locked.log_in()
+    name, ticket = next(iter(locked.client.cookies.items()))
+    again, other = serve(token=TOKEN), serve(token="another")
+    for served in (again, other):
+        served.client.cookies.set(name, ticket)
+    assert "Board" in again.get("board").text
+    other.get("board", code=303)
+
+
+def test_a_ticket_is_bound_to_its_kind_and_its_end(locked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door(locked.site)
+    guest, person = door.welcome(), door.welcome(PERSON)
+    assert door.lets_in(person)
+    assert not door.lets_in(guest)
+    kind, until, nonce, signature = guest.ticket.split(".")
+    forged = (f"person.{until}.{nonce}.{signature}", f"{kind}.9{until}.{nonce}.{signature}", "a.b.c.d", "", "é.1.2.3")
+    assert [door.visitor(one) for one in (*forged, None)] == [None] * 6
+    assert door.visitor(guest.ticket) == guest
+    monkeypatch.setattr("time.time", lambda: int(until) + 1)
+    assert door.visitor(guest.ticket) is None
+
+
+def test_the_key_is_the_users_alone_and_made_once(tmp_path: Path) -> None:
+    path = tmp_path / "baton" / "page.key"
+    key = kept_key(path)
+    assert kept_key(path) == key
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [one.name for one in path.parent.iterdir()] == ["page.key"]
+    path.chmod(0o640)
+    with pytest.raises(StoreError, match="others may read it"):
+        kept_key(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["//evil.example", "/\\evil.example", "https://evil.example", "/n/\n", "javascript:x", "/v1/x"]
+)
+def test_the_login_leads_on_only_to_our_own_pages(text: str) -> None:
+    assert next_page(text) == "/"
+    assert next_page("/n/shop/board?q=a%20b") == "/n/shop/board?q=a%20b"

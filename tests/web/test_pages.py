@@ -1,0 +1,172 @@
+"""Every page answers, in one look, with nothing inline and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+PAGES = ("board", "timeline", "lineage", "handed", "review", "conflicts", "back", "compare", "compare?a=1&b=~0",
+         "commit/1", "back?way=undo", "records?kind=open_loop", "records?kind=follow_up&archived=1",
+         "record?kind=open_loop&id=OL-1", "record?kind=follow_up&archived=1&id=FU-1",
+         "graduate?id=PAT-1", "back?way=revision&revision=2", "back?way=session&session=s1",
+         "back?way=record&record=OL-1")  # fmt: skip
+"""Of a namespace as `some_work` leaves it."""
+
+
+def some_work(baton: Any, *more: str) -> None:
+    """Two sessions: a loop, a follow-up that is done, a pattern that is a candidate, a decision."""
+
+    def shop(*words: str) -> None:
+        baton(*words, "--namespace", "shop", *more)
+
+    shop("init")
+    shop("loop", "add", "Deployed the shop", "--id", "OL-1", "--expect", "it answers", "--session", "s1")
+    shop("followup", "add", "Translate", "--id", "FU-1", "--session", "s1")
+    shop("followup", "done", "FU-1", "--session", "s2")
+    for _ in range(3):
+        shop("pattern", "record", "Guessed", "--id", "PAT-1", "--rule", "Read first", "--session", "s2")
+    shop("decision", "add", "Half to even", "--why", "books", "--id", "DEC-1", "--session", "s1")
+
+
+def test_every_page_answers_and_holds_nothing_inline(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    served = serve()
+    for page in ("/", *PAGES):
+        _is_in_our_look(served.get(page))
+
+
+def _is_in_our_look(answer: Any) -> None:
+    text = answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["cache-control"] == "private, no-store"
+    assert "<h1" in text
+    assert not re.search(r"<style|\sstyle=|\son[a-z]+=|<script(?![^>]*\ssrc=)", text)
+    assert not re.search(r'(?:src|href|action)="(?:[a-z]+:)?//', text)
+    assert text.count("<h1") == text.count("<main") == 1
+
+
+def test_the_board_tells_what_there_is_and_finds_it(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    served = serve()
+    board = served.get("board").text
+    for words in (
+        "Deployed the shop",
+        "it answers",
+        "Half to even",
+        "3 of 3",
+        "1 rule to decide on",
+        "1 closed record",
+    ):
+        assert words in board
+    found = served.get("board?q=DEPLOYED").text
+    assert "Deployed the shop" in found
+    assert "Half to even" not in found
+    assert "Nothing here holds" in found
+
+
+def test_a_namespace_of_any_name_is_reached_by_the_links_of_the_page(baton: Any, serve: Any) -> None:
+    names = ["a/b", "名前", "..", "A", "x.lock", "a?b#c%20", "-n"]
+    for name in names:
+        baton("init", f"--namespace={name}")
+    served = serve()
+    links = re.findall(r'<h2><a href="([^"]+)"><bdi>([^<]+)</bdi>', served.get("/").text)
+    assert sorted(name for _, name in links) == sorted(names)
+    for link, name in links:
+        assert f'<bdi class="name">{name}</bdi>' in served.get(link).text
+        assert served.path("board", name) == link
+
+
+def test_the_whole_server_has_the_page_and_an_empty_repository_says_what_to_do_first(serve: Any) -> None:
+    text = serve(whole=True).get("/").text
+    assert "baton init" in text
+    assert "baton boot" in text
+
+
+NOT_THERE = ("/n/nowhere/board", "/n/shop/nothing", "/n/%25zz/board", "/n/shop/record?kind=open_loop&id=nope", "/n",
+             "/n/shop/records?kind=nope", "/n/shop/commit/99999", "/n/shop/board/deeper")  # fmt: skip
+
+
+def test_what_is_not_there_is_a_page_that_says_so(baton: Any, serve: Any) -> None:
+    baton("init", "--namespace", "shop")
+    served = serve()
+    for path in NOT_THERE:
+        answer = served.get(path, code=404)
+        assert "There is no such thing here" in answer.text
+        assert "content-security-policy" in answer.headers
+
+
+def test_what_pages_load_is_ours_and_kept_by_its_version(serve: Any) -> None:
+    served = serve()
+    found = re.findall(r'(?:href|src)="(/static/[^"]+)"', served.get("/").text)
+    assert {one.partition("?")[0] for one in found} == {"/static/page.css", "/static/page.js", "/static/icon.svg"}
+    for one in found:
+        assert "immutable" in served.get(one).headers["cache-control"]
+    served.get("/static/../desk.py", code=404)
+    served.get("/static/..%2fdesk.py", code=404)
+    assert "http" not in served.get("/static/page.css").text
+
+
+def test_the_timeline_goes_on_on_another_page_and_filters(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    for number in range(30):
+        baton("followup", "add", f"number {number}", "--namespace", "shop", "--session", "s3", "--agent", "codex")
+    served = serve()
+    first, second = served.get("timeline").text, served.get("timeline?page=2").text
+    assert "number 29" in first
+    assert "number 1<" not in first
+    assert "number 1<" in second
+    assert "Older" in first
+    assert served.get("timeline?session=s1").text.count('class="moment"') == 3
+    assert served.get("timeline?record=FU-1").text.count('class="moment"') == 2
+    assert served.get("timeline?agent=nobody").text.count('class="moment"') == 0
+
+
+def test_two_points_are_compared_the_older_first(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    served = serve()
+    one = served.get("compare?a=1&b=3").text
+    other = served.get("compare?a=3&b=1").text
+    for text in (one, other):
+        assert 'From <span class="chip note">revision 1</span>' in text
+        assert "Translate" in text
+    served.get("compare?a=nonsense", code=422)
+
+
+def test_a_file_that_cannot_be_read_is_told_with_its_reason(baton: Any, git: Any, top: Path, serve: Any) -> None:
+    some_work(baton)
+    blob = git(top, "hash-object", "-w", "--stdin", text='action = "half')
+    ref = "refs/heads/baton/shop"
+    env_index = ["-c", "core.bare=false"]
+    git(top, *env_index, "read-tree", f"--index-output={top / '.git' / 'other'}", ref)
+    (top / ".git" / "index").rename(top / ".git" / "kept") if (top / ".git" / "index").exists() else None
+    (top / ".git" / "other").rename(top / ".git" / "index")
+    git(top, "update-index", "--add", "--cacheinfo", f"100644,{blob},open_loops/OL-bad.toml")
+    tree = git(top, "write-tree")
+    (top / ".git" / "kept").rename(top / ".git" / "index")
+    commit = git(top, "commit-tree", tree, "-p", ref, "-m", "by hand")
+    git(top, "update-ref", ref, commit)
+    served = serve()
+    board = served.get("board").text
+    assert "open_loops/OL-bad.toml" in board
+    assert "1 file cannot be read" in board
+    assert "1 file cannot be read" in served.get("/").text
+    assert "This file cannot be read" in served.get("record?kind=open_loop&id=OL-bad").text
+
+
+def test_changes_are_told_as_they_happen(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    served = serve()
+    served.get("board")
+    with served.client.stream("GET", served.path("events")) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.iter_lines()
+        assert next(lines) == "retry: 2000"
+        baton("followup", "add", "Something new", "--namespace", "shop")
+        assert next(line for line in lines if line.startswith("event")) == "event: change"
+
+
+def test_nobody_is_told_of_changes_who_is_not_logged_in(baton: Any, serve: Any) -> None:
+    baton("init", "--namespace", "shop")
+    assert serve(token="secret").get("events", code=204).text == ""

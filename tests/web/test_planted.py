@@ -1,0 +1,83 @@
+"""Whatever stands in a record is text on the page: no tag, no attribute, no address of it is a part of the page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import quote
+
+from planting import ID, LINK, PLANTED, SESSION, planted_states
+
+from baton_git.kinds import FOLDERS
+from baton_git.state import Key, State
+
+TAGS = {
+    "html", "head", "meta", "title", "link", "script", "body", "a", "header", "div", "img", "p", "span", "bdi", "form",
+    "input", "button", "nav", "ul", "ol", "li", "main", "h1", "h2", "h3", "footer", "code", "pre", "section", "label",
+    "details", "summary", "dl", "dt", "dd", "time", "meter", "fieldset", "legend", "textarea", "table", "caption",
+    "thead", "tbody", "tr", "th", "td", "svg", "path", "circle", "blockquote", "b",
+}  # fmt: skip
+"""Every element that our templates have."""
+
+
+class Reader(HTMLParser):
+    """What a browser would make elements, attributes and addresses of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.names: set[str] = set()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.names |= {name for name, _ in attrs}
+        self.addresses += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+
+
+def plant(served: Any) -> list[str]:
+    """Writes a record of every kind, live and closed; gives the addresses of all pages that show them."""
+    for state in planted_states():
+        with served.site.work("shop", session=SESSION) as ws:
+            edits = state.edits
+            ws.update(
+                "plant", served.site.now(), lambda tip, e=edits: State(tip.state.source, {**tip.state.edits, **e})
+            )
+    with served.site.work("shop") as ws:
+        state = ws.branch.read().state
+        keys = [
+            Key(kind, one, old) for kind in FOLDERS for old in (False, True) for one in state.ids(kind, archived=old)
+        ]
+    assert {key.kind for key in keys} == set(FOLDERS)
+    return ["/", *(served.path(page) for page in pages(keys))]
+
+
+def pages(keys: list[Key]) -> list[str]:
+    shown = ["board", "timeline", "commit/~0", "commit/~1", "compare?a=0", "lineage", "handed", "review", "conflicts",
+             f"graduate?id={quote(ID)}", "back", "back?way=undo", "back?way=revision&revision=1",
+             f"back?way=session&session={quote(SESSION)}", f"graduate?id={quote(ID)}&rule={quote(PLANTED)}",
+             f"timeline?session={quote(PLANTED)}", f"board?q={quote(PLANTED[:60])}"]  # fmt: skip
+    shown += [f"records?kind={kind}&archived={old}&q=" for kind in FOLDERS for old in ("", "1")]
+    return shown + [f"record?kind={one.kind}&id={quote(one.id)}&archived={'1' if one.archived else ''}" for one in keys]
+
+
+def test_what_is_planted_in_any_field_of_any_kind_stays_text(baton: Any, serve: Any) -> None:
+    baton("init", "--namespace", "shop")
+    served = serve()
+    seen = ""
+    for page in plant(served):
+        text = served.get(page).text
+        seen += text
+        reader = Reader()
+        reader.feed(text)
+        assert set(reader.tags) <= TAGS, page
+        assert not {name for name in reader.names if name.startswith("on")} - {"one"}, page
+        assert "autofocus" not in reader.names
+        assert reader.tags.count("img") == reader.tags.count("script") == 1, page
+        assert all(one.startswith(("/", "#", "?")) for one in reader.addresses), page
+        assert "\u202e" not in text
+        assert "\x07" not in text
+    assert "&lt;script&gt;alert(1)" in seen
+    assert "{{7*7}}" in seen
+    assert LINK in seen
+    assert "\\u202egnp.exe\\x07" in seen

@@ -1,0 +1,38 @@
+"""Texts of records on a page."""
+
+from __future__ import annotations
+
+import pytest
+from jinja2 import UndefinedError
+
+from baton_git.faces.web.templating import environment
+from baton_git.faces.web.texts import address, cut, is_link, quoted, visible
+
+
+def test_what_does_not_print_or_turns_the_direction_stands_as_an_escape() -> None:
+    assert visible("a\u202eb\x07\x00\ud800\u2066") == "a\\u202eb\\x07\\x00\\ud800\\u2066"
+    assert visible("two\r\nlines\tand 名前 \u200dé👩\u200d💻") == "two\nlines\tand 名前 \u200dé👩\u200d💻"
+    assert visible(None) == ""
+
+
+@pytest.mark.parametrize("text", ["javascript:alert(1)", "data:text/html,x", "//x", "http://", "https://a b", "ftp://x",
+                                  'https://x"onclick=', "HTTP://x", "https://x\n", "https://é",
+                                  "\x01https://x"])  # fmt: skip
+def test_only_plain_addresses_of_the_web_are_links(text: str) -> None:
+    assert not is_link(text)
+    assert is_link("https://example.org/a?b=c#d")
+
+
+def test_every_text_is_escaped_also_in_attributes_and_a_missing_name_is_an_error() -> None:
+    template = environment().from_string('<p title="{{ x }}">{{ x }}</p>')
+    assert template.render(x='"><b>\u202e') == '<p title="&#34;&gt;&lt;b&gt;\\u202e">&#34;&gt;&lt;b&gt;\\u202e</p>'
+    with pytest.raises(UndefinedError):
+        template.render()
+
+
+def test_an_address_brings_any_name_back() -> None:
+    assert (
+        address("a%2fb", "record", id="x&y=\u202e/ü", archived="") == "/n/a%252fb/record?id=x%26y%3D%E2%80%AE%2F%C3%BC"
+    )
+    assert quoted("../x") == "..%2Fx"
+    assert cut("x" * 700) == "x" * 599 + "…"

@@ -1,0 +1,101 @@
+"""The pages as `baton serve` gives them, in a thread of this process, and a browser that knows no scripts."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import uvicorn
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from baton_git.faces.http.app import application
+from baton_git.faces.http.guard import Guard
+from baton_git.faces.http.site import Site
+from baton_git.faces.web import routes
+from baton_git.names import Namespace
+
+TOKEN = "an-öpen-sesame of the tests"
+
+
+@dataclass
+class Served:
+    """A running server, and a browser that knows no scripts: it keeps cookies and fills in forms."""
+
+    url: str
+    site: Site
+    namespace: str
+    client: httpx2.Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.client = httpx2.Client(base_url=self.url, timeout=30)
+
+    def path(self, page: str, namespace: str | None = None) -> str:
+        return f"/n/{quote(Namespace(namespace or self.namespace).component, safe='')}/{page}"
+
+    def get(self, path: str, *, code: int = 200, **more: Any) -> httpx2.Response:
+        answer = self.client.get(path if path.startswith("/") else self.path(path), **more)
+        assert answer.status_code == code, f"{path}: {answer.status_code} {answer.text[:3000]}"
+        return answer
+
+    def send(self, path: str, fields: dict[str, str], *, code: int = 303, **more: Any) -> httpx2.Response:
+        """Sends a form as it stands on the page, with these fields in it."""
+        path = path if path.startswith("/") else self.path(path)
+        page = self.client.get(path).text
+        return self.post(path, {**hidden(page, fields), **fields}, code=code, **more)
+
+    def post(self, path: str, fields: dict[str, str], *, code: int = 303, **more: Any) -> httpx2.Response:
+        path = path if path.startswith("/") else self.path(path)
+        answer = self.client.post(path, data=fields, **more)
+        assert answer.status_code == code, f"{path}: {answer.status_code} {answer.text[:3000]}"
+        return answer
+
+    def log_in(self, token: str = TOKEN, *, code: int = 303) -> httpx2.Response:
+        return self.send("/login", {"token": token}, code=code)
+
+
+def hidden(page: str, fields: dict[str, str]) -> dict[str, str]:
+    """The hidden fields of the form on a page that has all of the named fields (buttons apart)."""
+    forms = re.findall(r"<form[^>]*method=\"post\".*?</form>", page, re.DOTALL)
+    wanted = [name for name in fields if name != "every"]
+    form = next(one for one in forms if all(f'name="{name}"' in one for name in wanted) and "/logout" not in one)
+    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', form)
+    return {name: unescape(value) for name, value in found}
+
+
+def pages_of(site: Site) -> ASGIApp:
+    """The pages alone: a quarter of a second less for each test."""
+    app = FastAPI()
+    app.include_router(routes.router(site))
+    return Guard(app, site.token, is_page=routes.is_page)
+
+
+class Running:
+    """The address at which a site is served: the pages behind the guard, or, `whole`, all that `baton serve` has."""
+
+    def __init__(self, site: Site, *, whole: bool = False) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        app = application(site) if whole else pages_of(site)
+        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listener]}, daemon=True)
+
+    def __enter__(self) -> str:
+        self.thread.start()
+        end = time.monotonic() + 10
+        while not self.server.started:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        return f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def __exit__(self, *_: object) -> None:
+        self.server.should_exit = True
+        self.thread.join(10)
+        self.listener.close()
