@@ -20,7 +20,17 @@ from typing import NamedTuple
 
 from baton_git import constancy, diff, layout
 from baton_git.diary import LogEntry, diary_of, revision_of
-from baton_git.errors import Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale, WriteFailed
+from baton_git.errors import (
+    Busy,
+    InvalidArgument,
+    InvalidDocument,
+    InvalidName,
+    NotAllowed,
+    NotFound,
+    Stale,
+    StoreError,
+    WriteFailed,
+)
 from baton_git.lifecycle import waits_for_code
 from baton_git.local import Marks
 from baton_git.names import Namespace, Oid
@@ -38,6 +48,8 @@ PATIENCE = 10.0
 """Seconds that a write waits for other writers before it gives up with `Busy`."""
 _VERSION_WEIGHT = 100_000
 """What a version weighs in the memory of its store: about what all its decoded records take."""
+_LATELY = 1000
+"""How many commits back one is looked for that was made a moment ago."""
 REVERT_DEPTH = 500
 """How many versions are compared with one that looks like a revert."""
 
@@ -113,6 +125,26 @@ class Written(NamedTuple):
     changes: tuple[diff.RecordChange, ...] = ()
     redactions: tuple[tuple[Key, Redaction], ...] = ()
     checked_out_at: Path | None = None
+
+
+class Update(NamedTuple):
+    """What somebody wants of `Branch.update`."""
+
+    change: Change
+    stamp: Stamp
+    expected_revision: int | None = None
+
+
+class Updated(NamedTuple):
+    """What became of an update: what was written, or the error."""
+
+    found: Written | Exception
+
+    def result(self) -> Written:
+        """What was written; raises the error."""
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
 
 
 @dataclass(frozen=True)
@@ -262,14 +294,23 @@ class Branch:
             NotAllowed: it changes what is set once.
             WriteFailed: the disk refused; nothing was changed.
         """
-        _check_stamp(stamp)
-        wish = _Wish(self, change, stamp, expected_revision, time.monotonic() + patience, patience)
-        line = self.store.line(self.ref)
-        if not line.serve(wish, self._serve, patience):
-            raise wish.too_late()
-        if wish.leads:
+        return self.update_all([Update(change, stamp, expected_revision)], patience=patience)[0].result()
+
+    def update_all(self, updates: Sequence[Update], *, patience: float = PATIENCE) -> list[Updated]:
+        """What several callers want, as if each had called `update`, in this order: each gets its own commit, or error.
+
+        They become durable together. A server calls this for those that wait: one thread for all of them costs less
+        than one for each, which would stand in line (see `store/line`) and take turns with the interpreter.
+        """
+        end = time.monotonic() + patience
+        wishes = [_Wish(self, one, end, patience) for one in updates]
+        waiting = [one for one in wishes if one.may_be()]
+        if waiting and not self.store.line(self.ref).serve(waiting, self._serve, patience):
+            for one in waiting:
+                one.fail(one.too_late())
+        if any(one.leads for one in waiting):
             self.store.tidy()
-        return wish.answer()
+        return [one.answer() for one in wishes]
 
     def _serve(self, wishes: Sequence[_Wish]) -> None:
         """Carries out what several threads want, in this order: each gets its own commit, or its own error.
@@ -302,23 +343,30 @@ class Branch:
         with self._chained(wishes) as chain:
             if not chain.draft.objects:
                 return chain.answer(None)
+            tried = chain
             try:
                 with self.store.queue(self.ref, min(2.0, max(0.0, left))):
                     if self.store.tip(self.ref) == chain.tip.commit:
                         return self._publish(chain)
                     with self._chained(wishes) as again:
+                        tried = again
                         return self._publish(again)
             except Busy as error:
                 for one in wishes:
                     if time.monotonic() >= one.end:
                         one.fail(error)
                 return False
-            except WriteFailed:
-                if len(wishes) == 1 or self.store.tip(self.ref) != chain.tip.commit:
+            except StoreError:
+                if len(wishes) == 1 or self._was_published(tried):
                     raise
-        for one in wishes:  # the disk may refuse what one of them wants, and not the others
+        for one in wishes:  # the store may refuse what one of them wants, and not the others
             self._serve([one])
         return True
+
+    def _was_published(self, chain: _Chain) -> bool:
+        """Whether the branch came to stand at the newest of a chain, also where others have built on it since."""
+        newest = chain.newest.commit
+        return any(one.commit == newest for one in islice(self.history(), _LATELY))
 
     @contextmanager
     def _chained(self, wishes: Sequence[_Wish]) -> Iterator[_Chain]:
@@ -492,13 +540,9 @@ class _Work(NamedTuple):
 class _Wish:
     """A change that one thread waits for, and what became of it."""
 
-    def __init__(
-        self, branch: Branch, change: Change, stamp: Stamp, expected: int | None, end: float, patience: float
-    ) -> None:
+    def __init__(self, branch: Branch, update: Update, end: float, patience: float) -> None:
         self.branch = branch
-        self.change = change
-        self.stamp = stamp
-        self.expected = expected
+        self.change, self.stamp, self.expected = update
         self.end = end
         self.leads = False
         self._patience = patience
@@ -514,11 +558,17 @@ class _Wish:
     def fail(self, error: Exception) -> None:
         self._found = self._found or error
 
-    def answer(self) -> Written:
-        if isinstance(self._found, Exception):
-            raise self._found
+    def may_be(self) -> bool:
+        """Whether the name of who wishes can be written; else that is the answer."""
+        try:
+            _check_stamp(self.stamp)
+        except InvalidDocument as error:
+            self.fail(error)
+        return not self.is_answered
+
+    def answer(self) -> Updated:
         assert self._found is not None
-        return self._found
+        return Updated(self._found)
 
     def too_late(self) -> Busy:
         why = f"{self.branch.namespace}: others kept writing for {self._patience:g} s"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,12 +35,20 @@ AUTHOR = {
 }
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One new folder after the other. pytest's own way looks through all of the thousands that are there each time."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _sealed(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _sealed(monkeypatch: pytest.MonkeyPatch, _homes: Iterator[Path]) -> None:
     """No home, no configuration, no variables of the machine: the same surroundings everywhere."""
     for name in [name for name in os.environ if name.startswith(SURROUNDINGS)]:
         monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
+    home = next(_homes)
+    home.mkdir()
     fixed = {
         "HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "XDG_CONFIG_HOME": str(home / "config"),
         "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "TZ": "UTC", **AUTHOR,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from baton_git.batoncache.note import Note, parse_note
 from baton_git.codecs import json
-from baton_git.errors import Busy, Corrupt, InvalidDocument, InvalidName, LimitExceeded, NotFound
+from baton_git.errors import Busy, Corrupt, InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
 from baton_git.exchange.session_baton import (
     PENDING,
     SUFFIX,
@@ -120,13 +120,19 @@ class CacheFolder:
         return self.path / BESIDE / f"{namespace.component}{SUFFIX}"
 
     def _rival(self, namespace: Namespace) -> str | None:
-        """The other namespace to which the cache file belongs."""
-        for other in self._noted_names():
-            if other != namespace and _twin(other) == _twin(namespace):
-                note, damaged = self._noted(other)
+        """The other namespace to which the cache file belongs: of several that claim it the one that wrote it."""
+        claims = []
+        for one in self._noted_names():
+            if _twin(one) == _twin(namespace):
+                note, damaged = self._noted(one)
                 if damaged or (note is not None and note.owns):
-                    return other.text
-        return None
+                    claims.append((one, note))
+        if not claims or [one for one, _ in claims] == [namespace]:
+            return None
+        raw = _content(self.file(namespace)) if len(claims) > 1 else None
+        written = sha256(raw).hexdigest() if raw is not None else ""
+        owner, _ = min(claims, key=lambda claim: (claim[1] is None, claim[1] and written not in claim[1].digests))
+        return owner.text if owner != namespace else None
 
     def _noted_names(self) -> list[Namespace]:
         found = []
@@ -251,6 +257,8 @@ def _content(path: Path) -> bytes | None:
         return plain_content(path)
     except NotFound:
         return None
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{shown(path)} {error}", hint=error.hint) from None
 
 
 def _twin(namespace: Namespace) -> str:

@@ -56,7 +56,7 @@ def parse_note(text: bytes, namespace: str, where: str) -> Note:
             data["owns"] is True, tuple(str(one) for one in data["digests"]),
         )  # fmt: skip
     except (InvalidDocument, LimitExceeded, KeyError, TypeError) as error:
-        raise Corrupt(where, f"is no note of baton's cache ({type(error).__name__})") from error
+        raise Corrupt(where, "is damaged: this is no note of baton's cache") from error
     if note.namespace != namespace or not isinstance(note.url, str):
         raise Corrupt(where, "is the note of another namespace")
     return note

@@ -6,24 +6,22 @@ nothing. What a server turned away stays pending, beside what the server has, un
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from baton_git.batoncache import CacheFolder, Entry, Note
 from baton_git.batoncache.folder import Kept, kept_document
 from baton_git.batoncache.versions import Compared, compared, merged
-from baton_git.errors import BatonError, Busy, InvalidArgument, NotFound, RemoteError, Unreachable
+from baton_git.errors import AccessDenied, BatonError, Busy, InvalidArgument, NotFound, RemoteError, Unreachable
 from baton_git.merge import Contested
 from baton_git.names import Namespace
 from baton_git.records.base import alike
+from baton_git.redaction import Redaction, redact
 from baton_git.state import Key
 from baton_git.wire import Answer, Server, TurnedAway
 
 Choice = Literal["ours", "theirs", "merge"]
-
-_TRIES = 3
-"""How often a merge begins anew because the server moved on meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +54,7 @@ class Outcome(NamedTuple):
         entry: the namespace as the cache has it now.
         answer: what the server has; None when it was not reached, or nothing had to be asked.
         sent: whether the server took a document, or had it already.
+        taken: whether the server's document took the place of the one here.
         offline: why the server could not be asked.
         refused: what the server said instead of taking a document, other than that somebody wrote since.
         clash: the conflict, where there is one.
@@ -66,6 +65,7 @@ class Outcome(NamedTuple):
     entry: Entry
     answer: Answer | None = None
     sent: bool = False
+    taken: bool = False
     offline: str = ""
     refused: RemoteError | None = None
     clash: Clash | None = None
@@ -79,7 +79,7 @@ def read(cache: Cache, name: str) -> Outcome:
     A session's start is never held up: where nobody answers, or another process is at work, the cache answers.
 
     Raises:
-        AccessDenied, RemoteError: the server answers, but not with a baton.
+        AccessDenied, RemoteError: the server answers, but not with a baton. That it refuses what waits is no error.
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written.
     """
     namespace = Namespace(name)
@@ -95,7 +95,12 @@ def _read(cache: Cache, namespace: Namespace) -> Outcome:
     is_elsewhere = _is_of_another(cache, entry)
     is_sent, kept = False, entry.aside
     if entry.note.local is not None and not entry.unclaimed and not is_elsewhere:
-        outcome = _sent(cache, entry, entry.note.local)
+        try:
+            outcome = _sent(cache, entry, entry.note.local)
+        except AccessDenied:
+            raise
+        except RemoteError as error:
+            return _beside(cache, entry, error)
         if outcome.offline or outcome.clash:
             return outcome
         entry, is_sent = outcome.entry, True
@@ -104,6 +109,8 @@ def _read(cache: Cache, namespace: Namespace) -> Outcome:
     except Unreachable as error:
         return Outcome(entry, sent=is_sent, offline=str(error))
     is_waiting = entry.note.local is not None and is_elsewhere
+    if is_waiting and (answer.baton is None or _has_seen(entry, answer)):
+        return Outcome(entry)
     is_lost = answer.baton is None and entry.copy is not None  # a server that lost it must not empty the cache
     if is_waiting or is_lost:
         return Outcome(entry, answer)
@@ -111,8 +118,27 @@ def _read(cache: Cache, namespace: Namespace) -> Outcome:
     return Outcome(cache.folder.save(entry, note), answer, sent=is_sent, kept=kept)
 
 
-def write(cache: Cache, name: str, baton: dict[str, Any]) -> Outcome:
-    """Writes the document to the server and to the cache; what waited is sent before.
+def _beside(cache: Cache, entry: Entry, refused: RemoteError) -> Outcome:
+    """What there is to read where the server refuses what waits: its own baton, else what the cache has."""
+    try:
+        answer = cache.server.read(entry.note.namespace)
+    except AccessDenied:
+        raise
+    except RemoteError:
+        return Outcome(entry, refused=refused)
+    return Outcome(entry, answer if answer.baton is not None else None, refused=refused)
+
+
+def write(
+    cache: Cache,
+    name: str,
+    baton: dict[str, Any],
+    tell: Callable[[tuple[Redaction, ...]], None] = lambda redactions: None,
+) -> Outcome:
+    """Writes the document to the server and to the cache; what waited is sent before, and kept where it is refused.
+
+    Args:
+        tell: hears of the secrets that were taken out, before anything is stored or sent.
 
     Raises:
         AccessDenied, RemoteError: the server answers and refuses; the document waits in the cache.
@@ -120,6 +146,8 @@ def write(cache: Cache, name: str, baton: dict[str, Any]) -> Outcome:
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written; nothing was sent then.
     """
     namespace = Namespace(name)
+    baton, redactions = redact(baton)
+    tell(redactions)
     with cache.folder.alone(namespace, cache.wait):
         entry = _entry_for(cache, namespace)
         entry, keep, why = _first_sent(cache, entry, baton)
@@ -136,49 +164,50 @@ def write(cache: Cache, name: str, baton: dict[str, Any]) -> Outcome:
 def _first_sent(
     cache: Cache, entry: Entry, baton: dict[str, Any]
 ) -> tuple[Entry, tuple[Kept, ...], RemoteError | None]:
-    """What waited, sent before `baton`; what must be kept of it as it was not sent, and why the server took nothing."""
+    """What waited, sent before `baton`; what must be kept of it as it was not sent, and why nothing can be sent now."""
     name, waits = entry.note.namespace, entry.note.local
     if waits is None or alike(waits, baton) or entry.unclaimed:
         return entry, (), None
     lost = kept_document(name, waits, "a newer document took its place before it was sent")
     try:
         result = _written(cache.server, name, waits, entry.note.seen)
-    except RemoteError as error:
+    except (Unreachable, AccessDenied) as error:
         return entry, (lost,), error
+    except RemoteError:  # it refuses that document: `baton` may be what mends it
+        return entry, (lost,), None
     if isinstance(result, TurnedAway):
         return entry, (lost,), None
     return cache.folder.save(entry, Note(name, cache.url, result)), entry.aside, None
 
 
 def send(cache: Cache, name: str) -> Outcome:
-    """Sends what waits.
+    """Sends what waits, also what waited for another server: there nothing counts as seen that this one does not have.
 
     Raises:
         NotFound: nothing of the namespace is in the cache.
-        InvalidArgument: it waits for another server.
         Busy, WriteFailed, StoreError, LimitExceeded: as `write`.
     """
     namespace = Namespace(name)
     with cache.folder.alone(namespace, cache.wait):
-        entry = _entry_for(cache, namespace)
-        if entry.status == "nothing":
+        known = cache.folder.look(namespace)
+        if known.status == "nothing":
             raise NotFound("baton in the cache of namespace", name)
-        if entry.note.local is None:
-            return Outcome(entry)
+        if known.note.local is None:
+            return Outcome(known)
         try:
-            return _sent(cache, entry, entry.note.local)
+            return _sent(cache, _entry_for(cache, namespace, forced=True), known.note.local)
         except RemoteError as error:
-            return Outcome(entry, refused=error)
+            return Outcome(known, refused=error)
 
 
 def settle(cache: Cache, name: str, choice: Choice) -> Outcome:
     """Ends a conflict: ours replaces the server's, or the server's ours, or both are merged by record.
 
-    What gives way is kept in the folder `kept`. `ours` and `merge` replace only the version that was shown: where the
-    server has moved on since, that is shown instead (ours), or merged in too (merge).
+    Only the conflict that was shown is ended: where none was, or the server has moved on since, both are compared
+    (again), and nothing is replaced. What gives way is kept in the folder `kept`.
 
     Raises:
-        NotFound: nothing waits to be sent.
+        NotFound: there is no baton here, or for `theirs` none on the server.
         InvalidDocument: for `merge`, a version that has no form of session-baton's.
         BatonError: as `write`; and Unreachable.
     """
@@ -188,21 +217,35 @@ def settle(cache: Cache, name: str, choice: Choice) -> Outcome:
         ours = entry.note.local if entry.note.local is not None else entry.copy
         if ours is None:
             raise NotFound("baton in the cache of namespace", name)
-        shown = entry.note.theirs or cache.server.read(name)
+        shown = entry.note.theirs
+        try:
+            now = cache.server.read(name)
+        except Unreachable:
+            if shown is None or choice == "theirs":
+                raise
+            now = shown  # what is decided holds: it is compared once more when it is sent
+        if _has(now, ours):
+            return _settled(cache, entry, now)
+        if now.baton is not None and not (shown is not None and _has(shown, now.baton)):
+            return _clashed(cache, entry, ours, now)
         if choice == "theirs":
-            return _taken(cache, entry, ours)
-        if choice == "ours":
-            return _replaced(cache, entry, ours, shown)
-        return _merged(cache, entry, ours, shown)
+            return _taken(cache, entry, ours, now)
+        if choice == "ours" or now.baton is None:
+            return _replaced(cache, entry, ours, now)
+        return _merged(cache, entry, ours, now.baton, now)
 
 
-def _taken(cache: Cache, entry: Entry, ours: dict[str, Any]) -> Outcome:
-    answer = cache.server.read(entry.note.namespace)
-    if answer.baton is None:
+def _settled(cache: Cache, entry: Entry, now: Answer) -> Outcome:
+    """Nothing to settle: the server has what is here."""
+    return Outcome(cache.folder.save(entry, Note(entry.note.namespace, cache.url, now)), now, kept=entry.aside)
+
+
+def _taken(cache: Cache, entry: Entry, ours: dict[str, Any], now: Answer) -> Outcome:
+    if now.baton is None:
         raise NotFound("baton on the server of namespace", entry.note.namespace, hint="send yours with --ours")
-    keep = [] if alike(ours, answer.baton) else [kept_document(entry.note.namespace, ours, "the server's was taken")]
-    saved = cache.folder.save(entry, Note(entry.note.namespace, cache.url, answer), keep)
-    return Outcome(saved, answer, kept=(*entry.aside, *keep))
+    keep = kept_document(entry.note.namespace, ours, "the server's was taken")
+    saved = cache.folder.save(entry, Note(entry.note.namespace, cache.url, now), [keep])
+    return Outcome(saved, now, taken=True, kept=(*entry.aside, keep))
 
 
 def _replaced(cache: Cache, entry: Entry, baton: dict[str, Any], shown: Answer, keep: tuple[Kept, ...] = ()) -> Outcome:
@@ -218,32 +261,23 @@ def _replaced(cache: Cache, entry: Entry, baton: dict[str, Any], shown: Answer, 
     return outcome._replace(kept=(*entry.aside, *keep, *outcome.kept))
 
 
-def _merged(cache: Cache, entry: Entry, ours: dict[str, Any], shown: Answer) -> Outcome:
-    """Both versions in one; where the server moves on meanwhile, that is merged in too."""
+def _merged(cache: Cache, entry: Entry, ours: dict[str, Any], theirs: dict[str, Any], shown: Answer) -> Outcome:
+    """Both versions in one."""
     base = entry.note.seen
-    contested: tuple[tuple[Key, Contested], ...] = ()
-    keep: tuple[Kept, ...] = (kept_document(entry.note.namespace, ours, "it was merged with the server's"),)
-    for _ in range(_TRIES):
-        made = ours
-        if shown.baton is not None:
-            made, clashes = merged(base.baton if base is not None else None, ours, shown.baton)
-            contested += clashes
-        outcome = _replaced(cache, entry, made, shown, keep)
-        keep = outcome.kept
-        if outcome.clash is None:
-            break
-        base, ours, shown, entry = shown, made, outcome.clash.theirs, outcome.entry
-    return outcome._replace(contested=contested, kept=keep)
+    made, contested = merged(base.baton if base is not None else None, ours, theirs)
+    keep = kept_document(entry.note.namespace, ours, "it was merged with the server's")
+    return _replaced(cache, entry, made, shown, (keep,))._replace(contested=contested)
 
 
 # --- meeting the server
 
 
 def _entry_for(cache: Cache, namespace: Namespace, *, forced: bool = False) -> Entry:
-    """The namespace, without what is known of another server.
+    """The namespace, without what is known of another server and this one does not have.
 
     Raises:
         InvalidArgument: something waits to be sent to another server than the one that is asked for.
+        RemoteError: this server refuses (`forced`).
     """
     entry = cache.folder.look(namespace)
     if not _is_of_another(cache, entry):
@@ -251,9 +285,30 @@ def _entry_for(cache: Cache, namespace: Namespace, *, forced: bool = False) -> E
     if entry.note.local is not None and not forced:
         raise InvalidArgument(
             f"the baton of {namespace} in the cache waits to be sent to {entry.note.url}, not to {cache.url}",
-            hint=f"baton cache send {namespace} --url {entry.note.url}; or settle it here, with --ours or --merge",
+            hint=f"send it there, or compare and send it here: {send_here(cache, namespace.text)}",
         )
-    return replace(entry, note=replace(entry.note, seen=None, theirs=None))
+    return replace(entry, note=replace(entry.note, seen=_seen_here(cache, entry) if forced else None, theirs=None))
+
+
+def _seen_here(cache: Cache, entry: Entry) -> Answer | None:
+    """What this server has, where it is what another one had when it was seen last: the same server, renamed."""
+    if entry.note.local is None or entry.note.seen is None:
+        return None
+    try:
+        answer = cache.server.read(entry.note.namespace)
+    except Unreachable:
+        return None
+    return answer if _has_seen(entry, answer) else None
+
+
+def _has_seen(entry: Entry, answer: Answer) -> bool:
+    """Whether a server has just what was seen last."""
+    return entry.note.seen is not None and entry.note.seen.baton is not None and _has(answer, entry.note.seen.baton)
+
+
+def send_here(cache: Cache, namespace: str) -> str:
+    """The command that sends what waits for another server to this one."""
+    return f"baton cache send {namespace} --url {cache.url}"
 
 
 def _is_of_another(cache: Cache, entry: Entry) -> bool:
@@ -272,6 +327,12 @@ def _sent(cache: Cache, entry: Entry, baton: dict[str, Any]) -> Outcome:
     if isinstance(result, Answer):
         saved = cache.folder.save(entry, Note(name, cache.url, result))
         return Outcome(saved, result, sent=True, kept=entry.aside)
+    return _clashed(cache, entry, baton, theirs)
+
+
+def _clashed(cache: Cache, entry: Entry, baton: dict[str, Any], theirs: Answer) -> Outcome:
+    """The conflict, which is remembered with what the server has."""
+    name = entry.note.namespace
     saved = cache.folder.save(entry, replace(entry.note, url=cache.url, local=baton, theirs=theirs))
     base = entry.note.seen
     differs = compared(base.baton if base else None, baton, theirs.baton or {})
@@ -341,4 +402,13 @@ def waiting(cache: Cache) -> list[str]:
         one.namespace
         for one in overview(cache.folder)
         if one.entry is not None and one.entry.note.local is not None and not _is_of_another(cache, one.entry)
+    ]
+
+
+def waiting_elsewhere(cache: Cache) -> list[tuple[str, str]]:
+    """The namespaces of which something waits to be sent to another server, and the url of that."""
+    return [
+        (one.namespace, one.entry.note.url)
+        for one in overview(cache.folder)
+        if one.entry is not None and one.entry.note.local is not None and _is_of_another(cache, one.entry)
     ]

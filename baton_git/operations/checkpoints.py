@@ -12,7 +12,7 @@ from uuid import uuid4
 from baton_git.branch import Proposal, Version, Written
 from baton_git.brief import LINE
 from baton_git.diff import one_line
-from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, NotFound, WriteFailed
+from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, WriteFailed
 from baton_git.exchange.paif_config import PaifConfig
 from baton_git.lifecycle import known_session
 from baton_git.names import SessionId
@@ -76,6 +76,15 @@ def check_known(state: State, agent: str) -> None:
     """Raises NotFound for an agent without an identity and without a checkpoint."""
     if not shelf.is_known(state, agent):
         raise NotFound("agent", agent, hint=f"baton checkpoint or baton identity init, with --agent {agent}, makes it")
+
+
+def check_own(state: State, agent: str, session: str) -> None:
+    """Raises NotAllowed for a session that another agent began."""
+    known = known_session(state, session)
+    others = (one.id for one in state.records(Identity) if one.mutable.state.session_id == session)
+    begun_by = known.agent if known is not None and known.agent is not None else next(others, None)
+    if begun_by not in (None, agent):
+        raise NotAllowed(f"session {session} is another agent's", hint=f"name a session that {agent} began")
 
 
 # --- checkpoint

@@ -61,7 +61,7 @@ def run_checks(ws: Workspace, now: datetime, loops: Sequence[OpenLoop], budget_s
     repository = ws.branch.store.repository
 
     def find(text: str, branch: str | None) -> str | None:
-        with Store(repository) as own:  # a store serves one thread
+        with Store(repository) as own:  # a probe that was left behind may ask when that of `ws` is closed
             return find_commit(own, text, branch)
 
     world = World(

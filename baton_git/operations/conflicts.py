@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import Any, Literal
 
 from baton_git.branch import Proposal, Version, Written
-from baton_git.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound
+from baton_git.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
 from baton_git.files import KIND as FILE
 from baton_git.files import entry_at
 from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.layout import key_at
 from baton_git.lifecycle import hold
+from baton_git.merge.decisions import record_data, values
 from baton_git.operations.workspace import Workspace
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, Record, alike, parse
@@ -32,15 +33,21 @@ def conflicts(ws: Workspace) -> list[Conflict]:
     return sorted(found, key=lambda one: (one.record_kind, one.record_id, one.field, one.id))
 
 
-def resolve(ws: Workspace, now: datetime, id_: str, side: Side | None, value: Any = None) -> tuple[Conflict, Written]:
+def resolve(
+    ws: Workspace, now: datetime, id_: str, side: Side | None, value: Any = None, *,
+    shown: Conflict | None = None, stood: tuple[Any, ...] | None = None,
+) -> tuple[Conflict, Written]:  # fmt: skip
     """Settles a conflict: the value of one side, or another one, stands from now on.
 
     Args:
         id_: of the conflict, or of a record that has only one.
         side: whose value; None: `value` is meant, as plain data.
+        shown: the conflict as somebody has seen it; None: however it stands.
+        stood: what `standing` gave then: the side's value is put there whatever changed since the conflict arose.
 
     Raises:
         NotFound, Ambiguous: `id_` names none, or several.
+        Unsettled: it is not as it was shown.
         NeedsHuman: it would graduate a pattern.
         NotAllowed: a rule forbids that value, or the field has changed since: a side would take that back.
         InvalidDocument: the value does not fit its field.
@@ -49,15 +56,32 @@ def resolve(ws: Workspace, now: datetime, id_: str, side: Side | None, value: An
 
     def change(tip: Version) -> State | Proposal:
         one = tip.state.get(Conflict, conflict.id)
+        if shown is not None and not alike(one.given(), shown.given()):
+            raise Unsettled("this conflict has changed since it was shown", hint="look again")
+        if stood is not None and not alike(standing(tip.state, one) or (), stood):
+            raise Unsettled("what stands there has changed since it was shown", hint="look again")
         settled = tip.state.remove(Key(Conflict.kind, one.id))
         if one.record_kind == FILE:
             return _file_settled(ws, tip, settled, one, side)
-        if side == one.winner:
+        if side == one.winner and (stood is None or alike(stood, _value(one, side))):
             return settled
         chosen = _value(one, side) if side is not None else (value,)
-        return _settled(ws, now, settled, one, chosen, is_side=side is not None)
+        return _settled(ws, now, settled, one, chosen, is_side=side is not None and stood is None)
 
     return conflict, ws.update("resolve", now, change)
+
+
+def standing(state: State, conflict: Conflict) -> tuple[Any, ...] | None:
+    """The value that stands now where a conflict is; nothing where there is none, None where nobody can say."""
+    if conflict.record_kind == FILE or conflict.record_kind not in {**FOLDERS, **SINGLES}:
+        return None
+    _, entry = _place(state, conflict)
+    if conflict.field == "":
+        return values(entry)
+    if not isinstance(entry, Part):
+        return None
+    data = record_data(entry)
+    return _at(data, _names(data, conflict.field))
 
 
 def _found(state: State, text: str) -> Conflict:

@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from baton_git.branch import Proposal, Version, Written
+from baton_git.branch import Proposal, Update, Version, Written
 from baton_git.diary import LogEntry
 from baton_git.document import Document, held_back, parse_document, to_document, written
 from baton_git.errors import LimitExceeded
@@ -87,6 +87,35 @@ def write(
         Stale: the newest version is not `expected_revision`.
         LimitExceeded: more records than `MAX_RECORDS`, or a record that is too large.
     """
+    writing = prepared(ws, now, data, expected_revision=expected_revision, where=where, op=op)
+    change, stamp, expected = writing.update
+    return writing.done(ws.branch.update(change, stamp, expected_revision=expected))
+
+
+class Writing(NamedTuple):
+    """A document that was found valid, on its way to the branch: what to ask of it, and what is to be told then."""
+
+    update: Update
+    outcome: list[DocumentWritten]
+
+    def done(self, result: Written) -> DocumentWritten:
+        return self.outcome[-1]._replace(written=result)
+
+
+def prepared(
+    ws: Workspace,
+    now: datetime,
+    data: Any,
+    *,
+    expected_revision: int | None = None,
+    where: str = "",
+    op: str = "write",
+) -> Writing:
+    """As `write`, as far as it goes without the branch; so several can be written together (`Branch.update_all`).
+
+    Raises:
+        InvalidDocument, LimitExceeded: as for `write`.
+    """
     document = parse_document(data, where=where)
     if len(document.records) > MAX_RECORDS:
         raise LimitExceeded("records in the document", len(document.records), MAX_RECORDS)
@@ -103,8 +132,7 @@ def write(
         outcome.append(DocumentWritten(Written(tip, tip), tuple(held), tuple(decisions)))
         return proposal
 
-    result = ws.update(op, now, change, expected_revision=expected_revision)
-    return outcome[-1]._replace(written=result)
+    return Writing(Update(change, ws.stamp(op, now), expected_revision), outcome)
 
 
 class Start(NamedTuple):

@@ -48,14 +48,21 @@ class Filter(NamedTuple):
     """A commit: only what stands after it in the log."""
 
 
-def log(ws: Workspace, wanted: Filter | None = None, limit: int | None = None, *, skip: int = 0) -> Iterator[Shown]:
-    """The commits that pass the filter, newest first and without the first `skip`, with what each changed."""
+def log(
+    ws: Workspace, wanted: Filter | None = None, limit: int | None = None, *, skip: int = 0, at: Version | None = None
+) -> Iterator[Shown]:
+    """The commits that pass the filter, newest first and without the first `skip`, with what each changed.
+
+    Args:
+        at: the version whose history it is; None: the newest.
+    """
     wanted = wanted or Filter()
     paths = _paths_of(wanted.record) if wanted.record is not None else []
-    if ws.branch.read().commit is None:
+    tip = (at or ws.branch.read()).commit
+    if tip is None:
         return
     found = 0
-    for entry in _standing_after(ws.branch.history(), wanted.after):
+    for entry in _standing_after(ws.branch.history(tip), wanted.after):
         if wanted.since is not None and entry.time < wanted.since:
             if entry.time < wanted.since - SKEW:
                 return
@@ -348,7 +355,8 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
     """The way to what would stand had one session done nothing."""
     entries = list(ws.branch.history(first_parent=True))
     undone = _undone(entries)
-    commits = [one for one in entries if one.session == session and one.parents and one.commit not in undone]
+    own = [one for one in entries if one.session == session and one.parents]
+    commits = [one for one in own if one.commit not in undone and not _takes_back(one, own)]
     if not commits:
         raise NotFound("commit of session", session, hint="baton log shows who did what")
     trailers = tuple((UNDOES, one.commit) for one in commits)
@@ -357,6 +365,12 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
         return Proposal(_without(ws, tip.state, commits), note=f"without session {session}", trailers=trailers)
 
     return WayBack("rollback-session", change)
+
+
+def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
+    """Whether a commit only takes back some of these: then it is gone with them."""
+    undoes = entry.said(UNDOES)
+    return bool(undoes) and {one.commit for one in others}.issuperset(undoes)
 
 
 def undo(
@@ -433,7 +447,7 @@ def _gated(tip: Version, proposal: Proposal, person: str | None, how: How) -> Pr
         return proposal
     if person is None:
         raise NeedsHuman(
-            f"going back makes a rule of pattern {raised[0]} again, which only a person may do",
+            f"going back makes a rule of pattern {' and '.join(raised)} again, which only a person may do",
             hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
         )
     return proposal._replace(trailers=(*proposal.trailers, (CONFIRMED, f"{how}, by {person}")))

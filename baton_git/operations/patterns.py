@@ -10,6 +10,7 @@ from baton_git.lifecycle import Confirmed, candidate, dismissed, graduate, propo
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
 from baton_git.records.base import parse
 from baton_git.records.baton import Pattern
+from baton_git.redaction import redact_text
 from baton_git.state import State
 from baton_git.times import iso
 
@@ -58,7 +59,7 @@ def record_pattern(
 
 
 def _known(state: State, what: str, id_: str | None) -> Pattern | None:
-    words = _words(what)
+    words = _words(redact_text(what)[0])  # as it was stored
     for pattern in state.records(Pattern):
         if pattern.id in (id_, what) or (id_ is None and _words(pattern.what) == words):
             return pattern

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from baton_git.errors import NotFound
 from baton_git.operations.workspace import Workspace
 from baton_git.sync.counting import count, is_waiting, pending
 from baton_git.sync.places import known_remotes, places_of
@@ -17,6 +18,21 @@ def remote_of(ws: Workspace) -> str | None:
     if "origin" in names:
         return "origin"
     return names[0] if len(names) == 1 else None
+
+
+def configured_remote(ws: Workspace, name: str | None) -> str | None:
+    """The name of a remote that the repository's configuration has; None where none is named. For whoever may have been
+    led by what others wrote: it chooses among remotes, and says no addresses.
+
+    Raises:
+        NotFound: the configuration has none of that name.
+    """
+    if name is None:
+        return None
+    names = _names(ws)
+    if name not in names:
+        raise NotFound("remote", name, hint=f"there are: {', '.join(names)}" if names else "there are none")
+    return name
 
 
 def automatic_remote(ws: Workspace) -> str | None:

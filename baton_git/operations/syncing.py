@@ -8,7 +8,7 @@ from typing import Any
 
 from baton_git.branch import Branch, namespaces
 from baton_git.errors import BatonError, NotFound, Unreachable
-from baton_git.operations.reaching import commits, remote_of
+from baton_git.operations.reaching import commits, configured_remote, remote_of
 from baton_git.operations.workspace import Workspace
 from baton_git.remotes import Configured, SshSettings, masked, open_remote
 from baton_git.sync.counting import pending
@@ -42,7 +42,7 @@ class Synced:
 
 def sync(
     ws: Workspace, now: datetime, *, remote: str | None = None, everything: bool = False, dry_run: bool = False,
-    settle: Settle | None = None, receive_only: bool = False, seconds: float = SECONDS,
+    settle: Settle | None = None, receive_only: bool = False, seconds: float = SECONDS, named_only: bool = False,
 ) -> Synced:  # fmt: skip
     """Fetches, merges and pushes.
 
@@ -52,13 +52,14 @@ def sync(
         dry_run: only says what would be done.
         settle: what to do with a branch that was rewritten or deleted there.
         seconds: for everything together.
+        named_only: `remote` may be no address, see `configured_remote`.
 
     Raises:
         NotFound: there is no remote, or none of that name.
         InvalidArgument: its policy is none.
         AccessDenied, RemoteError: as in `Remote.fetch`. That it cannot be reached is no error: see `Synced.offline`.
     """
-    name = remote or remote_of(ws)
+    name = (configured_remote(ws, remote) if named_only else remote) or remote_of(ws)
     if name is None:
         raise NotFound("remote", "to sync with", hint="git remote add origin URL, or baton sync --remote URL")
     branches = _branches(ws) if everything else [ws.branch]

@@ -32,9 +32,9 @@ def writing(what: str) -> Iterator[None]:
         raise WriteFailed(f"cannot write {what}: {why}", hint=hint, errno=error.errno) from error
 
 
-def file_mode(folder: Path, wanted: int) -> int | None:
+def file_mode(folder: str | Path, wanted: int) -> int | None:
     """The mode a file in a shared folder needs so that the group can use it; None: the umask decides."""
-    bits = folder.stat().st_mode
+    bits = os.stat(folder).st_mode  # noqa: PTH116  as text: a `Path` for each file is a twentieth of a write
     if not bits & 0o020:
         return None
     return (wanted & 0o700) | (wanted & bits & 0o077) | (wanted >> 3 & bits & 0o070)
@@ -60,7 +60,7 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def write_new(path: Path, data: bytes, *, mode: int, sync: bool) -> None:
+def write_new(path: str | Path, data: bytes, *, mode: int, sync: bool) -> None:
     """Creates `path` with `data`; leaves no half of it behind.
 
     Raises:
@@ -78,11 +78,11 @@ def write_new(path: Path, data: bytes, *, mode: int, sync: bool) -> None:
     os.close(fd)
 
 
-def open_new(path: Path, data: bytes, *, mode: int) -> int:
+def open_new(path: str | Path, data: bytes, *, mode: int) -> int:
     """As `write_new`, not synced yet: the descriptor, for `sync_files` and to be closed by the caller."""
     fd = os.open(path, NEW_FILE, mode)
     try:
-        shared = file_mode(path.parent, mode)
+        shared = file_mode(os.path.dirname(path) or ".", mode)  # noqa: PTH120  as above
         if shared is not None:
             os.fchmod(fd, shared)
         if data:
@@ -132,10 +132,10 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def remove(path: Path) -> None:
+def remove(path: str | Path) -> None:
     """Removes a file if it can be removed; for leftovers only, which harm nobody when they stay."""
     with suppress(OSError):
-        path.unlink()
+        os.unlink(path)  # noqa: PTH108  as above
 
 
 def random_name(digits: int = 16) -> str:

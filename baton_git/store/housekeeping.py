@@ -67,7 +67,7 @@ class Housekeeping:
         """A ref names it now: git may have it, and it is counted as ours."""
         noted = NotedPack(pack.objects, pack.name)
         try:
-            pack.keep_path.replace(self._note_path(noted))  # both in one step: the file becomes the note
+            Path(pack.keep_path).replace(self._note_path(noted))  # both in one step: the file becomes the note
         except OSError:
             pack.release()
             self._note(noted)

@@ -7,14 +7,14 @@ next in line takes all others that stand there with it. So one thread alone lose
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event, Lock
 from typing import Final, Generic, TypeVar
 
 Wish = TypeVar("Wish")
 
 _MOST: Final = 64
-"""How many are served in one go, so that nobody waits for a very long line."""
+"""How many threads are served in one go, so that nobody waits for a very long line."""
 
 
 class Line(Generic[Wish]):
@@ -25,22 +25,32 @@ class Line(Generic[Wish]):
         self._waiting: deque[_Place[Wish]] = deque()
         self._is_busy = False
 
-    def serve(self, wish: Wish, serve: Callable[[list[Wish]], None], wait: float) -> bool:
-        """Whether `wish` was served: by `serve`, which is called here or by another thread of the line, in which the
-        wishes are in the order in which they came; False when `wait` seconds passed before anybody began with it.
+    def serve(self, wishes: Sequence[Wish], serve: Callable[[list[Wish]], None], wait: float) -> bool:
+        """Whether `wishes` were served: by `serve`, which is called here or by another thread of the line, in which all
+        are in the order in which they came; False when `wait` seconds passed before anybody began with them.
         """
-        place = _Place(wish)
+        place = _Place(wishes)
         with self._lock:
             leads = not self._is_busy
             self._is_busy = True
             if not leads:
                 self._waiting.append(place)
-        if not leads and not place.woken.wait(wait) and self._gives_up(place):
+        if not leads and not self._is_reached(place, wait):
             return False
-        if not leads:
-            place.woken.wait()
         if not place.served:
             self._lead(place, serve)
+        return True
+
+    def _is_reached(self, place: _Place[Wish], wait: float) -> bool:
+        """Whether the place was served, or leads now; False when it was left after `wait` seconds."""
+        try:
+            if not place.woken.wait(wait) and self._gives_up(place):
+                return False
+            place.woken.wait()
+        except BaseException:  # Ctrl-C while we wait: nobody may wait for us
+            if not self._gives_up(place) and place.leads:
+                self._hand_on()
+            raise
         return True
 
     def _gives_up(self, place: _Place[Wish]) -> bool:
@@ -52,27 +62,35 @@ class Line(Generic[Wish]):
             return True
 
     def _lead(self, place: _Place[Wish], serve: Callable[[list[Wish]], None]) -> None:
-        with self._lock:
-            others = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1))]
+        others: list[_Place[Wish]] = []
         try:
-            serve([one.wish for one in (place, *others)])
-        finally:
             with self._lock:
-                following = self._waiting.popleft() if self._waiting else None
-                self._is_busy = following is not None
+                others += [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1))]
+            serve([wish for one in (place, *others) for wish in one.wishes])
+        finally:
             for one in others:
                 one.served = True
+            self._hand_on()
+            for one in others:
                 one.woken.set()
+
+    def _hand_on(self) -> None:
+        """The next in line leads; where there is none, whoever comes."""
+        with self._lock:
+            following = self._waiting.popleft() if self._waiting else None
+            self._is_busy = following is not None
             if following is not None:
+                following.leads = True
                 following.woken.set()
 
 
 class _Place(Generic[Wish]):
     """One thread in the line. Woken without being served, it leads."""
 
-    __slots__ = ("served", "wish", "woken")
+    __slots__ = ("leads", "served", "wishes", "woken")
 
-    def __init__(self, wish: Wish) -> None:
-        self.wish = wish
+    def __init__(self, wishes: Sequence[Wish]) -> None:
+        self.wishes = wishes
         self.woken = Event()
         self.served = False
+        self.leads = False

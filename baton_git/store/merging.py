@@ -23,9 +23,6 @@ from baton_git.store.pack_index import Indexed
 from baton_git.store.pack_reading import OpenPack, Raw
 from baton_git.store.pack_writing import HEADER_SIZE, pack_header
 
-FRESH: Final = 40
-"""A pack with fewer objects holds them whole; merging it looks for deltas."""
-
 _KEPT_BYTES: Final = 64 << 20
 
 
@@ -61,13 +58,19 @@ def merged(packs: Sequence[OpenPack], form: ObjectFormat, *, anew: bool) -> Merg
         FileNotFoundError: one of them is gone.
     """
     result = MergedPack(form)
+    fresh = [pack for pack in packs if anew or _is_fresh(pack)]
     for pack in sorted(packs, key=lambda pack: -pack.index.count):
-        if not anew and pack.index.count >= FRESH:
+        if pack not in fresh:
             pack.check()
             _copy(pack, result)
-    fresh = [pack for pack in packs if anew or pack.index.count < FRESH]
     _add_fresh(fresh, result)
     return result
+
+
+def _is_fresh(pack: OpenPack) -> bool:
+    """Whether it holds its objects whole, as a write makes it: then deltas are still to be looked for."""
+    firsts = (pack.body[entry.offset : entry.offset + 1] for entry in pack.index.entries())  # the kind, and some bits
+    return not any(first and first[0] >> 4 & 7 == OFS_DELTA for first in firsts)
 
 
 def _copy(pack: OpenPack, result: MergedPack) -> None:

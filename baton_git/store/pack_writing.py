@@ -78,20 +78,25 @@ class KeptPack:
     size: int
 
     @cached_property
-    def path(self) -> Path:
-        return self.folder / f"pack-{self.name}.pack"
+    def path(self) -> str:
+        return f"{self._stem}.pack"
 
     @cached_property
-    def index_path(self) -> Path:
-        return self.folder / f"pack-{self.name}.idx"
+    def index_path(self) -> str:
+        return f"{self._stem}.idx"
 
     @cached_property
-    def keep_path(self) -> Path:
-        return self.folder / f"pack-{self.name}.keep"
+    def keep_path(self) -> str:
+        return f"{self._stem}.keep"
+
+    @cached_property
+    def _stem(self) -> str:
+        """The paths are plain text: making `Path`s of them and text again is a twentieth of a write."""
+        return f"{self.folder}{os.sep}pack-{self.name}"
 
     def is_there(self) -> bool:
         """Whether both files are still on the disk."""
-        return self.index_path.exists() and self.path.exists()
+        return Path(self.index_path).exists() and Path(self.path).exists()
 
     def release(self) -> None:
         """From now on git and baton may pack its objects elsewhere."""
@@ -140,16 +145,16 @@ def _write(pack: KeptPack, data: bytes, table: bytes, beside: Sequence[int]) -> 
         raise
 
 
-def _place(folder: Path, files: Iterable[tuple[bytes, str, Path]], beside: Sequence[int]) -> None:
+def _place(folder: Path, files: Iterable[tuple[bytes, str, str]], beside: Sequence[int]) -> None:
     """Writes each file under a temporary name that git would clean up, then gives all their names, the index last."""
-    named: list[tuple[Path, Path, int]] = []
+    named: list[tuple[str, str, int]] = []
     try:
         for data, prefix, path in files:
-            temporary = folder / (prefix + disk.random_name())
+            temporary = f"{folder}{os.sep}{prefix}{disk.random_name()}"
             named.append((temporary, path, disk.open_new(temporary, data, mode=0o444)))
         disk.sync_files([*(fd for _, _, fd in named), *beside])
         for temporary, path, _ in named:
-            temporary.replace(path)
+            os.replace(temporary, path)  # noqa: PTH105  as above
     except BaseException:
         for temporary, _, _ in named:
             disk.remove(temporary)

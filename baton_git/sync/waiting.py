@@ -7,7 +7,7 @@ theirs is known here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from baton_git import diff, layout
@@ -70,12 +70,13 @@ def waiting(branch: Branch, remote: str, trusted: Trusted | None = None) -> Wait
 
 def resolve(
     branch: Branch, remote: str, stamp: Stamp, *, take: Collection[str] | None, refuse: Collection[str] | None,
-    trusted: Trusted | None = None, shown: Oid | None = None,
+    trusted: Trusted | None = None, shown: Oid | None = None, check: Callable[[Item], None] = lambda item: None,
 ) -> Decided:  # fmt: skip
     """Takes records over, and turns others down, by their ids; None: all that is not named otherwise.
 
     Args:
         shown: up to which commit of theirs a person has looked at it.
+        check: raises for a record that must not be taken over; it sees what that changes where the branch then stands.
 
     Raises:
         NotFound: no record of such an id waits.
@@ -88,6 +89,8 @@ def resolve(
         if shown not in (None, review.theirs):
             raise Unsettled(f"more came from {remote} meanwhile", hint="look at it again: baton review")
         chosen = _chosen(review.waiting().items, take, refuse)
+        for item in chosen.taken:
+            check(item)
         if review.local is None:
             branch.create(stamp)
             continue

@@ -165,9 +165,9 @@ def test_send_tries_everything_that_waits_for_this_server(cache, wire):
     cache("write", "c", url=NOWHERE, doc=a_baton("elsewhere"))
     assert "it still waits" in cache("send", "--all", url=wire.url, code=1).err
     wire.answer = refuse
-    assert cache("send", "--all", url=wire.url).err == "a: sent\nb: sent\n"
+    assert cache("send", "--all", url=wire.url, code=1).err.startswith(f"a: sent\nb: sent\nc: waits for {NOWHERE}\n")
     assert {name: wire.get(name)["context"] for name in wire.batons} == {"a": "a2", "b": "b2"}
-    assert "nothing waits to be sent" in cache("send", url=wire.url).err
+    assert f"nothing waits to be sent to {wire.url}" in cache("send", url=wire.url, code=1).err
 
 
 def test_a_document_that_the_server_refuses_does_not_keep_the_others_back(cache, plain):
@@ -191,8 +191,10 @@ def test_what_waits_for_one_server_is_not_sent_to_another(cache, wire):
     wire.put("work", a_baton("theirs"))
     done = cache("read", "work", url=wire.url)
     assert done.json["baton"]["context"] == "theirs"
-    assert f"not kept in the cache, where a baton waits of {NOWHERE}" in done.err
-    assert cache("send", "work", "--ours", url=wire.url).code == 0
+    assert f"not kept in the cache: one waits for {NOWHERE}" in done.err
+    cache("send", "work", "--ours", url=wire.url, code=3)
+    assert wire.get("work")["context"] == "theirs"
+    cache("send", "work", "--ours", url=wire.url)
     assert wire.get("work")["context"] == "mine"
 
 
@@ -275,8 +277,10 @@ def test_merge_makes_one_of_both_by_record_and_field(cache, wire, folder, confli
     assert "contested" not in done.json[0]
 
 
-def test_merge_takes_in_what_was_written_after_the_conflict_was_shown(cache, wire, conflict):
+def test_merge_takes_in_what_was_written_after_the_conflict_was_shown_once_that_was_too(cache, wire, conflict):
     wire.put("work", {**wire.get("work"), "open_loops": [*wire.get("work")["open_loops"], a_loop(4)]})
+    assert "OL-004" in cache("send", "work", "--merge", url=wire.url, code=3).err
+    assert wire.get("work")["context"] == "base"
     cache("send", "work", "--merge", url=wire.url)
     assert {one["id"] for one in wire.get("work")["open_loops"]} == {"OL-001", "OL-003", "OL-004"}
     assert wire.get("work")["context"] == "ours"
@@ -524,6 +528,62 @@ def test_a_write_waits_for_another_process_only_so_long(wire, folder):
     with there.alone(Namespace("work"), 1), pytest.raises(Busy):
         write(Cache(there, Server(Address.parse(wire.url)), wait=0.1), "work", a_baton())
     assert wire.batons == {}
+
+
+# --- a document that the server refuses
+
+
+@pytest.fixture(params=[422, 413])
+def picky(wire, request):
+    """The server, which does not take a document with the context `bad`."""
+    usual = wire.answer
+
+    def answer(path, body, token):
+        if body.get("baton", {}).get("context") == "bad":
+            return request.param, {"detail": "it has a fault"}
+        return usual(path, body, token)
+
+    wire.answer = answer
+    return wire
+
+
+def test_a_refused_document_holds_up_no_start_of_a_session(cache, picky, folder):
+    picky.put("work", a_baton("theirs"))
+    cache("read", "work", url=picky.url)
+    cache("write", "work", url=picky.url, doc=a_baton("bad"), code=1)
+    done = cache("read", "work", "--json", url=picky.url)
+    assert (done.json["baton"], done.json["source"]) == (a_baton("theirs"), "server")
+    assert "it has a fault" in done.json["refused"]
+    assert "it has a fault" in done.err
+    assert "refused: what waits in the cache" in done.err
+    assert done.json["status"] == "pending_upload"
+    assert cached(folder, "work")["context"] == "bad"
+
+
+def test_where_the_server_has_nothing_the_refused_document_is_read(cache, picky):
+    cache("write", "work", url=picky.url, doc=a_baton("bad"), code=1)
+    done = cache("read", "work", "--json", url=picky.url)
+    assert (done.json["baton"]["context"], done.json["source"]) == ("bad", "cache")
+    assert "it has a fault" in done.json["refused"]
+
+
+def test_a_server_that_refuses_to_be_read_too_leaves_the_cache(cache, picky):
+    picky.put("work", a_baton("theirs"))
+    cache("read", "work", url=picky.url)
+    cache("write", "work", url=picky.url, doc=a_baton("bad"), code=1)
+    usual = picky.answer
+    picky.answer = lambda path, *rest: (500, {}) if path.endswith("read") else usual(path, *rest)
+    done = cache("read", "work", "--json", url=picky.url)
+    assert (done.json["baton"]["context"], done.json["source"]) == ("bad", "cache")
+
+
+def test_the_corrected_document_is_sent_and_the_refused_one_kept(cache, picky, folder):
+    cache("write", "work", url=picky.url, doc=a_baton("bad"), code=1)
+    done = cache("write", "work", url=picky.url, doc=a_baton("good"))
+    assert done.json["status"] == "synced"
+    assert picky.get("work")["context"] == "good"
+    assert kept(folder) == [a_baton("bad")]
+    assert cached(folder, "work") == {**a_baton("good"), "_sync_status": "synced"}
 
 
 # --- where the server is, and who may ask it

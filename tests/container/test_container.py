@@ -257,5 +257,5 @@ def test_a_service_that_ends_is_not_started_again_and_the_others_are():
 
 
 def test_variables_of_the_services_are_those_that_are_known():
-    known = {*environment(), *TOKEN, "BATON_REMOTE_URL"}
+    known = {*environment(), *TOKEN, "BATON_PAGE_TOKEN", "BATON_REMOTE_URL"}
     assert {name for one in SERVICES.values() for name in one.get("environment", {})} <= known

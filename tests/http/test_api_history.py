@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from baton_git.branch import Branch
+from baton_git.faces.http.api import history
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import graduate_pattern
 
@@ -102,3 +104,53 @@ def test_going_back_cannot_graduate(api: Any, baton: Any) -> None:
     for path, body in (("/v1/undo", None), ("/v1/rollback", {"revision": str(graduated)})):
         assert api.problem("POST", path, 403, body)["error"] == "needs_human"
     assert api.get("/v1/records/pattern/PAT-1").json()["record"]["status"] == "rule_candidate"
+
+
+def test_the_etag_of_a_log_is_of_the_version_that_it_tells(story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = history.log
+
+    def log(ws: Any, *args: Any, **more: Any) -> Any:
+        yield from list(real(ws, *args, **more))
+        story.post("/v1/follow-ups", {"item": "by another"}, code=201)
+
+    monkeypatch.setattr(history, "log", log)
+    answer = story.get("/v1/log")
+    assert answer.headers["etag"] == f'"{answer.json()["commits"][0]["commit"]}"'
+
+
+def test_what_differs_goes_on_only_from_where_a_page_ended(story: Any) -> None:
+    params = {"a": "0", "limit": 1}
+    first = story.get("/v1/diff", params=params).json()
+    rest = story.get("/v1/diff", params={**params, "after": first["next"]}).json()
+    assert (len(first["changes"]), len(rest["changes"])) == (1, 1)
+    assert first["changes"] != rest["changes"]
+    for after in ("zzz", "0", "77", "1" * 12):
+        assert story.problem("GET", "/v1/diff", 404, params={**params, "after": after})["error"] == "not_found"
+
+
+def test_if_match_counts_for_a_requests_first_write(story: Any) -> None:
+    seen = story.get("/v1/status").headers["etag"]
+    for path, body in (("/v1/boot", {}), ("/v1/wrap", {"context": "c", "summary": "s"})):
+        etag = {"If-Match": story.get("/v1/status").headers["etag"], **_by("s-3", "codex")}
+        assert story.post(path, body, headers=etag).status_code == 200
+    assert story.problem("POST", "/v1/undo", 412, {}, headers={"If-Match": seen})["error"] == "revision_conflict"
+
+
+def test_if_match_is_of_a_commit_and_a_star_of_any(story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it is written, somebody sets the branch to another commit with the same number."""
+    real, moved = Branch.update, []
+
+    def update(branch: Branch, change: Any, stamp: Any, **more: Any) -> Any:
+        plain = Branch(branch.store, branch.namespace, branch.prefix)
+        tip = plain.read()
+        info, draft = branch.store.commit(tip.commit), branch.store.draft()
+        if not moved:
+            other = plain.seal(draft, tip.tree, info.parents, tip.revision, "another", stamp, ())
+            moved.append(plain.advance(draft, tip.commit, other, stamp))
+        return real(branch, change, stamp, **more)
+
+    monkeypatch.setattr(Branch, "update", update)
+    etag = {"If-Match": story.get("/v1/status").headers["etag"]}
+    assert story.problem("POST", "/v1/follow-ups", 412, {"item": "late"}, headers=etag)["current_revision"] == 3
+    moved.clear()
+    story.post("/v1/follow-ups", {"item": "any version will do"}, code=201, headers={"If-Match": "*"})

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+
+from baton_git.faces.cli.settings import Asked
+from baton_git.faces.http.site import Site
+from baton_git.lifecycle import Confirmed
+from baton_git.operations.patterns import graduate_pattern, record_pattern
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -100,3 +108,19 @@ def test_a_contested_value_is_listed_and_settled(shared: Any, elsewhere: Any, ba
     stands = shared.get("/v1/handovers/run-1").json()
     assert stands["current_challenge"] == one[loser]["current_challenge"]
     assert shared.problem("POST", path, 404, {"side": loser})["error"] == "not_found"
+
+
+def test_a_rule_that_waits_is_not_taken_over_by_a_request(shared: Any, elsewhere: Any) -> None:
+    with Site(Asked(str(shared.folder.parent / "other"), shared.namespace, None, None)).work() as ws:
+        for number in range(3):
+            record_pattern(ws, NOW, what="w", context=f"c{number}", rule="obey", id_="PAT-1")
+        graduate_pattern(ws, NOW, "PAT-1", Confirmed("mallory", "terminal", pattern="PAT-1", rule="obey", what="w"))
+    elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
+    reviewed = {"remote": "reviewed"}
+    shared.post("/v1/sync", reviewed)
+    for body in ({"accept_all": True}, {"accept": ["PAT-1", "OL-2"]}):
+        told = shared.problem("POST", "/v1/review", 403, body, params=reviewed)
+        assert (told["error"], told["record"]) == ("needs_human", "PAT-1")
+        assert "baton review --accept PAT-1" in told["hint"]
+    shared.get("/v1/records/rule/PAT-1", code=404)
+    assert shared.post("/v1/review", {"reject": ["PAT-1"], "accept": ["OL-2"]}, params=reviewed).json()["left"] == 0

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from queue import Queue
 from typing import Any, NamedTuple
@@ -15,8 +16,10 @@ import httpx2
 import pytest
 
 from baton_git.faces.cli.settings import Asked
-from baton_git.faces.http.api import events as streams
+from baton_git.faces.http import streams
+from baton_git.faces.http.api import events
 from baton_git.faces.http.site import Site
+from baton_git.names import Namespace
 
 
 class Event(NamedTuple):
@@ -165,7 +168,7 @@ def test_a_name_that_can_be_none_is_refused_before_anything_is_sent(api: Any) ->
 def test_a_stream_in_which_nothing_happens_says_that_it_is_there(
     api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(events, "HEARTBEAT", 0.05)
     stream = listen(api)
     stream.next()
     commit = add(api, "OL-1")
@@ -195,3 +198,26 @@ def test_streams_end_with_the_server(run_server: Any, listen: Listen, api: Any, 
         stream = listen(type(api)(url, site))
         assert stream.next().name == "current"
     assert stream.next(2) is None
+
+
+def test_a_bug_in_a_stream_is_logged(
+    api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: Any) -> Any:
+        yield b": one\n\n"
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(events, "_events", broken)
+    with suppress(httpx2.HTTPError), httpx2.stream("GET", f"{api.url}/v1/events", timeout=5) as answer:
+        list(answer.iter_lines())
+    until(lambda: any("the stream of /v1/events" in one.message for one in caplog.records))
+
+
+def test_the_pages_streams_and_those_of_the_api_share_their_places(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams.Places.__init__, "__defaults__", (1,))
+    server = serve()
+    cookies = dict(httpx2.get(server.url).cookies)
+    with httpx2.stream("GET", f"{server.url}/v1/events", timeout=5) as first:
+        assert first.status_code == 200
+        path = f"/n/{Namespace('project:x').component.replace('%', '%25')}/events"
+        assert httpx2.get(server.url + path, cookies=cookies, timeout=5).status_code == 503

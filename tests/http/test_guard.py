@@ -16,6 +16,7 @@ from baton_git.faces.http.problems import refusal
 from baton_git.faces.http.timing import MAX_BODY, Timed
 
 HOST = (b"host", b"127.0.0.1:9101")
+CHUNKED = (b"transfer-encoding", b"chunked")
 READ = "/v1/baton/read"
 
 
@@ -183,7 +184,7 @@ def test_what_an_answer_says_itself_stands():
 
 
 def test_a_body_that_does_not_arrive_is_408_and_the_connection_ends():
-    code, headers, body = asked(Timed(inner, receive_seconds=0.05), HOST, parts=(b"a", b"b", b"c"), pause=0.03)
+    code, headers, body = asked(Timed(inner, receive_seconds=0.05), HOST, CHUNKED, parts=(b"a", b"b", b"c"), pause=0.03)
     assert (code, headers[b"connection"]) == (408, b"close")
     assert b"0.05 seconds" in body
 
@@ -198,6 +199,19 @@ def test_an_answer_that_does_not_come_is_503():
 
     code, headers, body = asked(Timed(sleeps, answer_seconds=0.05), HOST)
     assert (code, headers[b"retry-after"], b"look before you try again" in body) == (503, b"1", True)
+
+
+@pytest.mark.parametrize("headers", [(), ((b"content-length", b"0"),), (CHUNKED,)])
+def test_who_never_reads_a_body_has_the_time_of_an_answer(headers: tuple[tuple[bytes, bytes], ...]):
+    async def works(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.1)
+        await inner(scope, receive, send)
+
+    async def sleeps(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(5)
+
+    assert status(Timed(works, receive_seconds=0.03), HOST, *headers) == 200
+    assert status(Timed(sleeps, receive_seconds=0.03, answer_seconds=0.05), HOST, *headers) == 503
 
 
 def test_an_answer_that_has_begun_may_take_its_time():
@@ -227,11 +241,11 @@ def test_a_listener_who_takes_nothing_is_not_waited_for():
 
 def test_a_body_that_is_too_large_is_413_whether_it_says_so_or_not():
     said = asked(Guard(inner), HOST, (b"content-length", str(MAX_BODY + 1).encode()))
-    found = asked(Timed(inner), HOST, parts=(b"x" * (MAX_BODY // 2),) * 3)
+    found = asked(Timed(inner), HOST, CHUNKED, parts=(b"x" * (MAX_BODY // 2),) * 3)
     for code, headers, body in (said, found):
         assert (code, headers[b"connection"]) == (413, b"close")
         assert b"larger than 16,777,216 bytes" in body
-    assert status(Guard(Timed(inner)), HOST, parts=(b"x" * (MAX_BODY // 2),) * 2) == 200
+    assert status(Guard(Timed(inner)), HOST, CHUNKED, parts=(b"x" * (MAX_BODY // 2),) * 2) == 200
     assert status(Guard(inner, token="t"), HOST, (b"content-length", b"99999999")) == 401
 
 

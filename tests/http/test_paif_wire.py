@@ -270,3 +270,15 @@ def test_a_damaged_file_of_agents_opens_nothing(guarded, agents):
     answer = guarded.get("/checkpoint/zero/latest", code=500, **bearer(agents["zero"]))
     assert "cannot be read" in answer.json()["detail"]
     guarded.get("/checkpoint/zero/latest")
+
+
+def test_an_agents_token_does_not_act_in_a_session_that_another_began(guarded):
+    zero, one = (guarded.post("/agents", {"agent_id": name}, code=201).json()["token"] for name in ("zero", "one"))
+    guarded.post("/v1/boot", {}, headers={"Baton-Session": "s-claude", "Baton-Agent": "claude"})
+    own = guarded.post("/restore/one", None, **bearer(one), code=200).json()["session_id"]
+    guarded.post("/checkpoint/one", TEXT, code=201, **bearer(one))
+    theirs = guarded.post("/restore/one", None, **bearer(one)).json()["session_id"]
+    for session, code in (("s-claude", 403), (theirs, 403), ("s-fresh", 201)):
+        headers = {"Authorization": f"Bearer {zero}", "Baton-Session": session}
+        guarded.post("/checkpoint/zero", TEXT, code=code, headers=headers)
+    assert own != theirs

@@ -164,15 +164,14 @@ def test_with_registered_agents_it_does_not_start_without_a_token(baton, top):
 
 
 def test_what_the_site_gives_to_programs_has_no_token(top, monkeypatch):
-    from baton_git.faces.cli import serve
-    from baton_git.faces.cli.surroundings import FOUND
+    from baton_git.faces.cli.surroundings import FOUND, taken_token
 
     monkeypatch.setenv("BATON_API_TOKEN", "very-secret")
     monkeypatch.setitem(FOUND, "BATON_API_TOKEN", "very-secret")
     site = Site(Asked(str(top), "work", None, None), "very-secret")
     with site.work() as ws:
         assert "BATON_API_TOKEN" not in ws.environment
-    assert serve._taken_token() == "very-secret"
+    assert taken_token() == "very-secret"
     assert "very-secret" not in {*os.environ.values(), *FOUND.values()}
 
 

@@ -11,7 +11,11 @@ from mcp_client import ERAS, talk
 Call = Callable[..., Any]
 
 
-@pytest.fixture(params=ERAS.values(), ids=ERAS.keys())
+BOTH = [pytest.param(era, id=name, marks=[] if name == "modern" else pytest.mark.slow) for name, era in ERAS.items()]
+"""What is the same in both eras is tried in the older one where there is time."""
+
+
+@pytest.fixture(params=BOTH)
 def era(request: pytest.FixtureRequest) -> str:
     return request.param
 

@@ -126,6 +126,48 @@ def test_elsewhere_it_may_be_called_by_any_name_with_the_token(baton, top):
         assert status(here, Authorization=f"Bearer {TOKEN}", Origin="http://evil.example") == 403
 
 
+def test_no_program_that_it_starts_sees_the_token(baton, top, git, tmp_path):
+    baton("init")
+    git(tmp_path, "init", "-q", "--bare", "there.git")
+    git(top, "remote", "add", "origin", str(tmp_path / "there.git"))
+    hook = tmp_path / "there.git" / "hooks" / "pre-receive"
+    hook.write_text(f"#!/bin/sh\nenv > {tmp_path}/seen\n")
+    hook.chmod(0o755)
+    secret = "x9-very-secret"
+    with running(top, BATON_API_TOKEN=secret, CLAUDE_CODE_SESSION_ID="of-the-shell", BATON_SESSION="s9") as (_, url):
+        assert called(url, "sync", {}, token=secret).structured_content["errors"] == []
+    seen = (tmp_path / "seen").read_text()
+    assert "HOME=" in seen
+    for gone in (secret, "of-the-shell", "BATON_SESSION"):
+        assert gone not in seen
+
+
+def test_the_session_is_that_of_the_connection_and_never_the_servers(baton, top):
+    from mcp.client import Client
+
+    async def use(url):
+        async with Client(url, mode="legacy") as one, Client(url, mode="legacy") as two, Client(url) as new:
+            begun = [(await client.call_tool("boot", {})).structured_content["session"] for client in (one, two)]
+            for client in (one, two, new):
+                await client.call_tool("followup_add", {"item": "x"})
+            await new.call_tool("followup_add", {"item": "x", "session": begun[0]})
+            await one.call_tool("wrap", {"context": "It stands"})
+            await one.call_tool("followup_add", {"item": "y"})
+            await two.call_tool("followup_add", {"item": "y"})
+        return begun
+
+    baton("init")
+    shell = {"CLAUDE_CODE_SESSION_ID": "of-the-shell", "BATON_SESSION": "s9", "BATON_AGENT": "zero"}
+    with running(top, **shell) as (_, url):
+        one, two = asyncio.run(use(url))
+    assert one != two
+    assert "of-the-shell" not in (one, two)
+    log = baton("log", "--limit", "7", "--json").json
+    assert [entry["session"] for entry in reversed(log)] == [one, two, None, one, one, None, two]
+    assert {entry["agent"] for entry in log} == {None}
+    assert not list((top / ".git" / "baton" / "sessions").glob("*"))
+
+
 def test_a_port_that_is_taken_is_told(baton, top):
     baton("init")
     with running(top) as (_, url):

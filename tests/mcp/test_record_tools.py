@@ -166,6 +166,35 @@ def test_other_machines_get_what_is_here(call, git, top, tmp_path):
     assert "refs/heads/baton/work" in git(tmp_path / "remote.git", "for-each-ref")
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "{there}", "file://{there}", "../evil.git", "https://evil.example/x.git", "git@evil.example:x.git",
+        "ssh://evil.example/x.git", "ext::sh -c 'touch {there}/run'", "--upload-pack=touch {there}/run",
+    ],
+)  # fmt: skip
+def test_nothing_is_sent_to_an_address_that_is_no_remote(call, git, top, tmp_path, address):
+    there = top.parent / "evil.git"
+    git(tmp_path, "init", "-q", "--bare", str(there))
+    git(top, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    call("followup_add", item="Our secret plan")
+    told = call("sync", error=True, remote=address.format(there=there))
+    assert "there is no remote" in told
+    assert "there are: origin" in told
+    assert git(there, "for-each-ref") == ""
+    assert not (there / "run").exists()
+
+
+def test_a_remote_is_named(call, git, top, tmp_path):
+    for name in ("one", "two"):
+        git(tmp_path, "init", "-q", "--bare", f"{name}.git")
+        git(top, "remote", "add", name, str(tmp_path / f"{name}.git"))
+    call("followup_add", item="Later")
+    assert call("sync", remote="two")["errors"] == []
+    assert git(tmp_path / "one.git", "for-each-ref") == ""
+    assert "refs/heads/baton/work" in git(tmp_path / "two.git", "for-each-ref")
+
+
 def test_what_is_contested_is_listed_and_settled(call, baton, top):
     from cli.conftest import contest
 

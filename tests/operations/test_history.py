@@ -224,6 +224,15 @@ def test_an_id_of_two_kinds_is_refused(ws):
 # --- rollback of one session
 
 
+def test_what_a_session_took_back_itself_stays_away_without_it(ws):
+    add_follow_up(acting(ws, "good"), NOW, item="kept", id_="FU-1")
+    add_follow_up(acting(ws, "bad"), NOW, item="taken back", id_="FU-2")
+    undo(acting(ws, "bad"), NOW)
+    add_follow_up(acting(ws, "bad"), NOW, item="not taken back", id_="FU-3")
+    rollback_session(acting(ws, "good"), NOW, "bad")
+    assert ids(ws, "follow_ups") == ["FU-1"]
+
+
 def test_without_one_session_what_others_did_stays(ws):
     add_follow_up(acting(ws, "good"), NOW, item="kept", id_="FU-1")
     add_follow_up(acting(ws, "bad"), NOW, item="gone", id_="FU-2")

@@ -98,6 +98,11 @@ def test_a_deferral_counts_and_raises_the_priority_at_three_and_five(ws):
     assert stored(ws, "follow_up", made.id).last_deferred == "2026-11-26T08:00:00Z"
 
 
+def test_a_pattern_is_known_again_by_words_that_hold_a_secret(ws):
+    words = "committed the key AKIA" + "IOSFODNN7EXAMPLA again"
+    assert len({record_pattern(ws, NOW, what=words).id for _ in range(2)}) == 1
+
+
 def test_a_pattern_is_known_again_by_its_words_and_proposed_at_three(ws):
     ids = [record_pattern(ws, NOW, what=what, context=f"c{n}").id for n, what in enumerate(["It  Broke", "it broke"])]
     assert len(set(ids)) == 1

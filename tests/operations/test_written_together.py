@@ -6,18 +6,20 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from strategies import item
 from world import NOW, WHO, acting, by_hand, document, stored, workspace
 
-from baton_git.branch import Branch, Stamp
-from baton_git.errors import Busy, NotAllowed, Stale, WriteFailed
+from baton_git.branch import Branch, Proposal, Stamp
+from baton_git.errors import Busy, Corrupt, NotAllowed, Stale, WriteFailed
 from baton_git.names import Namespace
 from baton_git.operations.documents import write
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.workspace import Workspace
 from baton_git.store import Store
+from baton_git.store.line import Line, _Place
 
 SECONDS = 20
 
@@ -307,3 +309,66 @@ def test_namespaces_of_one_store_do_not_wait_for_each_other(ws):
     ws.branch.update(nested, stamp("s1"))
     assert ws.branch.read().state.ids("follow_up") == {"FU-1"}
     assert workspace(ws.branch.store, namespace="y").branch.read().state.ids("follow_up") == {"FU-y"}
+
+
+def test_what_is_damaged_for_one_is_told_to_nobody_else(ws, together):
+    """A change puts back a file whose bytes are gone; the others of its group know nothing of it."""
+
+    def borrowing(tip):
+        return Proposal(tip.state, files={"notes/a.txt": "1" * 40})
+
+    first, damaged, last = together(*updates(ws, adding("FU-1"), borrowing, adding("FU-2")))
+    assert isinstance(damaged.exception(SECONDS), Corrupt)
+    assert first.exception(SECONDS) is None
+    assert last.exception(SECONDS) is None
+    assert {"FU-1", "FU-2"} <= set(ws.branch.read().state.ids("follow_up"))
+
+
+def test_what_the_disk_refuses_to_one_is_told_to_nobody_else_though_another_process_was_faster(
+    ws, together, monkeypatch
+):
+    other = replace(ws.branch, store=Store(ws.branch.store.repository))
+    publish, faster = Store.publish, []
+
+    def full(self, draft, *args, **more):
+        if self is ws.branch.store and any(b"FU-big" in raw[1] for raw in draft.objects.values()):
+            raise WriteFailed("the disk is full")
+        return publish(self, draft, *args, **more)
+
+    def overtaken(tip):
+        if not faster and "FU-first" in tip.state.ids("follow_up"):
+            faster.append(other.update(adding("FU-foreign"), stamp("foreign")))
+        return tip.state.add(item(id="FU-1"))
+
+    monkeypatch.setattr(Store, "publish", full)
+    first, big, last = together(*updates(ws, overtaken, adding("FU-big"), adding("FU-2")))
+    assert isinstance(big.exception(SECONDS), WriteFailed)
+    assert first.exception(SECONDS) is None
+    assert last.exception(SECONDS) is None
+    assert set(ws.branch.read().state.ids("follow_up")) == {"FU-first", "FU-foreign", "FU-1", "FU-2"}
+
+
+@pytest.mark.parametrize("was_woken", [False, True])
+def test_who_is_interrupted_in_the_line_holds_up_nobody(was_woken):
+    line: Line[str] = Line()
+    line._is_busy = True
+    gone, following = _Place(["gone"]), _Place(["following"])
+    line._waiting.extend([gone, following])
+    if was_woken:
+        line._hand_on()
+
+    class Stopped(threading.Event):
+        def wait(self, timeout=None):
+            raise KeyboardInterrupt
+
+    gone.woken = Stopped()
+    with pytest.raises(KeyboardInterrupt):
+        line._is_reached(gone, SECONDS)
+    if not was_woken:
+        line._hand_on()
+    assert following.leads
+    served = []
+    line._lead(following, served.extend)
+    assert served == ["following"]
+    assert line.serve(["later"], served.extend, SECONDS)
+    assert served == ["following", "later"]

@@ -11,6 +11,8 @@ from baton_git.errors import Ambiguous, BatonError, InvalidArgument, InvalidDocu
 from baton_git.operations.conflicts import resolve
 from baton_git.operations.loops import close_loop
 
+pytestmark = pytest.mark.slow  # many of them, each with repositories or a server of its own
+
 Pair = tuple[Machine, Machine]
 
 

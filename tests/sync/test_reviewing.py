@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from machines import Machine, loop, settled
 
-from baton_git.errors import Corrupt, NotFound, Unsettled
+from baton_git.errors import Corrupt, NeedsHuman, NotFound, Unsettled
 from baton_git.operations.reviewing import decide
 from baton_git.operations.sessions import boot, status
 from baton_git.operations.syncing import in_words
@@ -452,3 +452,21 @@ def test_what_waits_for_a_signature_can_be_reviewed(signed: Pair, keys: Path) ->
     ada.sync()
     ada.decide(take=None)
     assert ada.tip == bob.tip
+
+
+def test_what_becomes_a_rule_takes_a_person_and_only_that(pair: Pair) -> None:
+    ada, bob = pair
+    ada.with_policy("review")
+    bob.pattern("PAT-7")
+    bob.graduate("PAT-7")
+    bob.loop("OL-7")
+    bob.sync()
+    ada.sync()
+    before = ada.tip
+    for take in (None, ["PAT-7"], ["OL-7", "PAT-"]):
+        with pytest.raises(NeedsHuman, match="PAT-7 would become a rule"):
+            ada.decide(take=take)
+    assert ada.tip == before
+    ada.decide(take=["OL-7"])
+    assert decide(ada.ws, ada.clock(), "origin", take=None, refuse=(), confirmed=["PAT-7"]).taken == ("PAT-7",)
+    assert ada.get("pattern", "PAT-7").status == "graduated"

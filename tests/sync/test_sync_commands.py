@@ -265,3 +265,23 @@ def test_sessions_at_the_same_time_see_each_other_and_lose_nothing(baton: Baton,
     assert active == {"s1", "s2"}
     baton("wrap", "--session", "s1", "--context", "one")
     assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == ["s2"]
+
+
+def test_a_rule_that_waits_is_taken_over_by_who_types_its_id_at_a_terminal(
+    baton: Baton, synced: tuple[Path, Path], git: Git
+) -> None:
+    here, there = synced
+    git(here, "config", "remote.origin.batonPolicy", "review")
+    for _ in range(3):
+        baton("pattern", "record", "Guessed", "--id", "PAT-1", "--rule", "look", cwd=there)
+    assert typing(there, "pattern", "graduate", "PAT-1", typed=b"PAT-1\n")[0] == 0
+    baton("sync", cwd=there)
+    baton("sync")
+    for words in (("--accept-all",), ("--accept", "PAT-1")):
+        assert "takes a person" in baton("review", *words, code=1).err
+    code, screen = typing(here, "review", "--accept-all", typed=b"yes\n")
+    assert code == 1, screen
+    code, screen = typing(here, "review", "--accept-all", typed=b"PAT-1\n")
+    assert code == 0, screen
+    assert "look" in screen
+    assert "graduated" in baton("read", "--json").out

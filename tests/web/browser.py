@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -65,7 +66,7 @@ class Browser:
         return self.driver.execute_script(script, *args)
 
     def until(self, test: Any, seconds: float = 10) -> Any:
-        return WebDriverWait(self.driver, seconds, poll_frequency=0.05).until(lambda _: test())
+        return WebDriverWait(self.driver, seconds, 0.05, [StaleElementReferenceException]).until(lambda _: test())
 
     def size(self, width: int, height: int) -> None:
         """The size of the window as a page sees it: a headless window itself is never narrower than 500."""

@@ -21,10 +21,15 @@ def serve(top: Path) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def start(
-            *, token: str | None = None, repo: Path = top, namespace: str = "shop", whole: bool = False
+            *,
+            token: str | None = None,
+            repo: Path = top,
+            namespace: str = "shop",
+            whole: bool = False,
+            page_token: str | None = None,
         ) -> Served:
             site = Site(Asked(str(repo), namespace, None, None), token)
-            served = Served(stack.enter_context(Running(site, whole=whole)), site, namespace)
+            served = Served(stack.enter_context(Running(site, whole=whole, page_token=page_token)), site, namespace)
             stack.callback(site.close)
             stack.callback(served.client.close)
             return served

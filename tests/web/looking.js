@@ -31,7 +31,7 @@ function unnamed() {
 
 /* What is too small for a finger. */
 function small() {
-  const controls = [...document.querySelectorAll("button, .button, .tabs a, input:not([type=hidden], [type=radio]), label.point, label.choice, a.chip, summary")];
+  const controls = [...document.querySelectorAll("button, .button, .tabs a, input:not([type=hidden], [type=radio], [type=checkbox]), label.point, label.choice, a.chip, summary")];
   return controls.filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.5)
     .map((one) => `${one.tagName} ${one.textContent.trim().slice(0, 20)} ${one.getBoundingClientRect().height}`);
 }

@@ -71,7 +71,7 @@ def _settle_the_conflict(page: Browser, served: Served) -> None:
     page.one(".other textarea").send_keys("the secret is set")
     page.press("Settle")
     assert "The conflict is settled" in page.text()
-    assert "Nothing is contested" in page.text()
+    assert "There are no conflicts" in page.text()
     page.open(served.path("board"))
     assert "the secret is set" in page.text()
 
@@ -175,6 +175,34 @@ def test_on_other_pages_a_change_is_only_told(baton: Any, serve: Any, opened: Op
     assert page.one("#live").get_attribute("aria-live") == "polite"
 
 
+def test_eight_windows_side_by_side_are_all_told_and_one_that_nobody_sees_has_no_stream(
+    baton: Any, serve: Any, opened: Opened
+) -> None:
+    baton("init", "--namespace", "shop")
+    served = serve()
+    page = opened(served)
+    page.open(served.path("back"))
+    windows = [page.driver.current_window_handle]
+    for _ in range(7):
+        page.driver.switch_to.new_window("window")
+        page.open(served.path("back"))
+        windows.append(page.driver.current_window_handle)
+    page.driver.switch_to.new_window("window")
+    page.open(served.path("timeline"))
+    assert "Timeline" in page.text()
+    baton("followup", "add", "One", "--namespace", "shop", *CLAUDE)
+    for one in windows:
+        page.driver.switch_to.window(one)
+        page.until(lambda: page.text("#live") == "1 new change — reload")
+    hide = "Object.defineProperty(document, 'hidden', {value: arguments[0], configurable: true});"
+    page.run(hide + "document.dispatchEvent(new Event('visibilitychange'))", True)
+    baton("followup", "add", "Two", "--namespace", "shop", *CLAUDE)
+    page.run("const end = Date.now() + 1500; while (Date.now() < end);")
+    assert page.text("#live") == "1 new change — reload"
+    page.run(hide + "document.dispatchEvent(new Event('visibilitychange'))", False)
+    page.until(lambda: page.text("#live") == "2 new changes — reload")
+
+
 def test_everything_works_without_a_mouse(world: World, serve: Any, opened: Opened) -> None:
     """The skip link comes first; a conflict is settled by keys alone; what has the focus can be seen."""
     served = serve()
@@ -190,7 +218,7 @@ def test_everything_works_without_a_mouse(world: World, serve: Any, opened: Open
     assert page.run("return document.activeElement.value + document.activeElement.checked") == "theirstrue"
     _tab_until(page, "submit")
     page.driver.switch_to.active_element.send_keys(Keys.ENTER)
-    page.until(lambda: "Nothing is contested" in page.text())
+    page.until(lambda: "There are no conflicts" in page.text())
 
 
 def _tab_until(page: Browser, kind: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from web_server import TOKEN
 
 from baton_git.errors import StoreError
-from baton_git.faces.web.attempts import FREE
+from baton_git.faces.web.attempts import FREE, Attempts
 from baton_git.faces.web.door import PERSON, Door, kept_key
 from baton_git.faces.web.login import next_page
 
@@ -132,3 +133,38 @@ def test_the_key_is_the_users_alone_and_made_once(tmp_path: Path) -> None:
 def test_the_login_leads_on_only_to_our_own_pages(text: str) -> None:
     assert next_page(text) == "/"
     assert next_page("/n/shop/board?q=a%20b") == "/n/shop/board?q=a%20b"
+
+
+def test_an_old_cookie_does_not_come_in_again_after_logging_out(locked: Any) -> None:
+    locked.log_in()
+    name, ticket = next(iter(locked.client.cookies.items()))
+    mark = locked.get("board").text.partition('name="mark" value="')[2].partition('"')[0]
+    locked.post("/logout", {"mark": mark})
+    locked.client.cookies.set(name, ticket)
+    locked.get("board", code=303)
+
+
+def test_nobody_is_locked_out_for_long() -> None:
+    attempts = Attempts()
+    for _ in range(100):
+        attempts._failed["proxy"] = (attempts._failed.get("proxy", (0, 0.0))[0] + 1, time.monotonic())
+    assert 0 < attempts.begin("proxy") <= 15
+
+
+def test_a_token_of_the_page_opens_the_page_alone_and_the_servers_does_not(baton: Any, serve: Any) -> None:
+    baton("init", "--namespace", "shop")
+    for token in (TOKEN, None):
+        served = serve(token=token, page_token="for people", whole=True)
+        assert "BATON_PAGE_TOKEN" in served.get("/login").text
+        served.log_in(TOKEN, code=403)
+        served.log_in("for people")
+        assert "Board" in served.get("board").text
+        for brought, code in ((TOKEN, 200), ("for people", 401 if token else 200)):
+            served.get("/v1/status", code=code, headers={"Authorization": f"Bearer {brought}".encode()})
+
+
+def test_a_ticket_is_bound_to_the_token_of_the_page(locked: Any) -> None:
+    person = Door(locked.site, "for people").welcome(PERSON)
+    for door in (Door(locked.site), Door(locked.site, "another")):
+        assert door.visitor(person.ticket) is None
+    assert Door(locked.site, "for people").visitor(person.ticket) == person

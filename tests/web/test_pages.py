@@ -123,15 +123,17 @@ def test_the_timeline_goes_on_on_another_page_and_filters(baton: Any, serve: Any
     assert served.get("timeline?agent=nobody").text.count('class="moment"') == 0
 
 
-def test_two_points_are_compared_the_older_first(baton: Any, serve: Any) -> None:
+def test_two_points_are_compared_in_the_order_that_was_given(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     one = served.get("compare?a=1&b=3").text
     other = served.get("compare?a=3&b=1").text
-    for text in (one, other):
-        assert 'From <span class="chip note">revision 1</span>' in text
-        assert "Translate" in text
-    served.get("compare?a=nonsense", code=422)
+    assert 'From <span class="chip note">revision 1</span>' in one
+    assert 'From <span class="chip note">revision 3</span>' in other
+    assert 'name="a" value="3"' in other
+    assert "Translate" in one
+    assert "FU-1" in other
+    assert 'value="nonsense"' in served.get("compare?a=nonsense", code=422).text
 
 
 def test_a_file_that_cannot_be_read_is_told_with_its_reason(baton: Any, git: Any, top: Path, serve: Any) -> None:

@@ -70,19 +70,19 @@ def hidden(page: str, fields: dict[str, str]) -> dict[str, str]:
     return {name: unescape(value) for name, value in found}
 
 
-def pages_of(site: Site) -> ASGIApp:
+def pages_of(site: Site, page_token: str | None = None) -> ASGIApp:
     """The pages alone: a quarter of a second less for each test."""
     app = FastAPI()
-    app.include_router(routes.router(site))
+    app.include_router(routes.router(site, page_token=page_token))
     return Guard(app, site.token, is_page=routes.is_page)
 
 
 class Running:
     """The address at which a site is served: the pages behind the guard, or, `whole`, all that `baton serve` has."""
 
-    def __init__(self, site: Site, *, whole: bool = False) -> None:
+    def __init__(self, site: Site, *, whole: bool = False, page_token: str | None = None) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
-        app = application(site) if whole else pages_of(site)
+        app = application(site, page_token=page_token) if whole else pages_of(site, page_token)
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listener]}, daemon=True)

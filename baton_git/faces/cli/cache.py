@@ -26,10 +26,13 @@ from baton_git.operations.caching import (
     overview,
     read,
     send,
+    send_here,
     settle,
     waiting,
+    waiting_elsewhere,
     write,
 )
+from baton_git.redaction import Redaction
 from baton_git.wire import Address, Answer, Server
 
 _URL_HELP = "The server; else BATON_URL, or git config --global baton.url."
@@ -91,7 +94,8 @@ def read_command(app: App, cache: Cache, namespace: str) -> None:
 
     What waits in the cache is sent first. Where the server cannot be reached the cached baton is printed, or null,
     and the exit status is 0 all the same: the start of a session is never held up. --json says which it was (`source`).
-    A server that answers and refuses (a wrong token) is an error. The token is taken from BATON_API_TOKEN.
+    So it is where the server refuses what waits (`refused`). A server that refuses us (a wrong token) is an error.
+    The token is taken from BATON_API_TOKEN.
 
     \b
     baton cache read project:x --url http://127.0.0.1:9101
@@ -103,14 +107,20 @@ def read_command(app: App, cache: Cache, namespace: str) -> None:
     if answer.revision is not None:
         data["revision"] = answer.revision or None
     if app.json:
-        data |= {"source": source, "status": outcome.entry.status}
+        refused = {"refused": str(outcome.refused)} if outcome.refused is not None else {}
+        data |= {"source": source, "status": outcome.entry.status, **refused}
     click.echo(json_text(data))
     if outcome.offline:
         app.say(f"baton: {outcome.offline}", f"offline: {_offline(source, answer)}{_whose(cache, outcome)}")
+        if outcome.entry.note.local is not None and _whose(cache, outcome):
+            app.say(f"       {_send_here(cache, namespace)}")
     elif _whose(cache, outcome):
-        app.say(f"not kept in the cache, where a baton waits{_whose(cache, outcome)}")
+        words = "the server's, not kept in the cache" if source == "server" else "baton from the local cache"
+        app.say(f"{words}: one waits for {outcome.entry.note.url}", f"       {_send_here(cache, namespace)}")
     elif outcome.answer is not None and outcome.answer.baton is None and outcome.entry.copy is not None:
         app.say("the server has no baton; the one in the cache stays there", f"       {go_on(namespace)}")
+    elif outcome.refused is not None:
+        app.say(f"baton: {outcome.refused}", f"refused: what waits in the cache; this is the baton of the {source}")
     elif outcome.sent:
         app.say("what waited in the cache was sent")
     tell_rest(app, outcome)
@@ -128,6 +138,10 @@ def _answered(outcome: Outcome) -> tuple[str, Answer]:
         return "cache", Answer(entry.copy, seen.updated_at, seen.revision)
     date = entry.copy.get("updated_at")
     return "cache", Answer(entry.copy, date if isinstance(date, str) else None)
+
+
+def _send_here(cache: Cache, namespace: str) -> str:
+    return f"compare and send it to this server: {flat(send_here(cache, namespace))}"
 
 
 def _whose(cache: Cache, outcome: Outcome) -> str:
@@ -150,15 +164,24 @@ def write_command(app: App, cache: Cache, namespace: str, file: str) -> int | No
 
     Where the server cannot be reached it waits in the cache (`pending_upload`, exit status 0) and is sent the next
     time. Where somebody else wrote since it was read, both versions are compared, nothing is replaced, and the exit
-    status is 3.
+    status is 3. Secrets are taken out before anything is stored or sent.
 
     \b
     baton cache write project:x --file baton.json --url http://127.0.0.1:9101
     jq '.baton' answer.json | baton cache write project:x --file -
     """
     baton = parse_object(read_bytes(file), where=file)
-    outcome = _safely(lambda: write(cache, namespace, baton))
-    click.echo(json_text(outcome_data(outcome)))
+    redactions: list[Redaction] = []
+
+    def tell(found: tuple[Redaction, ...]) -> None:
+        redactions.extend(found)
+        app.say(*(f"redacted: {one.kind} in {flat(one.path)}" for one in found))
+
+    outcome = _safely(lambda: write(cache, namespace, baton, tell))
+    data = outcome_data(outcome)
+    if redactions:
+        data["redactions"] = [one._asdict() for one in redactions]
+    click.echo(json_text(data))
     if outcome.offline:
         app.say(f"baton: {outcome.offline}", "offline: it waits in the local cache and is sent the next time")
     tell_rest(app, outcome)
@@ -179,21 +202,26 @@ def _safely(call: Callable[[], Outcome]) -> Outcome:
 @_cache_command("send")
 @click.argument("namespaces", nargs=-1, metavar="[NS]…")
 @click.option("--all", "everything", is_flag=True, help="Everything that waits; the same as naming none.")
-@click.option("--ours", "choice", flag_value="ours", help="End a conflict: yours replaces the server's.")
-@click.option("--theirs", "choice", flag_value="theirs", help="End a conflict: the server's replaces yours.")
-@click.option("--merge", "choice", flag_value="merge", help="End a conflict: both in one, by record and field.")
+@click.option("--ours", is_flag=True, help="End a conflict: yours replaces the server's.")
+@click.option("--theirs", is_flag=True, help="End a conflict: the server's replaces yours.")
+@click.option("--merge", is_flag=True, help="End a conflict: both in one, by record and field.")
 def send_command(
-    app: App, cache: Cache, namespaces: tuple[str, ...], everything: bool, choice: str | None
+    app: App, cache: Cache, namespaces: tuple[str, ...], everything: bool, ours: bool, theirs: bool, merge: bool
 ) -> int | None:
     """Send what waits in the local cache, or end a conflict.
 
-    A version that gives way is kept beside the cache, in `.baton/kept/`. Exit status 3 when a conflict is left,
-    1 when the server cannot be reached.
+    A conflict that was not shown yet, or to which the server added since, is shown first, and nothing is replaced. A
+    version that gives way is kept beside the cache, in `.baton/kept/`. Exit status 3 when a conflict is left, 1 when
+    the server cannot be reached or something waits for another url: it is sent here once its NS is named.
 
     \b
     baton cache send --all
     baton cache send project:x --merge
     """
+    choices = [name for name, given in (("ours", ours), ("theirs", theirs), ("merge", merge)) if given]
+    if len(choices) > 1:
+        raise click.UsageError(f"give one of {', '.join(f'--{one}' for one in choices)}")
+    choice = choices[0] if choices else None
     if choice is not None and (len(namespaces) != 1 or everything):
         raise click.UsageError(f"--{choice} needs exactly one NS")
     if everything and namespaces:
@@ -202,15 +230,18 @@ def send_command(
         outcomes = [settle(cache, namespaces[0], cast("Choice", choice))]
     else:
         outcomes = list(_all_sent(cache, list(namespaces) or waiting(cache)))
+    elsewhere = [] if namespaces else waiting_elsewhere(cache)
     app.answer([outcome_data(one) for one in outcomes], "")
     if not outcomes:
-        app.say("nothing waits to be sent")
+        app.say(f"nothing waits to be sent to {cache.url}" if elsewhere else "nothing waits to be sent")
     for one in outcomes:
-        app.say(*_sent_words(one))
+        app.say(*_sent_words(one, choice))
         tell_rest(app, one)
+    for name, url in elsewhere:
+        app.say(f"{flat(name)}: waits for {flat(url)}", f"       {_send_here(cache, name)}")
     if any(one.clash for one in outcomes):
         return CONFLICT
-    return FAILED if any(one.offline or one.refused for one in outcomes) else None
+    return FAILED if elsewhere or any(one.offline or one.refused for one in outcomes) else None
 
 
 def _all_sent(cache: Cache, names: list[str]) -> Iterator[Outcome]:
@@ -222,7 +253,7 @@ def _all_sent(cache: Cache, names: list[str]) -> Iterator[Outcome]:
             return
 
 
-def _sent_words(one: Outcome) -> list[str]:
+def _sent_words(one: Outcome, choice: str | None) -> list[str]:
     name = flat(one.entry.note.namespace)
     if one.offline:
         return [f"baton: {one.offline}", f"{name}: it still waits in the local cache"]
@@ -231,7 +262,11 @@ def _sent_words(one: Outcome) -> list[str]:
         return [f"baton: {one.refused}", *hint, f"{name}: it still waits in the local cache"]
     if one.clash:
         return []
-    return [f"{name}: {'sent' if one.sent else 'the same as on the server' if one.answer else 'nothing waits'}"]
+    if one.taken:
+        return [f"{name}: the server's was taken"]
+    if choice is not None and not one.sent:
+        return [f"{name}: nothing to settle, the server has the same"]
+    return [f"{name}: {'sent' if one.sent else 'nothing waits'}"]
 
 
 @_cache_command("status", asks=False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 
 import click
 
-from baton_git.errors import BatonError
+from baton_git.errors import BatonError, InvalidArgument
 from baton_git.faces.cli.app import App, command
+from baton_git.faces.cli.settings import SESSION_VARIABLES
+from baton_git.faces.cli.surroundings import taken, taken_token
 
 HOST, PORT = "127.0.0.1", 9102
 
@@ -33,28 +34,37 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
     """
     if not over_http and (host is not None or port is not None):
         raise click.UsageError("--host and --port go with --http")
+    if host == "":
+        raise InvalidArgument("--host is empty", hint="leave it out, or say which")
     if importlib.util.find_spec("mcp") is None:
         raise BatonError("baton mcp needs the MCP SDK", hint="pip install 'baton-git[mcp]'")
     if over_http and importlib.util.find_spec("fastapi") is None:
         raise BatonError("baton mcp --http needs fastapi", hint="pip install 'baton-git[mcp,http]'")
+    token = _alone() if over_http else None
     with app.workspace():
         pass  # what is wrong with the options or the repository is told now, not at the first call
     if over_http:
-        _serve(app, host or HOST, PORT if port is None else port)
+        _serve(app, host or HOST, PORT if port is None else port, token)
         return
     from baton_git.faces.mcp.server import server  # half a second, and an extra that is not everywhere
 
     server(app).run("stdio")
 
 
-def _serve(app: App, host: str, port: int) -> None:
+def _alone() -> str | None:
+    """The token. Whoever calls over HTTP is not the agent in whose shell we were started: what names that one goes."""
+    for name in ("BATON_SESSION", "BATON_AGENT", *SESSION_VARIABLES):
+        taken(name)
+    return taken_token()
+
+
+def _serve(app: App, host: str, port: int, token: str | None) -> None:
     from baton_git.faces.mcp import http  # as above
     from baton_git.faces.mcp.server import server
 
-    token = os.environ.get("BATON_API_TOKEN") or None
     with http.listening(host, port, anywhere=token is not None) as listener:
         app.say(f"serving MCP at {http.url_of(listener)}; stop with Ctrl-C")
-        http.serve(http.guarded(server(app), listener, token), listener)
+        http.serve(http.guarded(server(app, over_http=True), listener, token), listener)
 
 
 COMMANDS = {"mcp": mcp_command}

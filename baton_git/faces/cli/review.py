@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
 
 import click
 
 from baton_git import diff
+from baton_git.errors import NeedsHuman
 from baton_git.faces.answers.review import decided, waiting
 from baton_git.faces.cli.app import App, at_terminal, command, flat
 from baton_git.operations.reviewing import decide, review
@@ -27,7 +27,8 @@ def review_command(
     """See what came from a remote and waits; take it over or turn it down, record by record or all of it.
 
     On a terminal it asks for each record. What is turned down stays so on later syncs; a later change of the same
-    record comes up again. Where commits wait is set by git config remote.NAME.batonPolicy review (or signed).
+    record comes up again. What would become a rule takes a person, who types its id. Where commits wait is set by
+    git config remote.NAME.batonPolicy review (or signed).
 
     \b
     baton review
@@ -46,9 +47,9 @@ def review_command(
         elif accept or reject or accept_all or reject_all:
             take: Collection[str] | None = None if accept_all else accept
             refuse: Collection[str] | None = None if reject_all else reject
-            _told(app, name, decide(ws, app.now, name, take=take, refuse=refuse))
+            _told(app, name, _decided(app, ws, name, found, take, refuse))
         elif at_terminal() and not app.json:
-            _ask(app, ws, app.now, name, found)
+            _ask(app, ws, name, found)
         else:
             app.answer(waiting(name, found), "\n".join(line for item in found.items for line in _lines(item)))
             app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
@@ -68,7 +69,30 @@ def _field(one: diff.FieldChange) -> str:
     return f"{flat(one.field)}: {f'{before} → ' if one.before else ''}{after}"
 
 
-def _ask(app: App, ws: Workspace, now: datetime, name: str, found: Waiting) -> None:
+def _decided(
+    app: App, ws: Workspace, name: str, found: Waiting, take: Collection[str] | None, refuse: Collection[str] | None
+) -> Decided:
+    """What becomes of it. For each record that would become a rule a person is asked at the terminal.
+
+    Raises:
+        NeedsHuman: there is no terminal, or what was typed is not the id.
+    """
+    confirmed: set[str] = set()
+    while True:
+        try:
+            return decide(ws, app.now, name, take=take, refuse=refuse, shown=found.theirs, confirmed=confirmed)
+        except NeedsHuman as error:
+            item = next((one for one in found.items if one.id == error.data.get("record")), None)
+            if item is None or item.id in confirmed or not at_terminal():
+                raise
+            app.say("", *_lines(item), f"{flat(item.id)} would become a rule that every session follows.")
+            typed = click.prompt(f"Type {flat(item.id)} to confirm", default="", show_default=False, err=True)
+            if typed.strip() != item.id:
+                raise
+            confirmed.add(item.id)
+
+
+def _ask(app: App, ws: Workspace, name: str, found: Waiting) -> None:
     """Each record on its own: a takes it, r turns it down, s leaves it waiting, q leaves the rest."""
     take: list[str] = []
     refuse: list[str] = []
@@ -79,7 +103,7 @@ def _ask(app: App, ws: Workspace, now: datetime, name: str, found: Waiting) -> N
             break
         (take if answer == "a" else refuse if answer == "r" else []).append(item.id)
     if take or refuse:
-        _told(app, name, decide(ws, now, name, take=take, refuse=refuse, shown=found.theirs))
+        _told(app, name, _decided(app, ws, name, found, take, refuse))
     else:
         app.say("nothing was decided")
 

@@ -10,20 +10,20 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from baton_git.errors import BatonError, InvalidArgument, NotAllowed, StoreError
 from baton_git.faces.cli.app import App, command
-from baton_git.faces.cli.surroundings import FOUND, end_in_order
+from baton_git.faces.cli.surroundings import PAGE_TOKEN, TOKEN, end_in_order, taken_token
 
 if TYPE_CHECKING:
     from baton_git.faces.http.site import Site
 
 HOST, PORT = "127.0.0.1", 9101
 """session-baton's."""
-TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 LEAVE_SECONDS = 2
 """How long requests that are being answered may take once the server is told to end."""
 
@@ -39,6 +39,7 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
     """Serve the state over HTTP until it is stopped: session-baton's and PAIF's APIs, baton's own, and a page.
 
     It listens on this machine only. With BATON_API_TOKEN every request needs that token, and it may listen elsewhere.
+    With BATON_PAGE_TOKEN the page's login takes that one alone, which keeps it for people: agents have the other.
     It needs the extra http: pip install 'baton-git[http]'
 
     \b
@@ -53,7 +54,11 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
     where = host or os.environ.get("BATON_HOST") or HOST
     number = port if port is not None else _port(os.environ.get("BATON_PORT"))
     addresses = _addresses(where, number)
-    token = _taken_token()
+    token, page_token = taken_token(), taken_token(PAGE_TOKEN)
+    if page_token is not None and page_token == token:
+        raise InvalidArgument(
+            f"{PAGE_TOKEN} is the same as {TOKEN}, which agents may have", hint="set it to another long secret"
+        )
     if token is None and not all(is_this_machine(one) for one in addresses):
         raise InvalidArgument(
             f"without a token this serves only this machine, not {where}",
@@ -61,16 +66,20 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
         )
     site = _site(app, token)
     with _listening(where, addresses[0], number) as listener:
-        _serve(app, site, listener, _names(where, addresses[0], allow_host, token))
+        _serve(app, site, listener, _names(where, addresses[0], allow_host, token), page_token)
 
 
 def _site(app: App, token: str | None) -> Site:
     """What is to be served. What is wrong with the options or the repository is told now, not at the first request."""
     from baton_git.faces.http.site import Site  # a quarter of a second, and an extra that is not everywhere
 
+    named = app.settings.asked.repo or os.environ.get("BATON_REPO")
+    is_new = bool(named) and not Path(str(named)).exists()
     site = Site(app.settings.asked, token)
     with site.work() as ws:
         ws.branch.read()
+    if is_new:
+        app.say(f"there was nothing at {named}: it is a new repository now")
     if token is None and site.agents:
         raise NotAllowed(
             "agents are registered here, and without a token anybody could act for them",
@@ -79,7 +88,7 @@ def _site(app: App, token: str | None) -> Site:
     return site
 
 
-def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] | None) -> None:
+def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] | None, page_token: str | None) -> None:
     import uvicorn  # as above
 
     from baton_git.faces.http.app import application
@@ -89,9 +98,9 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
     address, port = listener.getsockname()[:2]
     url = f"http://{f'[{address}]' if ':' in address else address}:{port}"
     config = uvicorn.Config(
-        application(site, hosts=names), http=Connection, ws="none", lifespan="on", log_level="error",
-        access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=30, limit_concurrency=500,
-        timeout_graceful_shutdown=LEAVE_SECONDS,
+        application(site, hosts=names, page_token=page_token), http=Connection, ws="none", lifespan="on",
+        log_level="error", access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=30,
+        limit_concurrency=500, timeout_graceful_shutdown=LEAVE_SECONDS,
     )  # fmt: skip
     server = Server(config, site)
     told = {"url": url, "repository": str(site.repository.common_dir)}
@@ -109,15 +118,6 @@ def _leave() -> None:
     if any(one.name.startswith("AnyIO worker") for one in threading.enumerate()):
         sys.stderr.flush()
         os._exit(0)
-
-
-def _taken_token() -> str | None:
-    """The server's token. It is taken out of the surroundings: no program that we start sees it."""
-    FOUND.pop(TOKEN, None)
-    token = os.environ.pop(TOKEN, None) or None
-    if token is not None and (token != token.strip() or not token.isprintable()):
-        raise InvalidArgument(f"{TOKEN} holds characters that no header can bring", hint="no spaces at its ends")
-    return token
 
 
 def is_this_machine(address: str) -> bool:

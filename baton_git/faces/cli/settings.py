@@ -63,10 +63,12 @@ class Settings:
 
     Attributes:
         problems: where a bad setting or variable is named while its default is used; None lets it raise.
+        known: the repository, where it was found before and must not be looked for again.
     """
 
     asked: Asked
     problems: list[str] | None = None
+    known: Repository | None = None
 
     def _mild(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
         try:
@@ -93,6 +95,8 @@ class Settings:
     @functools.cached_property
     def repository(self) -> Repository:
         """The one that was named, the one around us, or else the user's own, made on first use."""
+        if self.known is not None:
+            return self.known
         named = self._named("repo")
         found = _opened(Path(named)) if named else Repository.discover(_here())
         if found is None:

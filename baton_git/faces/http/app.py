@@ -15,6 +15,7 @@ from baton_git.faces.http.guard import LOOPBACK, Guard
 from baton_git.faces.http.lane import Lane
 from baton_git.faces.http.session_baton import SessionBaton
 from baton_git.faces.http.site import Site
+from baton_git.faces.http.streams import Places
 from baton_git.faces.http.timing import Timed
 from baton_git.faces.web import routes as web
 
@@ -24,11 +25,14 @@ The memory between sessions of AI coding agents, kept in git. `/v1/baton` is ses
 server's own is taken if it is not."""
 
 
-def application(site: Site, *, hosts: frozenset[str] | None = LOOPBACK) -> ASGIApp:
+def application(
+    site: Site, *, hosts: frozenset[str] | None = LOOPBACK, page_token: str | None = None
+) -> ASGIApp:  # fmt: skip
     """What uvicorn runs.
 
     Args:
         hosts: the names that a request may call us by; None: any.
+        page_token: what the page's login takes; None: the site's token.
     """
     app = FastAPI(
         title="baton-git", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
@@ -38,9 +42,10 @@ def application(site: Site, *, hosts: frozenset[str] | None = LOOPBACK) -> ASGIA
     wire = SessionBaton(site)
     app.include_router(session_baton.router(wire))
     app.include_router(paif.router(site))
-    for routes in api.routers(site):
+    places = Places()
+    for routes in api.routers(site, places):
         app.include_router(routes)
-    app.include_router(web.router(site))
+    app.include_router(web.router(site, places, page_token))
     document.install(app, is_guarded=site.token is not None)
     return Guard(Timed(Lane(app, wire.posts)), site.token, hosts, site.agents, web.is_page)
 

@@ -23,6 +23,7 @@ from baton_git.operations.checkpoints import (
     Restored,
     Saved,
     agent_sessions,
+    check_own,
     look,
     restore,
     save_checkpoint,
@@ -51,11 +52,17 @@ def router(site: Site) -> APIRouter:
 
 def _protocol(routes: APIRouter, site: Site) -> None:
     def allowed(request: Request, agent_id: str, who: Who) -> None:
-        """An agent's token opens its own paths, in its own namespace. Raises NotAllowed."""
+        """An agent's token opens its own paths, in its own namespace, for its own sessions. Raises NotAllowed."""
         caller: Caller = request.scope[CALLER]
         asked = who.namespace if who.namespace is not None else str(site.settings.namespace)
         if caller.kind == "agent" and (caller.agent, caller.namespace) != (agent_id, asked):
-            raise NotAllowed(f"the token of agent {caller.agent} opens only its own paths in {caller.namespace}")
+            raise NotAllowed(
+                f"the token of agent {caller.agent} opens only its own paths in {caller.namespace}",
+                hint="name that with ?namespace=, percent-encoded",
+            )
+        if caller.kind == "agent" and who.session is not None:
+            with who.on(site) as ws:
+                check_own(ws.branch.read().state, agent_id, who.session)
 
     its = [Depends(allowed)]
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-import anyio
-from anyio.to_thread import run_sync
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from baton_git.branch import Updated
 from baton_git.errors import InvalidDocument, InvalidName, LimitExceeded, Stale
 from baton_git.faces.answers.documents import conflict, written
 from baton_git.faces.http import problems
 from baton_git.faces.http.body import body_as
+from baton_git.faces.http.desk import Answer, Desk
 from baton_git.faces.http.lane import Handler
 from baton_git.faces.http.reading import Readings, compact, tag
 from baton_git.faces.http.site import Site
 from baton_git.names import Oid
-from baton_git.operations.documents import Read, read, write
+from baton_git.operations.documents import Read, Writing, prepared, read
+from baton_git.operations.workspace import Workspace
 
 
 class ReadRequest(BaseModel):
@@ -56,8 +58,6 @@ class WriteAnswer(BaseModel):
 
 
 READ, WRITE = "/v1/baton/read", "/v1/baton/write"
-WRITERS = 8
-"""Threads that write side by side; who comes then waits in the order of coming, and readers do not wait for them."""
 
 
 class SessionBaton:
@@ -66,7 +66,7 @@ class SessionBaton:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._readings = Readings(site)
-        self._writers = anyio.CapacityLimiter(WRITERS)
+        self._desk = Desk[_Asked](lambda lot: _write_all(site, lot))
 
     @property
     def posts(self) -> dict[str, Handler]:
@@ -84,8 +84,7 @@ class SessionBaton:
     async def write(self, request: Request) -> Response:
         """Writes a document, merged with what others wrote since its session last read; `held` was held back."""
         asked = await body_as(WriteRequest, request)
-        if_match = request.headers.get("if-match")
-        return await run_sync(_write, self._site, asked, if_match, limiter=self._writers)
+        return await self._desk.answer(asked.namespace, _Asked(asked, request.headers.get("if-match")))
 
 
 def router(wire: SessionBaton) -> APIRouter:
@@ -112,7 +111,30 @@ def _described(model: type[BaseModel]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}
 
 
-def _write(site: Site, asked: WriteRequest, if_match: str | None) -> Response:
+class _Asked(NamedTuple):
+    """A request to write, with its If-Match."""
+
+    request: WriteRequest
+    if_match: str | None
+
+
+class _Begun(NamedTuple):
+    """A request whose document is valid."""
+
+    asked: WriteRequest
+    ws: Workspace
+    writing: Writing
+
+
+def _write_all(site: Site, lot: Sequence[_Asked]) -> list[Answer]:
+    """Writes documents of one namespace together; the answer to each, or what went wrong with it."""
+    begun = [_begun(site, one.request, one.if_match) for one in lot]
+    ready = [one for one in begun if isinstance(one, _Begun)]
+    written = iter(ready[0].ws.branch.update_all([one.writing.update for one in ready]) if ready else ())
+    return [_ended(one, next(written)) if isinstance(one, _Begun) else one for one in begun]
+
+
+def _begun(site: Site, asked: WriteRequest, if_match: str | None) -> _Begun | Answer:
     expected = asked.expected_revision
     try:
         with site.work(asked.namespace) as ws:
@@ -122,17 +144,30 @@ def _write(site: Site, asked: WriteRequest, if_match: str | None) -> Response:
                     return _conflict(asked.namespace, expected, found, 412)
                 if expected is None and if_match.strip() != "*":
                     expected = found.version.revision
-            try:
-                done = write(ws, site.now(), asked.baton, expected_revision=expected)
-            except Stale:
-                return _conflict(asked.namespace, expected, read(ws), 409)
-    except InvalidName as error:
+            return _Begun(asked, ws, prepared(ws, site.now(), asked.baton, expected_revision=expected))
+    except Exception as error:  # noqa: BLE001  it is this request's, and not that of the others
+        return _refusal(asked, error)
+
+
+def _ended(begun: _Begun, updated: Updated) -> Answer:
+    try:
+        done = begun.writing.done(updated.result())
+        return _json(written(done), 200, done.written.version.commit)
+    except Stale:
+        return _conflict(begun.asked.namespace, begun.writing.update.expected_revision, read(begun.ws), 409)
+    except Exception as error:  # noqa: BLE001  as above
+        return _refusal(begun.asked, error)
+
+
+def _refusal(asked: WriteRequest, error: Exception) -> Answer:
+    """The wire's own answers; what else went wrong is answered as everywhere."""
+    if isinstance(error, InvalidName):
         return _refused_name(error)
-    except InvalidDocument as error:
+    if isinstance(error, InvalidDocument):
         return problems.of_document(error, ("baton",), asked.baton)
-    except LimitExceeded as error:
+    if isinstance(error, LimitExceeded):
         return _refused("baton", f"{error}; {error.hint}" if error.hint else str(error), None)
-    return _json(written(done), 200, done.written.version.commit)
+    return error
 
 
 def _matches(if_match: str, found: Read) -> bool:

@@ -14,21 +14,27 @@ from typing import NamedTuple
 
 from baton_git.agent_tokens import AgentTokens
 from baton_git.branch import namespaces
+from baton_git.errors import NotARepository
 from baton_git.faces.cli.app import App
 from baton_git.faces.cli.settings import Asked, Settings
+from baton_git.faces.cli.surroundings import PAGE_TOKEN, TOKEN
+from baton_git.faces.http.tidying import Tidier
 from baton_git.names import AgentId, Namespace, Oid, SessionId
 from baton_git.operations.workspace import Actor, Workspace
 from baton_git.store import Repository, Store
 
-TOKEN_VARIABLE = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 SETTINGS_AGE = 5.0
 """Seconds after which git's configuration is read anew: who sets a policy must not have to start the server again."""
+
+
+_FileState = tuple[int, int, int]
 
 
 class _Read(NamedTuple):
     """What the settings said at some time: the call of `baton serve`, and a workspace in which nobody acts yet."""
 
     at: float
+    config: _FileState
     app: App
     plain: Workspace
 
@@ -48,6 +54,7 @@ class Site:
     ending: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
     _read: _Read | None = None
+    _tidier: Tidier | None = None
 
     @cached_property
     def repository(self) -> Repository:
@@ -60,25 +67,42 @@ class Site:
 
     @property
     def _settled(self) -> _Read:
-        """The settings; while one thread reads them anew, the others go on with the old ones."""
+        """The settings; while one thread reads them anew, the others go on with the old ones.
+
+        Raises:
+            NotARepository: it is gone.
+        """
         read = self._read
-        if read is not None and time.monotonic() - read.at <= SETTINGS_AGE:
+        if read is not None and self._config(read) == read.config and time.monotonic() - read.at <= SETTINGS_AGE:
             return read
-        if not self._lock.acquire(blocking=read is None):
-            return read or self._settled
-        try:
-            if self._read is read:
+        with self._lock:
+            if self._read is read or self._read is None:
                 self._read = self._anew()
-            return self._read or self._settled
-        finally:
-            self._lock.release()
+            return self._read
+
+    def _config(self, read: _Read) -> _FileState:
+        """What the repository's configuration file looks like from outside; who changed it means it from then on.
+
+        Raises:
+            NotARepository: there is none any more. Nobody may take that for an empty repository, or write a new one.
+        """
+        return _file_state(read.plain.branch.store.repository)
 
     def _anew(self) -> _Read:
-        app = App(Settings(self.asked._replace(session=None, agent=None)), json=True)
-        store = self._read.plain.branch.store if self._read is not None else Store(app.settings.repository)
-        plain = app.workspace_on(store, app.settings.namespace)
-        environment = {name: value for name, value in plain.environment.items() if name != TOKEN_VARIABLE}
-        return _Read(time.monotonic(), app, replace(plain, environment=environment))
+        known = self._read.plain.branch.store if self._read is not None else None
+        asked = self.asked._replace(session=None, agent=None)
+        settings = Settings(asked, known=None if known is None else known.repository)
+        app = App(settings, json=True)
+        store = known or self._opened(settings.repository)
+        config = _file_state(store.repository)
+        plain = app.workspace_on(store, settings.namespace)
+        environment = {name: value for name, value in plain.environment.items() if name not in (TOKEN, PAGE_TOKEN)}
+        return _Read(time.monotonic(), config, app, replace(plain, environment=environment))
+
+    def _opened(self, repository: Repository) -> Store:
+        store = Store(repository)
+        store.tidied_by = self._tidier = Tidier(repository)
+        return store
 
     @property
     def store(self) -> Store:
@@ -115,6 +139,7 @@ class Site:
 
         Raises:
             InvalidName: one of the names cannot be one.
+            NotARepository: the repository is gone.
         """
         plain = self._settled.plain
         branch = plain.branch
@@ -132,16 +157,32 @@ class Site:
 
         Raises:
             InvalidName: this can be no namespace.
+            NotARepository: the repository is gone.
         """
-        branch = (self._read or self._settled).plain.branch  # to ask git takes longer than all the rest
+        read = self._read or self._settled  # to ask git takes longer than all the rest
+        self._config(read)
+        branch = read.plain.branch
         component = branch.namespace.component if namespace is None else _component(namespace)
         return branch.store.tip(branch.prefix + component)
 
     def close(self) -> None:
         if self._read is not None:
             self.store.close()
+        if self._tidier is not None:
+            self._tidier.close()
 
 
 @lru_cache(1024)
 def _component(namespace: str) -> str:
     return Namespace(namespace).component
+
+
+def _file_state(repository: Repository) -> _FileState:
+    try:
+        found = (repository.common_dir / "config").stat()
+    except OSError as error:
+        raise NotARepository(
+            f"{repository.common_dir} is no repository any more: {error.strerror or error}",
+            hint="put it back, or start the server anew",
+        ) from error
+    return found.st_mtime_ns, found.st_ino, found.st_size

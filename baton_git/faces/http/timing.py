@@ -13,7 +13,7 @@ from baton_git.faces.http.problems import refusal
 MAX_BODY = 16 << 20
 """Bytes that a request may have: as many as a document for `baton write`."""
 RECEIVE_SECONDS = 30.0
-"""How long the whole body of a request may take to arrive."""
+"""How long the whole body of a request may take to arrive, once somebody reads it."""
 ANSWER_SECONDS = 120.0
 """How long an answer may take to begin; a sync may take 60."""
 TAKE_SECONDS = 60.0
@@ -35,9 +35,9 @@ class Timed:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        course = _Course(self, receive, send)
+        course = _Course(self, receive, send, has_body=_has_body(scope))
         try:
-            async with asyncio.timeout(self.receive_seconds) as course.limit:
+            async with asyncio.timeout(self.answer_seconds) as course.limit:
                 await self.app(scope, course.receive, course.send)
         except TimeoutError:
             if course.has_begun:
@@ -47,7 +47,7 @@ class Timed:
     def _late(self, scope: Scope, course: _Course) -> ASGIApp:
         if course.size > MAX_BODY:
             return too_large(scope["path"])
-        if not course.is_received:
+        if course.is_waiting:
             message = f"the request was not complete after {self.receive_seconds:g} seconds"
             return _last(refusal(scope["path"], 408, "too_slow", message))
         message = f"no answer within {self.answer_seconds:g} seconds; what was asked for may still be done"
@@ -64,34 +64,53 @@ def _last(answer: Response) -> Response:
     return answer
 
 
+def _has_body(scope: Scope) -> bool:
+    headers = dict(scope["headers"])
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0").strip(b"0 ") != b""
+
+
 class _Course:
-    """How far a request has come. The limit is at first that of receiving, then that of answering, then none."""
+    """How far a request has come.
+
+    While somebody waits for the body the limit is that of receiving, else that of answering; once the answer has begun
+    there is none. Who never reads a body does not wait for it.
+    """
 
     limit: asyncio.Timeout
 
-    def __init__(self, timed: Timed, receive: Receive, send: Send) -> None:
+    def __init__(self, timed: Timed, receive: Receive, send: Send, *, has_body: bool) -> None:
         self._timed, self._receive, self._send = timed, receive, send
         self.size = 0
-        self.is_received = False
+        self.is_waiting = False
         self.has_begun = False
+        self._is_received = not has_body
         self._is_stream = False
+        self._receive_until: float | None = None
 
     async def receive(self) -> Message:
-        message = await self._receive()
-        if self.is_received:
-            return message
+        if self._is_received:
+            return await self._receive()
+        message = await self._waited()
         self.size += len(message.get("body", b""))
         if self.size > MAX_BODY and not self.has_begun:
             self.limit.reschedule(0)
             await asyncio.sleep(self._timed.receive_seconds)
-        if not message.get("more_body", False):
-            self._received()
+        self._is_received = not message.get("more_body", False)
         return message
 
-    def _received(self) -> None:
-        self.is_received = True
+    async def _waited(self) -> Message:
+        now = asyncio.get_running_loop().time()
+        self._receive_until = self._receive_until or now + self._timed.receive_seconds
+        self.is_waiting = True
+        self._limit_to(self._receive_until)
+        message = await self._receive()
+        self.is_waiting = False
+        self._limit_to(asyncio.get_running_loop().time() + self._timed.answer_seconds)
+        return message
+
+    def _limit_to(self, when: float) -> None:
         if not self.has_begun:
-            self.limit.reschedule(asyncio.get_running_loop().time() + self._timed.answer_seconds)
+            self.limit.reschedule(when)
 
     async def send(self, message: Message) -> None:
         if not self.has_begun:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from baton_git.faces.answers.documents import document, written
 from baton_git.faces.mcp.answers import Answer, taken_out
-from baton_git.faces.mcp.arguments import Json, Revision
+from baton_git.faces.mcp.arguments import Json, Revision, Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import READS, REPLACES
 from baton_git.operations.documents import read, write
@@ -33,9 +33,10 @@ class Documents:
         ctx: Ctx,
         baton: Annotated[Json, Field(description="As read gives it; what it lacks is archived")],
         expected_revision: int | None = None,
+        session: Session = None,
     ) -> Answer:
         """Write the whole document, merged with what others wrote."""
-        with self.desk.at_work(ctx) as ws:
+        with self.desk.at_work(ctx, session) as ws:
             made = write(ws, self.desk.now, baton, expected_revision=expected_revision)
         return {**written(made), "notes": taken_out(made.written)}
 

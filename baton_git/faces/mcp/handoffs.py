@@ -14,6 +14,7 @@ from baton_git.errors import NotFound
 from baton_git.faces.cli.handoff import newest_transcript
 from baton_git.faces.cli.handoff_settings import handoff_options
 from baton_git.faces.mcp.answers import Answer, done
+from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import READS, SETTLES
 from baton_git.operations.handoffs import gather, id_of, keep
@@ -41,15 +42,16 @@ class Handoffs:
         self,
         ctx: Ctx,
         transcript: Annotated[str | None, Field(description="Else the newest")] = None,
+        session: Session = None,
     ) -> Answer:
         """Keep these facts of a transcript."""
-        with self.desk.at_work(ctx) as ws:
+        with self.desk.at_work(ctx, session) as ws:
             agent = ws.actor.agent
             path, whose, told = newest_transcript(agent) if transcript is None else (Path(transcript), None, None)
             folder = Path(told).absolute() if told else None
             found = gather(
                 ws, self.desk.now, path, whose, options=handoff_options(self.desk.app), folder=folder,
-                session=self.desk.app.settings.session,
+                session=self.desk.acting(session).settings.session,
             )  # fmt: skip
             written = keep(ws, self.desk.now, found, trigger="command")
             handoff = find(ws.branch.read().state, id_of(found))

@@ -17,7 +17,7 @@ from baton_git.errors import BatonError, WriteFailed
 from baton_git.exchange.kairos import Copy
 from baton_git.faces.cli.handover import IN_THE_WAY, copy_of
 from baton_git.faces.mcp.answers import Answer, done
-from baton_git.faces.mcp.arguments import Json
+from baton_git.faces.mcp.arguments import Json, Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS, REPLACES, SETTLES
 from baton_git.handing import Going, as_data
@@ -47,19 +47,20 @@ class Handovers:
         stay: Annotated[bool, Field(description="Same step, only state")] = False,
         state: Json | None = None,
         unset: list[str] | None = None,
+        session: Session = None,
     ) -> Answer:
         """Begin a protocol run (KAIROS), or go on to its next step."""
         going = Going(challenge, uri, index, came_from, stay, state or {}, tuple(unset or ()))
-        with self.desk.at_work(ctx) as ws:
+        with self.desk.at_work(ctx, session) as ws:
             copy = copy_of(self.desk.app, ws, None)
             made = step(ws, self.desk.now, run or self._taken_in(ws, copy), going)
             if copy is not None:
                 self._put_out(ws, copy, made.handover.id)
             return {**as_data(made.handover), **done(made.written)}
 
-    def handover_resume(self, ctx: Ctx, run: RunId = None, uri: str | None = None) -> Answer:
+    def handover_resume(self, ctx: Ctx, run: RunId = None, uri: str | None = None, session: Session = None) -> Answer:
         """Where a run stands, to go on from there."""
-        with self.desk.at_work(ctx) as ws:
+        with self.desk.at_work(ctx, session) as ws:
             copy = copy_of(self.desk.app, ws, None)
             problem = self._refreshed(ws, copy)
             found = resume(ws, self.desk.now, run, uri)
@@ -67,9 +68,11 @@ class Handovers:
                 **_data(found.run), "stale": found.age.stale, "age_seconds": found.age.seconds, "file_problem": problem
             }  # fmt: skip
 
-    def handover_clear(self, ctx: Ctx, outcome: Literal["completed", "abandoned"], run: RunId = None) -> Answer:
+    def handover_clear(
+        self, ctx: Ctx, outcome: Literal["completed", "abandoned"], run: RunId = None, session: Session = None
+    ) -> Answer:
         """A run has ended: archive it."""
-        with self.desk.at_work(ctx) as ws:
+        with self.desk.at_work(ctx, session) as ws:
             copy = copy_of(self.desk.app, ws, None)
             made = clear(ws, self.desk.now, run or self._taken_in(ws, copy), outcome)
             removed = copy is not None and withdraw(copy, made.handover.id)

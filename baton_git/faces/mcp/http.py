@@ -52,9 +52,9 @@ def listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
                 hint="set BATON_API_TOKEN to a long secret, or leave --host out",
             )
         return _opened(family, address)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         hint = "choose another with --port" if port else ""
-        raise StoreError(f"{host}:{port}: {error.strerror or error}", hint=hint) from error
+        raise StoreError(f"{host}:{port}: {getattr(error, 'strerror', None) or error}", hint=hint) from error
 
 
 def _opened(family: int, address: Any) -> socket.socket:

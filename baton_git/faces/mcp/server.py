@@ -49,13 +49,17 @@ an id may be a unique beginning of it; what writes also takes session, who acts,
 expected_revision refuses unless that is still the newest; a revision is a number, ~N, a commit id or an ISO time."""
 
 
+NAMED = " You share this server: give the session that boot returned to each call that writes."
+
+
 class Served(MCPServer[Any]):
     """MCP's server, which tells what went wrong in one line, with the next step."""
 
     def __init__(self, desk: Desk, tools: Sequence[Tool]) -> None:
         self._arguments = {tool.name: list(tool.fn_metadata.arg_model.model_fields) for tool in tools}
         self._here = Resources(desk)
-        super().__init__("baton", instructions=INSTRUCTIONS, version=__version__, log_level="CRITICAL", tools=[*tools])
+        instructions = INSTRUCTIONS + NAMED if desk.over_http else INSTRUCTIONS
+        super().__init__("baton", instructions=instructions, version=__version__, log_level="CRITICAL", tools=[*tools])
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Ctx | None = None
@@ -89,9 +93,9 @@ class Served(MCPServer[Any]):
         return self._here.listed()
 
 
-def server(app: App) -> MCPServer[Any]:
-    """The server of one call of `baton mcp`."""
-    desk = Desk(app)
+def server(app: App, *, over_http: bool = False) -> MCPServer[Any]:
+    """The server of one call of `baton mcp`; over HTTP it has many clients, else one."""
+    desk = Desk(app, over_http)
     every = (one for family in FAMILIES for one in family.tools(desk).items())
     made = Served(desk, [_tool(function, nature) for function, nature in every])
     add_templates(made, desk)

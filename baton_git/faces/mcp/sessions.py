@@ -36,7 +36,7 @@ class Sessions:
         with self.desk.at_work(ctx, session, current=False) as found:
             ws, more = restored(app, found)
             begun = sessions.boot(ws, app.now, budget=budget, **more, problems=app.settings.problems or ())
-        app.current.set(begun.session)
+        self.desk.remember(ctx, begun.session)
         return {
             "session": begun.session, "parent": begun.parent, "revision": begun.version.revision,
             "brief": begun.brief.text, "problems": list(begun.problems), "news": list(begun.news),
@@ -56,8 +56,7 @@ class Sessions:
             written = sessions.wrap(ws, app.now, context=context, summary=summary, expected_revision=expected_revision)
             saved = checkpointed(app, ws, summary, context)
             news = [*saved[1:], *at_end(ws, app.now)]
-        if app.current.get() == ws.actor.session:
-            app.current.set(None)
+        self.desk.forget(ctx, ws.actor.session)
         return {"session": ws.actor.session, **done(written), "news": news}
 
     def status(self) -> Answer:

@@ -24,10 +24,10 @@ class Syncing:
 
     desk: Desk
 
-    def sync(self, ctx: Ctx, remote: str | None = None, dry_run: bool = False) -> Answer:
+    def sync(self, ctx: Ctx, remote: str | None = None, dry_run: bool = False, session: Session = None) -> Answer:
         """Bring this machine and a remote together."""
-        with self.desk.at_work(ctx) as ws:
-            made = sync(ws, self.desk.now, remote=remote, dry_run=dry_run)
+        with self.desk.at_work(ctx, session) as ws:
+            made = sync(ws, self.desk.now, remote=remote, named_only=True, dry_run=dry_run)
         return {**made.as_data(), "said": in_words(made), "errors": [str(error) for error in made.errors]}
 
     def conflicts(self) -> Answer:

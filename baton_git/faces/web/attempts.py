@@ -1,4 +1,8 @@
-"""Whoever guesses the token must wait, longer each time."""
+"""Whoever guesses the token must wait, longer each time.
+
+Behind a proxy all browsers have one address, since nothing that a request says of itself is believed. So nobody waits
+long: a guesser must not lock the others out, and a long token is not guessed at four attempts in a minute.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ from threading import Lock
 
 FREE = 5
 """Attempts of one address that nobody has to wait for."""
-LONGEST = 300.0
-"""Seconds that one waits at most, and after which an address is forgotten."""
+LONGEST = 15.0
+"""Seconds that one waits at most."""
+FORGOTTEN = 300.0
+"""Seconds without an attempt after which an address is forgotten."""
 ADDRESSES = 10_000
 
 
@@ -28,7 +34,7 @@ class Attempts:
             wait = last + _pause(count) - now
             if wait > 0:
                 return wait
-            if now - last > LONGEST:
+            if now - last > FORGOTTEN:
                 count = 0
             self._failed[address] = (count + 1, now)
             self._failed.move_to_end(address)

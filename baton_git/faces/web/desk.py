@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,17 +20,21 @@ from baton_git.faces.http.problems import RETRY_AFTER, status_of
 from baton_git.faces.http.site import Site
 from baton_git.faces.web.door import LOGIN_SECONDS, PERSON, Door, Visitor
 from baton_git.faces.web.templating import rendered
-from baton_git.faces.web.texts import address, quoted
+from baton_git.faces.web.texts import address, quoted, sentence
+from baton_git.kinds import FOLDERS
 from baton_git.names import Namespace
 from baton_git.operations.reaching import waiting_counts
 from baton_git.operations.workspace import Workspace
 from baton_git.records.conflict import Conflict
+from baton_git.state import State
 
 MAX_FIELDS = 5000
+FORM = "application/x-www-form-urlencoded"
 
 TITLES = {
     403: "That is not allowed", 404: "There is no such thing here", 409: "Somebody changed this meanwhile",
-    410: "That is over", 413: "That is too large", 422: "That does not fit", 429: "Too many attempts",
+    410: "That is over", 413: "That is too large", 415: "That is no form",
+    422: "That does not fit", 429: "Too many attempts",
     503: "Others are writing just now", 504: "The other side did not answer",
 }  # fmt: skip
 
@@ -46,6 +50,14 @@ class Frame(NamedTuple):
     revision: int
     conflicts: int
     waiting: int
+    state: State
+
+    def place(self, kind: str, id_: str, *, archived: bool = False) -> str | None:
+        """Where a record of this id can be looked at: live or archived; None where it is not here."""
+        if kind not in FOLDERS:
+            return None
+        places = [(word, id_ in self.state.ids(kind, archived=word == "archived")) for word in ("live", "archived")]
+        return next((word for word, is_here in (places[::-1] if archived else places) if is_here), None)
 
 
 @dataclass(frozen=True)
@@ -90,7 +102,7 @@ class Asked:
 
     @property
     def is_person(self) -> bool:
-        """Whether a click is a person's word: whoever clicks has shown the server's token."""
+        """Whether a click is a person's word: whoever clicks has shown the token of the page."""
         return self.door.has_lock and self.visitor.kind == PERSON
 
     def number(self, name: str, default: int = 1, most: int = 100_000) -> int:
@@ -102,7 +114,8 @@ class Asked:
         """A page in the common look; of a namespace where its workspace is given."""
         shared = {
             "frame": frame_of(ws) if ws is not None else None, "mark": self.door.mark(self.visitor),
-            "has_lock": self.door.has_lock, "is_person": self.is_person, "now": self.site.now(), "path": self.path,
+            "has_lock": self.door.has_lock, "is_apart": self.door.is_apart,
+            "is_person": self.is_person, "now": self.site.now(), "path": self.path,
             "here": template.removesuffix(".html"), "done": self.query.get("done", ""),
             "is_in": self.door.lets_in(self.visitor),
         }  # fmt: skip
@@ -112,10 +125,30 @@ class Asked:
         """To another page of the namespace, after something was done."""
         return RedirectResponse(address(self.namespace.component, page, **query), 303)
 
+    def _near(self) -> Workspace | None:
+        """The namespace that an error is about, so that its page keeps the tabs; None where it cannot be shown."""
+        if "component" not in self.names or not self.door.lets_in(self.visitor):
+            return None
+        with suppress(BatonError), self.work() as ws:
+            frame_of(ws)
+            return ws
+        return None
+
     def error(self, status: int, message: str, hint: str = "") -> Response:
         title = TITLES.get(status, "That did not work")
         back = self.address if status in (409, 503) else None
-        return self.page("error.html", status=status, title=title, message=message, hint=hint, back=back)
+        message = sentence(message)
+        if status == 404 or ("baton " in hint and "terminal" not in hint):
+            hint = ""  # it is about commands, which a page does not have
+        return self.page(
+            "error.html",
+            None if status == 500 else self._near(),
+            status=status,
+            title=title,
+            message=message,
+            hint=hint,
+            back=back,
+        )
 
 
 Handler = Callable[[Asked], Response]
@@ -134,7 +167,7 @@ def frame_of(ws: Workspace, version: Version | None = None) -> Frame:
     contested = len(version.state.ids(Conflict.kind))
     waiting = sum(one.commits for one in waiting_counts(ws))
     name = ws.branch.namespace
-    return Frame(str(name), name.component, version.commit, version.revision, contested, waiting)
+    return Frame(str(name), name.component, version.commit, version.revision, contested, waiting, version.state)
 
 
 @dataclass(frozen=True)
@@ -155,7 +188,8 @@ class Desk:
         known = self.door.visitor(request.cookies.get(self.door.cookie))
         asked = self.asked(request, known or self.door.welcome())
         try:
-            response = self._checked(page, asked, known is not None, body if request.method == "POST" else None)
+            sort = request.headers.get("content-type", "")
+            response = self._checked(page, asked, known is not None, body if request.method == "POST" else None, sort)
         except BatonError as error:
             response = _told(asked, error)
         except Exception:  # the boundary of the pages: what comes here is a bug, and is logged as one
@@ -174,11 +208,13 @@ class Desk:
         path, asked = request.url.path, dict(request.query_params)
         return Asked(self.site, self.door, visitor, path, here, names, asked, {}, is_safe)
 
-    def _checked(self, page: Page, asked: Asked, is_known: bool, body: bytes | None) -> Response:
+    def _checked(self, page: Page, asked: Asked, is_known: bool, body: bytes | None, sort: str) -> Response:
         if not page.is_open and not self.door.lets_in(asked.visitor):
             return RedirectResponse(f"/login?next={quoted(asked.address)}", 303)
         if body is None or page.post is None:
             return page.get(asked)
+        if sort.partition(";")[0].strip().lower() != FORM:
+            return asked.error(415, "Only the forms of this page are accepted.")
         form = form_of(body)
         if not is_known or not self.door.is_mark(form.get("mark", ""), asked.visitor):
             return asked.error(403, "this form is not from a page of this server, or is too old", "open the page again")

@@ -11,9 +11,10 @@ from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
-from baton_git.errors import StoreError
+from baton_git.errors import StoreError, WriteFailed
 from baton_git.faces.http.guard import is_token
 from baton_git.faces.http.site import Site
 from baton_git.store.disk import make_folder, writing
@@ -24,30 +25,42 @@ GUEST, PERSON = "guest", "person"
 
 
 class Visitor(NamedTuple):
-    """A browser that we gave a cookie: as a guest, or because it brought the server's token."""
+    """A browser that we gave a cookie: as a guest, or because it brought the token of the page."""
 
     kind: str
     ticket: str
 
 
 class Door:
-    """Lets browsers in, and tells which forms are ours. Several processes on one repository share its key."""
+    """Lets browsers in, and tells which forms are ours. Several processes on one repository share its key.
 
-    def __init__(self, site: Site) -> None:
+    Attributes:
+        is_apart: whether the page has a token of its own, which opens nothing else; else the server's opens it.
+    """
+
+    def __init__(self, site: Site, page_token: str | None = None) -> None:
         self._site = site
+        self._token = page_token or site.token or ""
+        self.is_apart = bool(page_token)
+        # Of this process only: another one on the same repository still takes the ticket until it ends.
+        self._refused: dict[str, int] = {}
+        self._lock = Lock()
 
     @property
     def has_lock(self) -> bool:
-        return bool(self._site.token)
+        return bool(self._token)
 
     @cached_property
     def _secret(self) -> bytes:
-        return kept_key(self._site.folder / "page.key")
+        try:
+            return kept_key(self._site.folder / "page.key")
+        except WriteFailed:  # a repository that can only be read: it can be looked at until this process ends
+            return secrets.token_bytes(KEY_BYTES)
 
     @cached_property
     def _key(self) -> bytes:
         """Bound to the token: with another one nobody is logged in."""
-        return _mac(self._secret, "token", self._site.token or "")
+        return _mac(self._secret, "page token" if self.is_apart else "token", self._token)
 
     @cached_property
     def cookie(self) -> str:
@@ -62,12 +75,21 @@ class Door:
         kind, until, nonce, signature = parts
         if not hmac.compare_digest(signature, self._signed(kind, until, nonce)):
             return None
-        return Visitor(kind, ticket) if int(until) > time.time() else None
+        return Visitor(kind, ticket) if int(until) > time.time() and nonce not in self._refused else None
 
     def welcome(self, kind: str = GUEST) -> Visitor:
         """A visitor with a new ticket."""
         until, nonce = str(int(time.time()) + LOGIN_SECONDS), secrets.token_urlsafe(18)
         return Visitor(kind, f"{kind}.{until}.{nonce}.{self._signed(kind, until, nonce)}")
+
+    def refuse(self, visitor: Visitor) -> None:
+        """Whoever logged out is not let in with that ticket again. A guest's opens nothing, and is not remembered."""
+        if visitor.kind != PERSON:
+            return
+        _, until, nonce, _ = visitor.ticket.split(".")
+        with self._lock:
+            now = time.time()
+            self._refused = {one: end for one, end in self._refused.items() if end > now} | {nonce: int(until)}
 
     def _signed(self, kind: str, until: str, nonce: str) -> str:
         return _text(_mac(self._key, "ticket", kind, until, nonce))
@@ -76,9 +98,8 @@ class Door:
         return visitor.kind == PERSON or not self.has_lock
 
     def is_key(self, brought: str) -> bool:
-        """Whether this is the server's token."""
-        token = self._site.token
-        return bool(token) and is_token(brought.encode("utf-8", "replace"), token or "")
+        """Whether this is the token of the page."""
+        return self.has_lock and is_token(brought.encode("utf-8", "replace"), self._token)
 
     def mark(self, visitor: Visitor) -> str:
         """What every form of this browser carries, and no other page can know."""

@@ -7,12 +7,14 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 
+from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 
 from baton_git.errors import BatonError, InvalidName
-from baton_git.faces.http.changes import Change, changes
+from baton_git.faces.http.changes import Change, Current, changes
 from baton_git.faces.http.site import Site
+from baton_git.faces.http.streams import Places, Stream
 from baton_git.faces.web.door import Door
 from baton_git.names import Namespace
 
@@ -20,7 +22,7 @@ BREATH = 20.0
 """Seconds of silence after which a line is sent that says nothing, so that a proxy does not hang up."""
 
 
-def endpoint(site: Site, door: Door) -> Callable[[Request], Awaitable[Response]]:
+def endpoint(site: Site, door: Door, places: Places) -> Callable[[Request], Awaitable[Response]]:
     async def events(request: Request) -> Response:
         visitor = door.visitor(request.cookies.get(door.cookie))
         if visitor is None or not door.lets_in(visitor):
@@ -29,10 +31,19 @@ def endpoint(site: Site, door: Door) -> Callable[[Request], Awaitable[Response]]
             namespace = Namespace.from_component(request.path_params["component"])
         except InvalidName:
             return Response(status_code=204)
+        if "now" in request.query_params:
+            return JSONResponse(await run_in_threadpool(_standing, site, namespace))
         since = request.headers.get("last-event-id") or request.query_params.get("since")
-        return StreamingResponse(_lines(site, namespace, since), media_type="text/event-stream")
+        return Stream(_lines(site, namespace, since), places)
 
     return events
+
+
+def _standing(site: Site, namespace: Namespace) -> dict[str, object]:
+    """Where the namespace stands: for a page that has no stream of its own, and asks now and then."""
+    with site.work(namespace.text) as ws:
+        version = ws.branch.read()
+        return {"commit": version.commit, "revision": version.revision}
 
 
 async def _lines(site: Site, namespace: Namespace, since: str | None) -> AsyncIterator[str]:
@@ -51,10 +62,11 @@ async def _lines(site: Site, namespace: Namespace, since: str | None) -> AsyncIt
             return
         finally:
             waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)  # before `found` closes, which must not run then
 
 
-def _line(one: object) -> str:
-    """Only a commit of the namespace counts; what it says, the page asks for itself."""
-    if not isinstance(one, Change):
+def _line(one: Current | Change) -> str:
+    """Only a commit of the namespace counts, or that some were missed; what they say, the page asks for itself."""
+    if isinstance(one, Current) and not one.missed:
         return ": where it stands\n\n"
-    return f"event: change\nid: {one.commit}\ndata: {json.dumps({'revision': one.revision})}\n\n"
+    return f"event: change\nid: {one.commit or ''}\ndata: {json.dumps({'revision': one.revision})}\n\n"

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from baton_git.errors import InvalidArgument, NeedsHuman
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.shown import digest
+from baton_git.faces.web.texts import command
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import graduate_pattern
 from baton_git.operations.workspace import Workspace
@@ -38,12 +39,15 @@ def settle(asked: Asked) -> Response:
     if not asked.is_person:
         raise NeedsHuman(
             "this server asks nobody for a token, so a click here is no person's word",
-            hint=f"in a terminal: baton pattern graduate {asked.query.get('id', 'ID')}",
+            hint="in a terminal: "
+            + command("baton", "pattern", "graduate", asked.query.get("id", "ID"), namespace=str(asked.namespace)),
         )
     with asked.work() as ws:
         pattern = _pattern(asked, ws)
         wording = unquote(asked.form.get("rule", ""))
         text = wording or pattern.proposed_rule or ""
+        if pattern.status == "graduated":
+            return _shown(asked, ws, pattern, text, 409, f"{pattern.id} is a rule already. Nothing more was done.")
         if asked.form.get("shown") != digest(pattern.given(), text):
             problem = (
                 "The pattern, or the rule, has changed since it was shown. Nothing was confirmed; read it as it is now."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import islice
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -12,6 +11,7 @@ from starlette.responses import Response
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.drawing import drawing
 from baton_git.faces.web.paging import Paging
+from baton_git.faces.web.revisions import upto
 from baton_git.operations.history import lineage
 from baton_git.records.lineage import Session
 from baton_git.times import when
@@ -33,13 +33,14 @@ class Worked(NamedTuple):
 def show(asked: Asked) -> Response:
     with asked.work() as ws:
         first = Paging.of(asked, DRAWN).first
-        entries = list(islice(ws.branch.history(), first, first + DRAWN + 1))
+        every_entry, gap = upto(ws.branch.history(), first + DRAWN + 1)
+        entries = every_entry[first:]
         paging = Paging.of(asked, DRAWN, more=len(entries) > DRAWN)
         every = lineage(ws)
         newest = every[::-1][:SESSIONS]
         sessions = [Worked(one, _beside(one, newest, asked.site.now())) for one in newest]
         drawn = drawing(entries[:DRAWN])
-        return asked.page("lineage.html", ws, drawn=drawn, sessions=sessions, total=len(every), paging=paging)
+        return asked.page("lineage.html", ws, drawn=drawn, sessions=sessions, total=len(every), paging=paging, gap=gap)
 
 
 def _beside(one: Session, others: Sequence[Session], now: datetime) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`/login` and `/logout`: the server's token, once, for a cookie."""
+"""`/login` and `/logout`: the token of the page, once, for a cookie."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from baton_git.faces.web.attempts import Attempts
 from baton_git.faces.web.desk import Asked, Page, remember
 from baton_git.faces.web.door import PERSON
+from baton_git.faces.web.texts import count_words
 
 
 def pages() -> dict[str, Page]:
@@ -20,9 +21,14 @@ def pages() -> dict[str, Page]:
         address = asked.names["client"]
         wait = attempts.begin(address)
         if wait > 0:
-            return _again(asked, 429, f"Too many attempts. Try again in {math.ceil(wait)} seconds.", math.ceil(wait))
+            return _again(
+                asked,
+                429,
+                f"Too many attempts. Try again in {count_words(math.ceil(wait), 'second')}.",
+                math.ceil(wait),
+            )
         if not asked.door.is_key(asked.form.get("token", "").strip()):
-            return _again(asked, 403, "That is not the server's token.")
+            return _again(asked, 403, f"That is not the {'page' if asked.door.is_apart else 'server'}'s token.")
         attempts.succeeded(address)
         return _entered(asked)
 
@@ -50,6 +56,7 @@ def _entered(asked: Asked) -> Response:
 
 
 def leave(asked: Asked) -> Response:
+    asked.door.refuse(asked.visitor)
     response = RedirectResponse("/login" if asked.door.has_lock else "/", 303)
     remember(response, asked, None)
     return response

@@ -29,8 +29,12 @@ def show(asked: Asked) -> Response:
     wanted = asked.query.get("q", "").strip().casefold()
     every = [one for one in asked.site.namespaces() if wanted in str(one).casefold()]
     paging = Paging.of(asked, SHOWN, len(every))
-    glances = _glances(asked, every[paging.first : paging.first + SHOWN])
+    glances = sorted(_glances(asked, every[paging.first : paging.first + SHOWN]), key=_urgency)
     return asked.page("namespaces.html", glances=glances, paging=paging, total=len(every), q=asked.query.get("q", ""))
+
+
+def _urgency(glance: Glance) -> int:
+    return ("bad", "warn", "fine").index(glance.health.level if glance.health is not None else "bad")
 
 
 def _glances(asked: Asked, names: Sequence[Namespace]) -> list[Glance]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
@@ -13,6 +12,7 @@ from baton_git.errors import NotFound
 from baton_git.faces.web.board import holds
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.paging import Paging
+from baton_git.faces.web.revisions import upto
 from baton_git.faces.web.timeline import told
 from baton_git.kinds import FOLDERS
 from baton_git.operations.history import Filter, log
@@ -100,7 +100,7 @@ def record(asked: Asked) -> Response:
             raise NotFound(str(key).removesuffix(id_).strip(), id_, hint="the timeline may still know it")
         data = _data(entry) if isinstance(entry, Part) else {}
         live_id = str(data.get("id", id_))
-        commits = [told(one) for one in islice(log(ws, Filter(record=id_), HISTORY), HISTORY)]
+        commits = [told(one) for one in upto(log(ws, Filter(record=id_), HISTORY), HISTORY)[0]]
         return asked.page(
             "record.html", ws, key=key, entry=entry, data=data, title=title_of(kind, data), live_id=live_id,
             commits=commits, damaged=isinstance(entry, Unreadable), closed=isinstance(entry, Archived),

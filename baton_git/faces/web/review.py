@@ -8,12 +8,12 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from baton_git.diff import in_words
-from baton_git.errors import InvalidArgument, NeedsHuman
+from baton_git.errors import InvalidArgument, NotFound, Unsettled
 from baton_git.faces.web.desk import Asked, Page
-from baton_git.faces.web.texts import quoted
+from baton_git.faces.web.texts import quoted, sentence
 from baton_git.names import oid
 from baton_git.operations.reaching import waiting_counts
-from baton_git.operations.reviewing import decide, review
+from baton_git.operations.reviewing import decide, review, takes_person
 from baton_git.operations.workspace import Workspace
 from baton_git.sync.waiting import Item, Waiting
 
@@ -22,11 +22,11 @@ SHOWN = 100
 
 
 class Asking(NamedTuple):
-    """One record that waits. `makes_rule`: taking it over makes a rule, which takes a person."""
+    """One record that waits. `takes_person`: taking it over makes a rule."""
 
     item: Item
     words: str
-    makes_rule: bool
+    takes_person: bool
 
 
 class Queue(NamedTuple):
@@ -39,25 +39,26 @@ class Queue(NamedTuple):
 
 def show(asked: Asked) -> Response:
     with asked.work() as ws:
-        return asked.page("review.html", ws, queues=list(_queues(ws)), shown=SHOWN)
+        return _shown(asked, ws)
+
+
+def _shown(asked: Asked, ws: Workspace, status: int = 200, problem: str = "") -> Response:
+    """The page, with what was chosen on it before."""
+    return asked.page(
+        "review.html", ws, status=status, problem=problem, queues=list(_queues(ws)), shown=SHOWN, chosen=asked.form
+    )
 
 
 def _queues(ws: Workspace) -> Iterator[Queue]:
     for one in waiting_counts(ws):
         name, found = review(ws, one.remote)
         if found is not None:
-            yield Queue(name, found, tuple(_asking(item) for item in found.items[:SHOWN]))
+            yield Queue(name, found, tuple(_asking(ws, item) for item in found.items[:SHOWN]))
 
 
-def _asking(item: Item) -> Asking:
+def _asking(ws: Workspace, item: Item) -> Asking:
     words = "; ".join(text for change in item.changes if (text := in_words(change)))
-    return Asking(item, words, makes_rule(item))
-
-
-def makes_rule(item: Item) -> bool:
-    """Whether taking it over makes a rule here, or changes one."""
-    graduates = any(one.kind == "pattern" and one.after("status") == "graduated" for one in item.changes)
-    return graduates or any(one.kind == "rule" and one.action != "removed" for one in item.changes)
+    return Asking(item, words, takes_person(ws, item))
 
 
 class Wish(NamedTuple):
@@ -68,40 +69,55 @@ class Wish(NamedTuple):
 
 
 def settle(asked: Asked) -> Response:
-    remote, shown = asked.form.get("remote", ""), oid(asked.form.get("shown", ""))
+    """What was shown, and chosen there; where it is refused, the page comes again with what was entered."""
     with asked.work() as ws:
+        remote = asked.form.get("remote", "")
+        if all(one.remote != remote for one in waiting_counts(ws)):
+            return _shown(asked, ws, 409, f"Nothing of {remote or 'that remote'} waits any more. Nothing was decided.")
         name, found = review(ws, remote)
         if found is None:
             return asked.to("review", done="nothing")
-        wish = _wish(asked, found)
-        if not wish.take and not wish.refuse:
-            raise InvalidArgument("nothing was chosen", hint="accept or reject at least one record")
-        _check(asked, found, wish)
-        decide(ws, asked.site.now(), name, take=wish.take, refuse=wish.refuse, shown=shown)
+        try:
+            _settle(asked, ws, name, found)
+        except Unsettled:
+            return _shown(asked, ws, 409, f"More came from {name} since the page was made. Nothing was decided; look "
+                          "at it as it is now.")  # fmt: skip
+        except (InvalidArgument, NotFound) as error:
+            return _shown(asked, ws, 422, f"{sentence(error)} Nothing was decided.")
         return asked.to("review", done="decided")
+
+
+def _settle(asked: Asked, ws: Workspace, remote: str, found: Waiting) -> None:
+    shown = oid(asked.form.get("shown", ""))
+    if shown != found.theirs:
+        raise Unsettled("more came")
+    wish = _wish(asked, found)
+    if not wish.take and not wish.refuse:
+        raise InvalidArgument("nothing was chosen; accept or reject at least one record")
+    confirmed = _confirmed(asked, found)
+    decide(ws, asked.site.now(), remote, take=wish.take, refuse=wish.refuse, shown=shown, confirmed=confirmed)
 
 
 def _wish(asked: Asked, found: Waiting) -> Wish:
     said = {item.id: asked.form.get(f"choice.{quoted(item.kind)}.{quoted(item.id)}", "") for item in found.items}
     every = asked.form.get("every", "")
+    names = {f"choice.{quoted(item.kind)}.{quoted(item.id)}" for item in found.items}
+    unknown = {name for name in asked.form if name.startswith("choice.")} - names
+    if unknown:
+        raise InvalidArgument("a record was decided on that does not wait")
+    if every not in ("", "accept", "reject") or set(said.values()) - {"", "accept", "reject"}:
+        raise InvalidArgument("a record can be accepted, rejected, or decided later")
     if every in ("accept", "reject"):
         said = {id_: choice if choice in ("accept", "reject") else every for id_, choice in said.items()}
     take, refuse = (frozenset(id_ for id_, one in said.items() if one == word) for word in ("accept", "reject"))
     return Wish(take, refuse)
 
 
-def _check(asked: Asked, found: Waiting, wish: Wish) -> None:
-    """A rule takes a person, who types the id of its pattern."""
-    for item in found.items:
-        if item.id not in wish.take or not makes_rule(item):
-            continue
-        if not asked.is_person:
-            raise NeedsHuman(
-                f"{item.id} would become a rule, and this server asks nobody for a token",
-                hint=f"in a terminal: baton review --accept {item.id}",
-            )
-        if asked.form.get(f"confirm.{quoted(item.id)}", "").strip() != item.id:
-            raise NeedsHuman(f"{item.id} would become a rule", hint="go back and type its id to confirm that")
+def _confirmed(asked: Asked, found: Waiting) -> set[str]:
+    """The records whose id a person has typed. Without a token nobody knows who types."""
+    if not asked.is_person:
+        return set()
+    return {one.id for one in found.items if asked.form.get(f"confirm.{quoted(one.id)}", "").strip() == one.id}
 
 
 PAGES = {"/n/{component}/review": Page(show, settle)}

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from baton_git.errors import NotFound
 from baton_git.faces.http.site import Site
+from baton_git.faces.http.streams import Places
 from baton_git.faces.web import (
     board,
     conflicts,
@@ -39,13 +40,18 @@ def is_page(path: str) -> bool:
     return path in ("/", "/login", "/logout", "/n") or path.startswith(("/n/", "/static/"))
 
 
-def router(site: Site) -> APIRouter:
-    """All pages, what they load, and the events that keep them up to date."""
-    door = Door(site)
+def router(site: Site, places: Places | None = None, page_token: str | None = None) -> APIRouter:
+    """All pages, what they load, and the events that keep them up to date.
+
+    Args:
+        places: for their streams; None: places of their own.
+        page_token: what the login takes; None: the site's token.
+    """
+    door = Door(site, page_token)
     desk = Desk(site, door)
     routes = APIRouter()
     routes.add_route("/static/{name}", _static, include_in_schema=False)
-    routes.add_route("/n/{component}/events", events.endpoint(site, door), include_in_schema=False)
+    routes.add_route("/n/{component}/events", events.endpoint(site, door, places or Places()), include_in_schema=False)
     for path, page in {**PAGES, **login.pages(), "/n": Page(_nothing), "/n/{rest:path}": Page(_nothing)}.items():
         methods = ["GET", "HEAD", *(["POST"] if page.post is not None or page.get is _nothing else [])]
         routes.add_route(path, desk.endpoint(page), methods=methods, include_in_schema=False)

@@ -42,13 +42,13 @@ def environment() -> Environment:
         finalize=texts.visible, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do"],
     )  # fmt: skip
     made.filters |= {
-        "q": texts.quoted, "words": texts.words, "cut": texts.cut, "json": texts.plain_json,
+        "q": texts.quoted, "field": texts.field_words, "words": texts.words, "cut": texts.cut, "json": texts.plain_json,
         "kind": texts.kind_words, "tier": texts.tier_words, "point": texts.point,
         "machine_time": texts.machine_time, "human_time": texts.human_time, "since": texts.since,
         "count": texts.count_words,
     }  # fmt: skip
-    made.tests["link"] = texts.is_link
-    made.globals |= {"address": texts.address, "static": _static_address}
+    made.tests |= {"link": texts.is_link, "moment": texts.is_moment}
+    made.globals |= {"address": texts.address, "command": texts.command, "static": _static_address}
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -16,6 +17,7 @@ from baton_git.times import iso, when
 KEPT = frozenset("\n\t\u00a0\u202f\u200c\u200d\u3000")
 """What does not print and is harmless: line ends, spaces, and the joiners of some scripts and of emoji."""
 
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)\Z")
 _LINK = re.compile(r"https?://[A-Za-z0-9\[][^\s<>\"'`{}|\\^]{0,2000}\Z")
 
 KINDS = {
@@ -26,6 +28,14 @@ KINDS = {
     "snapshot": ("snapshot", "snapshots"), "handoff": ("handoff", "handoffs"), "conflict": ("conflict", "conflicts"),
     "head": ("context", "context"), "shape": ("document layout", "document layout"),
 }  # fmt: skip
+
+FIELDS = {
+    "source_tier": "vouched for by", "expected_outcome": "expected", "defer_count": "put off", "why": "because",
+    "rejected": "turned down", "first_seen": "since", "created_at": "since", "last_deferred": "last put off",
+    "proposed_rule": "would become the rule", "decision_ref": "from decision", "linked_pattern": "belongs to pattern",
+    "recent_occurrences": "newest occurrences",
+}  # fmt: skip
+"""What the board calls them."""
 
 TIERS = {"human_confirmed": "confirmed by a person", "llm_derived": "derived by a model", "raw_source": "raw source"}
 
@@ -55,6 +65,21 @@ def address(component: str, page: str = "", **query: object) -> str:
     return f"/n/{quoted(component)}/{page}{f'?{text}' if text else ''}"
 
 
+def sentence(text: object) -> str:
+    """A message of an error as people write it."""
+    said = str(text)
+    return f"{said[:1].upper()}{said[1:]}" + ("" if said.endswith((".", "?", "!")) else ".")
+
+
+def command(*words: object, namespace: str | None = None) -> str:
+    """A command for a person's shell: no word of it is read as anything but that word."""
+    told = [str(visible(str(one))) for one in words]
+    if namespace is not None:
+        is_option = namespace.startswith("-")
+        told += [f"--namespace={namespace}"] if is_option else ["--namespace", str(visible(namespace))]
+    return shlex.join(told)
+
+
 def is_link(value: object) -> bool:
     """Whether a text is an address that a page may link to."""
     return isinstance(value, str) and value.isascii() and _LINK.match(value) is not None
@@ -63,6 +88,16 @@ def is_link(value: object) -> bool:
 def words(value: object) -> str:
     """`rule_candidate` → `rule candidate`."""
     return str(value).replace("_", " ")
+
+
+def field_words(name: object) -> str:
+    """What people call a field of a record, as the board does."""
+    return FIELDS.get(str(name), words(name))
+
+
+def is_moment(value: object) -> bool:
+    """Whether a text is a point in time, written out."""
+    return isinstance(value, str) and _MOMENT.match(value) is not None and when(value) is not None
 
 
 def kind_words(kind: str, count: int = 1) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 from starlette.responses import Response
 
 from baton_git.diff import RecordChange
-from baton_git.errors import NotFound
+from baton_git.errors import Ambiguous, InvalidArgument, NotFound
+from baton_git.faces.http.problems import status_of
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.paging import Paging
+from baton_git.faces.web.revisions import meant, upto
+from baton_git.faces.web.texts import sentence
 from baton_git.operations.history import Filter, Shown, compare, full_id, log, show
 from baton_git.state import SHAPE
 
@@ -23,11 +24,11 @@ def timeline(asked: Asked) -> Response:
     with asked.work() as ws:
         wanted = Filter(full_id(ws, record) if record else None, session, agent)
         first = Paging.of(asked, SHOWN).first
-        found = list(islice(log(ws, wanted, SHOWN + 1, skip=first), SHOWN + 1))
+        found, gap = upto(log(ws, wanted, SHOWN + 1, skip=first), SHOWN + 1)
         paging = Paging.of(asked, SHOWN, more=len(found) > SHOWN)
         return asked.page(
             "timeline.html", ws, commits=[told(one) for one in found[:SHOWN]], paging=paging,
-            record=record or "", session=session or "", agent=agent or "",
+            gap=gap, record=record or "", session=session or "", agent=agent or "",
         )  # fmt: skip
 
 
@@ -38,23 +39,25 @@ def told(shown: Shown) -> Shown:
 
 def commit(asked: Asked) -> Response:
     with asked.work() as ws:
-        shown = told(show(ws, asked.names["revision"]))
+        shown = told(show(ws, meant(ws, asked.names["revision"])))
         return asked.page("commit.html", ws, shown=shown, changes=shown.changes[:MOST_CHANGES])
 
 
 def differences(asked: Asked) -> Response:
-    """What leads from one point to the other, the older one first, whichever was chosen first."""
+    """What leads from one point to the other."""
     a, b = (asked.query.get(name, "").strip() for name in ("a", "b"))
     with asked.work() as ws:
         if not a and not b:
-            return asked.page("compare.html", ws, found=None, changes=(), a="", b="")
-        found = compare(ws, a or "~0", b or None)
-        if found.before.revision > found.after.revision:
-            found = compare(ws, b or "~0", a or "~0")
+            return asked.page("compare.html", ws, found=None, changes=(), a="", b="", problem="")
+        try:
+            found = compare(ws, meant(ws, a or "~0"), meant(ws, b or "~0"))
+        except (InvalidArgument, NotFound, Ambiguous) as error:
+            return asked.page("compare.html", ws, status=status_of(error), found=None, changes=(), a=a, b=b,
+                              problem=sentence(error))  # fmt: skip
         changes: list[RecordChange] = [one for one in found.changes if one.kind != SHAPE.kind]
-        if found.before.commit is None:
-            raise NotFound("revision", a)
-        return asked.page("compare.html", ws, found=found, changes=changes[:MOST_CHANGES], total=len(changes), a=a, b=b)
+        return asked.page(
+            "compare.html", ws, found=found, changes=changes[:MOST_CHANGES], total=len(changes), a=a, b=b, problem=""
+        )
 
 
 PAGES = {

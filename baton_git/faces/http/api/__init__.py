@@ -19,12 +19,13 @@ from baton_git.faces.http.api import (
     snapshots,
 )
 from baton_git.faces.http.site import Site
+from baton_git.faces.http.streams import Places
 
 FAMILIES = (
-    namespaces, records, loops, followups, patterns, decisions, sessions, history, sharing, handovers, snapshots, events
+    namespaces, records, loops, followups, patterns, decisions, sessions, history, sharing, handovers, snapshots
 )  # fmt: skip
 
 
-def routers(site: Site) -> list[APIRouter]:
-    """All of it."""
-    return [family.router(site) for family in FAMILIES]
+def routers(site: Site, places: Places) -> list[APIRouter]:
+    """All of it; streams take one of the places."""
+    return [*(family.router(site) for family in FAMILIES), events.router(site, places)]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Header, Query
 
-from baton_git.branch import PATIENCE, Branch, Change, Stamp, Written
+from baton_git.branch import PATIENCE, Branch, Change, Proposal, Stamp, Version, Written
 from baton_git.errors import Stale
 from baton_git.faces.http.problems import Outdated
 from baton_git.faces.http.reading import is_named
 from baton_git.faces.http.site import Site
+from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace
+from baton_git.state import State
+from baton_git.store import Draft
 
 Named = Annotated[
     str | None,
@@ -54,25 +57,53 @@ class Acting(NamedTuple):
             tip = ws.branch.read()
             if not is_named(self.if_match, tip.commit):
                 raise Outdated(str(tip.namespace), tip.revision, tip.commit)
+            if "*" in (one.strip() for one in self.if_match.split(",")):  # any version will do
+                yield ws
+                return
             branch = ws.branch
-            held = _Held(branch.store, branch.namespace, branch.prefix, branch.sign, tip.revision)
+            held = _Held(branch.store, branch.namespace, branch.prefix, branch.sign, condition=_Condition(tip))
             try:
                 yield replace(ws, branch=held)
             except Stale as error:
                 raise Outdated(error.namespace, error.actual, branch.read().commit) from error
 
 
+class _Condition:
+    """That a branch stands at one version when a request first writes to it; then the request goes on from its own."""
+
+    def __init__(self, seen: Version) -> None:
+        self._seen = seen
+        self.is_met = False
+
+    def check(self, tip: Version) -> None:
+        """Raises Stale where another commit is the newest: two may have one revision number."""
+        if not self.is_met and tip.commit != self._seen.commit:
+            raise Stale(str(tip.namespace), self._seen.revision, tip.revision)
+
+
 @dataclass(frozen=True)
 class _Held(Branch):
-    """A branch that is written to only while it stands at a revision."""
+    """A branch that is written to only while a condition holds."""
 
-    expected: int = 0
+    condition: _Condition = field(kw_only=True)
 
     def update(
         self, change: Change, stamp: Stamp, *, expected_revision: int | None = None, patience: float = PATIENCE
     ) -> Written:
-        expected = self.expected if expected_revision is None else expected_revision
-        return super().update(change, stamp, expected_revision=expected, patience=patience)
+        def checked(tip: Version) -> State | Proposal:
+            self.condition.check(tip)
+            return change(tip)
+
+        done = super().update(checked, stamp, expected_revision=expected_revision, patience=patience)
+        self.condition.is_met = True
+        return done
+
+    def advance(self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp) -> bool:
+        if not self.condition.is_met:
+            self.condition.check(self.version(expected) if expected is not None else Version(self.namespace, State()))
+        moved = super().advance(draft, expected, new, stamp)
+        self.condition.is_met = self.condition.is_met or moved
+        return moved
 
 
 def _acting(

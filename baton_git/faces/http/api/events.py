@@ -10,20 +10,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
 from fastapi.sse import format_sse_event
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 
 from baton_git.errors import BatonError
 from baton_git.faces.http.api.refusals import refusals
 from baton_git.faces.http.api.shapes import COMMIT
 from baton_git.faces.http.changes import changes
-from baton_git.faces.http.problems import refusal, told
+from baton_git.faces.http.problems import told
 from baton_git.faces.http.site import Site
+from baton_git.faces.http.streams import EVENTS, Places, Stream
 from baton_git.names import Namespace
 
-EVENTS = "text/event-stream"
-MOST = 64
-"""Streams at a time: each looks at the refs by itself."""
 HEARTBEAT = 15.0
 """Seconds after which a stream in which nothing happens says that it is still there."""
 EXAMPLE = f"""\
@@ -38,17 +35,9 @@ data: {{"namespace": "project:x", "revision": 13, "commit": "{COMMIT}", "time": 
 """
 
 
-class Places:
-    """How many streams there may be, and are."""
-
-    def __init__(self, most: int = MOST) -> None:
-        self.free = most
-
-
-def router(site: Site) -> APIRouter:
+def router(site: Site, places: Places) -> APIRouter:
     """The stream of changes."""
     routes = APIRouter(tags=["events"], responses=refusals())
-    places = Places()
     content = {EVENTS: {"schema": {"type": "string"}, "example": EXAMPLE}}
 
     @routes.get("/v1/events", response_class=Response,
@@ -66,33 +55,9 @@ def router(site: Site) -> APIRouter:
         """
         if namespace is not None:
             Namespace(namespace)
-        return Stream(site, namespace, last_event_id, places)
+        return Stream(_events(site, namespace, last_event_id), places)
 
     return routes
-
-
-class Stream(StreamingResponse):
-    """The events of one listener; it ends when that goes away, and when the server does."""
-
-    def __init__(self, site: Site, namespace: str | None, since: str | None, places: Places) -> None:
-        super().__init__(_events(site, namespace, since), headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)
-        self._places = places
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._places.free <= 0:
-            answer = refusal(scope["path"], 503, "busy", "too many listen for changes", hint="end another stream first")
-            await answer(scope, receive, send)
-            return
-        self._places.free -= 1
-        sending = asyncio.create_task(self.stream_response(send))
-        leaving = asyncio.create_task(self.listen_for_disconnect(receive))
-        try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self._places.free += 1
-            for task in (sending, leaving):
-                task.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
 
 
 async def _events(site: Site, namespace: str | None, since: str | None) -> AsyncIterator[bytes]:

@@ -12,7 +12,7 @@ from baton_git.branch import Written as Moved
 from baton_git.errors import InvalidArgument
 from baton_git.faces.answers.history import compared, shown
 from baton_git.faces.http.api.acting import After, Limit, Named, Who
-from baton_git.faces.http.api.answering import answer, written
+from baton_git.faces.http.api.answering import answer, page, written
 from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, At, Commit, Page, RecordChange, Written
 from baton_git.faces.http.site import Site
@@ -82,14 +82,14 @@ def router(site: Site) -> APIRouter:
     ) -> Response:
         """What was changed, by whom, newest first, record by record."""
         with site.work(namespace) as ws:
+            version = ws.branch.read()
             wanted = Filter(
                 full_id(ws, record) if record is not None else None, by_session, by_agent,
                 moment(since), moment(until, end=True), after,
             )  # fmt: skip
-            found = [shown(one) for one in log(ws, wanted, limit + 1)]
-            commit = ws.branch.store.tip(ws.branch.ref)
+            found = [shown(one) for one in log(ws, wanted, limit + 1, at=version)]
         more = found[limit - 1]["commit"] if len(found) > limit else None
-        return answer({"commits": found[:limit], "next": more}, commit=commit)
+        return answer({"commits": found[:limit], "next": more}, commit=version.commit)
 
     @routes.get("/v1/log/{revision}", response_model=Commit)
     def one_commit(
@@ -111,10 +111,9 @@ def router(site: Site) -> APIRouter:
         """What changed from revision a to revision b."""
         with site.work(namespace) as ws:
             data = compared(compare(ws, a, b))
-        begin = int(after) if after is not None and after.isdecimal() and len(after) < 10 else 0
-        end = begin + limit
-        more = str(end) if end < len(data["changes"]) else None
-        return answer({**data, "changes": data["changes"][begin:end], "next": more}, commit=data["after"]["commit"])
+        numbered, more = page(list(enumerate(data["changes"], 1)), limit, after, lambda one: str(one[0]))
+        changes = [change for _, change in numbered]
+        return answer({**data, "changes": changes, "next": more}, commit=data["after"]["commit"])
 
     @routes.post("/v1/rollback", response_model=Written, responses=refusals(*WRITES))
     def go_back(asked: GoingBack, who: Who) -> Response:

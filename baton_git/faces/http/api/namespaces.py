@@ -135,8 +135,8 @@ def router(site: Site) -> APIRouter:
     def validate(namespace: Named = None, at: At = None) -> Response:
         """Whether every file of the branch is what it should be, the archive too."""
         with site.work(namespace) as ws:
-            checked = list(validate_branch(ws, at))
             version = ws.branch.read(at)
+            checked = list(validate_branch(ws, version.commit))
         faulty = [validation.checked(one) for one in checked if one.faults]
         data = {"checked": len(checked), "ok": not faulty, "faulty": faulty[:FAULTY]}
         return answer({**where(version), **data}, commit=version.commit)

@@ -19,10 +19,9 @@ from baton_git.faces.http.problems import of_error
 from baton_git.faces.http.site import Site
 from baton_git.names import oid
 from baton_git.operations.conflicts import conflicts, resolve
+from baton_git.operations.reaching import configured_remote
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.syncing import in_words, sync
-from baton_git.operations.workspace import Workspace
-from baton_git.remotes import remote_names
 
 Remote = Annotated[str | None, Query(description="A remote of the server's repository, by name.", examples=["origin"])]
 SIDES = "`ours` is what stands, where nobody was preferred."
@@ -135,18 +134,19 @@ def router(site: Site) -> APIRouter:
     def waits(remote: Remote = None, namespace: Named = None) -> Response:
         """What came from a remote and waits for a person."""
         with site.work(namespace) as ws:
-            name, found = review(ws, _configured(ws, remote))
+            name, found = review(ws, configured_remote(ws, remote))
         return answer(review_answers.waiting(name, found))
 
     @routes.post("/v1/review", response_model=Decided, responses=refusals(*WRITES))
     def decision(asked: Deciding, who: Who, remote: Remote = None) -> Response:
-        """Take over what waits, or turn it down, record by record or all of it."""
+        """Take over what waits, or turn it down, record by record or all of it. What would become a rule is refused:
+        that takes a person, on the page or in a terminal."""
         _check(asked)
         take = None if asked.accept_all else asked.accept
         refuse = None if asked.reject_all else asked.reject
         shown = oid(asked.shown) if asked.shown is not None else None
         with who.on(site) as ws:
-            name, found = review(ws, _configured(ws, remote))
+            name, found = review(ws, configured_remote(ws, remote))
             if found is None:
                 raise NotFound("change that waits of", name)
             done = decide(ws, site.now(), name, take=take, refuse=refuse, shown=shown)
@@ -157,25 +157,13 @@ def router(site: Site) -> APIRouter:
         """Fetch what other machines sent, merge it, send what they lack; nothing is ever forced."""
         asked = asked or Syncing()
         with who.on(site) as ws:
-            remote = _configured(ws, asked.remote)
-            done = sync(ws, site.now(), remote=remote, everything=asked.all, dry_run=asked.dry_run)
+            done = sync(
+                ws, site.now(), remote=asked.remote, named_only=True, everything=asked.all, dry_run=asked.dry_run
+            )
         data = {**done.as_data(), "said": in_words(done)}
         return of_error("/v1/sync", done.errors[0], **data) if done.errors else answer(data)
 
     return routes
-
-
-def _configured(ws: Workspace, name: str | None) -> str | None:
-    """The name of a remote that the repository's configuration has. Raises NotFound for any other: a request names no
-    addresses."""
-    if name is None:
-        return None
-    names = ws.reach.remotes
-    if names is None:
-        names = remote_names(ws.branch.store.repository, ws.environment)
-    if name not in names:
-        raise NotFound("remote", name, hint=f"there are: {', '.join(names)}" if names else "there are none")
-    return name
 
 
 def _check(asked: Deciding) -> None:

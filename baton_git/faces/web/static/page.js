@@ -2,8 +2,8 @@
 /* Keeps an open page up to date. Everything else works without it. */
 
 (() => {
-  for (const text of document.querySelectorAll(".other textarea")) {
-    text.addEventListener("input", () => { text.closest(".other").querySelector("input[type=radio]").checked = true; });
+  for (const one of document.querySelectorAll(".other textarea, .other [type=checkbox]")) {
+    one.addEventListener("input", () => { one.closest(".other").querySelector("input[type=radio]").checked = true; });
   }
 
   const address = document.body.dataset.events;
@@ -72,8 +72,8 @@
     count = 0;
   }
 
-  function changed() {
-    count += 1;
+  function changed(number = 1) {
+    count += number;
     clearTimeout(later);
     later = setTimeout(() => {
       if (isBoard() && !isBusy()) renew().catch(say);
@@ -81,13 +81,72 @@
     }, 250);
   }
 
-  const source = new EventSource(address);
-  source.addEventListener("change", changed);
-  source.addEventListener("open", () => { failed = 0; });
-  source.addEventListener("error", () => {
-    failed += 1;
-    if (failed > 30) source.close();
-  });
-  addEventListener("pagehide", () => source.close());
+  /* A browser has six connections to a server, for all windows together: a few windows have a stream, the others ask
+     now and then, and a window that nobody sees does neither. */
+  const STREAMS = 3;
+  const ASK_EVERY = 5000;
+  let known = { commit: new URL(address, location.href).searchParams.get("since"), revision: Number(document.body.dataset.revision) };
+  let source = null;
+  let leave = null;
+  let asking = 0;
+  let isTaking = false;
+
+  function listen() {
+    source = new EventSource(`${address.split("?")[0]}?since=${encodeURIComponent(known.commit)}`);
+    source.addEventListener("change", (event) => {
+      if (event.lastEventId) known = { commit: event.lastEventId, revision: JSON.parse(event.data).revision };
+      changed();
+    });
+    source.addEventListener("open", () => { failed = 0; });
+    source.addEventListener("error", () => {
+      failed += 1;
+      if (source?.readyState !== EventSource.CLOSED) return;  // it comes back by itself
+      failed += 5;
+      stop();
+      asking = setTimeout(begin, ASK_EVERY);
+    });
+  }
+
+  /* One of the places for a stream, as long as this window is seen; false where all are taken. */
+  function takePlace(number = 0) {
+    if (!navigator.locks || number === STREAMS) return Promise.resolve(false);
+    return new Promise((tell) => {
+      navigator.locks.request(`baton stream ${number}`, { ifAvailable: true }, (lock) => {
+        if (!lock) return void takePlace(number + 1).then(tell);
+        return new Promise((release) => { leave = release; tell(true); });
+      }).catch(() => tell(false));
+    });
+  }
+
+  async function ask() {
+    const answer = await fetch(`${address.split("?")[0]}?now`, { credentials: "same-origin", cache: "no-store" });
+    if (answer.status !== 200) { failed = 31; return; }
+    const now = await answer.json();
+    if (now.commit && now.commit !== known.commit) changed(Math.max(1, now.revision - known.revision));
+    known = now;
+  }
+
+  async function begin() {
+    clearTimeout(asking);
+    if (document.hidden || source || isTaking || failed > 30) return;
+    isTaking = true;
+    const has = await takePlace();
+    isTaking = false;
+    if (document.hidden) return void stop();
+    if (has) return listen();
+    await ask().catch(() => { failed += 1; });
+    asking = setTimeout(begin, ASK_EVERY);
+  }
+
+  function stop() {
+    clearTimeout(asking);
+    source?.close();
+    leave?.();
+    source = leave = null;
+  }
+
+  document.addEventListener("visibilitychange", () => { document.hidden ? stop() : begin(); });
+  addEventListener("pagehide", stop);
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  begin();
 })();

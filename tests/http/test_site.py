@@ -1,0 +1,37 @@
+"""What a server serves while somebody changes, moves or takes away the repository under it."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton_git.errors import NotARepository
+from baton_git.faces.cli.settings import Asked
+from baton_git.faces.http.site import Site
+
+
+@pytest.fixture
+def site(top, baton) -> Site:
+    baton("init")
+    found = Site(Asked(repo=str(top)))
+    yield found
+    found.close()
+
+
+def test_a_setting_holds_from_the_moment_it_is_made(site, top, git):
+    with site.work() as ws:
+        assert dict(ws.reach.policies) == {}
+    git(top, "config", "remote.origin.batonPolicy", "review")
+    with site.work() as ws:
+        assert dict(ws.reach.policies) == {"origin": "review"}
+
+
+def test_a_repository_that_is_gone_is_neither_empty_nor_made_anew(site, top):
+    assert site.tip() is not None
+    (top / ".git").rename(top / "away")
+    with pytest.raises(NotARepository, match=r"is no repository any more"):
+        site.tip()
+    with pytest.raises(NotARepository), site.work():
+        pass
+    assert not (top / ".git").exists()
+    (top / "away").rename(top / ".git")
+    assert site.tip() is not None

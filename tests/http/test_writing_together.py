@@ -1,0 +1,113 @@
+"""Writes that are taken together, and the process beside the server that merges their packs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from conftest import until
+
+from baton_git.branch import Branch, Stamp, Update
+from baton_git.errors import InvalidDocument, Stale
+from baton_git.faces.http.tidying import Tidier
+from baton_git.names import Namespace
+from baton_git.records.baton import Head
+from baton_git.state import HEAD
+from baton_git.store import Repository, Store
+
+WRITE = "/v1/baton/write"
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def _document(number, **more):
+    return {"session_id": f"s-{number}", "context": f"round {number}", **more}
+
+
+def _update(context, session=None, revision=None):
+    stamp = Stamp("write", NOW, "A <a@b>", session)
+    return Update(lambda tip: tip.state.put(Head(context=context), HEAD), stamp, revision)
+
+
+@pytest.fixture
+def branch(top):
+    with Store(Repository.open(top)) as store:
+        yield Branch(store, Namespace("project:x"))
+
+
+def test_each_of_those_that_write_at_once_gets_its_own_answer(server):
+    answers = {}
+
+    def write(number):
+        baton = _document(number) if number % 4 else _document(number, follow_ups="none")
+        answers[number] = server.post(WRITE, {"namespace": server.namespace, "baton": baton}, code=None)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(24)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert {number for number, answer in answers.items() if answer.status_code == 422} == set(range(0, 24, 4))
+    written = [answer.json() for answer in answers.values() if answer.status_code == 200]
+    assert sorted(one["revision"] for one in written) == sorted({one["revision"] for one in written})
+    assert len({one["commit"] for one in written}) == 18
+
+
+def test_updates_that_are_written_together_are_commits_and_errors_of_their_own(branch):
+    secret = "ghp_" + "a1B2" * 9
+    first, refused, stale, last = branch.update_all(
+        [_update("one"), _update("two", session=secret), _update("three", revision=0), _update("four", revision=1)]
+    )
+    assert first.result().version.revision == 1
+    assert isinstance(refused.found, InvalidDocument)
+    assert isinstance(stale.found, Stale)
+    assert last.result().version.revision == 2
+    assert branch.read().commit == last.result().version.commit
+    assert [one.revision for one in branch.history()] == [2, 1, 0]
+
+
+def _packs(top: Path) -> int:
+    return len(list((top / ".git/objects/pack").glob("*.pack")))
+
+
+def test_packs_are_merged_by_a_process_beside(branch, top):
+    store = branch.store
+    store.tidied_by = tidier = Tidier(store.repository)
+    store.housekeeping.enough = 4
+    store.housekeeping.roll_up = lambda: pytest.fail("it was done here")
+    for number in range(40):
+        branch.update_all([_update(f"round {number}")])
+    assert until(lambda: tidier() and _packs(top) < 40)
+    tidier.close()
+    assert [one.revision for one in branch.history()] == list(range(40, -1, -1))
+
+
+def test_where_no_process_can_be_started_it_is_done_here(branch, top, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    store = branch.store
+    store.tidied_by = tidier = Tidier(store.repository)
+    for number in range(70):
+        branch.update_all([_update(f"round {number}")])
+    assert not tidier()
+    assert _packs(top) < 40
+
+
+def test_a_process_that_was_killed_is_not_waited_for(branch):
+    tidier = Tidier(branch.store.repository)
+    assert tidier()
+    tidier._process.kill()
+    tidier._process.wait()
+    assert until(lambda: not tidier())
+    assert not tidier()
+    tidier.close()
+
+
+def test_the_process_ends_with_the_server(serve):
+    client = serve()
+    client.post(WRITE, {"namespace": client.namespace, "baton": _document(1)})
+    assert client.site.store.tidied_by()
+    process = client.site._tidier._process
+    client.site.close()
+    assert process.returncode == 0

@@ -1,0 +1,118 @@
+"""Two clients at the same time: each acts for the session that it began."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from baton_git.agenthooks.seen import Memory, Seen
+from baton_git.faces.cli.app import App
+from baton_git.faces.cli.settings import Asked, Settings
+
+CALLS = {
+    "followup_add": {"item": "x"},
+    "handover_step": {"run": "R-1", "challenge": "Mend it", "uri": "kairos://x/1"},
+}
+
+
+def talking(use, *, era="auto", over_http=False):
+    """What `use` makes of two clients, each with a server of its own, or both with one that serves many."""
+    from mcp.client import Client
+
+    from baton_git.faces.mcp.server import server
+
+    def made():
+        return server(App(Settings(Asked()), False), over_http=over_http)
+
+    async def connected():
+        first = made()
+        second = first if over_http else made()
+        async with Client(first, mode=era) as one, Client(second, mode=era) as two:
+            return await use(one, two)
+
+    return asyncio.run(connected())
+
+
+async def begun(client, **arguments):
+    return (await client.call_tool("boot", arguments)).structured_content["session"]
+
+
+def sessions(baton, count):
+    """Of the newest commits, the oldest first."""
+    return [one["session"] for one in reversed(baton("log", "--limit", str(count), "--json").json)]
+
+
+def test_each_client_acts_for_the_session_that_it_began(here, baton, era):
+    async def use(one, two):
+        started = [await begun(one), await begun(two)]
+        for client in (one, two, one):
+            await client.call_tool("followup_add", {"item": "x"})
+        return started
+
+    one, two = talking(use, era=era)
+    assert one != two
+    assert sessions(baton, 3) == [one, two, one]
+
+
+def test_who_has_ended_its_session_is_not_taken_for_the_other(here, baton):
+    async def use(one, two):
+        started = [await begun(one), await begun(two)]
+        await one.call_tool("wrap", {"context": "It stands"})
+        await one.call_tool("followup_add", {"item": "x"})
+        await two.call_tool("followup_add", {"item": "x"})
+        return started
+
+    _, two = talking(use)
+    assert sessions(baton, 2) == [None, two]
+    baton("followup", "add", "The command line goes on with it")
+    assert sessions(baton, 1) == [two]
+
+
+def test_who_has_begun_none_acts_as_the_command_line_does(here, baton):
+    baton("boot", "--session", "of-the-shell")
+
+    async def use(one, _):
+        await one.call_tool("followup_add", {"item": "x"})
+
+    talking(use)
+    assert sessions(baton, 1) == ["of-the-shell"]
+
+
+def test_a_server_for_many_takes_nobody_for_who_is_at_work_in_the_work_tree(here, baton, top, monkeypatch):
+    baton("boot", "--session", "of-the-file")
+    monkeypatch.setenv("GEMINI_SESSION_ID", "of-the-shell")
+
+    async def use(one, two):
+        before = await begun(one)
+        await one.call_tool("followup_add", {"item": "x"})
+        await two.call_tool("followup_add", {"item": "x", "session": before})
+        brief = await one.read_resource("baton://brief/work")
+        return before, brief.contents[0].text
+
+    own, brief = talking(use, over_http=True)
+    assert own not in ("of-the-file", "of-the-shell")
+    assert "of-the-file" not in brief.splitlines()[0]
+    assert sessions(baton, 2) == [None, own]
+    assert baton("log", "--limit", "1", "--json").json[0]["agent"] is None
+    baton("followup", "add", "The command line goes on with its own")
+    assert sessions(baton, 1) == ["of-the-file"]
+
+
+def test_a_session_of_the_agent_around_us_that_hooks_know_counts_less_than_the_own(here, baton, top, monkeypatch):
+    monkeypatch.setenv("GEMINI_SESSION_ID", "of-gemini")
+    Memory(str(top / ".git")).put(Seen("gemini", "of-gemini"))
+
+    async def use(one, two):
+        await begun(one, session="own")
+        for client in (one, two):
+            await client.call_tool("followup_add", {"item": "x"})
+
+    talking(use)
+    assert sessions(baton, 2) == ["own", "of-gemini"]
+
+
+@pytest.mark.parametrize("tool", list(CALLS))
+def test_what_writes_takes_the_session(call, tool):
+    call(tool, **CALLS[tool], session="named")
+    assert call("log", limit=1)["commits"][0]["session"] == "named"

@@ -1,0 +1,80 @@
+"""A conflict on the page: what stands now is shown as it is, and nothing is wiped, lost or put back unseen."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from test_deciding import contest
+from web_world import World, two_machines
+
+pytestmark = pytest.mark.slow  # two machines for each
+
+
+@pytest.fixture
+def world(baton: Any, git: Any, top: Any) -> World:
+    made = two_machines(baton, git, top)
+    contest(made)
+    return made
+
+
+def reason(served: Any) -> str:
+    page = served.get("record?kind=follow_up&id=FU-1").text
+    found = re.search(r"<bdi>reason</bdi></dt><dd>(.*?)</dd>", page, re.DOTALL | re.IGNORECASE)
+    assert found is not None, page
+    return re.sub(r"<[^>]+>", "", found[1]).strip()
+
+
+def test_another_value_that_is_empty_wipes_nothing_unless_it_is_said(world: World, serve: Any) -> None:
+    served = serve()
+    tip = served.site.tip("shop")
+    answer = served.send("conflicts", {"choice": "other", "value": ""}, code=422)
+    assert "no other value was typed" in answer.text.lower()
+    assert 'name="choice" value="other" checked' in answer.text
+    assert served.site.tip("shop") == tip
+    served.send("conflicts", {"choice": "other", "value": "", "empty": "1"})
+    assert reason(served) == "empty text"
+
+
+def test_what_was_changed_since_is_what_stands_and_can_be_kept(world: World, serve: Any) -> None:
+    served = serve()
+    world.here("followup", "defer", "FU-1", "--reason", "a new reason")
+    page = served.get("conflicts").text
+    assert "a new reason" in page
+    assert page.count("stands now</span>") == 1
+    served.send("conflicts", {"choice": "now"})
+    assert reason(served) == "a new reason"
+    assert "There are no conflicts" in served.get("conflicts").text
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_side_that_is_chosen_stands_whatever_changed_since_if_that_was_shown(
+    side: str, world: World, serve: Any
+) -> None:
+    served = serve()
+    before = dict(re.findall(r'value="(ours|theirs)".*?class="text" dir="auto">([^<]*)<', served.get("conflicts").text,
+                             re.DOTALL))  # fmt: skip
+    world.here("followup", "defer", "FU-1", "--reason", "a new reason")
+    served.send("conflicts", {"choice": side})
+    assert reason(served) == before[side]
+
+
+def test_what_changed_after_the_page_was_made_is_shown_first(world: World, serve: Any) -> None:
+    served = serve()
+    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', served.get("conflicts").text))
+    world.here("followup", "defer", "FU-1", "--reason", "a new reason")
+    tip = served.site.tip("shop")
+    answer = served.post("conflicts", {**fields, "choice": "other", "value": "typed <b>long</b>"}, code=409)
+    assert "typed &lt;b&gt;long&lt;/b&gt;</textarea>" in answer.text
+    assert "a new reason" in answer.text
+    assert served.site.tip("shop") == tip
+
+
+def test_typing_without_a_choice_means_that_value_and_with_a_side_it_is_asked_again(world: World, serve: Any) -> None:
+    served = serve()
+    answer = served.send("conflicts", {"choice": "ours", "value": "we wait"}, code=422)
+    assert "we wait</textarea>" in answer.text
+    assert "nothing was chosen" in served.send("conflicts", {"value": ""}, code=422).text.lower()
+    served.send("conflicts", {"value": "we wait"})
+    assert reason(served) == "we wait"

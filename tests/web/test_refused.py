@@ -1,0 +1,138 @@
+"""What is refused is said where it was entered, and nothing that was entered is lost; commands are safe to copy."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+import pytest
+from test_deciding import queue
+from test_pages import some_work
+from web_server import TOKEN, hidden
+from web_world import World, two_machines
+
+ODD = "x; touch HACK $(id)"
+
+
+@pytest.fixture
+def world(baton: Any, git: Any, top: Any) -> World:
+    return two_machines(baton, git, top)
+
+
+def shown(text: str, start: str) -> str:
+    found = re.search(rf">({start}[^<]*)<", text)
+    assert found is not None, text
+    return found[1].replace("&#39;", "'").replace("&amp;", "&")
+
+
+def test_a_command_to_copy_is_one_command_and_names_the_namespace(baton: Any, serve: Any) -> None:
+    baton("init", f"--namespace={ODD}")
+    for _ in range(3):
+        baton("pattern", "record", "Guessed", "--id", "PAT-1", "--rule", "Read", f"--namespace={ODD}")
+    served = serve(namespace=ODD)
+    said = shown(served.get("graduate?id=PAT-1").text, "baton pattern graduate")
+    assert shlex.split(said) == ["baton", "pattern", "graduate", "PAT-1", "--namespace", ODD]
+    baton("init", "--namespace=a;b")
+    assert "baton boot --namespace &#39;a;b&#39;" in served.get("/").text
+
+
+def test_a_way_back_that_leads_nowhere_keeps_what_was_entered(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    served = serve()
+    answer = served.get("back?way=session&session=nobody", code=404).text
+    assert 'name="session" value="nobody"' in answer
+    assert 'role="alert"' in answer
+    answer = served.get("back?way=revision&revision=~999", code=422).text
+    assert "~999 is before the beginning" in answer
+    assert 'value="~999"' in answer
+
+
+def test_a_form_is_only_good_for_the_way_that_it_showed(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    served = serve()
+    tip = served.site.tip("shop")
+    fields = hidden(served.get("back?way=record&record=FU-1").text, {})
+    answer = served.post("back?way=revision&revision=1", fields, code=409)
+    assert "This is not what the page had shown" in answer.text
+    assert served.site.tip("shop") == tip
+
+
+def test_only_forms_are_accepted(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    served = serve()
+    fields = hidden(served.get("back?way=undo").text, {})
+    for sort in ("text/plain", "application/json", ""):
+        headers = {"content-type": sort} if sort else {}
+        body = "&".join(f"{name}={value}" for name, value in fields.items()).encode()
+        assert served.client.post(served.path("back?way=undo"), content=body, headers=headers).status_code == 415
+
+
+def test_a_rule_that_is_one_already_is_not_made_twice(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    served = serve(token=TOKEN)
+    served.log_in()
+    fields = hidden(served.get("graduate?id=PAT-1").text, {"typed": ""})
+    served.post("graduate?id=PAT-1", {**fields, "typed": "PAT-1"})
+    tip = served.site.tip("shop")
+    answer = served.post("graduate?id=PAT-1", {**fields, "typed": "PAT-1"}, code=409)
+    assert "PAT-1 is a rule already" in answer.text
+    assert "Make it a rule" not in served.get("graduate?id=PAT-1").text
+    assert served.site.tip("shop") == tip
+
+
+def test_a_page_beyond_the_end_says_so(baton: Any, serve: Any) -> None:
+    some_work(baton)
+    assert "There is nothing on page 99" in serve().get("timeline?page=99").text
+
+
+def test_a_history_with_a_gap_is_shown_up_to_it(baton: Any, git: Any, top: Any, serve: Any) -> None:
+    some_work(baton)
+    text = git(top, "cat-file", "commit", "refs/heads/baton/shop")
+    orphan = re.sub(r"(?m)^parent [0-9a-f]{40}", "parent " + "1" * 40, text, count=1)
+    commit = git(top, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", text=orphan)
+    git(top, "update-ref", "refs/heads/baton/shop", commit)
+    baton("followup", "add", "After the gap", "--namespace", "shop")
+    served = serve()
+    for page in ("timeline", "lineage"):
+        assert "What is older cannot be read" in served.get(page).text
+    assert "After the gap" in served.get("timeline").text
+
+
+@pytest.mark.slow  # two machines
+def test_a_number_that_two_revisions_have_is_refused_with_both(world: World, serve: Any) -> None:
+    world.here("followup", "add", "Here", "--id", "FU-here")
+    world.there("followup", "add", "There", "--id", "FU-there")
+    world.there("sync")
+    world.here("sync")
+    served = serve()
+    number = "1"
+    answer = served.get(f"compare?a={number}&b=0", code=409).text
+    commits = re.findall(r"([0-9a-f]{10}) \(", answer)
+    assert len(set(commits)) == 2
+    assert f'name="a" value="{number}"' in answer
+    for one in commits:
+        served.get(f"compare?a={one}&b=0")
+    served.get("back?way=revision&revision=1", code=409)
+    timeline = served.get("timeline").text
+    assert all(f'<code class="id">{one}</code>' in timeline for one in commits)
+
+
+@pytest.mark.slow  # two machines
+def test_a_review_that_is_refused_keeps_what_was_chosen_and_links_only_to_what_is_here(
+    world: World, serve: Any
+) -> None:
+    queue(world)
+    served = serve()
+    page = served.get("review").text
+    for link in re.findall(r'href="(/n/[^"]+/record\?[^"]+)"', page):
+        served.get(link.replace("&amp;", "&"))
+    fields = hidden(page, {})
+    choice = {"choice.follow_up.FU-fonts": "reject"}
+    answer = served.post("review", {**fields, **choice, "shown": "0" * 40}, code=409).text
+    assert 'name="choice.follow_up.FU-fonts" value="reject" checked' in answer
+    for wrong in ({"choice.follow_up.NOPE": "accept"}, {"choice.follow_up.FU-fonts": "maybe"}, {"every": "all"}):
+        assert "Nothing was decided" in served.post("review", {**fields, **wrong}, code=422).text
+    served.post("review", {**fields, **choice, "remote": "nowhere"}, code=409)
+    served.send("review", choice)
+    assert "1 record waits" in served.get("review").text
