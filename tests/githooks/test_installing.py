@@ -11,6 +11,8 @@ from hook_world import CLIENT, everything, hook
 
 from baton_git.githooks.script import Script, marked, scripts
 
+pytestmark = pytest.mark.slow  # repositories and processes by the dozen
+
 
 @pytest.fixture
 def folder(top):

@@ -13,6 +13,8 @@ from baton_git.faces.http.site import Site
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import graduate_pattern, record_pattern
 
+pytestmark = pytest.mark.slow  # repositories and processes by the dozen
+
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 

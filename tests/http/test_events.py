@@ -21,6 +21,8 @@ from baton_git.faces.http.api import events
 from baton_git.faces.http.site import Site
 from baton_git.names import Namespace
 
+pytestmark = pytest.mark.slow  # repositories and processes by the dozen
+
 
 class Event(NamedTuple):
     name: str

@@ -13,6 +13,8 @@ from baton_git.errors import AccessDenied
 from baton_git.remotes import Accepted, Overtaken, Push, Refused
 from baton_git.store import Store
 
+pytestmark = pytest.mark.slow  # repositories and processes by the dozen
+
 Both = tuple[Place, Place]
 
 

@@ -17,6 +17,8 @@ from fake_agents import FAMILY, living, until
 
 from baton_git.workflow.looping import Limits, Turn, ending, says_done
 
+pytestmark = pytest.mark.slow  # repositories and processes by the dozen
+
 DONE = "All is checked.\n\nLOOP_COMPLETE"
 
 

@@ -22,6 +22,8 @@ from baton_git.spawning.starting import MAX_RUNNING, Spawner
 from baton_git.spawning.stopping import stop
 from baton_git.spawning.wish import Wish
 
+pytestmark = pytest.mark.slow  # repositories and processes by the dozen
+
 NOW = "2026-11-21T20:00:00Z"
 NOTE = 'printf "%s\\n" "$@" > "$NOTES"; printf "stdin:%s\\n" "$(cat)" >> "$NOTES"'
 

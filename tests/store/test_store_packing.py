@@ -13,6 +13,8 @@ from baton_git.store import Store
 from baton_git.store.housekeeping import NotedPack
 from baton_git.store.locks import flocked
 
+pytestmark = pytest.mark.slow  # repositories and processes by the dozen
+
 
 def _record(number: int, version: int) -> bytes:
     words = random.Random(number)

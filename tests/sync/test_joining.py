@@ -13,6 +13,8 @@ from baton_git.names import Oid
 from baton_git.records.baton import OpenLoop
 from baton_git.store import Entry, Repository, Store
 
+pytestmark = pytest.mark.slow  # repositories and processes by the dozen
+
 Pair = tuple[Machine, Machine]
 
 
