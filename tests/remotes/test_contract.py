@@ -13,8 +13,6 @@ from baton_git.errors import AccessDenied
 from baton_git.remotes import Accepted, Overtaken, Push, Refused
 from baton_git.store import Store
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 Both = tuple[Place, Place]
 
 
@@ -232,7 +230,7 @@ def test_sixty_small_fetches_leave_little_behind(both: Both, git):
         git(ada.served.bare, "update-ref", X, tip)
         assert bob.fetch() == tip
     files = [path for path in (bob.top / ".git" / "objects").rglob("*") if path.is_file()]
-    assert len([path for path in files if path.suffix == ".pack"]) < 20
+    assert len([path for path in files if path.suffix == ".pack"]) < 36  # 32 are merged at once
     assert sum(path.stat().st_size for path in files) < 250_000
     assert not [path for path in files if path.name.startswith("tmp") or path.suffix in (".keep", ".lock")]
     git(bob.top, "fsck", "--strict")
