@@ -12,12 +12,13 @@ from functools import partial
 from http.client import HTTPException
 from urllib.parse import unquote, urljoin
 
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import ConnectTimeoutError, LocationParseError, NewConnectionError
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import LocationParseError
 from urllib3.util import make_headers, parse_url
 
 from baton_git.probes.addresses import Deadline, Unreachable, first_reached, resolve
 from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.connecting import connected
 from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown, no_answer
 
 _MAX_REDIRECTS = 5
@@ -110,7 +111,7 @@ def _without_credentials(url: str) -> str:
 
 def _get(target: _Target, credentials: str | None, deadline: Deadline, allow_private: bool) -> _Answer:
     addresses = resolve(target.host, target.port, deadline, allow_private=allow_private)
-    connection = first_reached(addresses, partial(_connected, target, deadline))
+    connection = first_reached(addresses, partial(connected, target.scheme, target.host, target.port, deadline))
     with contextlib.closing(connection), _closed_at(deadline, connection):
         connection.request("GET", target.request, headers=_headers(target, credentials), preload_content=False)
         response = connection.getresponse()
@@ -122,30 +123,6 @@ def _get(target: _Target, credentials: str | None, deadline: Deadline, allow_pri
 def _headers(target: _Target, credentials: str | None) -> dict[str, str]:
     plain = {"Host": target.host_header, "Connection": "close", "User-Agent": "baton-git"}
     return plain | (make_headers(basic_auth=credentials) if credentials else {})
-
-
-def _connected(target: _Target, deadline: Deadline, address: str) -> HTTPConnection:
-    """A connection to an address that was judged; the certificate must be that of the host named in the url."""
-    connection = (
-        HTTPSConnection(address, target.port, timeout=deadline.left, server_hostname=target.host)
-        if target.scheme == "https"
-        else HTTPConnection(address, target.port, timeout=deadline.left)
-    )
-    try:
-        connection.connect()
-    except NewConnectionError as error:  # a subclass of the next
-        raise _cause(error) from None
-    except ConnectTimeoutError:
-        raise TimeoutError from None
-    except OSError:
-        connection.close()
-        raise
-    return connection
-
-
-def _cause(error: Exception) -> OSError:
-    """The system's own error, which tells a refusal from the rest."""
-    return error.__cause__ if isinstance(error.__cause__, OSError) else OSError(str(error))
 
 
 @contextlib.contextmanager

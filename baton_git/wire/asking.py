@@ -12,14 +12,14 @@ from functools import partial
 from http.client import HTTPException
 from typing import NamedTuple
 
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError as Urllib3Error
 
 from baton_git.errors import LimitExceeded, RemoteError, Unreachable
 from baton_git.foreign import MAX_BYTES
 from baton_git.probes.addresses import Deadline, first_reached, resolve
 from baton_git.probes.addresses import Unreachable as Unresolved
+from baton_git.probes.connecting import connected
 from baton_git.wire.address import Address
 
 MAX_ANSWER = MAX_BYTES + 64 * 1024
@@ -65,7 +65,7 @@ _HINT = "is the server running, and is the url right?"
 
 def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> Reply:
     found = resolve(address.host, address.port, deadline, allow_private=True)
-    connection = first_reached(found, partial(_connected, address, deadline))
+    connection = first_reached(found, partial(connected, address.scheme, address.host, address.port, deadline))
     with contextlib.closing(connection), _hung_up_at(deadline, connection):
         sent = {**headers, "Host": address.netloc, "Connection": "close"}
         connection.request("POST", address.path + path, body=body, headers=sent, preload_content=False)
@@ -76,25 +76,6 @@ def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str],
     if len(content) > MAX_ANSWER:
         raise LimitExceeded(f"the answer of {address}", len(content), MAX_ANSWER, "bytes")
     return Reply(response.status, content)
-
-
-def _connected(address: Address, deadline: Deadline, ip: str) -> HTTPConnection:
-    """A connection to one address of the host; the certificate must be that of the host in the url."""
-    connection = (
-        HTTPSConnection(ip, address.port, timeout=deadline.left, server_hostname=address.host)
-        if address.scheme == "https"
-        else HTTPConnection(ip, address.port, timeout=deadline.left)
-    )
-    try:
-        connection.connect()
-    except NewConnectionError as error:  # a subclass of the next
-        raise (error.__cause__ if isinstance(error.__cause__, OSError) else OSError(str(error))) from None
-    except ConnectTimeoutError:
-        raise TimeoutError from None
-    except OSError:
-        connection.close()
-        raise
-    return connection
 
 
 @contextlib.contextmanager
