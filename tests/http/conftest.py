@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -56,7 +57,17 @@ class Client:
         sent = {} if body is None else {"json": body}
         answer = self._client.request(method, path, **sent, **more)
         assert code in (None, answer.status_code), f"{method} {path}: {answer.status_code} {answer.text[:2000]}"
+        self._check_documented(method, answer)
         return answer
+
+    def _check_documented(self, method: str, answer: httpx2.Response) -> None:
+        """An operation of the OpenAPI document answers only with what stands there."""
+        if not _DOCUMENTED:
+            _DOCUMENTED.extend(_operations(self._client.get("/openapi.json").json()))
+        for pattern, its_method, statuses in _DOCUMENTED:
+            if its_method == method and pattern.fullmatch(answer.url.path):
+                assert answer.status_code in statuses, f"{answer.status_code} of {method} {answer.url.path}: a surprise"
+                return
 
     def get(self, path: str, *, code: int | None = 200, **more: Any) -> httpx2.Response:
         return self.ask("GET", path, code=code, **more)
@@ -75,6 +86,18 @@ class Client:
 
     def close(self) -> None:
         self._client.close()
+
+
+_DOCUMENTED: list[tuple[re.Pattern[str], str, set[int]]] = []
+"""The operations of the document, asked for once: their paths, methods and statuses, in the order of the routes."""
+
+
+def _operations(document: Any) -> Iterator[tuple[re.Pattern[str], str, set[int]]]:
+    for path, methods in document["paths"].items():
+        parts = re.split(r"\{(\w+)\}", path)
+        pattern = "".join(".+" if at % 2 else re.escape(part) for at, part in enumerate(parts))
+        for method, operation in methods.items():
+            yield re.compile(pattern), method.upper(), {int(status) for status in operation["responses"]}
 
 
 @contextmanager

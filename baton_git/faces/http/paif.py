@@ -15,6 +15,7 @@ from baton_git.codecs import json as strict_json
 from baton_git.errors import NotAllowed, NotFound
 from baton_git.faces.answers.checkpoints import session_of
 from baton_git.faces.http.api.acting import Who
+from baton_git.faces.http.api.refusals import Responses
 from baton_git.faces.http.guard import CALLER, Caller
 from baton_git.faces.http.reading import tag
 from baton_git.faces.http.site import Site
@@ -65,8 +66,9 @@ def _protocol(routes: APIRouter, site: Site) -> None:
                 check_own(ws.branch.read().state, agent_id, who.session)
 
     its = [Depends(allowed)]
+    known: Responses = {200: {"description": "None was due, or it was known already: `created` is false."}}
 
-    @routes.post("/checkpoint/{agent_id}", status_code=201, dependencies=its)
+    @routes.post("/checkpoint/{agent_id}", status_code=201, dependencies=its, responses=known)
     def create_checkpoint(
         agent_id: str, body: Annotated[dict[str, Any], Body()], response: Response, who: Who,
         periodic: Annotated[bool, Query(description="Only if one is due.")] = False,
