@@ -56,34 +56,36 @@ class Marks:
     """
 
     def __init__(self, common_dir: Path) -> None:
-        folder = common_dir / "baton"
-        self.due, self.synced, self.unsent = (Mark(folder / name) for name in ("due", "synced", "unsent"))
+        folder = f"{common_dir}{os.sep}baton{os.sep}"
+        self.due, self.synced, self.unsent = (Mark(folder + name) for name in ("due", "synced", "unsent"))
 
 
 class Mark:
     """One kind of mark: a folder with an empty file for each namespace, named like the last part of its branch."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def set(self, component: str) -> None:
         """A disk that refuses is passed over: nothing relies on hooks alone."""
-        file = self.folder / component
-        if file.exists():
+        if self.has(component):
             return
         with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            file.touch()
+            os.makedirs(self.folder, exist_ok=True)
+            Path(self._file(component)).touch()
 
     def has(self, component: str) -> bool:
-        return (self.folder / component).exists()
+        return os.path.exists(self._file(component))
 
     def clear(self, component: str) -> None:
         with contextlib.suppress(OSError):
-            (self.folder / component).unlink(missing_ok=True)
+            os.unlink(self._file(component))
 
     def all(self) -> list[str]:
         try:
-            return sorted(one.name for one in self.folder.iterdir())
+            return sorted(os.listdir(self.folder))
         except OSError:
             return []
+
+    def _file(self, component: str) -> str:
+        return f"{self.folder}{os.sep}{component}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -24,17 +25,18 @@ def checked_out_at(repository: Repository, ref: str) -> Path | None:
     return None
 
 
-def _heads(repository: Repository) -> Iterator[tuple[Path, Callable[[], Path | None]]]:
+def _heads(repository: Repository) -> Iterator[tuple[str, Callable[[], Path | None]]]:
     """Each HEAD file, and how to learn the work tree it belongs to."""
     common = repository.common_dir
-    yield common / "HEAD", lambda: _main_top(repository)
-    for folder in _linked(common / "worktrees"):
-        yield folder / "HEAD", partial(linked_top, folder)
+    yield f"{common}{os.sep}HEAD", lambda: _main_top(repository)
+    linked = f"{common}{os.sep}worktrees{os.sep}"
+    for name in _names(linked):
+        yield f"{linked}{name}{os.sep}HEAD", partial(linked_top, Path(linked, name))
 
 
-def _linked(worktrees: Path) -> list[Path]:
+def _names(worktrees: str) -> list[str]:
     try:
-        return sorted(worktrees.iterdir())
+        return sorted(os.listdir(worktrees))
     except OSError:
         return []
 

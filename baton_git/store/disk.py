@@ -1,4 +1,8 @@
-"""Files that are wholly there or not at all, and the disk's refusals as `WriteFailed`."""
+"""Files that are wholly there or not at all, and the disk's refusals as `WriteFailed`.
+
+What each write needs takes paths as text, and asks `os` for them: making `Path`s of them and text again took a tenth
+of a write.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +38,26 @@ def writing(what: str) -> Iterator[None]:
 
 def file_mode(folder: str | Path, wanted: int) -> int | None:
     """The mode a file in a shared folder needs so that the group can use it; None: the umask decides."""
-    bits = os.stat(folder).st_mode  # noqa: PTH116  as text: a `Path` for each file is a twentieth of a write
+    bits = os.stat(folder).st_mode
     if not bits & 0o020:
         return None
     return (wanted & 0o700) | (wanted & bits & 0o077) | (wanted >> 3 & bits & 0o070)
 
 
-def make_folder(folder: Path) -> None:
+def exists(path: str | Path) -> bool:
+    """Whether there is such a file. Raises OSError where that cannot be told, in which `os.path.exists` says no."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def make_folder(folder: str | Path) -> None:
     """Makes `folder` and what is missing above it, durably, with the group's bits of the nearest one that existed."""
-    if folder.is_dir():
+    if os.path.isdir(folder):
         return
+    folder = Path(folder)
     make_folder(folder.parent)
     with suppress(FileExistsError):
         folder.mkdir()
@@ -82,7 +96,7 @@ def open_new(path: str | Path, data: bytes, *, mode: int) -> int:
     """As `write_new`, not synced yet: the descriptor, for `sync_files` and to be closed by the caller."""
     fd = os.open(path, NEW_FILE, mode)
     try:
-        shared = file_mode(os.path.dirname(path) or ".", mode)  # noqa: PTH120  as above
+        shared = file_mode(os.path.dirname(path) or ".", mode)
         if shared is not None:
             os.fchmod(fd, shared)
         if data:
@@ -108,7 +122,7 @@ def sync_files(fds: Sequence[int]) -> None:
         os.fsync(fd)
 
 
-def content(path: Path) -> bytes:
+def content(path: str | Path) -> bytes:
     """The bytes of a small file, in half the time that `Path.read_bytes` takes."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -120,7 +134,7 @@ def content(path: Path) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: str | Path) -> None:
     """Makes the names in `folder` durable, where the file system can do so."""
     fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -135,7 +149,7 @@ def sync_folder(folder: Path) -> None:
 def remove(path: str | Path) -> None:
     """Removes a file if it can be removed; for leftovers only, which harm nobody when they stay."""
     with suppress(OSError):
-        os.unlink(path)  # noqa: PTH108  as above
+        os.unlink(path)
 
 
 def random_name(digits: int = 16) -> str:
@@ -143,9 +157,9 @@ def random_name(digits: int = 16) -> str:
     return os.urandom(digits // 2).hex()
 
 
-def now_of(folder: Path) -> float:
+def now_of(folder: str | Path) -> float:
     """The time by the clock of the file system of `folder`, taken from a file made just now."""
-    probe = folder / f"clock-{random_name()}"
+    probe = Path(folder) / f"clock-{random_name()}"
     write_new(probe, b"", mode=0o600, sync=False)
     try:
         return probe.stat().st_mtime

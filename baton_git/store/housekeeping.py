@@ -67,7 +67,7 @@ class Housekeeping:
         """A ref names it now: git may have it, and it is counted as ours."""
         noted = NotedPack(pack.objects, pack.name)
         try:
-            Path(pack.keep_path).replace(self._note_path(noted))  # both in one step: the file becomes the note
+            os.replace(pack.keep_path, self._note_path(noted))  # both in one step: the file becomes the note
         except OSError:
             pack.release()
             self._note(noted)
@@ -81,7 +81,7 @@ class Housekeeping:
         if not self.may_remove or self._unlooked > 0:
             return False
         missing = self.enough - len(self._to_merge(self._noted()))
-        self._unlooked = missing if missing > 0 else 1
+        self._unlooked = missing if missing > 0 else self.enough // 4  # by then somebody will have merged them
         return missing <= 0
 
     def pack(self, *, everything: bool) -> PackReport | None:
@@ -164,7 +164,7 @@ class Housekeeping:
 
     def _noted(self) -> list[NotedPack]:
         try:
-            names = [note.name for note in self.notes.iterdir()]
+            names = os.listdir(self.notes)
         except FileNotFoundError:
             return []
         pairs = (name.split(".") for name in names)
@@ -226,8 +226,8 @@ class Housekeeping:
             disk.make_folder(self.notes)
             disk.write_new(self._note_path(pack), b"", mode=0o644, sync=False)
 
-    def _note_path(self, pack: NotedPack) -> Path:
-        return self.notes / f"{pack.name}.{pack.objects}"
+    def _note_path(self, pack: NotedPack) -> str:
+        return f"{self.notes}{os.sep}{pack.name}.{pack.objects}"
 
     def _is_there(self, pack: NotedPack) -> bool:
         return self._path(pack, ".idx").exists() and self._path(pack, ".pack").exists()

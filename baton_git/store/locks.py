@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,7 @@ _TICKET: Final = "ticket-"
 _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK, errno.ENOSYS}
 
 
+@lru_cache(1000)
 def local_name(ref: str) -> str:
     """A file name for what is kept about `ref`: fixed length, so that no ref name is too long."""
     return hashlib.sha256(ref.encode("utf-8", "surrogateescape")).hexdigest()[:32]
@@ -51,13 +53,13 @@ def grab(fd: int) -> bool | None:
 
 
 @contextmanager
-def flocked(path: Path, wait: float) -> Iterator[bool | None]:
+def flocked(path: str | Path, wait: float) -> Iterator[bool | None]:
     """Holds `flock` on `path` (made when missing).
 
     Gives False when another held it for longer than `wait` seconds, and None when there is no lock to be had here.
     """
     try:
-        disk.make_folder(path.parent)
+        disk.make_folder(os.path.dirname(path))
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError:  # nowhere to queue (a read-only repository): the write itself will say so
         yield None
@@ -113,7 +115,7 @@ def until(done: Callable[[], bool], wait: float) -> bool:
 class Ticket:
     """The file that shall become a ref. `synced`: whether what it holds is durable, as it must be before that."""
 
-    path: Path
+    path: str
     fd: int
     value: bytes
     synced: bool = False
@@ -133,8 +135,8 @@ class Ticket:
 class HeldLock:
     """`<ref>.lock`, taken by this process, with the new value in it."""
 
-    ref_file: Path
-    path: Path
+    ref_file: str
+    path: str
     identity: tuple[int, int]
 
     def commit(self) -> None:
@@ -145,8 +147,8 @@ class HeldLock:
             OSError: the disk said no.
         """
         if _identity(self.path) != self.identity:
-            raise Busy(f"{self.path.name} was taken away by another process", hint="try again")
-        self.path.replace(self.ref_file)
+            raise Busy(f"{Path(self.path).name} was taken away by another process", hint="try again")
+        os.replace(self.path, self.ref_file)
 
     def abandon(self) -> None:
         """Removes the lock if it is still ours."""
@@ -154,9 +156,9 @@ class HeldLock:
             disk.remove(self.path)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: str | Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         return None
     return found.st_dev, found.st_ino
@@ -171,14 +173,14 @@ class RefLocks:
         self.stale_after = 60.0
 
     @contextmanager
-    def held(self, ref_file: Path, ticket: Ticket) -> Iterator[HeldLock]:
+    def held(self, ref_file: str, ticket: Ticket) -> Iterator[HeldLock]:
         """The lock of `ref_file` with the value of the ticket in it; released at the end in any case.
 
         Raises:
             Busy: somebody living held it for longer than `wait`.
             OSError: the disk said no.
         """
-        lock_file = ref_file.with_name(ref_file.name + ".lock")
+        lock_file = ref_file + ".lock"
         ticket.sync()
         if not until(lambda: self._take(lock_file, ticket), self.wait):
             raise _busy(lock_file)
@@ -197,7 +199,7 @@ class RefLocks:
             OSError: the disk said no.
         """
         disk.make_folder(self.folder)
-        path = self.folder / (_TICKET + disk.random_name())
+        path = f"{self.folder}{os.sep}{_TICKET}{disk.random_name()}"
         fd = disk.open_new(path, value, mode=0o644)
         try:
             if _grab_within(fd, self.wait) is False:  # a ticket that nobody holds would be taken for a dead one's
@@ -207,13 +209,13 @@ class RefLocks:
             disk.remove(path)
             os.close(fd)
 
-    def _take(self, lock_file: Path, ticket: Ticket) -> bool:
+    def _take(self, lock_file: str, ticket: Ticket) -> bool:
         try:
             os.link(ticket.path, lock_file)
         except FileExistsError:
             return self._break_stale(lock_file) and self._take(lock_file, ticket)
         except FileNotFoundError:  # git removes empty ref folders at any moment
-            disk.make_folder(lock_file.parent)
+            disk.make_folder(Path(lock_file).parent)
             return False
         except OSError as error:
             if error.errno not in _NO_LINKS:
@@ -221,7 +223,7 @@ class RefLocks:
             return _take_without_links(lock_file, ticket.value)
         return True
 
-    def _break_stale(self, lock_file: Path) -> bool:
+    def _break_stale(self, lock_file: str) -> bool:
         """Removes a lock whose owner is dead; whether it is gone. One process at a time does this."""
         with flocked(self.folder / "breaking", 0.0) as alone:
             seen = _identity(lock_file)
@@ -232,12 +234,12 @@ class RefLocks:
                 disk.remove(lock_file)
             return dead
 
-    def _is_dead(self, lock_file: Path, identity: tuple[int, int]) -> bool:
+    def _is_dead(self, lock_file: str, identity: tuple[int, int]) -> bool:
         for ticket in self.folder.glob(_TICKET + "*"):
             if _identity(ticket) == identity:
                 return _ownerless(ticket)
         try:
-            return disk.now_of(self.folder) - lock_file.stat().st_mtime > self.stale_after
+            return disk.now_of(self.folder) - Path(lock_file).stat().st_mtime > self.stale_after
         except FileNotFoundError:
             return True
 
@@ -268,8 +270,8 @@ def _mtime(path: Path) -> float:
         return float("inf")
 
 
-def _take_without_links(lock_file: Path, value: bytes) -> bool:
-    disk.make_folder(lock_file.parent)
+def _take_without_links(lock_file: str, value: bytes) -> bool:
+    disk.make_folder(Path(lock_file).parent)
     try:
         disk.write_new(lock_file, value, mode=0o644, sync=True)
     except FileExistsError:
@@ -277,9 +279,9 @@ def _take_without_links(lock_file: Path, value: bytes) -> bool:
     return True
 
 
-def _busy(lock_file: Path) -> Busy:
+def _busy(lock_file: str) -> Busy:
     return Busy(
-        f"{lock_file.name} is held by another process",
+        f"{Path(lock_file).name} is held by another process",
         hint=f"try again; if no git or baton process is running, delete {lock_file}",
-        path=str(lock_file),
+        path=lock_file,
     )

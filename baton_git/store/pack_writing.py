@@ -91,12 +91,11 @@ class KeptPack:
 
     @cached_property
     def _stem(self) -> str:
-        """The paths are plain text: making `Path`s of them and text again is a twentieth of a write."""
         return f"{self.folder}{os.sep}pack-{self.name}"
 
     def is_there(self) -> bool:
         """Whether both files are still on the disk."""
-        return Path(self.index_path).exists() and Path(self.path).exists()
+        return disk.exists(self.index_path) and disk.exists(self.path)
 
     def release(self) -> None:
         """From now on git and baton may pack its objects elsewhere."""
@@ -154,7 +153,7 @@ def _place(folder: Path, files: Iterable[tuple[bytes, str, str]], beside: Sequen
             named.append((temporary, path, disk.open_new(temporary, data, mode=0o444)))
         disk.sync_files([*(fd for _, _, fd in named), *beside])
         for temporary, path, _ in named:
-            os.replace(temporary, path)  # noqa: PTH105  as above
+            os.replace(temporary, path)
     except BaseException:
         for temporary, _, _ in named:
             disk.remove(temporary)

@@ -15,9 +15,9 @@ from baton_git.store.locks import local_name
 _TAIL = 4096
 
 
-def is_kept(log: Path, ref: str, setting: str | None, *, bare: bool) -> bool:
+def is_kept(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:
     """Whether git would log a change of `ref`; `setting` is `core.logAllRefUpdates`."""
-    if log.exists():
+    if disk.exists(log):
         return True
     wanted = (setting or ("false" if bare else "true")).lower()
     if wanted == "always":
@@ -26,16 +26,17 @@ def is_kept(log: Path, ref: str, setting: str | None, *, bare: bool) -> bool:
     return usual and wanted in {"true", "yes", "on", "1", ""}
 
 
-def append(log: Path, line: bytes) -> int:
+def append(log: str, line: bytes) -> int:
     """Adds a line; the length of the log before it.
 
     Raises:
         OSError: the disk said no; no half line is left.
     """
-    disk.make_folder(log.parent)
+    folder = os.path.dirname(log)
+    disk.make_folder(folder)
     fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
-        shared = disk.file_mode(log.parent, 0o644)
+        shared = disk.file_mode(folder, 0o644)
         before = os.fstat(fd).st_size
         if shared is not None and before == 0:
             os.fchmod(fd, shared)
@@ -53,15 +54,15 @@ def _write_or_cut(fd: int, line: bytes, before: int) -> None:
         raise
 
 
-def cut(log: Path, length: int) -> None:
+def cut(log: str, length: int) -> None:
     """Takes back what was appended after `length`."""
     os.truncate(log, length)
 
 
-def last_value(log: Path) -> str | None:
+def last_value(log: str) -> str | None:
     """The newest value in the log, unchecked; None without a log."""
     try:
-        with log.open("rb") as file:
+        with Path(log).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
             lines = [line for line in file.read().split(b"\n") if line.count(b" ") >= 2]
     except OSError:
@@ -80,7 +81,7 @@ class LastGood:
         text = f"{value} {ref}\n".encode("utf-8", "surrogateescape")
         with suppress(OSError):
             disk.make_folder(self.folder)
-            fd = os.open(self.folder / local_name(ref), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = os.open(f"{self.folder}{os.sep}{local_name(ref)}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 os.write(fd, text)  # as long as what was there, and in one block: there is no half of it
             finally:

@@ -44,7 +44,7 @@ class Refs:
         self.last_good = reflog.LastGood(common_dir / "baton" / "last")
         self._value = re.compile(rb"[0-9a-f]{%d}\Z" % hex_length)
         self._none = "0" * hex_length
-        self._files: dict[str, Path] = {}
+        self._files: dict[str, str] = {}
 
     def tip(self, ref: str) -> Oid | None:
         """Where `ref` stands; None when there is no such ref.
@@ -137,8 +137,8 @@ class Refs:
                 lock.commit()
         _confirm(path, to)
 
-    def log_file(self, ref: str) -> Path:
-        return self.common_dir / "logs" / ref
+    def log_file(self, ref: str) -> str:
+        return f"{self.common_dir}{os.sep}logs{os.sep}{ref}"
 
     @contextmanager
     def _logged(self, ref: str, old: Oid | None, new: Oid, line: bytes | None) -> Iterator[None]:
@@ -153,7 +153,7 @@ class Refs:
             reflog.cut(self.log_file(ref), length)
             raise
 
-    def _file(self, ref: str) -> Path:
+    def _file(self, ref: str) -> str:
         known = self._files.get(ref)
         if known is not None:
             return known
@@ -161,11 +161,11 @@ class Refs:
             raise StoreError(f"{ref!r} is not the full name of a ref (refs/…)")
         if len(self._files) >= _FILES_KNOWN:
             self._files.clear()
-        return self._files.setdefault(ref, self.common_dir / ref)
+        return self._files.setdefault(ref, str(self.common_dir / ref))
 
     def _raw(self, ref: str) -> bytes | None:
         """The value in the loose file, else the packed one, unchecked."""
-        path = self.common_dir / ref if ref == "HEAD" else self._file(ref)
+        path = str(self.common_dir / ref) if ref == "HEAD" else self._file(ref)
         try:
             return disk.content(path)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
@@ -250,16 +250,16 @@ def _unlistable(error: OSError) -> None:
         raise StoreError(f"cannot list refs: {error.strerror}", hint=f"check {error.filename}") from error
 
 
-def _confirm(path: Path, value: Oid) -> None:
+def _confirm(path: str, value: Oid) -> None:
     """Makes the new value of the ref at `path` durable.
 
     Raises:
         WriteFailed: the disk does not say so.
     """
     try:
-        disk.sync_folder(path.parent)
+        disk.sync_folder(os.path.dirname(path))
     except FileNotFoundError:
         pass  # git packed the ref already and removed the empty folder
     except OSError as error:
-        why = f"{path.name} moved to {value}, but the disk did not confirm it: {error.strerror}"
+        why = f"{Path(path).name} moved to {value}, but the disk did not confirm it: {error.strerror}"
         raise WriteFailed(why, hint="check the disk, then read the ref again") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
@@ -175,7 +176,7 @@ class Store:
         None where there can be no line. Nothing depends on it but fairness: `publish` compares in any case. A dead
         process leaves the line at once.
         """
-        return flocked(self.repository.common_dir / "baton" / "locks" / f"queue-{local_name(ref)}", wait)
+        return flocked(f"{self.locks.folder}{os.sep}queue-{local_name(ref)}", wait)
 
     def publish(
         self,

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from store_world import REF, WHO
@@ -18,7 +19,7 @@ import sys, time
 from pathlib import Path
 from baton_git.store.locks import RefLocks
 locks = RefLocks(Path(sys.argv[1]))
-with locks.ticket(b"1" * 40 + b"\\n") as ticket, locks.held(Path(sys.argv[2]), ticket):
+with locks.ticket(b"1" * 40 + b"\\n") as ticket, locks.held(sys.argv[2], ticket):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -128,12 +129,12 @@ def test_the_queue_lets_one_in_and_the_dead_out(store, top):
 def test_a_lock_that_somebody_took_away_does_not_move_the_ref(top):
     locks = RefLocks(top / ".git/baton/locks")
     ref_file = top / ".git/refs/heads/baton"
-    with locks.ticket(b"x") as ticket, locks.held(ref_file, ticket) as lock:
-        lock.path.unlink()
-        lock.path.write_text("of another")
+    with locks.ticket(b"x") as ticket, locks.held(str(ref_file), ticket) as lock:
+        Path(lock.path).unlink()
+        Path(lock.path).write_text("of another")
         with pytest.raises(Busy, match="taken away"):
             lock.commit()
-    assert lock.path.read_text() == "of another"
+    assert Path(lock.path).read_text() == "of another"
     assert not ref_file.exists()
 
 
@@ -148,16 +149,17 @@ def test_a_writer_holds_its_ticket_before_it_is_the_lock(top, monkeypatch):
         return False if len(calls) == 1 else real(fd)
 
     monkeypatch.setattr(locks, "grab", contended)
-    with ref_locks.ticket(b"x") as ticket, ref_locks.held(ref_file, ticket):
+    with ref_locks.ticket(b"x") as ticket, ref_locks.held(str(ref_file), ticket):
         assert len(calls) > 1
-        assert not ref_locks._break_stale(ref_file.with_name("baton.lock"))
+        assert not ref_locks._break_stale(f"{ref_file}.lock")
 
 
 def test_a_ticket_that_somebody_keeps_is_busy(top, monkeypatch):
     ref_locks = RefLocks(top / ".git/baton/locks")
     ref_locks.wait = 0.02
     monkeypatch.setattr(locks, "grab", lambda fd: False)
-    with pytest.raises(Busy), ref_locks.ticket(b"x") as ticket, ref_locks.held(top / ".git/refs/heads/baton", ticket):
+    ref_file = str(top / ".git/refs/heads/baton")
+    with pytest.raises(Busy), ref_locks.ticket(b"x") as ticket, ref_locks.held(ref_file, ticket):
         pass
     assert not list(ref_locks.folder.glob("ticket-*"))
     assert not (top / ".git/refs/heads/baton.lock").exists()
@@ -172,7 +174,7 @@ def test_where_there_is_no_flock_a_writer_does_not_wait_for_it(writer, monkeypat
 
 def test_sweeping_leaves_fresh_tickets_alone(top, monkeypatch):
     ref_locks = RefLocks(top / ".git/baton/locks")
-    with ref_locks.ticket(b"x") as ticket, ref_locks.held(top / ".git/refs/heads/baton", ticket):
+    with ref_locks.ticket(b"x") as ticket, ref_locks.held(str(top / ".git/refs/heads/baton"), ticket):
         monkeypatch.setattr(locks, "_ownerless", lambda ticket: pytest.fail("a fresh ticket was touched"))
         ref_locks.sweep()
 
@@ -184,7 +186,7 @@ def _overtaken(monkeypatch, then):
     def commit(self):
         real(self)
         monkeypatch.setattr(HeldLock, "commit", real)
-        then(self.ref_file)
+        then(Path(self.ref_file))
 
     monkeypatch.setattr(HeldLock, "commit", commit)
 

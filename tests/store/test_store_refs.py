@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -113,7 +114,7 @@ def test_an_unreadable_loose_file_is_never_answered_with_the_packed_value(store,
     real = disk.content
 
     def refused(path):
-        if path.name == "x":
+        if Path(path).name == "x":
             raise PermissionError(13, "Permission denied", str(path))
         return real(path)
 
