@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -91,15 +92,27 @@ def git() -> Git:
     return run_git
 
 
+@pytest.fixture(scope="session")
+def _first_commit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the repository of `top` is kept for the next test, once one was made: three git processes take longer."""
+    return tmp_path_factory.mktemp("first") / "work"
+
+
 @pytest.fixture
-def top(tmp_path: Path, git: Git) -> Path:
+def top(tmp_path: Path, git: Git, _first_commit: Path) -> Path:
     """A work tree called `work` with one commit on main."""
     folder = tmp_path / "work"
+    if _first_commit.exists():
+        shutil.copytree(_first_commit, folder)
+        return folder
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
+    for sample in (folder / ".git" / "hooks").glob("*.sample"):
+        sample.unlink()
     (folder / "readme").write_text("hello\n")
     git(folder, "add", "readme")
     git(folder, "commit", "-q", "-m", "first")
+    shutil.copytree(folder, _first_commit)
     return folder
 
 

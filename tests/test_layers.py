@@ -24,7 +24,10 @@ LEVELS = (
         "foreign", "agenthooks", "store", "githooks", "code", "local", "approvals", "agent_tokens", "signing", "probes",
         "agents", "agentsettings", "extraction", "adapters", "spawning", "remotes", "wire",
     ),
-    ("diary", "files", "joining", "incoming", "branch", "sync", "exchange", "batoncache", "workflow"),
+    (
+        "versions", "diary", "turns", "files", "joining", "incoming", "branch", "sync", "exchange", "batoncache",
+        "workflow",
+    ),
     ("operations",),
     ("faces", "__main__"),
 )  # fmt: skip

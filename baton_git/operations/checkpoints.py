@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from baton_git.branch import Proposal, Version, Written
 from baton_git.brief import LINE
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, WriteFailed
@@ -24,6 +23,7 @@ from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
 from baton_git.state import State, Unreadable
 from baton_git.times import when
+from baton_git.versions import Proposal, Version, Written
 
 INTERVAL_MINUTES = PaifConfig().interval_minutes
 

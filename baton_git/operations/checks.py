@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from baton_git.branch import Written
 from baton_git.code import find_commit, head_commit
 from baton_git.errors import InvalidArgument
 from baton_git.lifecycle import checked
@@ -16,6 +15,7 @@ from baton_git.records.baton import LastCheck, OpenLoop, VerifySpec
 from baton_git.state import Key, State
 from baton_git.store import Store
 from baton_git.times import iso
+from baton_git.versions import Written
 
 BUDGET = 10.0
 """Seconds that all checks together may take."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from baton_git.branch import Proposal, Version, Written
 from baton_git.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
 from baton_git.files import KIND as FILE
 from baton_git.files import entry_at
@@ -23,6 +22,7 @@ from baton_git.records.rule import Rule
 from baton_git.state import Key, State
 from baton_git.store import Edit
 from baton_git.times import iso
+from baton_git.versions import Proposal, Version, Written
 
 Side = Literal["ours", "theirs"]
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from baton_git.branch import Proposal, Update, Version, Written
 from baton_git.diary import LogEntry
 from baton_git.document import Document, held_back, parse_document, to_document, written
 from baton_git.errors import LimitExceeded
@@ -22,6 +21,7 @@ from baton_git.records.rules import CHANGED_SIDE
 from baton_git.scrubbing import scrubbed
 from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
 from baton_git.times import iso
+from baton_git.versions import Proposal, Update, Version, Written
 
 IMPORT = "import"
 """The verb that takes over a foreign document: it starts from the last one taken over, or from nothing."""

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from baton_git.branch import Proposal, Version, Written
 from baton_git.codecs import toml
 from baton_git.extraction import Extraction, Options, extract
 from baton_git.extraction.repository import with_git
@@ -22,6 +21,7 @@ from baton_git.redaction import redact
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import Key, State
 from baton_git.times import iso, when
+from baton_git.versions import Proposal, Version, Written
 
 MAX_GOAL = 64 * 1024
 MAX_TEXT = 4096

@@ -15,7 +15,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.branch import Proposal, Version, Written
 from baton_git.codecs import kairos
 from baton_git.errors import Busy, InvalidDocument, LimitExceeded, NotAllowed, NotFound, Overtaken, WriteFailed
 from baton_git.exchange.kairos import Copy, Known, read_there
@@ -30,6 +29,7 @@ from baton_git.redaction import Redaction, redact
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import Key, State
 from baton_git.times import when
+from baton_git.versions import Proposal, Version, Written
 
 LOOKED_BACK = 2_000
 """How many versions are compared with a file that is not as we wrote it last."""

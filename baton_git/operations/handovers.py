@@ -6,7 +6,6 @@ import re
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from baton_git.branch import Version, Written
 from baton_git.diff import one_line
 from baton_git.errors import Corrupt, Ended, InvalidArgument, NotFound, Overtaken
 from baton_git.handing import STALE_AFTER, Age, Going, age_of, canonical, closing, gone_on, overtaken
@@ -18,6 +17,7 @@ from baton_git.records.conflict import Conflict
 from baton_git.records.handover import Handover
 from baton_git.state import Key, State, Unreadable, same_fields
 from baton_git.times import iso
+from baton_git.versions import Version, Written
 
 Outcome = Literal["completed", "abandoned"]
 

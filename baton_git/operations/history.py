@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from baton_git import constancy, diff, layout
-from baton_git.branch import Proposal, Version, Written
 from baton_git.diary import CONFIRMED, UNDOES, LogEntry
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.kinds import FOLDERS
@@ -23,6 +22,7 @@ from baton_git.records.rule import Rule
 from baton_git.state import Key, State, Unreadable, completed
 from baton_git.store import Edit, Entry
 from baton_git.times import typed
+from baton_git.versions import Proposal, Version, Written
 
 
 class Shown(NamedTuple):

@@ -14,7 +14,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from baton_git.branch import Written
 from baton_git.errors import InvalidName
 from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.lifecycle import CODE_METHODS, checked
@@ -29,6 +28,7 @@ from baton_git.state import Key, State
 from baton_git.store import Repository, disk
 from baton_git.store.locks import flocked
 from baton_git.sync.places import places_of
+from baton_git.versions import Written
 
 BY_COMMITS: Final = frozenset({"git_commit"})
 """Those that a server answers from the repository alone: what was pushed to it must not make it do anything else."""

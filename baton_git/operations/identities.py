@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from baton_git import gravity
-from baton_git.branch import Proposal, Version, Written
 from baton_git.errors import BatonError
 from baton_git.gravity import Drift
 from baton_git.operations.checkpoints import acting, check_known
@@ -16,6 +15,7 @@ from baton_git.paif import shelf
 from baton_git.paif.growth import born, checked, identity_of, nobody
 from baton_git.records.identity import Identity
 from baton_git.state import State
+from baton_git.versions import Proposal, Version, Written
 
 
 class Held(NamedTuple):

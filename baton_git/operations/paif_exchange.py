@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git import layout
-from baton_git.branch import Proposal, Version, Written
 from baton_git.errors import BatonError, InvalidArgument, NotFound, shortened
 from baton_git.exchange import paif
 from baton_git.foreign import shown
@@ -20,6 +19,7 @@ from baton_git.records.checkpoint import Checkpoint
 from baton_git.redaction import Redaction, redact
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import Key, State
+from baton_git.versions import Proposal, Version, Written
 
 NOTHING = "give a folder `checkpoints`, the folder of one agent in it, or a file"
 

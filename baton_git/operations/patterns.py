@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from baton_git.branch import Proposal, Version
 from baton_git.diary import CONFIRMED
 from baton_git.lifecycle import Confirmed, candidate, dismissed, graduate, proposed, recurred
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
@@ -13,6 +12,7 @@ from baton_git.records.baton import Pattern
 from baton_git.redaction import redact_text
 from baton_git.state import State
 from baton_git.times import iso
+from baton_git.versions import Proposal, Version
 
 
 def record_pattern(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git import diff, layout
-from baton_git.branch import Stamp, Version
 from baton_git.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shortened
 from baton_git.exchange.ecc import SCHEMA_VERSION, Recording, already_at, place_of, read_recordings, recording_text
 from baton_git.exchange.session_baton.found import Unusable
@@ -20,6 +19,7 @@ from baton_git.records.base import alike, parse
 from baton_git.records.snapshot import Snapshot
 from baton_git.scrubbing import refuse_secret, scrubbed
 from baton_git.state import Key
+from baton_git.versions import Stamp, Version
 
 _ATTEMPTS = 20
 """How often a take-over begins anew when others write meanwhile."""

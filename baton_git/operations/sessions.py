@@ -10,7 +10,6 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from baton_git.branch import Version, Written
 from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose
 from baton_git.diff import one_line
 from baton_git.errors import BatonError, InvalidArgument, InvalidName
@@ -27,6 +26,7 @@ from baton_git.records.lineage import Session
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import HEAD, Key, State, Unreadable
 from baton_git.times import iso
+from baton_git.versions import Version, Written
 
 HANDED = ("handover", "checkpoint", "snapshot")
 """Kinds that say where somebody was in the middle of something."""

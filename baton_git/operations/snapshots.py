@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from baton_git.branch import Proposal, Version, Written
 from baton_git.errors import Ambiguous, Corrupt, NotFound, shortened
 from baton_git.operations.bodies import Body, moment_of, story_of
 from baton_git.operations.workspace import Workspace
@@ -21,6 +20,7 @@ from baton_git.redaction import Redaction, redact
 from baton_git.scrubbing import refuse_secret
 from baton_git.state import Key, State
 from baton_git.times import iso
+from baton_git.versions import Proposal, Version, Written
 
 Redactions = tuple[tuple[Key, Redaction], ...]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.approvals import Approvals
-from baton_git.branch import Branch, Proposal, Stamp, Version, Written
+from baton_git.branch import Branch
 from baton_git.errors import InvalidArgument
 from baton_git.lifecycle import Policy
 from baton_git.names import minted
@@ -18,6 +18,7 @@ from baton_git.records.base import Record
 from baton_git.state import State
 from baton_git.store import CommitInfo, Store
 from baton_git.times import iso
+from baton_git.versions import Proposal, Stamp, Version, Written
 
 if TYPE_CHECKING:
     from baton_git.signing import AllowedSigners

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from baton_git.branch import Branch, Stamp
+from baton_git.branch import Branch
 from baton_git.diary import log_entry, revision_of
 from baton_git.errors import Busy
 from baton_git.incoming import Holding, Trusted, broken, held
@@ -16,6 +16,7 @@ from baton_git.sync.actions import Facts
 from baton_git.sync.counting import count
 from baton_git.sync.places import Places, backed_up
 from baton_git.sync.terms import Terms
+from baton_git.versions import Stamp
 
 _ATTEMPTS = 50
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from baton_git.branch import Branch, Stamp
+from baton_git.branch import Branch
 from baton_git.errors import BatonError, Busy, NotAllowed, Unreachable, Unsettled
 from baton_git.local import Marks
 from baton_git.names import Oid
@@ -18,6 +18,7 @@ from baton_git.sync.counting import count
 from baton_git.sync.integrating import Integrated, integrated, resettled
 from baton_git.sync.places import INCOMING, Places, places_of, point, remote_component
 from baton_git.sync.terms import Terms
+from baton_git.versions import Stamp
 
 ATTEMPTS = 30
 """How often somebody else may be faster before we give up."""

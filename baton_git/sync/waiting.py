@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from baton_git import diff, layout
-from baton_git.branch import Branch, Stamp
+from baton_git.branch import Branch
 from baton_git.diary import revision_of
 from baton_git.errors import Busy, NotAllowed, NotFound, Unsettled
 from baton_git.files import KIND, entry_at
@@ -27,6 +27,7 @@ from baton_git.store import Draft, Edit
 from baton_git.sync.counting import count, is_waiting
 from baton_git.sync.decided import Memory
 from baton_git.sync.places import places_of, point
+from baton_git.versions import Stamp
 
 _ATTEMPTS = 20
 

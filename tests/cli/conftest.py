@@ -13,31 +13,40 @@ import pytest
 from session_snapshots import a_recording, a_snapshot
 from transcript_sessions import SESSIONS
 
-from baton_git.branch import Branch, Stamp
+from baton_git.branch import Branch
 from baton_git.names import Namespace
 from baton_git.records.conflict import Conflict
 from baton_git.store import Repository, Store
+from baton_git.versions import Stamp
 
 Baton = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the filled repository is kept for the next test, once one was made."""
-    return tmp_path_factory.mktemp("template") / "work"
+    """Where the filled repository and what lies beside it are kept for the next test, once they were made."""
+    return tmp_path_factory.mktemp("filled") / "made"
 
 
 @pytest.fixture
 def filled(baton: Baton, top: Path, template: Path) -> Path:
     """The repository `top` with a namespace that has one record of each kind; gives a folder with `baton.json`."""
+    folder = top.parent / "in"
     if template.exists():
         shutil.rmtree(top)
-        shutil.copytree(template, top, symlinks=True)
+        shutil.copytree(template / "work", top, symlinks=True)
+        shutil.copytree(template / "in", folder)
     else:
         fill(baton, top)
-        shutil.copytree(top, template, symlinks=True)
-    folder = top.parent / "in"
-    folder.mkdir()
+        folder.mkdir()
+        lay_out(folder, top)
+        shutil.copytree(top, template / "work", symlinks=True)
+        shutil.copytree(folder, template / "in")
+    return folder
+
+
+def lay_out(folder: Path, top: Path) -> None:
+    """The files that commands are given."""
     (folder / "baton.json").write_text('{"session_id": "doc", "context": "from a file"}')
     (folder / "handover.txt").write_text("SESSION_ID: run-1\ncurrent_challenge: find_slot\n")
     (folder / "broken.txt").write_text("current_challenge: find_slot\n")
@@ -53,7 +62,6 @@ def filled(baton: Baton, top: Path, template: Path) -> Path:
     Repository.create_bare(folder / "remote.git")
     for side, status in (("base", "open"), ("ours", "verified"), ("theirs", "open")):
         (folder / side).write_text(LOOP.format(status))
-    return folder
 
 
 CHECKPOINT = """\

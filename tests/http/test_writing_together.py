@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from conftest import until
 
-from baton_git.branch import Branch, Stamp, Update
+from baton_git.branch import Branch
 from baton_git.errors import InvalidDocument, Stale
 from baton_git.faces.http.tidying import Tidier
 from baton_git.names import Namespace
 from baton_git.records.baton import Head
 from baton_git.state import HEAD
 from baton_git.store import Repository, Store
+from baton_git.versions import Stamp, Update
 
 WRITE = "/v1/baton/write"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 from strategies import item, loop
 from world import NOW, WHO, acting, all_bytes, by_hand, later, objects, workspace
 
-from baton_git.branch import Branch, Proposal, Stamp, namespaces
+from baton_git.branch import Branch, namespaces
 from baton_git.errors import Busy, InvalidArgument, InvalidDocument, NotFound, Stale
 from baton_git.names import Namespace
 from baton_git.operations.followups import add_follow_up
@@ -15,6 +15,7 @@ from baton_git.operations.sessions import init
 from baton_git.records.baton import OpenLoop
 from baton_git.state import HEAD, Key
 from baton_git.store import Repository, Store
+from baton_git.versions import Proposal, Stamp
 
 STAMP = Stamp("test", NOW, WHO, "s1", "claude", "laptop")
 TOKEN = "ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"

@@ -12,7 +12,7 @@ import pytest
 from strategies import item
 from world import NOW, WHO, acting, by_hand, document, stored, workspace
 
-from baton_git.branch import Branch, Proposal, Stamp
+from baton_git.branch import Branch
 from baton_git.errors import Busy, Corrupt, NotAllowed, Stale, WriteFailed
 from baton_git.names import Namespace
 from baton_git.operations.documents import write
@@ -20,6 +20,7 @@ from baton_git.operations.followups import add_follow_up
 from baton_git.operations.workspace import Workspace
 from baton_git.store import Store
 from baton_git.store.line import Line, _Place
+from baton_git.versions import Proposal, Stamp
 
 SECONDS = 20
 

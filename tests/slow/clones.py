@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.branch import Branch, Version
+from baton_git.branch import Branch
 from baton_git.errors import BatonError, InvalidArgument
 from baton_git.layout import path_of
 from baton_git.lifecycle import Confirmed
@@ -30,6 +30,7 @@ from baton_git.store import Repository, Store
 from baton_git.store.folder import Folder
 from baton_git.sync.running import Outcome, synchronise
 from baton_git.sync.terms import Terms
+from baton_git.versions import Version
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 REF = "refs/heads/baton/x"

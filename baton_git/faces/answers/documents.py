@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any
 
-from baton_git.branch import Version
 from baton_git.operations.documents import DocumentWritten, Read
+from baton_git.versions import Version
 
 
 def document(found: Read) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, cast
 import click
 
 from baton_git.approvals import Approvals
-from baton_git.branch import Branch, Written
+from baton_git.branch import Branch
 from baton_git.diff import one_line, subject
 from baton_git.errors import Fault, InvalidDocument, InvalidName, LimitExceeded, StoreError, printable
 from baton_git.faces.answers import changed as answers
@@ -27,6 +27,7 @@ from baton_git.local import CurrentSession
 from baton_git.names import Namespace, SessionId
 from baton_git.operations.workspace import Actor, Made, Workspace
 from baton_git.store import Store
+from baton_git.versions import Written
 
 CHECKED_OUT = (
     "{} has this branch checked out: new commits show there as a revert, and a commit made there would take them "

@@ -10,7 +10,6 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from baton_git.agent_tokens import Registration
-from baton_git.branch import Version
 from baton_git.codecs import json as strict_json
 from baton_git.errors import NotAllowed, NotFound
 from baton_git.faces.answers.checkpoints import session_of
@@ -34,6 +33,7 @@ from baton_git.paif.growth import nobody
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.state import Key
 from baton_git.times import iso
+from baton_git.versions import Version
 
 
 class NewAgent(BaseModel):

@@ -10,7 +10,6 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from baton_git.branch import Updated
 from baton_git.errors import InvalidDocument, InvalidName, LimitExceeded, Stale
 from baton_git.faces.answers.documents import conflict, written
 from baton_git.faces.http import problems
@@ -22,6 +21,7 @@ from baton_git.faces.http.site import Site
 from baton_git.names import Oid
 from baton_git.operations.documents import Read, Writing, prepared, read
 from baton_git.operations.workspace import Workspace
+from baton_git.versions import Updated
 
 
 class ReadRequest(BaseModel):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.branch import Written
 from baton_git.diff import subject
 from baton_git.operations.workspace import Made
+from baton_git.versions import Written
 
 Answer = dict[str, Any]
 """A tool's answer; each tool says in its code what is in it."""

@@ -14,7 +14,6 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from baton_git.branch import Version
 from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotFound, printable
 from baton_git.faces.http.problems import RETRY_AFTER, status_of
 from baton_git.faces.http.site import Site
@@ -27,6 +26,7 @@ from baton_git.operations.reaching import waiting_counts
 from baton_git.operations.workspace import Workspace
 from baton_git.records.conflict import Conflict
 from baton_git.state import State
+from baton_git.versions import Version
 
 MAX_FIELDS = 5000
 FORM = "application/x-www-form-urlencoded"

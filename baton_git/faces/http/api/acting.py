@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Header, Query
 
-from baton_git.branch import PATIENCE, Branch, Change, Proposal, Stamp, Version, Written
+from baton_git.branch import PATIENCE, Branch
 from baton_git.errors import Stale
 from baton_git.faces.http.problems import Outdated
 from baton_git.faces.http.reading import is_named
@@ -18,6 +18,7 @@ from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace
 from baton_git.state import State
 from baton_git.store import Draft
+from baton_git.versions import Change, Proposal, Stamp, Version, Written
 
 Named = Annotated[
     str | None,

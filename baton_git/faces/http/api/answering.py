@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from starlette.responses import Response
 
-from baton_git.branch import Version, Written
 from baton_git.errors import NotFound
 from baton_git.faces.answers import changed
 from baton_git.faces.http.reading import tag
 from baton_git.names import Oid
 from baton_git.operations.workspace import Made
+from baton_git.versions import Version, Written
 
 Item = TypeVar("Item")
 NOTHING: Any = object()

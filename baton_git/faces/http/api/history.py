@@ -8,7 +8,6 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from baton_git.branch import Written as Moved
 from baton_git.errors import InvalidArgument
 from baton_git.faces.answers.history import compared, shown
 from baton_git.faces.http.api.acting import After, Limit, Named, Who
@@ -29,6 +28,7 @@ from baton_git.operations.history import (
     undo,
 )
 from baton_git.operations.workspace import Workspace
+from baton_git.versions import Written as Moved
 
 REVISION = "A number, `~N` back from the newest, a commit id, or an ISO date or time."
 

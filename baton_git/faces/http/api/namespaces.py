@@ -8,7 +8,6 @@ from fastapi import APIRouter, Path
 from pydantic import Field
 from starlette.responses import Response
 
-from baton_git.branch import Version
 from baton_git.errors import BatonError
 from baton_git.faces.answers import lifespan, validation
 from baton_git.faces.answers.documents import document
@@ -25,6 +24,7 @@ from baton_git.operations.sessions import init, status
 from baton_git.operations.validation import validate_branch
 from baton_git.schemas import schema
 from baton_git.times import iso
+from baton_git.versions import Version
 
 COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "conflict", "handover")
 FAULTY = 1000
