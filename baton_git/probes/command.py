@@ -76,8 +76,9 @@ def _output_until_end(process: subprocess.Popen[bytes], deadline: float, abandon
     """The last bytes it wrote. Its end counts even while a child that it left behind holds the pipe open."""
     tail = b""
     while (left := deadline - time.monotonic()) > 0 and not abandoned.is_set():
-        chunk = _read(cast(IO[bytes], process.stdout), min(left, _POLL_SECONDS))
-        if chunk == b"" or (chunk is None and process.poll() is not None):
+        has_ended = process.poll() is not None  # asked first: all that it wrote can be read now
+        chunk = _read(cast(IO[bytes], process.stdout), 0 if has_ended else min(left, _POLL_SECONDS))
+        if chunk == b"" or (chunk is None and has_ended):
             return tail
         tail = (tail + (chunk or b""))[-_TAIL_BYTES:]
     raise subprocess.TimeoutExpired(process.args, 0)

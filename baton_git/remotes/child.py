@@ -68,8 +68,9 @@ def _listened(process: subprocess.Popen[bytes], deadline: float, heard: Heard | 
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
-            ready = selector.select(min(left, _POLL_SECONDS))
-            if not ready and process.poll() is not None:
+            has_ended = process.poll() is not None  # asked first: all that it wrote can be read now
+            ready = selector.select(0 if has_ended else min(left, _POLL_SECONDS))
+            if not ready and has_ended:
                 break
             for key, _ in ready:
                 chunk = os.read(key.fd, 1 << 16)

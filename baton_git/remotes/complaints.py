@@ -95,12 +95,13 @@ def is_progress(line: str) -> bool:
 
 def as_error(name: str, text: str) -> RemoteError:
     """The error for what was said about the remote `name` (any number of lines)."""
-    lines = [line for line in text.splitlines() if not _GENERIC.search(line)]
+    said = [line for line in text.splitlines() if not line.startswith("warning: ")]
+    lines = [line for line in said if not _GENERIC.search(line)]
     for pattern, kind, hint in _KINDS:
         for line in lines:
             if pattern.search(line):
                 return kind(f"{name}: {_core(line)}", hint=hint, remote=name)
-    worth = [line for line in lines if _WORTH.match(line)] or lines or text.splitlines() or ["it gave no reason"]
+    worth = [line for line in lines if _WORTH.match(line)] or lines or said or ["it gave no reason"]
     return RemoteError(f"{name}: {_core(worth[-1])}", hint="try it by hand: git ls-remote <remote>", remote=name)
 
 

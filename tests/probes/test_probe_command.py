@@ -1,6 +1,7 @@
 """Commands: real programs, approved or not."""
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -37,6 +38,18 @@ def test_the_last_line_is_short_and_printable(world):
     outcome = shell(world, r"printf '\033[31m%0300d\033[0m\377\n' 7; exit 1")
     assert outcome.why.removeprefix("exit 1: ").isprintable()
     assert len(outcome.why.removeprefix("exit 1: ")) == 200
+
+
+def test_what_it_says_at_its_very_end_is_read(world, monkeypatch):
+    """Also when it ends between two looks at it: just after nothing was there to be read."""
+    real = subprocess.Popen.poll
+
+    def poll(self):
+        self.wait()
+        return real(self)
+
+    monkeypatch.setattr(subprocess.Popen, "poll", poll)
+    assert shell(world, "sleep 0.3; echo why; exit 3") == Failed("exit 3: why")
 
 
 def test_a_signal_is_named(world):

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+
 import pytest
 from remote_world import WHO, X
 
 from baton_git.errors import AccessDenied, Corrupt, InvalidArgument, RemoteError, Unreachable
-from baton_git.remotes import Overtaken, Refused, complaints, incoming, patterns, ssh, verdict
+from baton_git.remotes import Overtaken, Refused, child, complaints, incoming, patterns, ssh, verdict
 from baton_git.remotes.git_environment import for_git
 from baton_git.store import Repository, Store
 from baton_git.store.objects import BLOB
+
+
+def test_a_warning_of_git_is_never_the_reason():
+    said = complaints.as_error("origin", "warning: core.fsyncObjectFiles is deprecated\n")
+    assert str(said) == "origin: it gave no reason"
+    said = complaints.as_error("origin", "error: it broke\nwarning: and this is old\n")
+    assert str(said) == "origin: it broke"
+
+
+def test_what_git_says_at_its_very_end_is_read(tmp_path, monkeypatch):
+    """Also when it ends between two looks at it: just after nothing was there to be read."""
+    real = subprocess.Popen.poll
+
+    def poll(self):
+        self.wait()
+        return real(self)
+
+    monkeypatch.setattr(subprocess.Popen, "poll", poll)
+    done = child.run(["sh", "-c", "sleep 0.3; echo out; echo why >&2; exit 1"], dict(os.environ), tmp_path, 10)
+    assert done == child.Finished(1, "out\n", "why\n")
 
 
 @pytest.mark.parametrize(
