@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from baton_git.faces.cli.app import App
-from baton_git.faces.cli.settings import Asked, Settings
+from baton_git.faces.where.call import Call
+from baton_git.faces.where.settings import Asked, Settings
 
 ERAS = {"modern": "auto", "legacy": "legacy"}
 """What the SDK's client calls them: a handshake with each request, or one at the start (2025-11-25 and older)."""
@@ -20,7 +20,7 @@ def talk(use: Callable[[Any], Awaitable[Any]], *, asked: Asked = Asked(), **opti
     from baton_git.faces.mcp.server import server  # as above
 
     async def connected() -> Any:
-        async with Client(server(App(Settings(asked), False)), **options) as client:
+        async with Client(server(Call(Settings(asked))), **options) as client:
             return await use(client)
 
     return asyncio.run(connected())

@@ -35,6 +35,7 @@ LEVELS = (
 
 RANK = {room: (height, place) for height, level in enumerate(LEVELS) for place, room in enumerate(level)}
 FACES = LEVELS[-1]
+NOT_THE_COMMAND = ("faces/where/", "faces/answers/", "faces/http/", "faces/web/", "faces/mcp/")
 
 PRINTS = {"print", "input", "breakpoint", "click.echo", "click.secho", "click.prompt", "click.confirm"}
 STREAMS = {"sys.stdout", "sys.stderr", "sys.stdin", "sys.argv", "sys.__stdout__", "sys.__stderr__"}
@@ -155,6 +156,12 @@ def test_every_room_has_a_place_in_the_picture():
 @pytest.mark.parametrize("path", [path for path in modules() if path != "__init__.py"])
 def test_imports_point_down(path):
     assert upward(path, modules()[path]) == []
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if path.startswith(NOT_THE_COMMAND)])
+def test_the_faces_beside_the_command_do_not_stand_on_it(path):
+    module = "baton_git." + path.removesuffix(".py").replace("/", ".")
+    assert [name for name in imports(modules()[path], module) if name.startswith("baton_git.faces.cli")] == []
 
 
 def test_no_module_imports_itself_by_a_detour():

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from baton_git.agenthooks.payloads import END, START, Payload
 from baton_git.agenthooks.seen import Memory
 from baton_git.errors import BatonError
-from baton_git.faces.cli.app import App
-from baton_git.faces.cli.handoff_settings import handoff_options
-from baton_git.faces.cli.paif_settings import paif_config
-from baton_git.faces.cli.settings import Asked, Settings
+from baton_git.faces.where.call import Call
+from baton_git.faces.where.handoff import handoff_options
+from baton_git.faces.where.paif import paif_config
+from baton_git.faces.where.settings import Asked, Settings
 from baton_git.operations.agent_sessions import happened
 from baton_git.operations.session_course import Answer, Setup
 from baton_git.redaction import redact_text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def handle(payload: Payload) -> Answer:
     """What comes of an event. Bad settings stop no hook: they are among the problems."""
-    app = App(Settings(Asked(), problems=[]), json=False)
+    app = Call(Settings(Asked(), problems=[]))
     settings = app.settings
     setup = Setup(
         Memory(str(settings.repository.common_dir)),
@@ -41,8 +41,8 @@ def handle(payload: Payload) -> Answer:
     return answer._replace(problems=tuple(redact_text(one)[0] for one in said))
 
 
-def _folders(app: App) -> Folders:
-    from baton_git.faces.cli.workflow_settings import workflow_folders  # most turns have none, and would pay for it
+def _folders(app: Call) -> Folders:
+    from baton_git.faces.where.workflows import workflow_folders  # most turns have none, and would pay for it
 
     return workflow_folders(app)
 
@@ -53,7 +53,7 @@ def _pid_of(payload: Payload) -> int:
     return int(told) if told.isdecimal() else os.getppid()
 
 
-def _remember(app: App, payload: Payload) -> tuple[str, ...]:
+def _remember(app: Call, payload: Payload) -> tuple[str, ...]:
     """Commands that follow in this work tree act in the session; those of Claude Code are told by its own file. What
     goes wrong with that is given: the context must not be lost for it."""
     try:
@@ -63,7 +63,7 @@ def _remember(app: App, payload: Payload) -> tuple[str, ...]:
     return ()
 
 
-def _act_in(app: App, payload: Payload) -> None:
+def _act_in(app: Call, payload: Payload) -> None:
     current = app.current
     if payload.moment == START:
         current.set(payload.session)

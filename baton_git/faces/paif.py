@@ -15,8 +15,8 @@ from baton_git.faces.cli.app import App, command
 from baton_git.faces.cli.checkpoint import checkpoint_command, restore_command, sessions_command
 from baton_git.faces.cli.failing import run
 from baton_git.faces.cli.identity import checked
-from baton_git.faces.cli.paif_settings import asked_agent
-from baton_git.faces.cli.surroundings import end_in_order, mend_streams, skip_plugin_search
+from baton_git.faces.where.paif import asked_agent
+from baton_git.faces.where.process import end_in_order, mend_streams, skip_plugin_search
 
 
 @command("gravity")

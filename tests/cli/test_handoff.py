@@ -12,9 +12,9 @@ from transcript_sessions import GOAL, GREET, SESSIONS
 from baton_git.errors import InvalidArgument
 from baton_git.extraction import Options
 from baton_git.faces.cli.app import App
-from baton_git.faces.cli.handoff_settings import handoff_options
 from baton_git.faces.cli.handoff_text import narrative, structured
-from baton_git.faces.cli.settings import Asked, Settings
+from baton_git.faces.where.handoff import handoff_options
+from baton_git.faces.where.settings import Asked, Settings
 
 FACTS: dict[str, Any] = {
     "initial_goal": "Fix it",

@@ -13,7 +13,7 @@ from pseudo_terminal import typing
 
 from baton_git.errors import NeedsHuman, NotAllowed
 from baton_git.faces.cli.app import shell_line
-from baton_git.faces.cli.settings import _is_safe
+from baton_git.faces.where.settings import _is_safe
 from baton_git.lifecycle import Confirmed, graduate
 from baton_git.operations.decisions import Vouched, add_decision
 from baton_git.records.baton import Pattern

@@ -19,11 +19,11 @@ import httpx2
 import pytest
 import uvicorn
 
-from baton_git.faces.cli.settings import Asked
 from baton_git.faces.http.app import application
 from baton_git.faces.http.connection import Connection
 from baton_git.faces.http.serving import Server
 from baton_git.faces.http.site import Site
+from baton_git.faces.where.settings import Asked
 
 TOKEN = "a-long-secret"
 NAMESPACE = "project:x"

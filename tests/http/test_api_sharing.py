@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from baton_git.faces.cli.settings import Asked
 from baton_git.faces.http.site import Site
+from baton_git.faces.where.settings import Asked
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import graduate_pattern, record_pattern
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 
-from baton_git.faces.cli.settings import Asked
 from baton_git.faces.http import streams
 from baton_git.faces.http.api import events
 from baton_git.faces.http.site import Site
+from baton_git.faces.where.settings import Asked
 from baton_git.names import Namespace
 
 pytestmark = pytest.mark.slow  # repositories and processes by the dozen

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from mcp_client import talk
 
-from baton_git.faces.cli.settings import Asked
+from baton_git.faces.where.settings import Asked
 
 NAMESPACES = ["work", "project:x", "a/b", "..", "/etc", "名前", "é", "100%", "a b?c#d", "A", "a&b=c", "..\\x"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from baton_git.agenthooks.seen import Memory, Seen
 from baton_git.faces.cli.app import App
-from baton_git.faces.cli.settings import Asked, Settings
+from baton_git.faces.where.settings import Asked, Settings
 
 CALLS = {
     "followup_add": {"item": "x"},

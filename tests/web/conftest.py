@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from web_server import Running, Served
 
-from baton_git.faces.cli.settings import Asked
 from baton_git.faces.http.site import Site
+from baton_git.faces.where.settings import Asked
 
 Serve = Callable[..., Served]
 

@@ -21,7 +21,7 @@ from baton_git.agentsettings.reporting import AgentReport, FileReport, Looking, 
 from baton_git.errors import BatonError, InvalidArgument, NotFound
 from baton_git.faces.cli.app import App, command, flat, group
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
-from baton_git.faces.cli.settings import outside_git
+from baton_git.faces.where.settings import outside_git
 from baton_git.githooks.shipped import shipped
 from baton_git.store import Repository
 

@@ -8,25 +8,19 @@ import math
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
-from baton_git.approvals import Approvals
-from baton_git.branch import Branch
 from baton_git.diff import one_line, subject
-from baton_git.errors import Fault, InvalidDocument, InvalidName, LimitExceeded, StoreError, printable
+from baton_git.errors import Fault, InvalidDocument, LimitExceeded, StoreError, printable
 from baton_git.faces.answers import changed as answers
-from baton_git.faces.cli.settings import Asked, Settings, data_home
-from baton_git.local import CurrentSession
-from baton_git.names import Namespace, SessionId
-from baton_git.operations.workspace import Actor, Made, Workspace
-from baton_git.store import Store
+from baton_git.faces.where.call import Call
+from baton_git.faces.where.settings import Asked, Settings
+from baton_git.operations.workspace import Made
 from baton_git.versions import Written
 
 CHECKED_OUT = (
@@ -51,56 +45,10 @@ MAX_INPUT = 64 << 20
 
 
 @dataclass(frozen=True)
-class App:
-    """One call of the command."""
+class App(Call):
+    """One call of the command, and how it answers."""
 
-    settings: Settings
     json: bool
-
-    @contextmanager
-    def workspace(self) -> Iterator[Workspace]:
-        settings = self.settings
-        session = settings.session or settings.hooked_session or self.current.get()
-        with Store(settings.repository) as store:
-            ws = self.workspace_on(store, settings.namespace)
-            yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent))
-
-    def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
-        """A namespace of `store`, in which nobody in particular acts yet."""
-        settings = self.settings
-        return Workspace(
-            Branch(store, namespace, settings.prefix, settings.sign),
-            Actor(settings.author, machine=settings.machine),
-            settings.policy,
-            settings.folder,
-            Approvals(data_home() / "baton" / "approved.json", settings.repository.common_dir),
-            settings.private_hosts,
-            settings.environment,
-            settings.reach,
-        )
-
-    @property
-    def lenient(self) -> App:
-        """The same call, but bad settings and variables are named in `settings.problems` and their defaults used."""
-        return replace(self, settings=replace(self.settings, problems=[]))
-
-    @property
-    def beside_run(self) -> App:
-        """The same call where --session names a protocol run: whoever is at work here acts, and where nobody is, the
-        run, if a session can be called like it."""
-        asked = self.settings.asked
-        other = replace(self, settings=replace(self.settings, asked=asked._replace(session=None)))
-        if asked.session is None or other.settings.session or other.current.get() or not _names_session(asked.session):
-            return other
-        return self
-
-    @property
-    def now(self) -> datetime:
-        return self.settings.now()
-
-    @property
-    def current(self) -> CurrentSession:
-        return CurrentSession(self.settings.repository.git_dir, self.settings.namespace)
 
     def answer(self, data: Any, text: str) -> None:
         """Data to stdout: JSON when it was asked for, else the text (nothing when it is empty)."""
@@ -113,11 +61,6 @@ class App:
         """Words to stderr."""
         for line in lines:
             click.echo(printable(line), err=True)
-
-    @property
-    def person(self) -> str:
-        """The name of whoever sits at the terminal, as git knows it."""
-        return self.settings.author.partition(" <")[0]
 
     def made(self, made: Made) -> None:
         """A record's id, and in words what became of it."""
@@ -132,13 +75,6 @@ class App:
             self.say(f"redacted: {redaction.kind} in {key}, {redaction.path}")
         if written.checked_out_at is not None:
             self.say(CHECKED_OUT.format(written.checked_out_at))
-
-
-def _names_session(text: str) -> bool:
-    try:
-        return SessionId(text).text == text
-    except InvalidName:
-        return False
 
 
 SESSION_HELP = "The session that acts; else BATON_SESSION, the agent's own, or the one that booted here."

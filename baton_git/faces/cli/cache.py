@@ -17,7 +17,7 @@ from baton_git.exchange.session_baton import parse_object
 from baton_git.faces.cli.app import SECONDS, App, flat, group, json_text, read_bytes
 from baton_git.faces.cli.cache_words import go_on, outcome_data, tell_rest
 from baton_git.faces.cli.failing import CONFLICT, FAILED
-from baton_git.faces.cli.settings import Asked, Settings, outside_git
+from baton_git.faces.where.settings import Asked, Settings, outside_git
 from baton_git.operations.caching import (
     Cache,
     Choice,

@@ -13,7 +13,7 @@ from baton_git.faces.answers.changed import place
 from baton_git.faces.answers.checkpoints import session_of
 from baton_git.faces.cli.app import App, command, flat, read_text
 from baton_git.faces.cli.failing import FAILED
-from baton_git.faces.cli.paif_settings import agent_of, paif_config
+from baton_git.faces.where.paif import agent_of, paif_config
 from baton_git.operations.checkpoints import (
     INTERVAL_MINUTES,
     SessionOf,

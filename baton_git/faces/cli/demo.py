@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from baton_git.faces.cli.surroundings import FOUND
+from baton_git.faces.where.process import FOUND
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +10,15 @@ from typing import Any
 import click
 
 from baton_git.agents.all_agents import AGENTS
-from baton_git.agents.transcripts import Transcript
 from baton_git.errors import NotFound, printable
 from baton_git.extraction import Extraction, Options, extract
 from baton_git.extraction.options import MOST
 from baton_git.extraction.repository import with_git
 from baton_git.faces.cli.app import App, command, flat, group
-from baton_git.faces.cli.handoff_settings import handoff_options
 from baton_git.faces.cli.handoff_text import FORMATS
-from baton_git.faces.cli.settings import outside_git
+from baton_git.faces.where.handoff import handoff_options
+from baton_git.faces.where.settings import outside_git
+from baton_git.faces.where.transcripts import newest_transcript
 from baton_git.operations.handoffs import gather, id_of, keep
 from baton_git.operations.left_behind import age_of, find, last
 from baton_git.operations.workspace import Workspace
@@ -145,30 +144,6 @@ def _only(found: Extraction, wanted: set[str]) -> Extraction:
     facts = {name: value for name, value in found.facts.items() if name not in left_out}
     facts["sources"] = {name: value for name, value in facts["sources"].items() if name not in left_out}
     return replace(found, facts=facts)
-
-
-def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
-    """The newest transcript of a session of this folder, else of any; whose it is, and where that worked."""
-    here = os.path.realpath(Path.cwd())
-    newest: list[tuple[bool, float, Transcript, str]] = []
-    for name in [agent] if agent else AGENTS:
-        for number, one in enumerate(AGENTS[name].sessions(Path.home(), dict(os.environ))):
-            is_here = one.cwd is not None and _is_around(here, os.path.realpath(one.cwd))
-            if number == 0 or is_here:
-                newest.append((is_here, one.path.stat().st_mtime, one, name))
-            if is_here:
-                break
-    if not newest:
-        whose = agent or "any agent"
-        raise NotFound(
-            "transcript of", whose, hint="give its path; baton session list shows the sessions that there are"
-        )
-    _, _, found, name = max(newest, key=lambda entry: entry[:2])
-    return found.path, name, found.cwd
-
-
-def _is_around(folder: str, other: str) -> bool:
-    return os.path.commonpath([folder, other]) in (folder, other) and min(folder, other) != "/"
 
 
 def _kept(app: App, ws: Workspace, found: Extraction) -> dict[str, Any]:

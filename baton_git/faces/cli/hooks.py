@@ -9,7 +9,7 @@ import click
 from baton_git.errors import InvalidArgument
 from baton_git.faces.cli.app import App, command, group
 from baton_git.faces.cli.hook_events import run_command
-from baton_git.faces.cli.settings import outside_git
+from baton_git.faces.where.settings import outside_git
 from baton_git.githooks.git import Git
 from baton_git.githooks.installing import Report, install, uninstall
 from baton_git.githooks.place import EVENTS, Place, events_for

@@ -11,7 +11,7 @@ import click
 from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, StoreError
 from baton_git.faces.cli.app import App, command, flat, group, read_text
 from baton_git.faces.cli.failing import FAILED, UNKNOWN, failed
-from baton_git.faces.cli.paif_settings import agent_of
+from baton_git.faces.where.paif import agent_of
 from baton_git.operations.identities import Held, check_text, check_words, init_identity, show_identity
 
 TEXTS = {

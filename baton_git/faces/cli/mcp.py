@@ -8,8 +8,8 @@ import click
 
 from baton_git.errors import BatonError, InvalidArgument
 from baton_git.faces.cli.app import App, command
-from baton_git.faces.cli.settings import SESSION_VARIABLES
-from baton_git.faces.cli.surroundings import taken, taken_token
+from baton_git.faces.where.process import taken, taken_token
+from baton_git.faces.where.settings import SESSION_VARIABLES
 
 HOST, PORT = "127.0.0.1", 9102
 

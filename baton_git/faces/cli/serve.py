@@ -17,7 +17,7 @@ import click
 
 from baton_git.errors import BatonError, InvalidArgument, NotAllowed, StoreError
 from baton_git.faces.cli.app import App, command
-from baton_git.faces.cli.surroundings import PAGE_TOKEN, TOKEN, end_in_order, taken_token
+from baton_git.faces.where.process import PAGE_TOKEN, TOKEN, end_in_order, taken_token
 
 if TYPE_CHECKING:
     from baton_git.faces.http.site import Site

@@ -13,7 +13,7 @@ from baton_git.codecs import json
 from baton_git.errors import Fault, InvalidDocument, NotAllowed
 from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read_text, visible
 from baton_git.faces.cli.failing import FAILED
-from baton_git.faces.cli.workflow_settings import DISABLED, ENABLED, listed, workflow_folders
+from baton_git.faces.where.workflows import DISABLED, ENABLED, listed, workflow_folders
 from baton_git.operations.workflows import allow, check_text, disallow, run_event, waiting, workflows
 from baton_git.spawning.starters import SPAWNED, STARTERS
 from baton_git.workflow.deeds import Event, SessionInfo

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from baton_git.agent_tokens import AgentTokens
 from baton_git.branch import namespaces
 from baton_git.errors import NotARepository
-from baton_git.faces.cli.app import App
-from baton_git.faces.cli.settings import Asked, Settings
-from baton_git.faces.cli.surroundings import PAGE_TOKEN, TOKEN
 from baton_git.faces.http.tidying import Tidier
+from baton_git.faces.where.call import Call
+from baton_git.faces.where.process import PAGE_TOKEN, TOKEN
+from baton_git.faces.where.settings import Asked, Settings
 from baton_git.names import AgentId, Namespace, Oid, SessionId
 from baton_git.operations.workspace import Actor, Workspace
 from baton_git.store import Repository, Store
@@ -35,7 +35,7 @@ class _Read(NamedTuple):
 
     at: float
     config: _FileState
-    app: App
+    app: Call
     plain: Workspace
 
 
@@ -61,7 +61,7 @@ class Site:
         return self.settings.repository
 
     @property
-    def app(self) -> App:
+    def app(self) -> Call:
         """The settings, as they are in git's configuration at most `SETTINGS_AGE` seconds ago."""
         return self._settled.app
 
@@ -92,7 +92,7 @@ class Site:
         known = self._read.plain.branch.store if self._read is not None else None
         asked = self.asked._replace(session=None, agent=None)
         settings = Settings(asked, known=None if known is None else known.repository)
-        app = App(settings, json=True)
+        app = Call(settings)
         store = known or self._opened(settings.repository)
         config = _file_state(store.repository)
         plain = app.workspace_on(store, settings.namespace)

@@ -11,11 +11,11 @@ from pydantic import Field
 
 from baton_git.brief import BUDGET
 from baton_git.errors import Corrupt
-from baton_git.faces.cli.paif_settings import agent_of, paif_config
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Json, Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS
+from baton_git.faces.where.paif import agent_of, paif_config
 from baton_git.operations.checkpoints import INTERVAL_MINUTES, restore, save_checkpoint
 from baton_git.paif import recall
 from baton_git.paif.documents import whole

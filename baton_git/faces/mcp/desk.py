@@ -12,8 +12,8 @@ from typing import Any
 from mcp.server.mcpserver import Context
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from baton_git.faces.cli.app import App
-from baton_git.faces.cli.settings import SESSION_VARIABLES
+from baton_git.faces.where.call import Call
+from baton_git.faces.where.settings import SESSION_VARIABLES
 from baton_git.names import Namespace, SessionId
 from baton_git.operations.workspace import Workspace
 
@@ -31,7 +31,7 @@ class Desk:
     begun: the session that each client began last; None where it ended.
     """
 
-    app: App
+    app: Call
     over_http: bool = False
     begun: dict[str, str | None] = field(default_factory=dict)
 
@@ -97,14 +97,14 @@ class Desk:
             return ""
         return None if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else (ctx.headers or {}).get("mcp-session-id")
 
-    def acting(self, session: str | None) -> App:
+    def acting(self, session: str | None) -> Call:
         """The call, as if its options named this session."""
         if session is None:
             return self.app
         asked = self.app.settings.asked._replace(session=SessionId(session).text)
         return replace(self.app, settings=replace(self.app.settings, asked=asked))
 
-    def _on(self, namespace: str | None) -> App:
+    def _on(self, namespace: str | None) -> Call:
         if namespace is None:
             return self.app
         asked = self.app.settings.asked._replace(namespace=Namespace(namespace).text)

@@ -11,12 +11,12 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from baton_git.errors import NotFound
-from baton_git.faces.cli.handoff import newest_transcript
-from baton_git.faces.cli.handoff_settings import handoff_options
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import READS, SETTLES
+from baton_git.faces.where.handoff import handoff_options
+from baton_git.faces.where.transcripts import newest_transcript
 from baton_git.operations.handoffs import gather, id_of, keep
 from baton_git.operations.left_behind import find, last
 

@@ -15,11 +15,11 @@ from pydantic import Field
 
 from baton_git.errors import BatonError, WriteFailed
 from baton_git.exchange.kairos import Copy
-from baton_git.faces.cli.handover import IN_THE_WAY, copy_of
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Json, Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS, REPLACES, SETTLES
+from baton_git.faces.where.handover import IN_THE_WAY, copy_of
 from baton_git.handing import Going, as_data
 from baton_git.operations.handover_files import put_out, take_in, withdraw
 from baton_git.operations.handovers import Run, clear, resume, step

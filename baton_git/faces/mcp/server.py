@@ -14,7 +14,6 @@ from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, Reso
 from mcp.types import Tool as Told
 
 from baton_git import __version__
-from baton_git.faces.cli.app import App
 from baton_git.faces.mcp import (
     checkpoints,
     decisions,
@@ -35,6 +34,7 @@ from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.failing import refused_call, refused_read, unknown_prompt
 from baton_git.faces.mcp.prompts import PROMPTS
 from baton_git.faces.mcp.resources import Resources, add_templates
+from baton_git.faces.where.call import Call
 
 FAMILIES = (
     sessions, documents, loops, followups, patterns, graduation, decisions, todos, checkpoints, handovers, handoffs,
@@ -93,7 +93,7 @@ class Served(MCPServer[Any]):
         return self._here.listed()
 
 
-def server(app: App, *, over_http: bool = False) -> MCPServer[Any]:
+def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
     """The server of one call of `baton mcp`; over HTTP it has many clients, else one."""
     desk = Desk(app, over_http)
     every = (one for family in FAMILIES for one in family.tools(desk).items())

@@ -10,11 +10,11 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from baton_git.brief import BUDGET, MIN_BUDGET
-from baton_git.faces.cli.paif_lifespan import checkpointed, restored
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import READS, REPLACES, SETTLES
+from baton_git.faces.where.lifespan import checkpointed, restored
 from baton_git.operations import sessions
 from baton_git.operations.by_themselves import at_end
 

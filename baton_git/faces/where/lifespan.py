@@ -6,43 +6,43 @@ from dataclasses import replace
 from typing import Any
 
 from baton_git.errors import BatonError
-from baton_git.faces.cli.app import App
-from baton_git.faces.cli.paif_settings import paif_config
+from baton_git.faces.where.call import Call
+from baton_git.faces.where.paif import paif_config
 from baton_git.operations.sessions import fresh_session
 from baton_git.operations.workspace import Workspace
 
 
-def restored(app: App, ws: Workspace) -> tuple[Workspace, dict[str, Any]]:
+def restored(call: Call, ws: Workspace) -> tuple[Workspace, dict[str, Any]]:
     """Who the agent is and what it gets back, where PAIF's settings say so: the session that begins, and more for
     `boot`."""
-    config = paif_config(app)
+    config = paif_config(call)
     if config is None:
         return ws, {}
     from baton_git.operations.checkpoints import agent_at_work, restore_at_start  # few have such settings
 
-    ws = replace(ws, actor=replace(ws.actor, session=ws.actor.session or fresh_session(app.now).text))
-    asked = _asked_agent(app)
-    lines = restore_at_start(ws, app.now, config, asked=asked)
+    ws = replace(ws, actor=replace(ws.actor, session=ws.actor.session or fresh_session(call.now).text))
+    asked = _asked_agent(call)
+    lines = restore_at_start(ws, call.now, config, asked=asked)
     return ws, {"persona": agent_at_work(ws, config, asked), "restored": lines}
 
 
-def checkpointed(app: App, ws: Workspace, summary: str | None, context: str | None) -> tuple[str, ...]:
+def checkpointed(call: Call, ws: Workspace, summary: str | None, context: str | None) -> tuple[str, ...]:
     """The id of the checkpoint that PAIF's settings want at the end, and what is to be said; empty where they do not.
 
     What goes wrong with it is said: the session has ended.
     """
-    config = paif_config(app)
+    config = paif_config(call)
     if config is None or not config.checkpoint_on_exit:
-        return ("", *(app.settings.problems or ())) if app.settings.problems else ()
+        return ("", *(call.settings.problems or ())) if call.settings.problems else ()
     from baton_git.operations.checkpoints import checkpoint_at_end  # few have such settings
 
     try:
-        saved = checkpoint_at_end(ws, app.now, config, summary=summary, context=context, asked=_asked_agent(app))
+        saved = checkpoint_at_end(ws, call.now, config, summary=summary, context=context, asked=_asked_agent(call))
     except (BatonError, OSError) as error:
         return "", f"no checkpoint was made: {error}"
     return () if saved is None or saved.id is None else (saved.id, f"checkpoint {saved.id}")
 
 
-def _asked_agent(app: App) -> str | None:
+def _asked_agent(call: Call) -> str | None:
     """The agent that the command names; one that only a variable names counts less than the settings."""
-    return app.settings.agent if app.settings.asked.agent else None
+    return call.settings.agent if call.settings.asked.agent else None

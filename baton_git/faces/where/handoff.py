@@ -13,7 +13,7 @@ from typing import Any
 from baton_git.codecs import yaml
 from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.extraction import Options, parse_options
-from baton_git.faces.cli.app import App
+from baton_git.faces.where.call import Call
 from baton_git.foreign import read_head
 from baton_git.operations.project_files import read_project_file
 from baton_git.store import Repository
@@ -23,7 +23,7 @@ FILE = ".baton/config.yaml"
 MAX_BYTES = 256 * 1024
 
 
-def handoff_options(app: App, file: Path | None = None) -> Options:
+def handoff_options(call: Call, file: Path | None = None) -> Options:
     """The options that the settings say. A call that is lenient names a broken file among the problems and passes it
     over.
 
@@ -36,12 +36,12 @@ def handoff_options(app: App, file: Path | None = None) -> Options:
     """
     if file is not None:
         return parse_options(block_in(file), where=str(file))
-    top = work_tree(app)
-    own = _block(app, _user_file(), None)
-    return parse_options(_within(_block(app, top / FILE, top), own) if top is not None else own)
+    top = work_tree(call)
+    own = _block(call, _user_file(), None)
+    return parse_options(_within(_block(call, top / FILE, top), own) if top is not None else own)
 
 
-def _block(app: App, file: Path, top: Path | None) -> Mapping[str, Any]:
+def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
     """The block of a file, which may be missing. Raises as `handoff_options` does."""
     try:
         found = block_in(file, top)
@@ -49,9 +49,9 @@ def _block(app: App, file: Path, top: Path | None) -> Mapping[str, Any]:
     except NotFound:
         return {}
     except BatonError as error:
-        if app.settings.problems is None:
+        if call.settings.problems is None:
             raise
-        app.settings.problems.append(f"{error}; it is passed over")
+        call.settings.problems.append(f"{error}; it is passed over")
         return {}
     return found or {}
 
@@ -76,9 +76,9 @@ def _user_file() -> Path:
     return (Path(named) if named.startswith("/") else Path.home() / ".config") / "baton" / "config.yaml"
 
 
-def work_tree(app: App) -> Path | None:
+def work_tree(call: Call) -> Path | None:
     """The work tree that is meant; none is made, where there is no repository."""
-    named = app.settings.asked.repo or os.environ.get("BATON_REPO")
+    named = call.settings.asked.repo or os.environ.get("BATON_REPO")
     found = Repository.open(Path(named)) if named else Repository.discover(Path.cwd())
     return found.work_tree if found is not None else None
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from baton_git.agenthooks.seen import Memory
 from baton_git.branch import Branch
 from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
-from baton_git.faces.cli.surroundings import FOUND
+from baton_git.faces.where.process import FOUND
 from baton_git.lifecycle import Policy
 from baton_git.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.operations.workspace import Reach

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, StoreError
-from baton_git.faces.cli.app import App
+from baton_git.faces.where.call import Call
 
 if TYPE_CHECKING:
     from baton_git.exchange.paif_config import PaifConfig
@@ -19,31 +19,31 @@ MAX_BYTES = 1024 * 1024
 """How much of the file is looked at."""
 
 
-def paif_config(app: App) -> PaifConfig | None:
+def paif_config(call: Call) -> PaifConfig | None:
     """The settings; None where the file has none. A call that is lenient names a broken block among the problems.
 
     Raises:
         InvalidDocument, StoreError: the block cannot be understood, or the file not read.
     """
     try:
-        text = _text(app)
+        text = _text(call)
         if text is None:
             return None
         from baton_git.exchange.paif_config import parse_config  # few have one, and every start would pay for it
 
         return parse_config(text, where=FILE)
     except BatonError as error:
-        if app.settings.problems is None:
+        if call.settings.problems is None:
             raise
         said = f"{error}; it is passed over"
-        if said not in app.settings.problems:
-            app.settings.problems.append(said)
+        if said not in call.settings.problems:
+            call.settings.problems.append(said)
         return None
 
 
-def _text(app: App) -> str | None:
+def _text(call: Call) -> str | None:
     """The text of the file, if it says something about this."""
-    folder = app.settings.folder
+    folder = call.settings.folder
     try:
         raw = _head(folder / FILE) if folder is not None else b""
     except (FileNotFoundError, NotADirectoryError):
@@ -67,21 +67,21 @@ def _head(path: Path) -> bytes:
         return file.read(MAX_BYTES)
 
 
-def agent_of(app: App, config: PaifConfig | None = None) -> str:
+def agent_of(call: Call, config: PaifConfig | None = None) -> str:
     """The agent that is meant: --agent, that of the settings, or BATON_AGENT.
 
     Raises:
         InvalidArgument: none of them names one.
     """
-    agent = asked_agent(app, config)
+    agent = asked_agent(call, config)
     if agent is None:
         raise InvalidArgument("no agent is named", hint=f"--agent NAME, paif_config.agent_id in {FILE}, or BATON_AGENT")
     return agent
 
 
-def asked_agent(app: App, config: PaifConfig | None = None) -> str | None:
+def asked_agent(call: Call, config: PaifConfig | None = None) -> str | None:
     """As `agent_of`; None where none of them names one."""
-    if app.settings.asked.agent is not None:
-        return app.settings.agent
-    found = config or paif_config(app)
-    return (found.agent_id if found is not None else None) or app.settings.agent
+    if call.settings.asked.agent is not None:
+        return call.settings.agent
+    found = config or paif_config(call)
+    return (found.agent_id if found is not None else None) or call.settings.agent

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from baton_git.errors import InvalidArgument
-from baton_git.faces.cli.app import App
+from baton_git.faces.where.call import Call
 from baton_git.githooks.shipped import shipped
 from baton_git.operations.workflows import Folders
 from baton_git.spawning.starters import STARTERS
@@ -15,35 +15,35 @@ from baton_git.spawning.starters import STARTERS
 ENABLED, DISABLED = "baton.enabledWorkflows", "baton.disabledWorkflows"
 
 
-def workflow_folders(app: App) -> Folders:
+def workflow_folders(call: Call) -> Folders:
     """Where workflows are, and which of them the user wants. A tracked file can set none of it."""
-    top = app.settings.folder
+    top = call.settings.folder
     return Folders(
-        project=top / ".baton" / "workflows" if top is not None and not app.settings.is_own_store else None,
+        project=top / ".baton" / "workflows" if top is not None and not call.settings.is_own_store else None,
         user=_config_home() / "baton" / "workflows",
         shipped=shipped("workflows"),
-        enabled=frozenset(listed(app, ENABLED)),
-        disabled=frozenset(listed(app, DISABLED)),
-        notify=_words(app, "baton.notifyCommand"),
-        arguments=tuple((cli, _words(app, f"baton.{cli}Arguments")) for cli in STARTERS),
+        enabled=frozenset(listed(call, ENABLED)),
+        disabled=frozenset(listed(call, DISABLED)),
+        notify=_words(call, "baton.notifyCommand"),
+        arguments=tuple((cli, _words(call, f"baton.{cli}Arguments")) for cli in STARTERS),
     )
 
 
-def listed(app: App, key: str) -> list[str]:
+def listed(call: Call, key: str) -> list[str]:
     """The names of a list with commas."""
-    return [one.strip() for one in app.settings.config.get(key.lower(), "").split(",") if one.strip()]
+    return [one.strip() for one in call.settings.config.get(key.lower(), "").split(",") if one.strip()]
 
 
-def _words(app: App, key: str) -> tuple[str, ...]:
+def _words(call: Call, key: str) -> tuple[str, ...]:
     """The command or arguments that a setting holds, as a shell would split them."""
-    text = app.settings.config.get(key.lower(), "")
+    text = call.settings.config.get(key.lower(), "")
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
         said = InvalidArgument(f"git config {key} is no list of words: {error}")
-        if app.settings.problems is None:
+        if call.settings.problems is None:
             raise said from None
-        app.settings.problems.append(f"{said}; it is passed over")
+        call.settings.problems.append(f"{said}; it is passed over")
         return ()
 
 

@@ -1,0 +1,82 @@
+"""One call of a face: in which repository and namespace, and who acts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Self
+
+from baton_git.approvals import Approvals
+from baton_git.branch import Branch
+from baton_git.errors import InvalidName
+from baton_git.faces.where.settings import Settings, data_home
+from baton_git.local import CurrentSession
+from baton_git.names import Namespace, SessionId
+from baton_git.operations.workspace import Actor, Workspace
+from baton_git.store import Store
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a face was asked for; `workspace` is where operations do it."""
+
+    settings: Settings
+
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        settings = self.settings
+        session = settings.session or settings.hooked_session or self.current.get()
+        with Store(settings.repository) as store:
+            ws = self.workspace_on(store, settings.namespace)
+            yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent))
+
+    def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
+        """A namespace of `store`, in which nobody in particular acts yet."""
+        settings = self.settings
+        return Workspace(
+            Branch(store, namespace, settings.prefix, settings.sign),
+            Actor(settings.author, machine=settings.machine),
+            settings.policy,
+            settings.folder,
+            Approvals(data_home() / "baton" / "approved.json", settings.repository.common_dir),
+            settings.private_hosts,
+            settings.environment,
+            settings.reach,
+        )
+
+    @property
+    def lenient(self) -> Self:
+        """The same call, but bad settings and variables are named in `settings.problems` and their defaults used."""
+        return replace(self, settings=replace(self.settings, problems=[]))
+
+    @property
+    def beside_run(self) -> Self:
+        """The same call where --session names a protocol run: whoever is at work here acts, and where nobody is, the
+        run, if a session can be called like it."""
+        asked = self.settings.asked
+        other = replace(self, settings=replace(self.settings, asked=asked._replace(session=None)))
+        if asked.session is None or other.settings.session or other.current.get() or not _names_session(asked.session):
+            return other
+        return self
+
+    @property
+    def now(self) -> datetime:
+        return self.settings.now()
+
+    @property
+    def current(self) -> CurrentSession:
+        return CurrentSession(self.settings.repository.git_dir, self.settings.namespace)
+
+    @property
+    def person(self) -> str:
+        """The name of whoever sits at the terminal, as git knows it."""
+        return self.settings.author.partition(" <")[0]
+
+
+def _names_session(text: str) -> bool:
+    try:
+        return SessionId(text).text == text
+    except InvalidName:
+        return False
