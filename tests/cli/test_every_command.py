@@ -577,12 +577,16 @@ BAD = [
 ]
 
 
-def command_of(words):
-    found = [command for command in leaves() if words[: len(command)] == command]
-    return max(found, key=len, default=words[:1])
+def by_command():
+    """What is bad, by the command that it is given to."""
+    every, found = leaves(), {}
+    for words in BAD:
+        named = [command for command in every if words[: len(command)] == command]
+        found.setdefault(max(named, key=len, default=words[:1]), []).append(words)
+    return found
 
 
-BAD_OF = {command: [words for words in BAD if command_of(words) == command] for command in map(command_of, BAD)}
+BAD_OF = by_command()
 """What is bad for one command is tried in one repository, since it must change nothing."""
 
 
