@@ -3,18 +3,30 @@
 import os
 import pty
 import select
-import signal
+import subprocess
 import sys
 import time
+
+ADOPT = "import fcntl, os, sys, termios; fcntl.ioctl(2, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+"""Makes its terminal that of its session, and becomes what it is given. A fork of the tests' own process, which has
+threads, may stand still before it becomes anything."""
+
+
+def at_terminal(top, argv):
+    """Starts a program in `top` at a new terminal; the process, and the descriptor of whoever sits there."""
+    terminal, its = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-ISE", "-c", ADOPT, *argv],
+        cwd=top, stdin=its, stdout=its, stderr=its, start_new_session=True,
+    )  # fmt: skip
+    os.close(its)
+    return process, terminal
 
 
 def typing(top, *words, asked="confirm", typed=b"", before=None):
     """Runs the command at a pseudo terminal; once it has asked, calls `before`, and types `typed` (and again every
     second, as people do). Its exit status and what the screen shows."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(top)
-        os.execv(sys.executable, [sys.executable, "-m", "baton_git", *words])
+    process, terminal = at_terminal(top, [sys.executable, "-m", "baton_git", *words])
     screen, end, due = b"", time.monotonic() + 40, 0.0
     while time.monotonic() < end:
         if asked.encode() in screen and time.monotonic() >= due:
@@ -28,7 +40,8 @@ def typing(top, *words, asked="confirm", typed=b"", before=None):
         except OSError:
             break  # it has exited
     else:
-        os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
+        process.kill()
+        process.wait()
+        raise AssertionError(f"baton {words} does not end; the screen shows {screen.decode()!r}")
     os.close(terminal)
-    return os.waitstatus_to_exitcode(status), screen.decode()
+    return process.wait(), screen.decode()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import pty
 import shutil
 import subprocess
 import sys
 
 import pytest
-from pseudo_terminal import typing
+from pseudo_terminal import at_terminal, typing
 
 
 def test_a_person_who_types_the_id_graduates_a_pattern(baton, filled, git, top):
@@ -51,19 +50,15 @@ def test_nothing_graduates_without_a_terminal_whatever_is_piped_in(baton, baton_
 def test_a_terminal_for_output_only_is_none(baton, filled, top):
     """An agent that shows its output on a terminal but types nothing: standard input is a pipe."""
     line = f"echo PAT-1 | {sys.executable} -m baton_git pattern graduate PAT-1"
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(top)
-        os.execv("/bin/sh", ["sh", "-c", line])
+    process, terminal = at_terminal(top, ["/bin/sh", "-c", line])
     while True:
         try:
             if not os.read(terminal, 4096):
                 break
         except OSError:
             break
-    _, status = os.waitpid(pid, 0)
     os.close(terminal)
-    assert os.waitstatus_to_exitcode(status) == 1
+    assert process.wait() == 1
     assert baton("read").json["baton"]["patterns"][0]["status"] == "rule_candidate"
 
 
