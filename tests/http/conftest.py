@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 import uvicorn
+from waiting import until
 
 from baton_git.faces.http.app import application
 from baton_git.faces.http.connection import Connection
@@ -122,15 +122,6 @@ def running(site: Site, **options: Any) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join(10)
-
-
-def until(test: Callable[[], Any], seconds: float = 10.0) -> Any:
-    """What `test` gives once that is true."""
-    end = time.monotonic() + seconds
-    while not (found := test()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.005)
-    return found
 
 
 Serve = Callable[..., Client]

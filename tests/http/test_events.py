@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
+from waiting import until
 
 from baton_git.faces.http import streams
 from baton_git.faces.http.api import events
@@ -83,12 +83,6 @@ def listen() -> Iterator[Listen]:
     yield start
     for one in opened:
         one.close()
-
-
-def until(test: Callable[[], bool]) -> None:
-    end = time.monotonic() + 5
-    while not test():
-        assert time.monotonic() < end, "it did not happen"
 
 
 def add(server: Any, id_: str) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from conftest import until
+from waiting import until
 
 from baton_git.branch import Branch
 from baton_git.errors import InvalidDocument, Stale

@@ -22,7 +22,8 @@ from baton_git.operations.checkpoints import (
     restore_at_start,
     save_checkpoint,
 )
-from baton_git.operations.history import Filter, compare, log, rollback, rollback_record, undo
+from baton_git.operations.going_back import rollback, rollback_record, undo
+from baton_git.operations.history import Filter, compare, log
 from baton_git.operations.identities import check_text, init_identity
 from baton_git.operations.sessions import boot, wrap
 from baton_git.paif import shelf

@@ -10,17 +10,8 @@ from baton_git.errors import InvalidArgument, NotAllowed, NotFound
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.documents import write
 from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
-from baton_git.operations.history import (
-    Filter,
-    compare,
-    lineage,
-    log,
-    rollback,
-    rollback_record,
-    rollback_session,
-    show,
-    undo,
-)
+from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
+from baton_git.operations.history import Filter, compare, lineage, log, show
 from baton_git.operations.loops import add_loop, close_loop, settle_loop
 from baton_git.operations.patterns import graduate_pattern, propose_rule, record_pattern
 from baton_git.operations.sessions import boot, init, wrap

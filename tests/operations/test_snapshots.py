@@ -29,7 +29,8 @@ from baton_git.errors import (
 from baton_git.exchange import ecc
 from baton_git.exchange.ecc import parse_recording, place_of
 from baton_git.lifecycle import Policy
-from baton_git.operations.history import Filter, log, rollback, rollback_record, undo
+from baton_git.operations.going_back import rollback, rollback_record, undo
+from baton_git.operations.history import Filter, log
 from baton_git.operations.recordings import export_ecc, import_ecc
 from baton_git.operations.snapshots import Recorded, find, history, record, recorded
 from baton_git.operations.workspace import Workspace

@@ -20,7 +20,7 @@ from baton_git.errors import BatonError, InvalidArgument
 from baton_git.layout import path_of
 from baton_git.lifecycle import Confirmed
 from baton_git.names import Namespace, Oid
-from baton_git.operations import decisions, documents, followups, history, loops, patterns, sessions, syncing
+from baton_git.operations import decisions, documents, followups, going_back, loops, patterns, sessions, syncing
 from baton_git.operations.conflicts import conflicts, resolve
 from baton_git.operations.workspace import Actor, Workspace
 from baton_git.records.baton import ActiveDecision, FollowUp, OpenLoop, Pattern
@@ -239,19 +239,19 @@ def _boot(ws: Workspace, now: datetime, act: Act) -> Version:
 
 
 def _roll_back(ws: Workspace, now: datetime, act: Act) -> Version:
-    return history.rollback(ws, now, f"~{act.which % 7}").version
+    return going_back.rollback(ws, now, f"~{act.which % 7}").version
 
 
 def _roll_back_record(ws: Workspace, now: datetime, act: Act) -> Version:
-    return history.rollback_record(ws, now, act.id).version
+    return going_back.rollback_record(ws, now, act.id).version
 
 
 def _roll_back_session(ws: Workspace, now: datetime, act: Act) -> Version:
-    return history.rollback_session(ws, now, act.session or "s1").version
+    return going_back.rollback_session(ws, now, act.session or "s1").version
 
 
 def _undo(ws: Workspace, now: datetime, act: Act) -> Version:
-    return history.undo(ws, now, f"~{act.which % 5}")[0].version
+    return going_back.undo(ws, now, f"~{act.which % 5}")[0].version
 
 
 def _resolve(ws: Workspace, now: datetime, act: Act) -> Version | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +53,6 @@ print(json.dumps({{"type": "result", "result": answer, "session_id": "c-%d" % co
     def calls(self) -> list[Any]:
         """What the answering ones were called with: arguments, spawn id, standard input."""
         return [json.loads(line) for line in self.notes.read_text().splitlines()] if self.notes.exists() else []
-
-
-def until(holds: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """What `holds` gives, once it is true."""
-    deadline = time.monotonic() + seconds
-    while not (found := holds()):
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.02)
-    return found
 
 
 def living(pids: Path) -> list[int]:

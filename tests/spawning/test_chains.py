@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from fake_agents import until
+from waiting import until
 
 WORKFLOW = """
 name: chain

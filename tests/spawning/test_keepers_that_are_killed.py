@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from fake_agents import FAMILY, living, until
+from fake_agents import FAMILY, living
+from waiting import until
 
 from baton_git.spawning.records import Process, Records, Spawned
 from baton_git.spawning.starting import Spawner

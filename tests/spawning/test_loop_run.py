@@ -13,7 +13,8 @@ from typing import Any
 
 import psutil
 import pytest
-from fake_agents import FAMILY, living, until
+from fake_agents import FAMILY, living
+from waiting import until
 
 from baton_git.workflow.looping import Limits, Turn, ending, says_done
 

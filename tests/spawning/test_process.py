@@ -6,7 +6,8 @@ import os
 import time
 
 import pytest
-from fake_agents import FAMILY, living, until
+from fake_agents import FAMILY, living
+from waiting import until
 
 from baton_git.spawning.process import HEAD, TAIL, Command, run
 

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 
 import pytest
-from fake_agents import living, until
+from fake_agents import living
+from waiting import until
 
 from baton_git.spawning.records import Records
 from baton_git.spawning.starting import Spawner

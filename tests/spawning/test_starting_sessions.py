@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from fake_agents import FAMILY, living, until
+from fake_agents import FAMILY, living
+from waiting import until
 
 from baton_git.errors import Ambiguous, Corrupt, NotFound
 from baton_git.spawning.keeping import Job, offer, offered

@@ -13,7 +13,7 @@ from baton_git.errors import Busy, InvalidArgument, NotAllowed, NotFound, Unsett
 from baton_git.local import Marks
 from baton_git.names import Oid
 from baton_git.operations.by_themselves import at_end, at_start
-from baton_git.operations.history import undo
+from baton_git.operations.going_back import undo
 from baton_git.operations.reaching import automatic_remote
 from baton_git.operations.sessions import boot, status
 from baton_git.operations.syncing import in_words

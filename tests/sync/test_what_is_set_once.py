@@ -10,7 +10,7 @@ from machines import Machine, settled
 from baton_git.errors import NotAllowed
 from baton_git.incoming import refusals
 from baton_git.names import Namespace
-from baton_git.operations import conflicts, history
+from baton_git.operations import conflicts, going_back
 from baton_git.records.base import parse
 from baton_git.records.identity import Identity
 from baton_git.state import Key, State
@@ -77,12 +77,12 @@ def test_going_back_keeps_it_and_takes_the_rest_back(ada: Machine) -> None:
     put(ada, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 2}})
-    history.rollback(ada.ws, ada.clock(), "~2")
+    going_back.rollback(ada.ws, ada.clock(), "~2")
     assert (purpose(ada), identity(ada).mutable.state.accumulated_experience) == (ME["purpose"]["statement"], 1)
-    history.rollback(ada.ws, ada.clock(), "1")
+    going_back.rollback(ada.ws, ada.clock(), "1")
     assert purpose(ada) == ME["purpose"]["statement"]
-    history.rollback_record(ada.ws, ada.clock(), "zero", "2")
-    history.undo(ada.ws, ada.clock(), "3")
+    going_back.rollback_record(ada.ws, ada.clock(), "zero", "2")
+    going_back.undo(ada.ws, ada.clock(), "3")
     assert purpose(ada) == ME["purpose"]["statement"]
     assert not ada.git("fsck", "--strict", "--no-dangling")
 

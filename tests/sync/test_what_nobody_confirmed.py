@@ -11,7 +11,7 @@ import pytest
 from machines import REF, Machine, settled
 
 from baton_git.incoming import refusals
-from baton_git.operations.history import rollback_record
+from baton_git.operations.going_back import rollback_record
 from baton_git.operations.syncing import in_words
 from baton_git.records.base import parse
 from baton_git.records.baton import Pattern

@@ -10,7 +10,7 @@ import click
 from baton_git.errors import NeedsHuman
 from baton_git.faces.answers.changed import went_back
 from baton_git.faces.cli.app import App, at_terminal, command
-from baton_git.operations.history import rollback, rollback_record, rollback_session, undo
+from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
 from baton_git.versions import Written
 
 Result = TypeVar("Result")

@@ -13,7 +13,7 @@ from baton_git.faces.web.revisions import meant
 from baton_git.faces.web.shown import digest
 from baton_git.faces.web.texts import command, quoted, sentence
 from baton_git.names import oid
-from baton_git.operations.history import (
+from baton_git.operations.going_back import (
     WayBack,
     go_back,
     preview,

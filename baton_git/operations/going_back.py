@@ -1,0 +1,310 @@
+"""Going back: to a version, without a session, without a change; always by a new commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from itertools import takewhile
+from typing import Literal, NamedTuple
+
+from baton_git import constancy, diff, layout
+from baton_git.diary import CONFIRMED, UNDOES, LogEntry
+from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
+from baton_git.kinds import FOLDERS
+from baton_git.layout import path_of
+from baton_git.merge import apply, decide
+from baton_git.names import Oid
+from baton_git.operations.history import entry_of, files_at, full_id
+from baton_git.operations.workspace import Workspace
+from baton_git.records.baton import Pattern
+from baton_git.records.lineage import Session
+from baton_git.records.rule import Rule
+from baton_git.state import Key, State, Unreadable
+from baton_git.store import Edit
+from baton_git.versions import Proposal, Version, Written
+
+How = Literal["terminal", "page"]
+"""Where a person said so."""
+
+
+class WayBack(NamedTuple):
+    """What going back would make of the newest version. Nothing is written yet."""
+
+    op: str
+    change: Callable[[Version], Proposal]
+
+
+class Preview(NamedTuple):
+    """What a way back would change of `tip`.
+
+    Attributes:
+        changes: record by record.
+        files: the paths that nobody here knows, and that would change too.
+        rules: the patterns that it would make a rule of again, which only a person may do.
+    """
+
+    tip: Version
+    changes: tuple[diff.RecordChange, ...]
+    files: tuple[str, ...]
+    rules: tuple[str, ...]
+
+
+def preview(ws: Workspace, way: WayBack) -> Preview:
+    """What a way back would change now, without going it."""
+    tip = ws.branch.read()
+    proposal = _lawful(tip, way.change(tip))
+    files = sorted(path for path in proposal.files if layout.key_at(path) is None)
+    changes = tuple(diff.diff(tip.state, proposal.state))
+    return Preview(tip, changes, tuple(files), tuple(_raised(tip, proposal)))
+
+
+def go_back(
+    ws: Workspace, now: datetime, way: WayBack, person: str | None = None, *, how: How = "terminal",
+    tip: Oid | None = None,
+) -> Written:  # fmt: skip
+    """Goes a way back, as a new version.
+
+    Args:
+        person: who said so, at a face that asked (`how`); None: nobody did.
+        tip: the commit that was shown; None: whatever stands now.
+
+    Raises:
+        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
+        Stale: another commit is the newest by now.
+    """
+    shown = ws.branch.version(tip).revision if tip is not None else 0
+
+    def change(now_tip: Version) -> Proposal:
+        if tip is not None and now_tip.commit != tip:
+            raise Stale(str(ws.branch.namespace), shown, now_tip.revision, hint="look at what it would change now")
+        return _gated(now_tip, way.change(now_tip), person, how)
+
+    return ws.update(way.op, now, change)
+
+
+def rollback(ws: Workspace, now: datetime, revision: str, person: str | None = None) -> Written:
+    """The state as it was at `revision`, as a new version; files that nobody here knows come back too.
+
+    Raises:
+        NeedsHuman: it would make a rule of a pattern again.
+    """
+    return go_back(ws, now, way_to(ws, revision), person)
+
+
+def way_to(ws: Workspace, revision: str) -> WayBack:
+    """The way back to how everything was at `revision`."""
+    old = ws.branch.read(revision)
+    return WayBack("rollback", lambda tip: _as_it_was(ws, tip, old, f"roll back to revision {old.revision}"))
+
+
+def _as_it_was(ws: Workspace, tip: Version, old: Version, note: str) -> Proposal:
+    """An older version as the next one. Who worked when is no matter of going back: sessions stay."""
+    store = ws.branch.store
+    if tip.tree is None or old.tree is None:
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+    paths = [
+        path
+        for path in layout.differing_paths(store.folder(tip.tree), store.folder(old.tree))
+        if (key := layout.key_at(path)) is None or key.kind != Session.kind
+    ]
+    there = files_at(ws, old.tree, paths)
+    keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind}
+    entries = {key: entry for key in keys if not isinstance(entry := old.state.entry(key), Unreadable)}
+    state = State(tip.state.source, {**tip.state.edits, **entries})
+    return Proposal(state, files={path: there.get(path) for path in paths}, note=note)
+
+
+def rollback_record(
+    ws: Workspace, now: datetime, id_: str, revision: str | None = None, person: str | None = None
+) -> Written:
+    """One record as it was at `revision`, or before its last change; also when its file cannot be read now.
+
+    Raises:
+        NeedsHuman: it would make a rule of a pattern again.
+    """
+    return go_back(ws, now, way_to_record(ws, id_, revision), person)
+
+
+def way_to_record(ws: Workspace, id_: str, revision: str | None = None) -> WayBack:
+    """The way back to how one record was at `revision`, or before its last change."""
+    key = _key_of(ws, full_id(ws, id_))
+    old = ws.branch.read(revision) if revision is not None else _before_last_change(ws, key)
+    return WayBack("rollback-record", lambda tip: _record_as_it_was(ws, tip, old, key))
+
+
+def _key_of(ws: Workspace, id_: str) -> Key:
+    """The key of the one record that ever had this id, live now or not."""
+    state = ws.branch.read().state
+    kinds = [kind for kind in FOLDERS if id_ in state.ids(kind)]
+    if not kinds:
+        kinds = [kind for kind in FOLDERS if id_ in state.ids(kind, archived=True)] or _kinds_in_history(ws, id_)
+    kinds = [one for one in kinds if one != Rule.kind or Pattern.kind not in kinds]
+    if len(kinds) > 1:
+        raise InvalidArgument(f"{id_} is the id of {' and '.join(kinds)}", hint="roll back the whole revision instead")
+    if not kinds:
+        raise NotFound("record", id_, hint="baton log shows what there was")
+    return Key(kinds[0], id_)
+
+
+def _kinds_in_history(ws: Workspace, id_: str) -> list[str]:
+    for entry in ws.branch.history():
+        kinds = [kind for kind in FOLDERS if files_at(ws, entry.tree, [path_of(Key(kind, id_))])]
+        if kinds:
+            return kinds
+    return []
+
+
+def _before_last_change(ws: Workspace, key: Key) -> Version:
+    paths = [path_of(key), path_of(Key(key.kind, key.id, archived=True))]
+    for entry in ws.branch.history(first_parent=True):
+        if not entry.parents:
+            break
+        parent = ws.branch.version(entry.parents[0])
+        assert parent.tree is not None
+        if files_at(ws, entry.tree, paths) != files_at(ws, parent.tree, paths):
+            return parent
+    raise NotFound("earlier version of", key.id)
+
+
+def _record_as_it_was(ws: Workspace, tip: Version, old: Version, key: Key) -> Proposal:
+    both = [key, key._replace(archived=True)]
+    if key.kind == Pattern.kind:
+        both.append(Key(Rule.kind, key.id))  # a pattern and the rule that it became go together
+    entries = {one: old.state.entry(one) for one in both}
+    if any(isinstance(one, Unreadable) for one in entries.values()):
+        raise NotAllowed(f"{key} cannot be read at revision {old.revision} either", hint="choose an older revision")
+    assert tip.tree is not None
+    assert old.tree is not None
+    paths = [path_of(one) for one in both]
+    now, then = files_at(ws, tip.tree, paths), files_at(ws, old.tree, paths)
+    files: dict[str, Edit] = {path: then.get(path) for path in paths if now.get(path) != then.get(path)}
+    edits = {one: entry for one, entry in entries.items() if not isinstance(entry, Unreadable)}
+    state = State(tip.state.source, {**tip.state.edits, **edits})
+    return Proposal(state, files=files, note=f"{key.id} as at revision {old.revision}")
+
+
+def rollback_session(ws: Workspace, now: datetime, session: str, person: str | None = None) -> Written:
+    """Without what one session did; what others did since stays, also where they changed the same field.
+
+    What was taken back before is not taken back twice.
+    """
+    return go_back(ws, now, way_without_session(ws, session), person)
+
+
+def way_without_session(ws: Workspace, session: str) -> WayBack:
+    """The way to what would stand had one session done nothing."""
+    entries = list(ws.branch.history(first_parent=True))
+    undone = _undone(entries)
+    own = [one for one in entries if one.session == session and one.parents]
+    commits = [one for one in own if one.commit not in undone and not _takes_back(one, own)]
+    if not commits:
+        raise NotFound("commit of session", session, hint="baton log shows who did what")
+    trailers = tuple((UNDOES, one.commit) for one in commits)
+
+    def change(tip: Version) -> Proposal:
+        return Proposal(_without(ws, tip.state, commits), note=f"without session {session}", trailers=trailers)
+
+    return WayBack("rollback-session", change)
+
+
+def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
+    """Whether a commit only takes back some of these: then it is gone with them."""
+    undoes = entry.said(UNDOES)
+    return bool(undoes) and {one.commit for one in others}.issuperset(undoes)
+
+
+def undo(
+    ws: Workspace, now: datetime, revision: str | None = None, person: str | None = None
+) -> tuple[Written, LogEntry]:
+    """Takes one commit back, the newest when `revision` is None, and keeps what came after it.
+
+    Raises:
+        NotAllowed: it is the first commit, or was taken back already.
+        NeedsHuman: it would make a rule of a pattern again.
+    """
+    way, entry = way_without(ws, revision)
+    return go_back(ws, now, way, person), entry
+
+
+def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, LogEntry]:
+    """The way to what would stand without one commit, the newest when `revision` is None; and that commit.
+
+    Raises:
+        NotAllowed: it is the first commit, or was taken back already.
+    """
+    tip = ws.branch.read()
+    if tip.commit is None:
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+    entry = entry_of(ws, ws.branch.resolve(revision) if revision is not None else tip.commit)
+    if not entry.parents:
+        raise NotAllowed("the first commit of a namespace cannot be undone")
+    name = str(entry.revision) if entry.revision is not None else entry.commit[:10]
+    since = takewhile(lambda one: one.commit != entry.commit, ws.branch.history())
+    if entry.commit in _undone(since):
+        raise NotAllowed(f"revision {name} is undone already", hint="undo the revision that undid it: baton log")
+
+    def change(now_tip: Version) -> Proposal:
+        if now_tip.commit == entry.commit:
+            proposal = _as_it_was(ws, now_tip, ws.branch.version(entry.parents[0]), f"undo {name}")
+        else:
+            proposal = Proposal(_without(ws, now_tip.state, [entry]), note=f"undo {name}")
+        return proposal._replace(trailers=((UNDOES, entry.commit),))
+
+    return WayBack("undo", change), entry
+
+
+def _undone(newest_first: Iterable[LogEntry]) -> set[str]:
+    """The commits that are taken back, by one that is not taken back itself."""
+    undone: set[str] = set()
+    for entry in newest_first:
+        if entry.commit not in undone:
+            undone.update(entry.said(UNDOES))
+    return undone
+
+
+def _without(ws: Workspace, state: State, commits: Sequence[LogEntry]) -> State:
+    """The state after each commit is taken back, the newest first; a value that changed again since stays."""
+    for entry in commits:
+        after, before = ws.branch.version(entry.commit).state, ws.branch.version(entry.parents[0]).state
+        decisions = decide(after, state, before, prefer="ours")
+        wanted = [one for one in decisions if one.action != "rekey" and one.key.kind != Session.kind]
+        state = apply(state, wanted, record_conflicts=False)
+    return state
+
+
+def _gated(tip: Version, proposal: Proposal, person: str | None, how: How) -> Proposal:
+    """The proposal, with what is set once as it is, and unless it makes a rule of a pattern that is none now.
+
+    Args:
+        person: who said so, at a face that asked: that takes a person, going back too.
+
+    Raises:
+        NeedsHuman: nobody confirmed it.
+    """
+    proposal = _lawful(tip, proposal)
+    raised = _raised(tip, proposal)
+    if not raised:
+        return proposal
+    if person is None:
+        raise NeedsHuman(
+            f"going back makes a rule of pattern {' and '.join(raised)} again, which only a person may do",
+            hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
+        )
+    return proposal._replace(trailers=(*proposal.trailers, (CONFIRMED, f"{how}, by {person}")))
+
+
+def _lawful(tip: Version, proposal: Proposal) -> Proposal:
+    """The proposal, with what is set once as it is."""
+    state, kept = constancy.restored(tip.state, proposal.state)
+    files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
+    return proposal._replace(state=state, files=files)
+
+
+def _raised(tip: Version, proposal: Proposal) -> list[str]:
+    """The patterns that the proposal makes a rule of, and that are none now."""
+    return [key.id for key in proposal.state.edits if _graduates(tip.state, proposal.state, key)]
+
+
+def _graduates(before: State, after: State, key: Key) -> bool:
+    now, then = before.entry(key), after.entry(key)
+    return isinstance(then, Pattern) and then.status == "graduated" and getattr(now, "status", "") != "graduated"

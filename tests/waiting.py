@@ -1,0 +1,18 @@
+"""Waiting for what happens elsewhere, no longer than it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def until(holds: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """What `holds` gives, once it is true; an assertion fails when that takes longer than `seconds`."""
+    deadline = time.monotonic() + seconds
+    pause = 0.002
+    while not (found := holds()):
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+    return found
