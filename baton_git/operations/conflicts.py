@@ -63,9 +63,9 @@ def resolve(
         settled = tip.state.remove(Key(Conflict.kind, one.id))
         if one.record_kind == FILE:
             return _file_settled(ws, tip, settled, one, side)
-        if side == one.winner and (stood is None or alike(stood, _value(one, side))):
+        if side == one.winner and (stood is None or alike(stood, side_value(one, side))):
             return settled
-        chosen = _value(one, side) if side is not None else (value,)
+        chosen = side_value(one, side) if side is not None else (value,)
         return _settled(ws, now, settled, one, chosen, is_side=side is not None and stood is None)
 
     return conflict, ws.update("resolve", now, change)
@@ -91,7 +91,7 @@ def _found(state: State, text: str) -> Conflict:
     return of_record[0] if of_record else state.find(Conflict, text)
 
 
-def _value(conflict: Conflict, side: Side) -> tuple[Any, ...]:
+def side_value(conflict: Conflict, side: Side) -> tuple[Any, ...]:
     """What a side had; nothing where it had none."""
     return (getattr(conflict, side),) if side in conflict.model_fields_set else ()
 
@@ -108,7 +108,7 @@ def _settled(
         raise NotFound("record", conflict.record_id or conflict.record_kind, hint=_keep(conflict))
     data = dict(entry.record) if isinstance(entry, Archived) else entry.given()
     names = _names(data, conflict.field)
-    if is_side and not alike(_at(data, names), _value(conflict, conflict.winner)):
+    if is_side and not alike(_at(data, names), side_value(conflict, conflict.winner)):
         raise NotAllowed(
             f"{conflict.field} of {conflict.record_id or conflict.record_kind} has changed since",
             hint=f"{_keep(conflict)}, or give another --value",
@@ -211,7 +211,7 @@ def _file_settled(ws: Workspace, tip: Version, state: State, conflict: Conflict,
     assert tip.tree is not None
     root, path = ws.branch.store.folder(tip.tree), conflict.record_id
     other: Side = "theirs" if conflict.winner == "ours" else "ours"
-    named = [one.get("path") for one in _value(conflict, other) if isinstance(one, dict)]
+    named = [one.get("path") for one in side_value(conflict, other) if isinstance(one, dict)]
     beside = str(named[0] if named else path)
     if any(key_at(one) is not None for one in (path, beside)):
         raise NotAllowed(f"{conflict.id} is about a file, but {path} is a record", hint=_keep(conflict))
@@ -219,7 +219,7 @@ def _file_settled(ws: Workspace, tip: Version, state: State, conflict: Conflict,
     gone: dict[str, Edit] = {beside: None} if beside != path else {}
     if side == conflict.winner:
         return Proposal(state, files=gone if found is not None else {})
-    if not _value(conflict, side):
+    if not side_value(conflict, side):
         return Proposal(state, files={path: None})
     if found is None:
         raise NotFound("file", beside, hint=f"keep what stands: --{conflict.winner}")

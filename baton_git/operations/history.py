@@ -63,7 +63,7 @@ def log(
             if entry.time < wanted.since - SKEW:
                 return
             continue
-        if not _matches(entry, wanted) or (paths and not _touches(ws, entry, paths)):
+        if not _matches(entry, wanted) or (paths and not touches(ws, entry, paths)):
             continue
         found += 1
         if found <= skip:
@@ -107,7 +107,7 @@ def _paths_of(record: str) -> list[str]:
     return [path_of(Key(kind, record, archived)) for kind in FOLDERS for archived in (False, True)]
 
 
-def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
+def touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
     """Whether one of the files is not the same in the commit and in its first parent."""
     before = files_at(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
     return files_at(ws, entry.tree, paths) != before

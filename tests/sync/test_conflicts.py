@@ -9,6 +9,7 @@ from machines import Machine, settled
 
 from baton_git.errors import Ambiguous, BatonError, InvalidArgument, InvalidDocument, NeedsHuman, NotAllowed, NotFound
 from baton_git.operations.conflicts import resolve
+from baton_git.operations.contested import writers
 from baton_git.operations.loops import close_loop
 
 pytestmark = pytest.mark.slow  # many of them, each with repositories or a server of its own
@@ -45,6 +46,27 @@ def test_a_side_is_chosen_and_that_reaches_the_other_machine(contested: Pair, si
     settled(ada, bob)
     assert bob.conflicts() == []
     assert bob.get("open_loop", "OL-1").action == getattr(conflict, side)
+
+
+def test_it_is_told_who_wrote_the_sides(contested: Pair) -> None:
+    ada, bob = contested
+    written = {"here": ada.ws.actor.machine, "there": bob.ws.actor.machine}
+    for one in (ada, bob):
+        [conflict] = one.conflicts()
+        told = writers(one.ws, [conflict])[conflict.id]
+        by_value = {getattr(conflict, side): entry.machine for side, entry in told.items()}
+        assert by_value == written
+        assert {len(entry.parents) for entry in told.values()} == {1}
+        one.loop(f"OL-later-{one.ws.actor.machine}")
+        assert writers(one.ws, [conflict]) == {conflict.id: told}
+
+
+def test_of_a_conflict_that_nobody_knows_the_origin_of_no_writer_is_told(contested: Pair) -> None:
+    ada, _ = contested
+    [conflict] = ada.conflicts()
+    strange = conflict.replace(record_kind="nothing_known", ours="neither")
+    assert writers(ada.ws, [strange]) == {conflict.id: {}}
+    assert writers(ada.ws, [conflict.replace(id="C-gone")]) == {}
 
 
 def test_another_value_is_chosen(contested: Pair) -> None:

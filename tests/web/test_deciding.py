@@ -200,6 +200,7 @@ def test_a_conflict_is_settled_by_the_side_that_was_chosen(choice: str, world: W
     page = served.get("conflicts").text
     assert "no translator" in page
     assert "no &lt;b&gt;budget&lt;/b&gt;" in page
+    assert len(re.findall(r'class="quiet small">written .*? by <bdi>Ada</bdi>', page)) == 2
     value = {"value": "we wait\r\nfor both"} if choice == "other" else {}
     sides = re.findall(
         r'value="(ours|theirs)".*?class="side-body"><span class="text" dir="auto">([^<]*)<', page, re.DOTALL

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton_git.diary import LogEntry
+from baton_git.operations.contested import Writers
 from baton_git.records.conflict import Conflict
+from baton_git.times import iso
+
+
+def listed(conflict: Conflict, writers: Writers) -> dict[str, Any]:
+    """A conflict with its record's own fields, and who wrote its sides, as far as the history says."""
+    return {**conflict.given(), "writers": {side: _writer(entry) for side, entry in writers.items()}}
+
+
+def _writer(entry: LogEntry) -> dict[str, Any]:
+    names = ("session", "agent", "machine", "commit", "revision")
+    return {"time": iso(entry.time), "author": entry.author, **{name: getattr(entry, name) for name in names}}
 
 
 def settled(conflict: Conflict) -> dict[str, Any]:

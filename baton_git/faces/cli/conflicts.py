@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
+from baton_git.diary import LogEntry
 from baton_git.errors import StoreError
 from baton_git.faces.answers.changed import place
-from baton_git.faces.answers.conflicts import settled
+from baton_git.faces.answers.conflicts import listed, settled
 from baton_git.faces.cli.app import App, command, flat, read_bytes
 from baton_git.operations.conflicts import Side, conflicts, resolve
+from baton_git.operations.contested import Writers, writers
 from baton_git.operations.driving import merge_file
 from baton_git.records.conflict import Conflict
 from baton_git.store import Store
@@ -27,21 +29,31 @@ def conflicts_command(app: App) -> None:
     """
     with app.workspace() as ws:
         found = conflicts(ws)
-    app.answer([one.given() for one in found], "\n".join(_lines(one) for one in found))
+        told = writers(ws, found)
+    rows = [(one, told.get(one.id, {})) for one in found]
+    app.answer([listed(*row) for row in rows], "\n".join(_lines(*row) for row in rows))
     if not found:
         app.say("nothing is contested")
     else:
         app.say("settle one with: baton resolve ID --ours | --theirs | --value VALUE")
 
 
-def _lines(one: Conflict) -> str:
+def _lines(one: Conflict, told: Writers) -> str:
     about = f"{one.record_kind.replace('_', ' ')} {flat(one.record_id)}".strip()
     field = f", {flat(one.field)}" if one.field else ", the whole record"
     sides = [
-        f"  --{side:<7}{'(stands) ' if one.winner == side else '         '}{_said(one, side)}"
-        for side in ("ours", "theirs")
+        f"  --{side:<7}{'(stands) ' if one.winner == side else '         '}{_said(one, side)}{_by(told.get(side))}"
+        for side in get_args(Side)
     ]
     return "\n".join([f"{flat(one.id)}  {about}{field}", *sides])
+
+
+def _by(entry: LogEntry | None) -> str:
+    """Who gave a side its value, and when."""
+    if entry is None:
+        return ""
+    who = f"session {entry.session}" if entry.session else entry.author.partition(" <")[0]
+    return f"   ({flat(who)}, {entry.time:%Y-%m-%d %H:%M})"
 
 
 def _said(one: Conflict, side: str) -> str:

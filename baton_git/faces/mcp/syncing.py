@@ -10,11 +10,13 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from baton_git.errors import InvalidArgument
+from baton_git.faces.answers.conflicts import listed
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import READS, REPLACES, SETTLES
 from baton_git.operations.conflicts import Side, conflicts, resolve
+from baton_git.operations.contested import writers
 from baton_git.operations.syncing import in_words, sync
 
 
@@ -33,7 +35,9 @@ class Syncing:
     def conflicts(self) -> Answer:
         """Values that two sides changed differently."""
         with self.desk.reading() as ws:
-            return {"conflicts": [one.given() for one in conflicts(ws)]}
+            found = conflicts(ws)
+            told = writers(ws, found)
+            return {"conflicts": [listed(one, told.get(one.id, {})) for one in found]}
 
     def resolve(
         self,

@@ -15,6 +15,7 @@ from baton_git.faces.web.shown import digest
 from baton_git.faces.web.texts import sentence
 from baton_git.files import KIND as FILE
 from baton_git.operations.conflicts import Side, conflicts, resolve, standing
+from baton_git.operations.contested import writers
 from baton_git.operations.workspace import Workspace
 from baton_git.records.base import alike
 from baton_git.records.conflict import Conflict
@@ -60,10 +61,18 @@ def show(asked: Asked) -> Response:
 
 def _shown(asked: Asked, ws: Workspace, status: int = 200, refused: Refused | None = None) -> Response:
     found, state = conflicts(ws), ws.branch.read().state
+    told = writers(ws, found[:SHOWN])
     shown = [contested(state, one) for one in found[:SHOWN]]
     is_gone = refused is not None and all(one.conflict.id != refused.id for one in shown)
     return asked.page(
-        "conflicts.html", ws, status=status, found=shown, total=len(found), refused=refused, is_gone=is_gone
+        "conflicts.html",
+        ws,
+        status=status,
+        found=shown,
+        total=len(found),
+        writers=told,
+        refused=refused,
+        is_gone=is_gone,
     )
 
 

@@ -19,6 +19,7 @@ from baton_git.faces.http.problems import of_error
 from baton_git.faces.http.site import Site
 from baton_git.names import oid
 from baton_git.operations.conflicts import conflicts, resolve
+from baton_git.operations.contested import writers
 from baton_git.operations.reaching import configured_remote
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.syncing import in_words, sync
@@ -29,9 +30,10 @@ SIDES = "`ours` is what stands, where nobody was preferred."
 
 class Conflicts(Page, Place):
     conflicts: list[dict[str, Any]] = Field(
-        description=f"The fields are those of `/v1/schema/conflict`. {SIDES}",
+        description="The fields are those of `/v1/schema/conflict`, and `writers`: by side, who gave it its value, as "
+        f"far as the history says. {SIDES}",
         examples=[[{"id": "C-1f2e3d4c", "record_kind": "open_loop", "record_id": "OL-1", "field": "expected_outcome",
-                    "ours": "200", "theirs": "204", "winner": "ours"}]],
+                    "ours": "200", "theirs": "204", "winner": "ours", "writers": {}}]],
     )  # fmt: skip
 
 
@@ -113,7 +115,8 @@ def router(site: Site) -> APIRouter:
         with site.work(namespace) as ws:
             version = ws.branch.read()
             shown, more = page(conflicts(ws), limit, after, lambda one: one.id)
-        data = {"conflicts": [one.given() for one in shown], "next": more}
+            told = writers(ws, shown)
+        data = {"conflicts": [conflict_answers.listed(one, told.get(one.id, {})) for one in shown], "next": more}
         return answer({**where(version), **data}, commit=version.commit)
 
     @routes.post("/v1/conflicts/{conflict_id:path}/resolve", response_model=Settled, responses=refusals(*WRITES))
