@@ -32,8 +32,11 @@ def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Br
     """Where what stands at a key after a change breaks with what stood there."""
     if not isinstance(before, Record) or isinstance(after, Unreadable):
         return
+    names = fixed_fields(type(before))
+    if not names:  # as in most kinds
+        return
     was, now = before.given(), after.given() if isinstance(after, Part) else {}
-    for name in fixed_fields(type(before)):
+    for name in names:
         if was.get(name) is not None and not alike(was[name], now.get(name)):
             yield Breach(key, name, was[name], now.get(name))
 

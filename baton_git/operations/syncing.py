@@ -116,9 +116,11 @@ def _told(one: Outcome, remote: str, waiting: bool) -> list[str]:
         lines.append(f"{commits(one.sent)} sent to {remote}")
     if one.waiting and waiting:
         why = next((action.why for action in one.actions if action.kind == "wait"), "")
-        lines.append(f"{commits(one.waiting)} of {remote} wait for a review: {why} (baton review)")
+        verb = "waits" if one.waiting == 1 else "wait"
+        lines.append(f"{commits(one.waiting)} of {remote} {verb} for a review: {why} (baton review)")
         if one.pending:
-            lines.append(f"{commits(one.pending)} of ours are sent after that")
+            verb = "is" if one.pending == 1 else "are"
+            lines.append(f"{commits(one.pending)} of ours {verb} sent after that")
     if one.conflicts:
         lines.append(f"{len(one.conflicts)} contested: {', '.join(one.conflicts[:5])} (baton conflicts)")
     lines += [f"held back: {text}" for text in one.held]

@@ -63,7 +63,7 @@ def test_the_board_tells_what_there_is_and_finds_it(baton: Any, serve: Any) -> N
     found = served.get("board?q=DEPLOYED").text
     assert "Deployed the shop" in found
     assert "Half to even" not in found
-    assert "Nothing here holds" in found
+    assert "No record here has" in found
 
 
 def test_a_namespace_of_any_name_is_reached_by_the_links_of_the_page(baton: Any, serve: Any) -> None:
