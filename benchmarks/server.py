@@ -180,6 +180,37 @@ def against(ours: Peer, theirs: Peer, what: str, make: Any, count: int, clients:
     tell(f"{what}, {clients} clients: the 99th percentile, against the median", spread, 3.0)
 
 
+def bare(folder: Path) -> float:
+    """Milliseconds that the disk takes for the files of one durable commit, and nothing else: a pack, its index and a
+    ref are made, synced and named, and so are their two folders. The original syncs nothing."""
+    for name in ("pack", "refs"):
+        (folder / name).mkdir(parents=True)
+    times = []
+    for number in range(100):
+        started = time.perf_counter()
+        files = []
+        for part in ("pack/a", "pack/b", "refs/c"):
+            fd = os.open(f"{folder}/{part}{number}.tmp", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            os.write(fd, b"x" * 3000)
+            os.fsync(fd)
+            os.close(fd)
+            files.append(f"{folder}/{part}")
+        pack, index, ref = files
+        for part in (pack, index):
+            os.replace(f"{part}{number}.tmp", f"{part}{number}")  # noqa: PTH105
+        synced(folder / "pack")
+        os.replace(f"{ref}{number}.tmp", ref)  # noqa: PTH105
+        synced(folder / "refs")
+        times.append(time.perf_counter() - started)
+    return statistics.median(times) * 1e3
+
+
+def synced(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
+
+
 def memory(ours: Peer) -> None:
     """Bytes that our server has after 10,000 and after 100,000 requests, one in 200 of which writes."""
     done, sizes = 0, []
@@ -201,6 +232,7 @@ def main() -> int:
         ours = stack.enter_context(serving("baton serve", argv, mine))
         variables = {"BATON_PORT": str(its), "BATON_DB_PATH": str(place / "baton.sqlite3")}
         theirs = stack.enter_context(serving("session-baton", original(place / "venv"), its, **variables))
+        print(f"  the files of a durable commit alone: {bare(place / 'bare'):.2f} ms")
         for clients in (1, 8):
             against(ours, theirs, "writes", writes, WRITES, clients, 2.0)
             against(ours, theirs, "reads", reads, READS, clients, 1.0)

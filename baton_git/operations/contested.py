@@ -2,59 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from baton_git.diary import LogEntry
-from baton_git.kinds import SINGLES
+from baton_git.errors import BatonError
+from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.layout import path_of
 from baton_git.names import Oid
 from baton_git.operations.conflicts import Side, side_value, standing
-from baton_git.operations.history import files_at, touches
 from baton_git.operations.workspace import Workspace
 from baton_git.records.base import alike
 from baton_git.records.conflict import Conflict
 from baton_git.state import Key
+from baton_git.store import Entry
 
 LOOKED = 500
-"""How many commits back the merge is looked for that met the two sides, and before it each side's last change."""
+"""How many commits back the sides are looked for."""
+MOST = 100
+"""Of how many conflicts; nobody looks at more at once."""
+
+_FOLDERS = 500
+"""How many folders are remembered while looking."""
 
 Writers = dict[Side, LogEntry]
-"""By side, the commit that gave the record its value there; a side that nobody can tell is not there."""
+"""By side, the commit that gave the contested field its value; a side that nobody can tell is not there."""
+
+
+class _Trail(NamedTuple):
+    """What is followed back from commit to commit: a conflict to the merge that found it, then each side's value.
+
+    `paths` are those of the file: of the conflict (`side` is None), or of the record, live and closed.
+    """
+
+    conflict: Conflict
+    side: Side | None
+    paths: tuple[str, ...]
 
 
 def writers(ws: Workspace, found: Sequence[Conflict]) -> dict[str, Writers]:
-    """By id of a conflict, who wrote its sides; a conflict that is older than `LOOKED` commits is not there."""
-    wanted = {path_of(Key(Conflict.kind, one.id)): one for one in found}
-    told = {}
-    for entry in islice(ws.branch.history(), LOOKED):
-        if not wanted:
-            break
-        for path in files_at(ws, entry.tree, list(wanted)):
-            if not any(files_at(ws, ws.branch.store.commit(one).tree, [path]) for one in entry.parents):
-                conflict = wanted.pop(path)
-                told[conflict.id] = _of_sides(ws, conflict, entry.parents)
+    """By id of a conflict, who wrote its sides; of what lies too far back, or cannot be read, nothing is told.
+
+    The history is gone through once, and of each commit only the folders that differ from its parents' are looked into.
+    """
+    told: dict[str, Writers] = {one.id: {} for one in found}
+    version = ws.branch.read()
+    state, tip = version.state, version.commit
+    keys = {one.id: Key(Conflict.kind, one.id) for one in found[:MOST]}
+    there = [one for one in found[:MOST] if state.entry(keys[one.id]) is not None]
+    if tip is None or not there:
+        return told
+    look = _Look(ws)
+    waiting: dict[Oid, list[_Trail]] = defaultdict(list)
+    waiting[tip] = [_Trail(one, None, (path_of(keys[one.id]),)) for one in there]
+    with suppress(BatonError):  # a list of conflicts is needed most where the history is damaged
+        for entry in islice(ws.branch.history(tip), LOOKED):
+            for trail in waiting.pop(entry.commit, ()):
+                onward = _onward(look, entry, trail)
+                if not onward and trail.side is not None and entry.parents:  # where a shallow clone ends nobody can say
+                    told[trail.conflict.id][trail.side] = entry
+                for parent, following in onward:
+                    waiting[parent].append(following)
+            if not waiting:
+                break
     return told
 
 
-def _of_sides(ws: Workspace, conflict: Conflict, parents: Sequence[Oid]) -> Writers:
-    """The merge's parents had a side each; which one, their values say."""
-    told: Writers = {}
-    for parent in parents:
-        there = standing(ws.branch.version(parent).state, conflict)
-        sides: tuple[Side, ...] = get_args(Side)
-        side = next((one for one in sides if there is not None and alike(side_value(conflict, one), there)), None)
-        entry = _last_change(ws, conflict, parent) if side is not None and side not in told else None
-        if side is not None and entry is not None:
-            told[side] = entry
-    return told
+class _Look:
+    """Files of commits. Many trails ask for the same folders of one commit after the other."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self._folders: dict[tuple[Oid, str], Mapping[str, Entry]] = {}
+
+    def tree(self, commit: Oid) -> Oid:
+        return self.ws.branch.store.commit(commit).tree
+
+    def file(self, tree: Oid, path: str) -> Entry | None:
+        """What stands at a path; None where nothing does."""
+        folder, _, name = path.rpartition("/")
+        return self._entries(tree, folder).get(name)
+
+    def _entries(self, tree: Oid, path: str) -> Mapping[str, Entry]:
+        found = self._folders.get((tree, path))
+        if found is None:
+            folder = self.ws.branch.store.folder(tree)
+            for name in path.split("/") if path else ():
+                folder = folder.folder(name)
+            if len(self._folders) >= _FOLDERS:
+                self._folders.clear()
+            found = self._folders[tree, path] = folder.entries()
+        return found
 
 
-def _last_change(ws: Workspace, conflict: Conflict, commit: Oid) -> LogEntry | None:
-    """The newest commit behind `commit` that changed the record itself; a merge only passes changes on."""
+def _onward(look: _Look, entry: LogEntry, trail: _Trail) -> list[tuple[Oid, _Trail]]:
+    """Where a trail goes on: at the parent that has the same, or, from the merge that found a conflict, at both sides;
+    nowhere where it began."""
+    for parent in entry.parents:
+        if _is_same(look, entry.tree, parent, trail):
+            return [(parent, trail)]
+    return _sides(look.ws, entry.parents, trail.conflict) if trail.side is None else []
+
+
+def _is_same(look: _Look, tree: Oid, parent: Oid, trail: _Trail) -> bool:
+    before = look.tree(parent)
+    files = [look.file(before, path) for path in trail.paths]
+    if files == [look.file(tree, path) for path in trail.paths]:
+        return True
+    if trail.side is None:
+        return files != [None]
+    return _has(look.ws, parent, trail.conflict, trail.side)
+
+
+def _sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> list[tuple[Oid, _Trail]]:
+    """The parents of the merge had a side each; which one, their values say."""
     kind, id_ = conflict.record_kind, conflict.record_id
+    if kind not in {**FOLDERS, **SINGLES}:
+        return []
+    found: dict[Side, Oid] = {}
+    for parent in parents:
+        for side in get_args(Side):
+            if side not in found and parent not in found.values() and _has(ws, parent, conflict, side):
+                found[side] = parent
+    if not found:  # also where the name of the record is none
+        return []
     places = (False,) if kind in SINGLES else (False, True)
-    paths = [path_of(Key(kind, id_, archived)) for archived in places]
-    course = islice(ws.branch.history(commit), LOOKED)
-    return next((one for one in course if len(one.parents) < 2 and touches(ws, one, paths)), None)
+    paths = tuple(path_of(Key(kind, id_, archived)) for archived in places)
+    return [(parent, _Trail(conflict, side, paths)) for side, parent in found.items()]
+
+
+def _has(ws: Workspace, commit: Oid, conflict: Conflict, side: Side) -> bool:
+    """Whether the contested field has the side's value there."""
+    with suppress(BatonError):  # a name from elsewhere that is none
+        there = standing(ws.branch.version(commit).state, conflict)
+        return there is not None and alike(there, side_value(conflict, side))
+    return False

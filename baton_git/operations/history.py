@@ -63,7 +63,7 @@ def log(
             if entry.time < wanted.since - SKEW:
                 return
             continue
-        if not _matches(entry, wanted) or (paths and not touches(ws, entry, paths)):
+        if not _matches(entry, wanted) or (paths and not _touches(ws, entry, paths)):
             continue
         found += 1
         if found <= skip:
@@ -107,7 +107,7 @@ def _paths_of(record: str) -> list[str]:
     return [path_of(Key(kind, record, archived)) for kind in FOLDERS for archived in (False, True)]
 
 
-def touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
+def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
     """Whether one of the files is not the same in the commit and in its first parent."""
     before = files_at(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
     return files_at(ws, entry.tree, paths) != before
@@ -176,6 +176,3 @@ def lineage(ws: Workspace) -> list[Session]:
     closed = [state.entry(Key(Session.kind, id_, archived=True)) for id_ in state.ids(Session.kind, archived=True)]
     archived = [Session.model_validate(one.given()["record"]) for one in closed if isinstance(one, Part)]
     return sorted([*state.records(Session), *archived], key=lambda one: (one.started, one.id))
-
-
-# --- going back: first the way, which can be looked at, then the walk

@@ -101,7 +101,9 @@ def as_error(name: str, text: str) -> RemoteError:
         for line in lines:
             if pattern.search(line):
                 return kind(f"{name}: {_core(line)}", hint=hint, remote=name)
-    worth = [line for line in lines if _WORTH.match(line)] or lines or said or ["it gave no reason"]
+    worth = (
+        [line for line in lines if _WORTH.match(line)] or lines or said or text.splitlines() or ["it gave no reason"]
+    )
     return RemoteError(f"{name}: {_core(worth[-1])}", hint="try it by hand: git ls-remote <remote>", remote=name)
 
 

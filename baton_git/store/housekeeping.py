@@ -75,13 +75,14 @@ class Housekeeping:
     def is_due(self) -> bool:
         """Whether there are enough packs to merge. Asked after each write, it looks no oftener than it must.
 
-        So as many packs as are still missing may be made here before it looks again, and as many by each other process.
+        As many packs as are still missing may be made here before it looks again, and as many by each other process;
+        while they are due a few more, in which somebody will have merged them.
         """
         self._unlooked -= 1
         if not self.may_remove or self._unlooked > 0:
             return False
         missing = self.enough - len(self._to_merge(self._noted()))
-        self._unlooked = missing if missing > 0 else self.enough // 4  # by then somebody will have merged them
+        self._unlooked = missing if missing > 0 else self.enough // 4
         return missing <= 0
 
     def pack(self, *, everything: bool) -> PackReport | None:

@@ -15,9 +15,9 @@ from baton_git.store import Repository, Store
 from baton_git.store.objects import BLOB
 
 
-def test_a_warning_of_git_is_never_the_reason():
-    said = complaints.as_error("origin", "warning: core.fsyncObjectFiles is deprecated\n")
-    assert str(said) == "origin: it gave no reason"
+def test_a_warning_of_git_is_not_the_reason_where_there_is_another():
+    said = complaints.as_error("origin", "warning: this is old\n")  # there is nothing else to be told
+    assert str(said) == "origin: warning: this is old"
     said = complaints.as_error("origin", "error: it broke\nwarning: and this is old\n")
     assert str(said) == "origin: it broke"
 

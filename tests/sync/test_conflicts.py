@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from baton_git.errors import Ambiguous, BatonError, InvalidArgument, InvalidDocu
 from baton_git.operations.conflicts import resolve
 from baton_git.operations.contested import writers
 from baton_git.operations.loops import close_loop
+from baton_git.store import Repository, Store
 
 pytestmark = pytest.mark.slow  # many of them, each with repositories or a server of its own
 
@@ -66,7 +69,54 @@ def test_of_a_conflict_that_nobody_knows_the_origin_of_no_writer_is_told(contest
     [conflict] = ada.conflicts()
     strange = conflict.replace(record_kind="nothing_known", ours="neither")
     assert writers(ada.ws, [strange]) == {conflict.id: {}}
-    assert writers(ada.ws, [conflict.replace(id="C-gone")]) == {}
+    assert writers(ada.ws, [conflict.replace(id="C-gone")]) == {"C-gone": {}}
+    assert writers(ada.ws, [conflict.replace(record_id="x" * 300)]) == {conflict.id: {}}
+
+
+def test_the_writer_is_who_gave_the_field_its_value_and_not_who_wrote_the_record_last(pair: Pair) -> None:
+    ada, bob = pair
+    ada.change("open_loop", "OL-1", action="here")
+    first = ada.tip
+    ada.change("open_loop", "OL-1", expected_outcome="something else")
+    ada.loop("OL-9")
+    bob.change("open_loop", "OL-1", action="there")
+    other = bob.tip
+    bob.change("open_loop", "OL-1", evidence="seen")
+    settled(ada, bob)
+    [conflict] = ada.conflicts()
+    told = writers(ada.ws, [conflict])[conflict.id]
+    assert {getattr(conflict, side): entry.commit for side, entry in told.items()} == {"here": first, "there": other}
+
+
+def test_a_value_that_won_before_is_its_writers_still(pair: Pair, make: Any) -> None:
+    """It came through a merge that it won; who wrote the other value may have done so later."""
+    ada, bob = pair
+    eve = make("eve")
+    settled(ada, bob, eve)
+    wrote = {}
+    for one, value in ((bob, "there"), (ada, "here"), (eve, "third")):
+        one.change("open_loop", "OL-1", action=value)
+        wrote[value] = one.tip
+    settled(ada, bob)
+    settled(ada, bob, eve)
+    found = ada.conflicts()
+    told = writers(ada.ws, found)
+    assert len(found) == 2
+    for conflict in found:
+        assert {getattr(conflict, side): entry.commit for side, entry in told[conflict.id].items()} == {
+            value: wrote[value] for value in (conflict.ours, conflict.theirs)
+        }
+
+
+def test_where_a_shallow_clone_ends_nobody_is_named(contested: Pair, tmp_path: Path) -> None:
+    ada, _ = contested
+    for number in range(3):
+        ada.loop(f"OL-more-{number}")
+    ada.git("clone", "-q", "--bare", "--depth=4", f"file://{ada.top}", str(tmp_path / "shallow"))
+    with Store(Repository.open(tmp_path / "shallow")) as store:
+        [conflict] = ada.conflicts()
+        ws = replace(ada.ws, branch=replace(ada.ws.branch, store=store))
+        assert writers(ws, [conflict]) == {conflict.id: {}}
 
 
 def test_another_value_is_chosen(contested: Pair) -> None:

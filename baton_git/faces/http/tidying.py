@@ -99,7 +99,7 @@ class Tidier:
 
 
 def main(folder: Path) -> None:
-    """Merges what is due for each line of the input. What goes wrong is no news: the next write finds it due again."""
+    """Merges what is due for each line of the input. What goes wrong is no news: a later write finds it due again."""
     with Store(Repository.open(folder)) as store:
         while sys.stdin.buffer.readline():
             with suppress(StoreError, OSError):
