@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -258,8 +259,9 @@ def raw(api):
 
     def send(data: bytes, wait: float = 5.0) -> bytes:
         with socket.create_connection(urlsplit(api.url).netloc.split(":"), timeout=wait) as talk:
-            talk.sendall(data)
             found = b""
+            with suppress(ConnectionResetError, BrokenPipeError):  # it answers, and hears no more
+                talk.sendall(data)
             try:
                 while part := talk.recv(65536):
                     found += part

@@ -63,6 +63,20 @@ def test_from_one_clone_to_the_other_and_back(baton: Baton, synced: tuple[Path, 
     assert "have the same" in baton("sync").err
 
 
+def test_a_clone_under_another_name_keeps_its_namespace_when_that_is_deleted_elsewhere(
+    baton: Baton, synced: tuple[Path, Path], bare: Path, tmp_path: Path, git: Git
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    git(tmp_path, "clone", "-q", str(bare), str(elsewhere))
+    baton("boot", "--session", "s1", cwd=elsewhere)
+    add(baton, elsewhere, "OL-2")
+    git(elsewhere, "push", "-q", "origin", "--delete", "baton/work")
+    (elsewhere / ".git/baton/synced/no namespace").touch()
+    assert ids(baton, elsewhere) == {"OL-1", "OL-2"}
+    assert "deleted there" in baton("sync", cwd=elsewhere, code=3).err
+    assert git(elsewhere, "for-each-ref", "--format=%(refname)", "refs/heads/baton") == REF
+
+
 def test_a_dry_run_prints_what_would_be_done(baton: Baton, synced: tuple[Path, Path], git: Git) -> None:
     here, there = synced
     add(baton, there, "OL-2")

@@ -71,6 +71,8 @@ class App(Call):
         """In words what a change did, and what its reader should know."""
         what = subject(list(written.changes)) if written.changes else "nothing changed"
         self.say(f"{what} (revision {written.version.revision})")
+        if written.before.commit is None and written.version.commit is not None:
+            self.say(f"this began the namespace {written.version.namespace} in {self.settings.repository.common_dir}")
         for key, redaction in written.redactions:
             self.say(f"redacted: {redaction.kind} in {key}, {redaction.path}")
         if written.checked_out_at is not None:
@@ -94,7 +96,7 @@ def command(
             "--namespace",
             "-n",
             metavar="NS",
-            help="The namespace; else git config baton.namespace, or the folder's name.",
+            help="The namespace; else git config baton.namespace, the folder's name, or in a clone the only one there.",
         )
         @click.option("--session", metavar="ID", help=session_help)
         @click.option("--agent", metavar="NAME", help="The agent that acts; else BATON_AGENT.")

@@ -53,7 +53,8 @@ def _by(entry: LogEntry | None) -> str:
     if entry is None:
         return ""
     who = f"session {entry.session}" if entry.session else entry.author.partition(" <")[0]
-    return f"   ({flat(who)}, {entry.time.astimezone():%Y-%m-%d %H:%M})"
+    where = f" on {entry.machine}" if entry.machine else ""
+    return f"   ({flat(who + where)}, {entry.time.astimezone():%Y-%m-%d %H:%M})"
 
 
 def _said(one: Conflict, side: str) -> str:

@@ -9,7 +9,7 @@ import click
 
 from baton_git.errors import NeedsHuman
 from baton_git.faces.answers.changed import went_back
-from baton_git.faces.cli.app import App, at_terminal, command
+from baton_git.faces.cli.app import App, at_terminal, command, flat
 from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
 from baton_git.versions import Written
 
@@ -44,6 +44,11 @@ def rollback_command(app: App, revision: str | None, record: str | None, of_sess
             return rollback(ws, app.now, str(revision), person)
 
         done = _asking(app, back)
+    if done.changes:
+        to = (
+            f"without session {of_session}" if of_session else f"{record or 'all'} as at {revision}" if revision else ""
+        )
+        app.say(f"gone back: {flat(to or f'{record} as before its last change')}")
     _tell(app, done)
 
 

@@ -11,7 +11,7 @@ import click
 
 from baton_git.diff import NUMBERED, FieldChange, RecordChange, one_line
 from baton_git.faces.answers import history as answers
-from baton_git.faces.cli.app import App, command
+from baton_git.faces.cli.app import App, command, flat
 from baton_git.operations.history import Filter, Shown, compare, full_id, lineage, log, moment, show
 from baton_git.records.lineage import Session
 from baton_git.state import SHAPE
@@ -61,7 +61,9 @@ def log_command(
         for one in commits:
             found = True
             click.echo(heading(one) if oneline else "\n".join([heading(one), *change_lines(one.changes), ""]))
-        if not found:
+        if not found and ws.branch.read().commit is None:
+            app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here (baton log -n NAMESPACE)")
+        elif not found:
             app.say("no commit matches")
 
 

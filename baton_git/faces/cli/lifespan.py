@@ -136,7 +136,7 @@ def _status_text(app: App, found: Status, ref: str) -> str:
         return (
             f"{version.namespace}: nothing recorded yet in {app.settings.repository.common_dir}\nbegin with: baton init"
         )
-    when = age(iso(version.time), app.now) if version.time else "?"
+    when = age(iso(version.time), app.now) if version.time and version.revision else "nothing recorded yet"
     lines = [f"{version.namespace}  revision {version.revision}, {when}  ({ref})"]
     for name, counts in found.counts.items():
         said = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))

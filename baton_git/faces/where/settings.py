@@ -19,7 +19,8 @@ from baton_git.branch import Branch
 from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.faces.where.process import FOUND
 from baton_git.lifecycle import Policy
-from baton_git.names import AgentId, Namespace, RecordId, SessionId
+from baton_git.local import Marks
+from baton_git.names import AgentId, Namespace, Oid, RecordId, SessionId
 from baton_git.operations.workspace import Reach
 from baton_git.store import Repository, Store
 
@@ -132,18 +133,27 @@ class Settings:
         return Namespace(named) if named else self._found_namespace()
 
     def _found_namespace(self) -> Namespace:
-        """The one called like the folder; in a clone, where that does not exist yet, the only one its remotes have."""
+        """The one called like the folder; in a clone, where that does not exist yet, the only one its remotes have, or
+        had: what was synced with one stays the namespace, also when it is deleted there."""
         own = Namespace(self._folder_name())
         with Store(self.repository) as store:
             if self.is_own_store or not self.prefix.startswith(HEADS) or store.tip(self.prefix + own.component):
                 return own
             middle = "/" + self.prefix.removeprefix(HEADS)
-            shared = {
-                ref.partition(middle)[2]: tip for ref, tip in store.refs("refs/remotes/").items() if middle in ref
-            }
+            there = store.refs("refs/remotes/").items()
+            shared = self._synced(store) | {ref.partition(middle)[2]: tip for ref, tip in there if middle in ref}
             found = _only(shared)
             is_one = found is not None and Branch(store, found, self.prefix).is_namespace(shared[found.component])
         return found if found is not None and is_one else own
+
+    def _synced(self, store: Store) -> dict[str, Oid]:
+        """By the last part of their refs, where the namespaces stand that were synced with a remote."""
+        found: dict[str, Oid] = {}
+        for one in Marks(self.repository.common_dir).synced.all():
+            with contextlib.suppress(BatonError):  # no name of a namespace
+                tip = store.tip(self.prefix + Namespace.from_component(one).component)
+                found |= {one: tip} if tip is not None else {}
+        return found
 
     def _folder_name(self) -> str:
         """The name of the folder: that of the main work tree, for the linked ones too."""
