@@ -92,8 +92,10 @@ class LimitExceeded(BatonError):
 class NotFound(BatonError):
     code = "not_found"
 
-    def __init__(self, what: str, name: str, *, hint: str = "") -> None:
-        super().__init__(f"there is no {what} {shortened(name)}", hint=hint, what=what, name=name)
+    def __init__(self, what: str, name: str = "", *, hint: str = "") -> None:
+        """`name`: of what is missing; none where nothing was named."""
+        named = f" {shortened(name)}" if name else ""
+        super().__init__(f"there is no {what}{named}", hint=hint, what=what, name=name)
 
 
 class Ambiguous(BatonError):

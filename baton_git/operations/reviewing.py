@@ -66,5 +66,5 @@ def takes_person(ws: Workspace, item: Item) -> bool:
 def _named(ws: Workspace, remote: str | None) -> str:
     name = remote or remote_of(ws)
     if name is None:
-        raise NotFound("remote", "to review", hint="baton review --remote NAME")
+        raise NotFound("remote to review", hint="baton review --remote NAME")
     return name

@@ -61,7 +61,7 @@ def sync(
     """
     name = (configured_remote(ws, remote) if named_only else remote) or remote_of(ws)
     if name is None:
-        raise NotFound("remote", "to sync with", hint="git remote add origin URL, or baton sync --remote URL")
+        raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync --remote URL")
     branches = _branches(ws) if everything else [ws.branch]
     terms = _terms(ws, name, settle)
     try:

@@ -43,7 +43,7 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
             checked = list(validate_branch(ws, at))
     faulty = [one for one in checked if one.faults]
     app.answer([answers.checked(one) for one in checked], "\n".join(_lines(faulty)))
-    app.say(f"{len(checked)} files checked, {len(faulty)} with faults")
+    app.say(f"{len(checked)} file{'' if len(checked) == 1 else 's'} checked, {len(faulty)} with faults")
     return FAILED if faulty else None
 
 

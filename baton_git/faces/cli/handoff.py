@@ -190,7 +190,7 @@ def show_command(app: App, id_: str, revision: str | None, format_: str) -> None
         if found is None:
             others = sorted(state.records(Handoff), key=age_of, reverse=True)
             whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
-            raise NotFound("handoff of the", whose, hint=_elsewhere(others))
+            raise NotFound(f"handoff of the {whose}", hint=_elsewhere(others))
     app.answer(found.given(), printable(_page(found, format_)))
 
 
