@@ -142,6 +142,7 @@ def test_a_group_lists_its_commands(baton, command):
     done = baton(*command, "--help")
     shown = [words for words in leaves() if words[:1] == command and not all_commands()[words].hidden]
     assert all(f"  {name}" in done.out for words in shown for name in words[1:2])
+    assert not [line for line in done.out.splitlines() if line.endswith("...") and not line.startswith("Usage")]
 
 
 def test_the_help_lists_every_command_and_its_own_line_of_help(baton):

@@ -44,7 +44,7 @@ _PROJECT = click.option(
 )  # fmt: skip
 
 
-@command("install")
+@command("install", short_help="Have an agent's CLI call baton at its turns.")
 @click.argument("name", type=_NAMES)
 @_PROJECT
 @click.option("--trust", is_flag=True, help="Codex: also vouch for the hooks, in place of /hooks there.")
@@ -80,7 +80,7 @@ def install_command(app: App, name: str, project: bool, trust: bool, todo_tools:
     return failed
 
 
-@command("uninstall")
+@command("uninstall", short_help="Take our entries out of an agent's settings.")
 @click.argument("name", type=_NAMES)
 @_PROJECT
 def uninstall_command(app: App, name: str, project: bool) -> int | None:
@@ -104,7 +104,7 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
     return failed
 
 
-@command("status")
+@command("status", short_help="Say which agents' CLIs will call baton here.")
 @click.argument("name", type=_NAMES, default="all")
 def status_command(app: App, name: str) -> int | None:
     """Say for each agent's CLI whether it will call baton here, and if not, why.
@@ -125,7 +125,7 @@ def status_command(app: App, name: str) -> int | None:
     return UNKNOWN if "unknown" in verdicts else None
 
 
-@command("package")
+@command("package", short_help="Print the folder of the plugin or extension.")
 @click.argument("name", type=click.Choice(list(SETTINGS)))
 def package_command(app: App, name: str) -> None:
     """Print the folder of the plugin (Claude Code, Codex) or extension (Gemini CLI) that baton brings along.

@@ -38,7 +38,7 @@ from baton_git.wire import Address, Answer, Server
 _URL_HELP = "The server; else BATON_URL, or git config --global baton.url."
 
 
-def _cache_command(name: str, *, asks: bool = True) -> Callable[[Callable[..., Any]], click.Command]:
+def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable[[Callable[..., Any]], click.Command]:
     """A command on the cache folder; its function gets the `App`, and the `Cache` (`asks`) or its folder."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -61,7 +61,9 @@ def _cache_command(name: str, *, asks: bool = True) -> Callable[[Callable[..., A
                 click.option("--url", metavar="URL", help=_URL_HELP),
                 click.option("--timeout", type=SECONDS, default=5.0, show_default=True, help="Seconds for a request."),
             ]
-        return click.command(name)(functools.reduce(lambda done, option: option(done), options, wrapped))
+        return click.command(name, short_help=short_help)(
+            functools.reduce(lambda done, option: option(done), options, wrapped)
+        )
 
     return decorate
 
@@ -87,7 +89,7 @@ def _configured() -> str:
     return said.stdout.strip()
 
 
-@_cache_command("read")
+@_cache_command("read", "Print a server's baton, and keep it in the cache.")
 @click.argument("namespace", metavar="NS")
 def read_command(app: App, cache: Cache, namespace: str) -> None:
     """Print the baton that a session-baton server has, and keep it in the local cache.
@@ -156,7 +158,7 @@ def _offline(source: str, answer: Answer) -> str:
     return f"baton from the local cache (updated_at {flat(answer.updated_at or 'unknown')})"
 
 
-@_cache_command("write")
+@_cache_command("write", "Write a document to a server, and to the cache.")
 @click.argument("namespace", metavar="NS")
 @click.option("--file", "-f", "file", required=True, metavar="FILE", help="The document; - reads standard input.")
 def write_command(app: App, cache: Cache, namespace: str, file: str) -> int | None:
@@ -199,7 +201,7 @@ def _safely(call: Callable[[], Outcome]) -> Outcome:
         raise type(error)(str(error), hint=f"{hint}the document waits in the local cache", **error.data) from error
 
 
-@_cache_command("send")
+@_cache_command("send", "Send what waits in the cache, or end a conflict.")
 @click.argument("namespaces", nargs=-1, metavar="[NS]…")
 @click.option("--all", "everything", is_flag=True, help="Everything that waits; the same as naming none.")
 @click.option("--ours", is_flag=True, help="End a conflict: yours replaces the server's.")
@@ -269,7 +271,7 @@ def _sent_words(one: Outcome, choice: str | None) -> list[str]:
     return [f"{name}: {'sent' if one.sent else 'nothing waits'}"]
 
 
-@_cache_command("status", asks=False)
+@_cache_command("status", "List what is in the local cache, and what waits.", asks=False)
 def status_command(app: App, folder: CacheFolder) -> None:
     """List what is in the local cache: synced, waiting to be sent, or in conflict. Asks no server.
 

@@ -68,6 +68,8 @@ def undo_command(app: App, revision: str | None) -> None:
     _tell(app, done)
     if done.changes:
         app.say(f"taken back: {entry.subject}")
+    else:
+        app.say(f"there is nothing to take back of: {entry.subject} (baton log shows the others; baton undo REV)")
 
 
 def _asking(app: App, act: Callable[[str | None], Result]) -> Result:

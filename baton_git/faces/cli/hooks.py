@@ -17,7 +17,7 @@ from baton_git.githooks.reporting import status
 from baton_git.githooks.script import scripts
 
 
-@command("install")
+@command("install", short_help="Install the git hooks, or bring them up to date.")
 @click.option("--server", is_flag=True, help="Also look at what is pushed here; a bare repository always does.")
 def install_command(app: App, server: bool) -> None:
     """Install the git hooks, or bring them up to date; hooks that are there run first and are kept.
@@ -35,7 +35,7 @@ def install_command(app: App, server: bool) -> None:
     _tell(app, place, report, f"installed: {', '.join(events)}")
 
 
-@command("status")
+@command("status", short_help="Say which hooks will run here, and if not, why.")
 def status_command(app: App) -> None:
     """Say for each event whether its hook will run here, and if not, why.
 
@@ -55,7 +55,7 @@ def status_command(app: App) -> None:
         app.say("what a hook would have done happens at the next baton boot, verify or sync")
 
 
-@command("uninstall")
+@command("uninstall", short_help="Take the git hooks away; what was there comes back.")
 def uninstall_command(app: App) -> None:
     """Take the git hooks away and put back what was there before, to the byte.
 
