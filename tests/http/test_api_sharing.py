@@ -84,7 +84,11 @@ def test_what_waits_is_looked_at_and_decided(shared: Any, elsewhere: Any) -> Non
         assert shared.problem("POST", "/v1/review", 422, body, params=reviewed)["error"] == "invalid_argument"
     late = {"accept_all": True, "shown": "0" * 40}
     assert shared.problem("POST", "/v1/review", 409, late, params=reviewed)["error"] == "unsettled"
-    done = shared.post("/v1/review", {"accept": ["OL-2"], "shown": waiting["theirs"]}, params=reviewed).json()
+    old = shared.get("/v1/status").headers["etag"]
+    now = shared.post("/v1/follow-ups", {"item": "meanwhile"}, code=201).headers["etag"]
+    take = {"accept": ["OL-2"], "shown": waiting["theirs"]}
+    assert shared.problem("POST", "/v1/review", 412, take, params=reviewed, headers={"If-Match": old})["current_commit"]
+    done = shared.post("/v1/review", take, params=reviewed, headers={"If-Match": now}).json()
     assert (done["taken"], done["left"]) == (["OL-2"], 0)
     assert shared.get("/v1/records/open_loop/OL-2").json()["record"]["action"] == "z"
     assert shared.get("/v1/review", params=reviewed).json()["waiting"] == []

@@ -96,6 +96,8 @@ def test_an_update_that_somebody_overtakes_after_the_look_is_refused_as_well(api
 def test_a_sound_branch_is_said_to_be_sound(api: Any) -> None:
     assert api.problem("GET", "/v1/validate", 404)["error"] == "not_found"
     api.post("/v1/loops", LOOP, code=201)
-    told = api.get("/v1/validate").json()
+    found = api.get("/v1/validate")
+    told = found.json()
+    assert found.headers["etag"] == api.get("/v1/status").headers["etag"]
     assert (told["ok"], told["faulty"]) == (True, [])
     assert told["checked"] > 1
