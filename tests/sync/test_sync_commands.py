@@ -68,6 +68,7 @@ def test_a_clone_under_another_name_keeps_its_namespace_when_that_is_deleted_els
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     git(tmp_path, "clone", "-q", str(bare), str(elsewhere))
+    assert "refs/remotes/origin/baton/work has it\nbegin with: baton boot" in baton("status", cwd=elsewhere).out
     baton("boot", "--session", "s1", cwd=elsewhere)
     add(baton, elsewhere, "OL-2")
     git(elsewhere, "push", "-q", "origin", "--delete", "baton/work")

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import click
 
+from baton_git.branch import Branch
 from baton_git.brief import BUDGET, MIN_BUDGET, age
 from baton_git.faces.answers import lifespan as answers
 from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, command, flat, read_text
@@ -127,15 +128,24 @@ def status_command(app: App) -> None:
     """
     with app.workspace() as ws:
         found = status(ws)
-        app.answer(answers.stands(found, app.settings.repository.common_dir), _status_text(app, found, ws.branch.ref))
+        if found.version.commit is None:
+            text = _nothing_here(app, ws.branch)
+        else:
+            text = _status_text(app, found, ws.branch.ref)
+        app.answer(answers.stands(found, app.settings.repository.common_dir), text)
+
+
+def _nothing_here(app: App, branch: Branch) -> str:
+    """What to do in a repository without the namespace; a clone can begin with what its remote has."""
+    end = "/" + branch.ref.removeprefix("refs/heads/")
+    there = [ref for ref in branch.store.refs("refs/remotes/") if ref.endswith(end)]
+    if there:
+        return f"{branch.namespace}: nothing is here yet, but {there[0]} has it\nbegin with: baton boot"
+    return f"{branch.namespace}: nothing recorded yet in {app.settings.repository.common_dir}\nbegin with: baton init"
 
 
 def _status_text(app: App, found: Status, ref: str) -> str:
     version = found.version
-    if version.commit is None:
-        return (
-            f"{version.namespace}: nothing recorded yet in {app.settings.repository.common_dir}\nbegin with: baton init"
-        )
     when = age(iso(version.time), app.now) if version.time and version.revision else "nothing recorded yet"
     lines = [f"{version.namespace}  revision {version.revision}, {when}  ({ref})"]
     for name, counts in found.counts.items():
