@@ -330,5 +330,6 @@ def _moment(text: str) -> datetime:
     except ValueError:
         raise InvalidArgument(
             f"{text[:60]!r} is no revision",
-            hint="give a number, ~N, a commit id of 7 or more digits, or an ISO date or time",
+            hint="give a number, ~N, a commit id of 7 or more digits, or an ISO date or time; the life of a record is "
+            "baton log --record ID",
         ) from None

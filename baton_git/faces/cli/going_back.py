@@ -46,7 +46,11 @@ def rollback_command(app: App, revision: str | None, record: str | None, of_sess
         done = _asking(app, back)
     if done.changes:
         to = (
-            f"without session {of_session}" if of_session else f"{record or 'all'} as at {revision}" if revision else ""
+            f"without session {of_session}"
+            if of_session
+            else f"{record or 'everything'} as at {revision}"
+            if revision
+            else ""
         )
         app.say(f"gone back: {flat(to or f'{record} as before its last change')}")
     _tell(app, done)
