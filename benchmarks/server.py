@@ -197,9 +197,9 @@ def bare(folder: Path) -> float:
             files.append(f"{folder}/{part}")
         pack, index, ref = files
         for part in (pack, index):
-            os.replace(f"{part}{number}.tmp", f"{part}{number}")  # noqa: PTH105
+            os.replace(f"{part}{number}.tmp", f"{part}{number}")  # noqa: PTH105  as the store does it
         synced(folder / "pack")
-        os.replace(f"{ref}{number}.tmp", ref)  # noqa: PTH105
+        os.replace(f"{ref}{number}.tmp", ref)  # noqa: PTH105  as above
         synced(folder / "refs")
         times.append(time.perf_counter() - started)
     return statistics.median(times) * 1e3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, get_args
 
 from baton_git.diary import LogEntry
@@ -46,26 +46,25 @@ class _Trail(NamedTuple):
 def writers(ws: Workspace, found: Sequence[Conflict]) -> dict[str, Writers]:
     """By id of a conflict, who wrote its sides; of what lies too far back, or cannot be read, nothing is told.
 
-    The history is gone through once, and of each commit only the folders that differ from its parents' are looked into.
+    The history is gone through once, with all trails side by side.
     """
     told: dict[str, Writers] = {one.id: {} for one in found}
     version = ws.branch.read()
     state, tip = version.state, version.commit
-    keys = {one.id: Key(Conflict.kind, one.id) for one in found[:MOST]}
-    there = [one for one in found[:MOST] if state.entry(keys[one.id]) is not None]
-    if tip is None or not there:
+    keys = [(one, Key(Conflict.kind, one.id)) for one in found[:MOST]]
+    trails = [_Trail(one, None, (path_of(key),)) for one, key in keys if state.entry(key) is not None]
+    if tip is None or not trails:
         return told
     look = _Look(ws)
-    waiting: dict[Oid, list[_Trail]] = defaultdict(list)
-    waiting[tip] = [_Trail(one, None, (path_of(keys[one.id]),)) for one in there]
+    waiting: dict[Oid, list[_Trail]] = defaultdict(list, {tip: trails})
     with suppress(BatonError):  # a list of conflicts is needed most where the history is damaged
         for entry in islice(ws.branch.history(tip), LOOKED):
-            for trail in waiting.pop(entry.commit, ()):
-                onward = _onward(look, entry, trail)
+            here = [(trail, _onward(look, entry, trail)) for trail in waiting.pop(entry.commit, ())]
+            for parent, following in chain.from_iterable(onward for _, onward in here):
+                waiting[parent].append(following)
+            for trail, onward in here:
                 if not onward and trail.side is not None and entry.parents:  # where a shallow clone ends nobody can say
                     told[trail.conflict.id][trail.side] = entry
-                for parent, following in onward:
-                    waiting[parent].append(following)
             if not waiting:
                 break
     return told
