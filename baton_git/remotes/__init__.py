@@ -1,7 +1,6 @@
 """Other repositories: fetch branches from them, push with a compare-and-swap; never asking, never for ever.
 
-Two drivers of one `Remote`: the git program, with everything that the user has set up for it, and dulwich for machines
-without one. Nothing heavy is loaded before it is needed.
+The git program does it, with everything that the user has set up for it. Nothing heavy is loaded before it is needed.
 """
 
 from baton_git.remotes.complaints import masked

@@ -1,4 +1,4 @@
-"""Which remotes the user has configured, asked of git, else read from the files that git would read."""
+"""Which remotes the user has configured, asked of git."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from baton_git.errors import NotFound
+from baton_git.errors import NotFound, RemoteError
 from baton_git.remotes.complaints import masked
 from baton_git.remotes.git_command import Git
 from baton_git.remotes.ssh import SshSettings
@@ -24,10 +24,16 @@ class Configured(NamedTuple):
     ssh: SshSettings
 
 
-def git_for(repository: Repository, environment: Mapping[str, str], program: str | None) -> Git | None:
-    """The git program on the PATH of `environment`; None when there is none, or `program` is None."""
-    found = program and shutil.which(program, path=environment.get("PATH", ""))
-    return Git(found, repository, environment) if found else None
+def git_for(repository: Repository, environment: Mapping[str, str]) -> Git:
+    """The git program on the PATH of `environment`.
+
+    Raises:
+        RemoteError: there is none.
+    """
+    found = shutil.which("git", path=environment.get("PATH", ""))
+    if not found:
+        raise RemoteError("the git program is not on the PATH", hint="install git: remotes are reached through it")
+    return Git(found, repository, environment)
 
 
 def by_git(git: Git) -> Configured:

@@ -32,8 +32,3 @@ def matches(wants: Mapping[str, str], refs: Iterable[str]) -> dict[str, str]:
     """By those of `refs` (of the remote) that are wanted, the local ref."""
     found = ((ref, here, star_of(there, ref)) for ref in refs for there, here in wants.items())
     return {ref: filled(here, star) for ref, here, star in found if star is not None}
-
-
-def prefixes(wants: Mapping[str, str]) -> list[str]:
-    """What the server needs to be asked for."""
-    return sorted({there.partition("*")[0] for there in wants})

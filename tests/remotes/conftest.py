@@ -64,35 +64,32 @@ def make_place(start: Start, tmp_path: Path, git: Callable[..., str]) -> Callabl
     """Makes repositories of users, all with the same repository on the server."""
     repositories: dict[str, servers.Served] = {}
 
-    def make(kind: str, driver: str = "git", name: str = "here", **extra: str) -> Place:
+    def make(kind: str, name: str = "here", **extra: str) -> Place:
         if kind not in repositories:
             repositories[kind] = start(kind).make(f"r{os.getpid()}-{next(_NUMBERS)}")
         top = tmp_path / name
         git(tmp_path, "init", "-q", "-b", "main", name)
-        return Place(top, driver, repositories[kind], extra)
+        return Place(top, repositories[kind], extra)
 
     return make
 
 
 ALL = [
-    pytest.param("git", "path", id="git-path"),
-    pytest.param("git", "daemon", id="git-daemon"),
-    pytest.param("dulwich", "daemon", id="dulwich-daemon", marks=pytest.mark.slow),
-    pytest.param("git", "http", id="git-http", marks=pytest.mark.slow),
-    pytest.param("dulwich", "http", id="dulwich-http"),
-    pytest.param("git", "openssh", id="git-openssh", marks=pytest.mark.servers),
-    pytest.param("dulwich", "openssh", id="dulwich-openssh", marks=pytest.mark.servers),
+    "path",
+    "daemon",
+    pytest.param("http", marks=pytest.mark.slow),
+    pytest.param("openssh", marks=pytest.mark.servers),
 ]
 
 
 @pytest.fixture
-def both(make_place: Callable[..., Place], driver: str, kind: str) -> tuple[Place, Place]:
+def both(make_place: Callable[..., Place], kind: str) -> tuple[Place, Place]:
     """Two users of one repository on the server: `ada` and `bob`."""
-    return make_place(kind, driver, "ada"), make_place(kind, driver, "bob")
+    return make_place(kind, "ada"), make_place(kind, "bob")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Whatever asks for `driver` and `kind` runs with each driver on each server, unless it names its own."""
-    named = any(mark.args[0] == ("driver", "kind") for mark in metafunc.definition.iter_markers("parametrize"))
-    if {"driver", "kind"} <= set(metafunc.fixturenames) and not named:
-        metafunc.parametrize(("driver", "kind"), ALL)
+    """Whatever asks for `both` runs with each server, unless it names its own."""
+    named = any("kind" in str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize"))
+    if "both" in metafunc.fixturenames and not named:
+        metafunc.parametrize("kind", ALL)

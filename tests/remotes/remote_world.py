@@ -24,10 +24,9 @@ SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Place:
-    """A repository here, and how it reaches the server. `driver` is "git" or "dulwich"."""
+    """A repository here, and how it reaches the server."""
 
     top: Path
-    driver: str
     served: Served
     extra: Mapping[str, str]
 
@@ -58,8 +57,7 @@ class Place:
 
     def remote(self, name: str | None = None, **options: object) -> Remote:
         """The server (its URL unless another name is given)."""
-        git = "git" if self.driver == "git" else None
-        return open_remote(self.repository, name or self.served.url, self.environment(), git=git, **options)  # type: ignore[arg-type]
+        return open_remote(self.repository, name or self.served.url, self.environment(), **options)  # type: ignore[arg-type]
 
     def push(self, ref: str, new: Oid, expected: Oid | None) -> Outcome:
         return self.remote().push([Push(ref, new, expected)], seconds=SECONDS)[ref]

@@ -1,4 +1,4 @@
-"""What every driver does with every server: the contract of `Remote`."""
+"""What a remote does with every server: the contract of `Remote`."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_nothing_of_the_user_is_touched(both: Both, git):
     }
 
 
-@pytest.mark.parametrize(("driver", "kind"), [("git", "path"), ("dulwich", "daemon")])
+@pytest.mark.parametrize("kind", ["path"])
 @pytest.mark.slow
 def test_sixty_small_fetches_leave_little_behind(both: Both, git):
     ada, bob = both
@@ -236,17 +236,10 @@ def test_sixty_small_fetches_leave_little_behind(both: Both, git):
     git(bob.top, "fsck", "--strict")
 
 
-@pytest.mark.parametrize(
-    ("driver", "kind"),
-    [
-        ("git", "http"), ("dulwich", "http"),
-        pytest.param("git", "openssh", marks=pytest.mark.servers),
-        pytest.param("dulwich", "openssh", marks=pytest.mark.servers),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("kind", ["http", pytest.param("openssh", marks=pytest.mark.servers)])
 @pytest.mark.slow
-def test_eight_that_push_at_once_lose_nothing(make_place, driver, kind, git):
-    places = [make_place(kind, driver, f"p{number}") for number in range(8)]
+def test_eight_that_push_at_once_lose_nothing(make_place, kind, git):
+    places = [make_place(kind, f"p{number}") for number in range(8)]
     deadline = time.monotonic() + 60
     arrived = []
 

@@ -18,8 +18,8 @@ ALICE, BOB, SHARED = (f"refs/heads/baton/{name}" for name in ("alice", "bob", "s
 As = Callable[[str, str], Place]
 
 
-@pytest.fixture(params=["git", "dulwich"])
-def as_user(request: pytest.FixtureRequest, gitolite: dict[str, Server], tmp_path, git) -> As:
+@pytest.fixture
+def as_user(gitolite: dict[str, Server], tmp_path, git) -> As:
     """A repository of a user (`name`) that talks to one on the server, which is empty at first."""
     for repository in ("memory", "private"):
         bare = gitolite["alice"].folder / f"{repository}.git"
@@ -31,7 +31,7 @@ def as_user(request: pytest.FixtureRequest, gitolite: dict[str, Server], tmp_pat
         git(tmp_path, "init", "-q", "-b", "main", top.name)
         server = gitolite[name]
         bare = server.folder / f"{repository}.git"
-        return Place(top, request.param, Served(f"{server.start}/{repository}", bare, server.environment), {})
+        return Place(top, Served(f"{server.start}/{repository}", bare, server.environment), {})
 
     return make
 

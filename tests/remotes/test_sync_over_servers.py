@@ -1,8 +1,7 @@
-"""`sync` from end to end, over every server and with both drivers: what two users write comes to one commit."""
+"""`sync` from end to end, over every server: what two users write comes to one commit."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -23,23 +22,10 @@ NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 @contextmanager
 def at_work(place: Place, namespace: str = "x") -> Iterator[Workspace]:
-    environment = place.environment()
-    if place.driver == "dulwich":
-        environment["PATH"] = only_ssh(place)
     with Store(place.repository) as store:
         actor = Actor(WHO, place.top.name, "claude", place.top.name)
         branch = Branch(store, Namespace(namespace))
-        yield Workspace(branch, actor, environment=environment, reach=Reach(remote=place.served.url))
-
-
-def only_ssh(place: Place) -> str:
-    """A folder of programs without git."""
-    folder = place.top.parent / "programs"
-    folder.mkdir(exist_ok=True)
-    found = subprocess.run(["which", "ssh"], capture_output=True, text=True).stdout.strip()
-    if found and not (folder / "ssh").exists():
-        (folder / "ssh").symlink_to(found)
-    return str(folder)
+        yield Workspace(branch, actor, environment=place.environment(), reach=Reach(remote=place.served.url))
 
 
 def synced(ws: Workspace) -> Synced:
@@ -93,15 +79,12 @@ def test_a_push_that_is_overtaken_is_merged_and_sent_again(both: tuple[Place, Pl
 
 
 @pytest.mark.servers
-@pytest.mark.parametrize("driver", ["git", "dulwich"])
-def test_who_may_not_write_keeps_the_work_and_is_told(driver, gitolite: dict[str, Server], tmp_path, git) -> None:
+def test_who_may_not_write_keeps_the_work_and_is_told(gitolite: dict[str, Server], tmp_path, git) -> None:
     def place(user: str) -> Place:
-        git(tmp_path, "init", "-q", "-b", "main", f"{user}-{driver}")
+        git(tmp_path, "init", "-q", "-b", "main", user)
         server = gitolite[user]
         bare = server.folder / "memory.git"
-        return Place(
-            tmp_path / f"{user}-{driver}", driver, Served(f"{server.start}/memory", bare, server.environment), {}
-        )
+        return Place(tmp_path / user, Served(f"{server.start}/memory", bare, server.environment), {})
 
     alice, bob = place("alice"), place("bob")
     for ref in git(alice.served.bare, "for-each-ref", "--format=%(refname)").split():

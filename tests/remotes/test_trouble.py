@@ -14,7 +14,6 @@ from baton_git.remotes import Push
 
 pytestmark = pytest.mark.slow  # they wait until somebody gives up
 
-DRIVERS = ["git", "dulwich"]
 SCHEMES = ["git", "http", pytest.param("ssh", marks=pytest.mark.servers)]
 
 
@@ -42,27 +41,24 @@ def _start(scheme: str) -> str:
     return {"git": "git://", "ssh": "ssh://ada@", "http": f"http://{LOGIN}@"}[scheme]
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_nobody_listens(make_place, driver, scheme):
-    place = make_place("path", driver, GIT_SSH_COMMAND="ssh -F none")
+def test_nobody_listens(make_place, scheme):
+    place = make_place("path", GIT_SSH_COMMAND="ssh -F none")
     url = f"{_start(scheme)}127.0.0.1:{free_port()}/r.git"
     for error in (_fetch(place, url), _push(place, url)):
         assert isinstance(error, Unreachable)
         assert "refused" in str(error).lower() or "connect" in str(error).lower()
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize("scheme", ["git", "http"])
-def test_no_such_host(make_place, driver, scheme):
-    assert isinstance(_fetch(make_place("path", driver), f"{scheme}://nowhere.invalid/r.git"), Unreachable)
+def test_no_such_host(make_place, scheme):
+    assert isinstance(_fetch(make_place("path"), f"{scheme}://nowhere.invalid/r.git"), Unreachable)
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("talk", [_fetch, _push])
-def test_a_server_that_never_answers_is_given_up_in_time(make_place, driver, scheme, talk):
-    place = make_place("path", driver, GIT_SSH_COMMAND="ssh -F none")
+def test_a_server_that_never_answers_is_given_up_in_time(make_place, scheme, talk):
+    place = make_place("path", GIT_SSH_COMMAND="ssh -F none")
     with listener() as port:
         start = time.monotonic()
         error = talk(place, f"{_start(scheme)}127.0.0.1:{port}/r.git", 0.4)
@@ -71,20 +67,18 @@ def test_a_server_that_never_answers_is_given_up_in_time(make_place, driver, sch
     assert "no answer within 0.4 s" in str(error)
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(
     ("scheme", "drip"),
     [("git", b"0006"), ("http", b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n"), ("http", b"H"), ("git", b"f")],
 )
-def test_a_server_that_drips_is_given_up_in_time(make_place, driver, scheme, drip):
+def test_a_server_that_drips_is_given_up_in_time(make_place, scheme, drip):
     with listener(drip, drip=0.05) as port:
         start = time.monotonic()
-        error = _fetch(make_place("path", driver), f"{scheme}://127.0.0.1:{port}/r.git", 0.4)
+        error = _fetch(make_place("path"), f"{scheme}://127.0.0.1:{port}/r.git", 0.4)
         assert time.monotonic() - start < 15
     assert str(error)
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(
     "answer",
     [
@@ -98,14 +92,13 @@ def test_a_server_that_drips_is_given_up_in_time(make_place, driver, scheme, dri
     ids=["text", "bytes", "a page", "half a packet", "503", "in circles"],
 )  # fmt: skip
 @pytest.mark.parametrize("scheme", ["git", "http"])
-def test_nonsense_is_one_kind_of_error(make_place, driver, scheme, answer):
+def test_nonsense_is_one_kind_of_error(make_place, scheme, answer):
     with listener(answer) as port:
-        _fetch(make_place("path", driver), f"{scheme}://127.0.0.1:{port}/r.git", 0.4)
+        _fetch(make_place("path"), f"{scheme}://127.0.0.1:{port}/r.git", 0.4)
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_a_wrong_password_is_named_but_not_shown(make_place, driver):
-    place = make_place("http", driver)
+def test_a_wrong_password_is_named_but_not_shown(make_place):
+    place = make_place("http")
     url = place.served.url.replace(LOGIN, "ada:wr0ng-w0rd")
     for error in (_fetch(place, url), _push(place, url), _fetch(place, place.served.url.replace(f"{LOGIN}@", ""))):
         assert isinstance(error, AccessDenied)
@@ -118,7 +111,7 @@ def test_git_is_never_allowed_to_ask(make_place, tmp_path):
     ask = tmp_path / "ask"
     ask.write_text(f"#!/bin/sh\ntouch {asked}\necho secret\n")
     ask.chmod(0o755)
-    place = make_place("http", "git", GIT_ASKPASS=str(ask), SSH_ASKPASS=str(ask), DISPLAY=":0")
+    place = make_place("http", GIT_ASKPASS=str(ask), SSH_ASKPASS=str(ask), DISPLAY=":0")
     error = _fetch(place, place.served.url.replace(f"{LOGIN}@", ""))
     assert isinstance(error, AccessDenied)
     assert not asked.exists()
@@ -129,27 +122,18 @@ def test_everything_that_was_started_is_killed_at_the_end_of_the_time(make_place
     script = tmp_path / "ssh-that-hangs"
     script.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {pid}\nwait\n")
     script.chmod(0o755)
-    for driver in DRIVERS:
-        place = make_place("path", driver, f"with-{driver}", GIT_SSH_COMMAND=str(script))
-        error = _fetch(place, "ssh://somebody@example.org/r.git", 1.0)
-        assert "no answer within 1 s" in str(error)
-        stat = Path("/proc") / pid.read_text().strip() / "stat"
-        deadline = time.monotonic() + 5
-        while stat.exists() and stat.read_text().split()[2] != "Z" and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not stat.exists() or stat.read_text().split()[2] == "Z"
-
-
-@pytest.mark.parametrize("kind", ["path", "file"])
-def test_without_git_a_path_is_refused(make_place, kind):
-    error = _fetch(make_place(kind, "dulwich"), make_place(kind, name="other").served.url)
-    assert "needs the git program" in str(error)
-    assert "install git" in error.hint
+    error = _fetch(make_place("path", GIT_SSH_COMMAND=str(script)), "ssh://somebody@example.org/r.git", 1.0)
+    assert "no answer within 1 s" in str(error)
+    stat = Path("/proc") / pid.read_text().strip() / "stat"
+    deadline = time.monotonic() + 5
+    while stat.exists() and stat.read_text().split()[2] != "Z" and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not stat.exists() or stat.read_text().split()[2] == "Z"
 
 
 def test_what_is_not_whole_is_not_stored(make_place, git):
     """A server whose repository lost a blob."""
-    ada, bob = make_place("daemon", "dulwich", "ada"), make_place("daemon", "dulwich", "bob")
+    ada, bob = make_place("daemon", "ada"), make_place("daemon", "bob")
     first = ada.commit(X, "first")
     ada.push(X, first, None)
     bob.fetch()

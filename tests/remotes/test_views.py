@@ -16,7 +16,7 @@ def _views(place):
 
 
 def test_git_sees_the_wanted_refs_only_and_all_objects(make_place, git):
-    place = make_place("path", "git")
+    place = make_place("path")
     first = place.commit(X, "first")
     git(place.top, "update-ref", "refs/heads/other", first)
     program = Git("git", place.repository, place.environment())
@@ -29,7 +29,7 @@ def test_git_sees_the_wanted_refs_only_and_all_objects(make_place, git):
 
 
 def test_nothing_of_it_stays_behind_and_what_was_abandoned_goes(make_place):
-    place = make_place("path", "git")
+    place = make_place("path")
     first = place.commit(X, "first")
     old = place.repository.common_dir / "baton" / "view-old"
     old.mkdir(parents=True)
@@ -40,7 +40,7 @@ def test_nothing_of_it_stays_behind_and_what_was_abandoned_goes(make_place):
 
 
 def test_a_shallow_clone_is_shown_as_it_is(make_place, git):
-    place = make_place("path", "git")
+    place = make_place("path")
     first = place.commit(X, "first")
     (place.repository.common_dir / "shallow").write_text(f"{first}\n")
     program = Git("git", place.repository, place.environment())

@@ -14,23 +14,18 @@ from servers import LOGIN
 
 from baton_git.errors import NotFound, RemoteError, Unreachable
 from baton_git.remotes import Accepted, Push, open_remote, remote_names, remote_url
-from baton_git.store import Repository
-
-DRIVERS = ["git", "dulwich"]
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_a_remote_has_a_name_and_an_address_without_password(make_place, driver, git):
-    place = make_place("http", driver)
-    program = "git" if driver == "git" else None
+def test_a_remote_has_a_name_and_an_address_without_password(make_place, git):
+    place = make_place("http")
     environment = place.environment()
-    assert remote_names(place.repository, environment, git=program) == ()
+    assert remote_names(place.repository, environment) == ()
     git(place.top, "remote", "add", "origin", place.served.url)
     git(place.top, "remote", "add", "team/other", "short:r.git")
     git(place.top, "config", "url.ssh://git@example.org/.insteadOf", "short:")
-    assert remote_names(place.repository, environment, git=program) == ("origin", "team/other")
-    assert remote_url(place.repository, "origin", environment, git=program) == place.served.url.replace(LOGIN, "***")
-    assert remote_url(place.repository, "team/other", environment, git=program) == "ssh://git@example.org/r.git"
+    assert remote_names(place.repository, environment) == ("origin", "team/other")
+    assert remote_url(place.repository, "origin", environment) == place.served.url.replace(LOGIN, "***")
+    assert remote_url(place.repository, "team/other", environment) == "ssh://git@example.org/r.git"
     first = place.commit(X, "first")
     remote = place.remote("origin")
     assert remote.name == "origin"
@@ -39,14 +34,13 @@ def test_a_remote_has_a_name_and_an_address_without_password(make_place, driver,
     assert remote.fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize("name", ["upstream", "", "--upload-pack=touch x", "-x"])
-def test_an_unknown_remote_is_named_with_those_there_are(make_place, driver, git, name):
-    place = make_place("path", driver)
+def test_an_unknown_remote_is_named_with_those_there_are(make_place, git, name):
+    place = make_place("path")
     git(place.top, "remote", "add", "origin", "git://127.0.0.1/x.git")
     for call in (open_remote, remote_url):
         with pytest.raises(NotFound) as caught:
-            call(place.repository, name, place.environment(), git="git" if driver == "git" else None)
+            call(place.repository, name, place.environment())
         assert caught.value.hint
 
 
@@ -68,9 +62,8 @@ def test_a_file_url_will_do(make_place):
     assert bob.fetch() == first
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_headers_and_rewritten_addresses_of_the_user_are_used(make_place, driver, git, monkeypatch, tmp_path):
-    place = make_place("http", driver)
+def test_headers_and_rewritten_addresses_of_the_user_are_used(make_place, git, monkeypatch, tmp_path):
+    place = make_place("http")
     bare_url = place.served.url.replace(f"{LOGIN}@", "")
     home = tmp_path / "someone"
     home.mkdir()
@@ -80,7 +73,7 @@ def test_headers_and_rewritten_addresses_of_the_user_are_used(make_place, driver
         f'[url "{bare_url}"]\n\tinsteadOf = memory:\n'
     )
     extra = {"HOME": str(home)}
-    there = type(place)(place.top, driver, place.served, extra)
+    there = type(place)(place.top, place.served, extra)
     monkeypatch.delenv("GIT_CONFIG_GLOBAL")
     monkeypatch.delenv("XDG_CONFIG_HOME")
     git(place.top, "remote", "add", "origin", "memory:")
@@ -89,23 +82,22 @@ def test_headers_and_rewritten_addresses_of_the_user_are_used(make_place, driver
     assert there.remote("origin").fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_the_users_proxy_is_used_unless_it_is_excepted(make_place, driver):
-    place = make_place("http", driver)
+def test_the_users_proxy_is_used_unless_it_is_excepted(make_place):
+    place = make_place("http")
     start, _, name = place.served.url.rpartition("/")
     proxy = start.replace(f"{LOGIN}@", "")  # a server that looks only at the path of a URL can stand for a proxy
     url = f"http://{LOGIN}@memory.invalid/{name}"
-    through = type(place)(place.top, driver, place.served, {"http_proxy": proxy})
+    through = type(place)(place.top, place.served, {"http_proxy": proxy})
     first = place.commit(X, "first")
     assert through.remote(url).push([Push(X, first, None)], seconds=SECONDS) == {X: Accepted()}
     assert through.remote(url).fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
-    past = type(place)(place.top, driver, place.served, {"http_proxy": proxy, "no_proxy": "x.org, .invalid"})
+    past = type(place)(place.top, place.served, {"http_proxy": proxy, "no_proxy": "x.org, .invalid"})
     with pytest.raises(Unreachable):
         past.remote(url).fetch({X: INCOMING}, seconds=SECONDS)
 
 
 def test_a_credential_helper_knows_the_password(make_place, git, tmp_path):
-    place = make_place("http", "git")
+    place = make_place("http")
     base = place.served.url.rpartition("/")[0]
     (tmp_path / "passwords").write_text(f"{base}\n")
     git(place.top, "config", "credential.helper", f"store --file={tmp_path}/passwords")
@@ -129,7 +121,7 @@ def test_a_hook_of_git_around_us_does_not_lead_astray(make_place, tmp_path, git)
         for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
                      "GIT_QUARANTINE_PATH", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
     }  # fmt: skip
-    place = type(ada)(ada.top, "git", ada.served, lost)
+    place = type(ada)(ada.top, ada.served, lost)
     first = place.commit(X, "first")
     assert place.push(X, first, None) == Accepted()
     assert place.fetch() == first
@@ -138,7 +130,7 @@ def test_a_hook_of_git_around_us_does_not_lead_astray(make_place, tmp_path, git)
 
 
 def test_only_the_wanted_branch_of_ten_thousand_is_asked_for(make_place, tmp_path):
-    place = make_place("daemon", "git", GIT_TRACE_PACKET=str(tmp_path / "trace"))
+    place = make_place("daemon", GIT_TRACE_PACKET=str(tmp_path / "trace"))
     first = place.commit(X, "first")
     place.push(X, first, None)
     with (place.served.bare / "packed-refs").open("w") as packed:
@@ -147,8 +139,6 @@ def test_only_the_wanted_branch_of_ten_thousand_is_asked_for(make_place, tmp_pat
     (tmp_path / "trace").unlink()
     assert place.fetch() == first
     assert len((tmp_path / "trace").read_text().splitlines()) < 100
-    without = type(place)(place.top, "dulwich", place.served, {})
-    assert without.fetch(here="refs/in/x") == first
 
 
 def test_eight_fetches_of_one_branch_at_once_all_succeed(make_place):
@@ -164,9 +154,8 @@ def test_eight_fetches_of_one_branch_at_once_all_succeed(make_place):
     assert found == [first] * 8
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_progress_is_told_by_lines(make_place, driver):
-    place = make_place("http", driver)
+def test_progress_is_told_by_lines(make_place):
+    place = make_place("http")
     place.served.hook("post-receive", "echo well done")
     lines: list[str] = []
     remote = place.remote(progress=lines.append)
@@ -192,15 +181,12 @@ def test_a_partial_clone_gets_the_whole_memory(make_place, git, tmp_path):
     assert git(bob.top, "cat-file", "-t", f"{first}:open_loops/first.toml") == "blob"
 
 
-def test_without_git_on_the_path_dulwich_is_taken(make_place, tmp_path):
-    place = make_place("daemon")
+def test_without_git_on_the_path_one_line_says_so(make_place, tmp_path):
+    place = make_place("path")
     environment = {**place.environment(), "PATH": str(tmp_path)}
-    first = place.commit(X, "first")
-    place.push(X, first, None)
-    remote = open_remote(place.repository, place.served.url, environment)
-    assert type(remote).__name__ == "DulwichClient"
-    assert remote.fetch({X: INCOMING}, seconds=SECONDS) == {X: first}
-    assert type(open_remote(place.repository, place.served.url, place.environment())).__name__ == "GitProgram"
+    with pytest.raises(RemoteError, match="the git program is not on the PATH") as caught:
+        open_remote(place.repository, place.served.url, environment)
+    assert caught.value.hint == "install git: remotes are reached through it"
 
 
 @pytest.mark.parametrize("kind", ["bare", "linked", "sha256"])
@@ -216,9 +202,7 @@ def test_in_every_kind_of_repository(make_place, git, tmp_path, kind):
     if kind == "sha256":
         git(tmp_path, "init", "-q", "--bare", *(options or ()), "there.git")
         served = type(served)(str(tmp_path / "there.git"), tmp_path / "there.git")
-        with pytest.raises(RemoteError, match="needs the git program"):
-            open_remote(Repository.open(tmp_path / kind), "git://127.0.0.1/r", place.environment(), git=None)
-    here = type(place)(tmp_path / kind, "git", served, {})
+    here = type(place)(tmp_path / kind, served, {})
     first = here.commit(X, "first")
     assert here.push(X, first, None) == Accepted()
     assert here.fetch() == here.tip(INCOMING) == first
