@@ -1,7 +1,6 @@
-"""What comes from elsewhere is looked at before it counts: paths, sizes, records, and claims that take a person.
+"""What comes from elsewhere is looked at before it counts: claims that take a person.
 
-`refusals` is for a server, which turns a push away. `held` is for whoever merges: a commit on top, which takes back
-what nobody confirmed, and keeps it as a conflict.
+`held` is for whoever merges: a commit on top, which takes back what nobody confirmed, and keeps it as a conflict.
 """
 
 from __future__ import annotations
@@ -12,37 +11,22 @@ from typing import Any, NamedTuple
 
 from baton_git import constancy, kinds, layout
 from baton_git.diary import CONFIRMED, LogEntry, log_entry, revision_of
-from baton_git.errors import BatonError
-from baton_git.files import entry_at
 from baton_git.joining import AUTHOR, bounded, is_pure, is_root, trailers
 from baton_git.lifecycle import Held, hold
 from baton_git.merge import Contested, conflict, with_conflicts
-from baton_git.names import Namespace, Oid
+from baton_git.names import Oid
 from baton_git.records.archive import Archived
 from baton_git.records.base import Record, alike, parse
 from baton_git.records.baton import ActiveDecision, Pattern
 from baton_git.records.rule import Rule
-from baton_git.state import Entry, Key, State, Unreadable
-from baton_git.store import CommitInfo, Draft, Folder, Store
+from baton_git.state import Entry, Key, State
+from baton_git.store import CommitInfo, Draft, Store
 
-MAX_FILE_BYTES = 4 << 20
-MAX_CHANGED_FILES = 50_000
 _HOLD_DEPTH = 100
 """How far back the commit is looked for from which both sides grew when something was held."""
-_REGULAR = 0o100000
-_KIND = 0o170000
 
 Trusted = Callable[[CommitInfo], bool]
 """Whether a commit is signed by an allowed key; None where signing is not configured."""
-
-
-class Refusal(NamedTuple):
-    """What is wrong with a commit; `record`, `field` are empty when it is about no record, or all of it."""
-
-    commit: Oid
-    record: str
-    field: str
-    why: str
 
 
 class Claim(NamedTuple):
@@ -249,101 +233,7 @@ def _maybe(value: object) -> tuple[object, ...]:
     return () if value is None else (value,)
 
 
-# --- trees
-
-
-def refusals(
-    store: Store, namespace: Namespace, old: Oid | None, new: Oid, *, trusted: Trusted | None = None
-) -> list[Refusal]:
-    """Why a server does not take the step from `old` (None: the branch is new) to `new`; empty when it does.
-
-    Args:
-        trusted: given where every commit must be signed.
-    """
-    try:
-        return list(_refusals(store, namespace, old, new, trusted))
-    except BatonError as error:
-        return [Refusal(new, "", "", f"{error}{f' ({error.hint})' if error.hint else ''}")]
-
-
-def _refusals(
-    store: Store, namespace: Namespace, old: Oid | None, new: Oid, trusted: Trusted | None
-) -> Iterator[Refusal]:
-    roots = [store.folder(store.commit(one).tree if one is not None else None) for one in (old, new)]
-    if layout.FORMAT_FILE not in roots[1].entries():
-        yield Refusal(new, "", "", f"{namespace}: it has no {layout.FORMAT_FILE}, so it is no branch of baton-git")
-        return
-    after = layout.state_of(roots[1])
-    faults = list(unsafe(roots[0], roots[1]))
-    yield from (Refusal(new, path, "", why) for path, why in faults)
-    if faults:
-        return
-    for one in broken(_state(store, old), after):
-        yield Refusal(new, one.path, "", one.why)
-    for claim in unconfirmed(store, old, new, trusted):
-        yield Refusal(new, claim.held.id, claim.held.field, claim.held.why)
-    if trusted is not None:
-        yield from _unsigned(store, old, new, trusted)
-
-
 def is_vouched_for(store: Store, info: CommitInfo, trusted: Trusted | None) -> bool:
     """Whether a commit is signed by an allowed key, or is one that every machine makes alike."""
     signed = trusted is not None and trusted(info)
     return signed or is_root(store, info) or is_pure(store, info) or is_hold(store, info, trusted)
-
-
-def _unsigned(store: Store, old: Oid | None, new: Oid, trusted: Trusted) -> Iterator[Refusal]:
-    for info in store.only_in(new, *([old] if old is not None else [])):
-        if not is_vouched_for(store, info, trusted):
-            yield Refusal(info.oid, "", "", "is not signed by an allowed key")
-
-
-def broken(before: State, after: State) -> list[Unreadable]:
-    """The records that cannot be read any more, or that came so."""
-    found = []
-    for key in sorted(before.differing(after)):
-        entry = after.entry(key)
-        if isinstance(entry, Unreadable) and before.entry(key) != entry:
-            found.append(entry)
-    return found
-
-
-def unsafe(before: Folder, after: Folder) -> Iterator[tuple[str, str]]:
-    """Changed files that no tree of ours may have, and why: links, unsafe names, names that meet where case is ignored.
-
-    Raises:
-        Corrupt: a tree cannot be read.
-    """
-    if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
-        yield layout.FORMAT_FILE, "is gone: without it this is no branch of baton-git"
-    paths = [path for path in layout.differing_paths(before, after) if entry_at(after, path) is not None]
-    if len(paths) > MAX_CHANGED_FILES:
-        yield "", f"{len(paths):,} files changed, the limit is {MAX_CHANGED_FILES:,}"
-        return
-    for path in paths:
-        why = _fault(after, path)
-        if why:
-            yield path, why
-
-
-def _fault(root: Folder, path: str) -> str:
-    parts = path.split("/")
-    if any(part in ("", ".", "..") or part.lower().rstrip(". ") == ".git" or "\\" in part for part in parts):
-        return "is no safe path"
-    entry = entry_at(root, path)
-    if entry is None or entry.mode & _KIND != _REGULAR:
-        return "is a link or a submodule"
-    folder = root
-    for part in parts:
-        twins = [name for name in folder.entries() if name != part and name.casefold() == part.casefold()]
-        if twins:
-            return f"cannot be told from {twins[0]} where case is ignored"
-        folder = folder.folder(part)
-    return _misplaced(path)
-
-
-def _misplaced(path: str) -> str:
-    """Files in the places of records must be records."""
-    places = {row.place for row in kinds.FOLDERS.values()} | {kinds.ARCHIVE}
-    misplaced = path.split("/")[0] in places and layout.key_at(path) is None
-    return "is in the place of records, but is not the file of one" if misplaced else ""

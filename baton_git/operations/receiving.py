@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from baton_git.errors import BatonError, InvalidArgument, InvalidName
-from baton_git.incoming import Refusal, Trusted, refusals
+from baton_git.incoming import Trusted
+from baton_git.ingest.refusals import Refusal, refusals
 from baton_git.names import Namespace, Oid, oid
 from baton_git.store import Store
 

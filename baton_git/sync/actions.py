@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 from baton_git.branch import Branch
 from baton_git.diary import UNDOES, LogEntry, log_entry
-from baton_git.incoming import is_vouched_for, unsafe
+from baton_git.incoming import is_vouched_for
+from baton_git.ingest.trees import unsafe
 from baton_git.names import Oid
 from baton_git.store import Store
 from baton_git.sync.counting import count

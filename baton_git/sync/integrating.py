@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from baton_git.branch import Branch
 from baton_git.diary import log_entry, revision_of
 from baton_git.errors import Busy
-from baton_git.incoming import Holding, Trusted, broken, held
+from baton_git.incoming import Holding, Trusted, held
+from baton_git.ingest.records import new_unreadable
 from baton_git.joining import join, merge_trees
 from baton_git.names import Oid
 from baton_git.state import State
@@ -93,7 +94,7 @@ def _step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
 
 def _told(branch: Branch, found: Integrated, tip: Oid | None, step: _Step, facts: Facts) -> Integrated:
     before = branch.version(tip).state if tip is not None else State()
-    unreadable = broken(before, branch.version(step.commit).state)
+    unreadable = new_unreadable(before, branch.version(step.commit).state)
     problems = tuple(f"{one.path}: {one.why}" for one in unreadable)
     place = branch.store.checked_out_at(branch.ref)
     return replace(
@@ -119,7 +120,7 @@ def _own(
         return tip, None, ()
     base = _base(store, since, tip)
     before = branch.version(base).state if base is not None else State()
-    problems = tuple(f"{one.path}: {one.why}" for one in broken(before, branch.version(tip).state))
+    problems = tuple(f"{one.path}: {one.why}" for one in new_unreadable(before, branch.version(tip).state))
     holding = held(store, base, tip, terms.trusted)
     if holding is not None and branch.advance(holding.draft, tip, holding.commit, stamp):
         return holding.commit, holding, problems

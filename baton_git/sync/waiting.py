@@ -15,7 +15,8 @@ from baton_git.branch import Branch
 from baton_git.diary import revision_of
 from baton_git.errors import Busy, NotAllowed, NotFound, Unsettled
 from baton_git.files import KIND, entry_at
-from baton_git.incoming import Trusted, held, unsafe
+from baton_git.incoming import Trusted, held
+from baton_git.ingest.trees import unsafe
 from baton_git.joining import base_tree, join, merge_trees
 from baton_git.names import Oid
 from baton_git.records.archive import Archived

@@ -8,7 +8,7 @@ import pytest
 from machines import Machine, settled
 
 from baton_git.errors import NotAllowed
-from baton_git.incoming import refusals
+from baton_git.ingest.refusals import refusals
 from baton_git.names import Namespace
 from baton_git.operations import conflicts, going_back
 from baton_git.records.base import parse

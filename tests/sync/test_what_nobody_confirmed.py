@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from machines import REF, Machine, settled
 
-from baton_git.incoming import refusals
+from baton_git.ingest.refusals import refusals
 from baton_git.operations.going_back import rollback_record
 from baton_git.operations.syncing import in_words
 from baton_git.records.base import parse

@@ -1,0 +1,15 @@
+"""Which records of a changed state cannot be read."""
+
+from __future__ import annotations
+
+from baton_git.state import State, Unreadable
+
+
+def new_unreadable(before: State, after: State) -> list[Unreadable]:
+    """The records that cannot be read any more, or that came so."""
+    found = []
+    for key in sorted(before.differing(after)):
+        entry = after.entry(key)
+        if isinstance(entry, Unreadable) and before.entry(key) != entry:
+            found.append(entry)
+    return found
