@@ -8,12 +8,35 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from baton_git.errors import Fault, InvalidDocument, LimitExceeded
 
 MAX_DEPTH = 64
 """Levels of nesting that a document may have."""
+_MAX_FAULTS = 50
+"""Faults that are named, each with its path: a document may have millions, below a key of megabytes."""
+
+
+class RepeatedKey(ValueError):
+    """An object has one key twice, so nobody can say which value counts; the message names the key and its place."""
+
+
+def parse(text: str | bytes, **parsers: Any) -> Any:
+    """The data of JSON `text`, as Python's parser reads it, but no object may have a key twice.
+
+    Takes linear time, also to find the place of a repeated key. `parsers` are those of `json.loads`.
+
+    Raises:
+        RepeatedKey: an object has a key twice.
+        ValueError: it is not JSON (`json.JSONDecodeError`), or not text (`UnicodeDecodeError`).
+        RecursionError: it is nested deeper than the parser goes.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys, **parsers)
+    except RepeatedKey:
+        raise RepeatedKey(_describe_repeated_key(text)) from None
 
 
 def loads(text: str | bytes, *, where: str = "") -> Any:
@@ -24,9 +47,7 @@ def loads(text: str | bytes, *, where: str = "") -> Any:
         LimitExceeded: it is nested deeper than `MAX_DEPTH`.
     """
     try:
-        data = json.loads(
-            text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
-        )
+        data = parse(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
     except UnicodeDecodeError as error:
         raise InvalidDocument(
             [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")], where=where
@@ -53,7 +74,7 @@ def check(data: Any, *, where: str = "") -> None:
         return
     faults: list[Fault] = []
     try:
-        _check(data, "", 0, faults)
+        _check(data, None, 0, faults)
     except LimitExceeded as error:
         raise LimitExceeded(_nesting(where), error.data["actual"], MAX_DEPTH, "levels", hint=error.hint) from None
     if faults:
@@ -81,30 +102,51 @@ def _nesting(where: str) -> str:
     return f"nesting of {where or 'the document'}"
 
 
-def _check(value: Any, path: str, depth: int, faults: list[Fault]) -> None:
+_Path = tuple[Any, str | int] | None
+"""The path of the parent and the last step; written out only for a fault, because a step can be megabytes long."""
+
+
+def _write_path(path: _Path) -> str:
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        steps.append(f"[{step}]" if isinstance(step, int) else f".{step[:200]}")
+    return "".join(reversed(steps)).lstrip(".")
+
+
+def _check(value: Any, path: _Path, depth: int, faults: list[Fault]) -> None:
     if depth > MAX_DEPTH:
-        raise LimitExceeded("nesting of the document", depth, MAX_DEPTH, "levels", hint=f"see {path[:80]}")
-    if isinstance(value, str):
-        if not _is_text(value):
-            faults.append(Fault(path, "holds half of a surrogate pair, which is not text"))
-    elif isinstance(value, dict):
+        hint = f"see {_write_path(path)[:80]}"
+        raise LimitExceeded("nesting of the document", depth, MAX_DEPTH, "levels", hint=hint)
+    if len(faults) >= _MAX_FAULTS:
+        return
+    if isinstance(value, dict):
         for key, item in value.items():
             _check_key(key, path, faults)
-            _check(item, f"{path}.{key}".lstrip("."), depth + 1, faults)
+            _check(item, (path, str(key)), depth + 1, faults)
     elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
-            _check(item, f"{path}[{number}]", depth + 1, faults)
-    elif isinstance(value, float) and not math.isfinite(value):
-        faults.append(Fault(path, "is not a number that JSON can hold"))
-    elif not isinstance(value, int | float | None):
-        faults.append(Fault(path, f"is of the type {type(value).__name__}, which JSON does not have"))
+            _check(item, (path, number), depth + 1, faults)
+    elif message := _describe_fault(value):
+        faults.append(Fault(_write_path(path), message))
 
 
-def _check_key(key: Any, path: str, faults: list[Fault]) -> None:
+def _describe_fault(value: Any) -> str:
+    """What is wrong with a value that is no table and no list; empty when nothing is."""
+    if isinstance(value, str):
+        return "" if _is_text(value) else "holds half of a surrogate pair, which is not text"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "is not a number that JSON can hold"
+    if isinstance(value, int | float | None):
+        return ""
+    return f"is of the type {type(value).__name__}, which JSON does not have"
+
+
+def _check_key(key: Any, path: _Path, faults: list[Fault]) -> None:
     if not isinstance(key, str):
-        faults.append(Fault(path, f"has the key {key!r}, which is no text"))
+        faults.append(Fault(_write_path(path), f"has the key {key!r}, which is no text"))
     elif not _is_text(key):
-        faults.append(Fault(path, "holds half of a surrogate pair, which is not text"))
+        faults.append(Fault(_write_path(path), "holds half of a surrogate pair, which is not text"))
 
 
 def _is_text(value: str) -> bool:
@@ -118,10 +160,29 @@ def _is_text(value: str) -> bool:
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} is given twice")
+        raise RepeatedKey
     return table
+
+
+_STRING_OR_BRACE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?P<colon>\s*+:)?|[{}]', re.DOTALL)
+
+
+def _describe_repeated_key(source: str | bytes) -> str:
+    """Names the first key that stands twice in one object of JSON text that is valid up to there, and its place."""
+    text = source if isinstance(source, str) else source.decode(json.detect_encoding(source), "surrogatepass")
+    objects: list[set[str]] = []
+    for match in _STRING_OR_BRACE.finditer(text):
+        if match[0] == "{":
+            objects.append(set())
+        elif match[0] == "}":
+            objects.pop()
+        elif match["colon"]:
+            key = json.loads(match[0].rstrip(": \t\r\n"))
+            if key in objects[-1]:
+                line, column = text.count("\n", 0, match.start()), match.start() - text.rfind("\n", 0, match.start())
+                return f"the key {key[:80]!r} is given twice at line {line + 1}, column {column}"
+            objects[-1].add(key)
+    raise AssertionError("the parser found a repeated key")
 
 
 def _no_constant(name: str) -> Any:

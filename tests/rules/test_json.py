@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as plain
+import math
 from typing import Any
 
 import pytest
@@ -44,8 +45,10 @@ def test_real_characters_stand_in_the_text_and_keys_keep_their_order() -> None:
         ('{"a": [-Infinity]}', "not JSON: -Infinity is not JSON"),
         ("1e400", "not JSON: the number 1e400 is too large"),
         ("-1e400", "not JSON: the number -1e400 is too large"),
-        ('{"a": 1, "b": 2, "a": 1}', "not JSON: the key 'a' is given twice"),
-        ('[{"x": {"a": 1, "a": 1}}]', "not JSON: the key 'a' is given twice"),
+        ('{"a": 1, "b": 2, "a": 1}', "not JSON: the key 'a' is given twice at line 1, column 18"),
+        ('[{"x": {"a": 1, "a": 1}}]', "not JSON: the key 'a' is given twice at line 1, column 17"),
+        ('[{"{": "}"},\n {"\\u0062": {"b": 1}, "b": 1}]', "not JSON: the key 'b' is given twice at line 2, column 23"),
+        (b'{"a": "\\\\", "\\"": [], "\\"" : 2}', "not JSON: the key '\"' is given twice at line 1, column 23"),
         ('"\\ud800"', "holds half of a surrogate pair"),
         ('{"a": ["x", "\\udc00"]}', "a[1]: holds half of a surrogate pair"),
         ('{"a": {"\\ud800b": 1}}', "a: holds half of a surrogate pair"),
@@ -93,3 +96,17 @@ def test_data_that_did_not_come_from_json_is_checked_alike(value: Any) -> None:
 
 def test_a_pair_of_surrogates_is_one_character() -> None:
     assert json.loads('"\\ud83d\\ude80"') == "🚀"
+
+
+@pytest.mark.timeout(20)
+def test_a_repeated_key_among_very_many_is_found_at_once() -> None:
+    keys = ",".join(f'"{number}":0' for number in range(100_000))
+    with pytest.raises(InvalidDocument, match="the key '99999' is given twice at line 1, column 988892"):
+        json.loads(f'{{{keys},"99999":0}}')
+
+
+@pytest.mark.timeout(20)
+def test_faults_below_a_long_key_are_named_at_once_and_not_all() -> None:
+    with pytest.raises(InvalidDocument) as caught:
+        json.check({"k" * 1_000_000: [math.nan] * 100_000})
+    assert 0 < len(caught.value.faults) <= 50

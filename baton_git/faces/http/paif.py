@@ -15,6 +15,7 @@ from baton_git.errors import NotAllowed, NotFound
 from baton_git.faces.answers.checkpoints import session_of
 from baton_git.faces.http.api.acting import Who
 from baton_git.faces.http.api.refusals import Responses
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.guard import CALLER, Caller
 from baton_git.faces.http.reading import tag
 from baton_git.faces.http.site import Site
@@ -45,7 +46,7 @@ class NewAgent(BaseModel):
 
 def router(site: Site) -> APIRouter:
     """PAIF's four paths, and `/agents`."""
-    routes = APIRouter(tags=["PAIF"])
+    routes = Routes(tags=["PAIF"])
     _protocol(routes, site)
     _agents(routes, site)
     return routes

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from baton_git.errors import InvalidDocument, InvalidName, LimitExceeded, Stale
 from baton_git.faces.answers.documents import conflict, written
 from baton_git.faces.http import problems
-from baton_git.faces.http.body import body_as
+from baton_git.faces.http.body import Routes, body_as
 from baton_git.faces.http.desk import Answer, Desk
 from baton_git.faces.http.lane import Handler
 from baton_git.faces.http.reading import Readings, compact, tag
@@ -89,7 +89,7 @@ class SessionBaton:
 
 def router(wire: SessionBaton) -> APIRouter:
     """`/health` and `/v1/baton`."""
-    routes = APIRouter(tags=["session-baton"])
+    routes = Routes(tags=["session-baton"])
 
     @routes.get("/health", tags=["server"])
     async def health() -> dict[str, str]:

@@ -14,7 +14,9 @@ from mcp.server import MCPServer
 from starlette.types import ASGIApp
 
 from baton_git.errors import InvalidArgument, StoreError
+from baton_git.faces.http.body import JsonOnly
 from baton_git.faces.http.guard import LOOPBACK, Guard
+from baton_git.faces.http.timing import Timed
 
 PATH = "/mcp"
 BACKLOG = 128
@@ -26,11 +28,13 @@ def guarded(server: MCPServer[Any], listener: socket.socket, token: str | None) 
     """The application behind its guard. Where it can only be reached from this machine, it must be called by a name of
     this machine, so that no page elsewhere gets at it (DNS rebinding); elsewhere every request needs the token.
 
-    The SDK checks Host and Origin as well, for listeners on this machine.
+    The SDK checks Host and Origin as well, for listeners on this machine. Requests are bounded and their JSON is read
+    as by `baton serve`.
     """
     host = address_of(listener)
     names = LOOPBACK | {host} if is_loopback(host) else None
-    return Guard(server.streamable_http_app(streamable_http_path=PATH, host=host), token, names)
+    app = server.streamable_http_app(streamable_http_path=PATH, host=host)
+    return Guard(Timed(JsonOnly(app)), token, names)
 
 
 def listening(host: str, port: int, *, anywhere: bool) -> socket.socket:

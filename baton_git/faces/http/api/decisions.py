@@ -12,6 +12,7 @@ from baton_git.faces.http.api.acting import Who
 from baton_git.faces.http.api.answering import made
 from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, Made
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.operations.decisions import add_decision, monitor_decision, supersede_decision
 
@@ -39,7 +40,7 @@ class Successor(Asked):
 
 def router(site: Site) -> APIRouter:
     """The verbs of decisions."""
-    routes = APIRouter(tags=["records"], responses=refusals(*WRITES))
+    routes = Routes(tags=["records"], responses=refusals(*WRITES))
 
     @routes.post("/v1/decisions", response_model=Made, status_code=201)
     def add(asked: NewDecision, who: Who) -> Response:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from baton_git.errors import BatonError
 from baton_git.faces.http.api.refusals import refusals
 from baton_git.faces.http.api.shapes import COMMIT
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.changes import changes
 from baton_git.faces.http.problems import told
 from baton_git.faces.http.site import Site
@@ -37,7 +38,7 @@ data: {{"namespace": "project:x", "revision": 13, "commit": "{COMMIT}", "time": 
 
 def router(site: Site, places: Places) -> APIRouter:
     """The stream of changes."""
-    routes = APIRouter(tags=["events"], responses=refusals())
+    routes = Routes(tags=["events"], responses=refusals())
     content = {EVENTS: {"schema": {"type": "string"}, "example": EXAMPLE}}
 
     @routes.get("/v1/events", response_class=Response,

@@ -12,6 +12,7 @@ from baton_git.faces.http.api.acting import Who
 from baton_git.faces.http.api.answering import made
 from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, Made
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
 
@@ -42,7 +43,7 @@ class Finish(Asked):
 
 def router(site: Site) -> APIRouter:
     """The verbs of follow-ups."""
-    routes = APIRouter(tags=["records"], responses=refusals(*WRITES))
+    routes = Routes(tags=["records"], responses=refusals(*WRITES))
 
     @routes.post("/v1/follow-ups", response_model=Made, status_code=201)
     def add(asked: NewFollowUp, who: Who) -> Response:

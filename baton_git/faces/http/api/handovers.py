@@ -16,6 +16,7 @@ from baton_git.faces.http.api.answering import answer, page, where, written
 from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, Page, Place, Written
 from baton_git.faces.http.api.shapes import At as Version
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.handing import Going, as_data
 from baton_git.operations.handovers import clear, resume, show, step
@@ -86,7 +87,7 @@ class Runs(Page, Place):
 
 def router(site: Site) -> APIRouter:
     """Steps, and where runs stand."""
-    routes = APIRouter(tags=["handovers"], responses=refusals(410))
+    routes = Routes(tags=["handovers"], responses=refusals(410))
 
     @routes.get("/v1/handovers", response_model=Runs)
     def live(namespace: Named = None, limit: Limit = 50, after: After = None) -> Response:

@@ -14,6 +14,7 @@ from baton_git.faces.http.api.acting import After, Limit, Named, Who
 from baton_git.faces.http.api.answering import answer, page, written
 from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, At, Commit, Page, RecordChange, Written
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
 from baton_git.operations.history import Filter, compare, full_id, log, moment, show
@@ -57,7 +58,7 @@ class TakenBack(Written):
 
 def router(site: Site) -> APIRouter:
     """The log, what differs, and going back."""
-    routes = APIRouter(tags=["history"], responses=refusals())
+    routes = Routes(tags=["history"], responses=refusals())
 
     @routes.get("/v1/log", response_model=Log)
     def commits(

@@ -14,6 +14,7 @@ from baton_git.faces.http.api.acting import Who
 from baton_git.faces.http.api.answering import made, written
 from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, Made, Written
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.operations.checks import BUDGET, Verified, verify
 from baton_git.operations.loops import add_loop, close_loop, settle_loop
@@ -70,7 +71,7 @@ class Verdict(Written):
 
 def router(site: Site) -> APIRouter:
     """The verbs of open loops."""
-    routes = APIRouter(tags=["records"], responses=refusals(*WRITES))
+    routes = Routes(tags=["records"], responses=refusals(*WRITES))
 
     @routes.post("/v1/loops", response_model=Made, status_code=201)
     def add(asked: NewLoop, who: Who) -> Response:

@@ -15,6 +15,7 @@ from baton_git.faces.http.api.acting import After, At, IfNoneMatch, Limit, Named
 from baton_git.faces.http.api.answering import answer, page, where
 from baton_git.faces.http.api.refusals import WRITES, Responses, refusals
 from baton_git.faces.http.api.shapes import TIME, Asked, Damaged, Page, Place
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.reading import is_named, tag
 from baton_git.faces.http.site import Site
 from baton_git.names import Namespace
@@ -96,7 +97,7 @@ class Validated(Place):
 
 def router(site: Site) -> APIRouter:
     """Namespaces, status, state, validation and schemas."""
-    routes = APIRouter(tags=["state"], responses=refusals())
+    routes = Routes(tags=["state"], responses=refusals())
 
     @routes.get("/v1/namespaces", response_model=Namespaces)
     def namespaces(limit: Limit = 100, after: After = None) -> Response:

@@ -13,6 +13,7 @@ from baton_git.faces.http.api.acting import Who
 from baton_git.faces.http.api.answering import made
 from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, Made
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.operations.patterns import dismiss_pattern, propose_rule, record_pattern
 from baton_git.records.baton import Pattern
@@ -38,7 +39,7 @@ class Proposal(Asked):
 
 def router(site: Site) -> APIRouter:
     """The verbs of patterns."""
-    routes = APIRouter(tags=["records"], responses=refusals(*WRITES))
+    routes = Routes(tags=["records"], responses=refusals(*WRITES))
 
     @routes.post("/v1/patterns", response_model=Made)
     def record(asked: Seen, who: Who) -> Response:

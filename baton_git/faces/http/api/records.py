@@ -15,6 +15,7 @@ from baton_git.faces.http.api.acting import After, At, Limit, Named
 from baton_git.faces.http.api.answering import answer, where
 from baton_git.faces.http.api.refusals import refusals
 from baton_git.faces.http.api.shapes import TIME, Damaged, Page, Place
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.kinds import FOLDERS
 from baton_git.records.archive import Archived
@@ -56,7 +57,7 @@ class Records(Page, Place):
 
 def router(site: Site) -> APIRouter:
     """Reading records."""
-    routes = APIRouter(tags=["state"], responses=refusals())
+    routes = Routes(tags=["state"], responses=refusals())
 
     @routes.get("/v1/records", response_model=Records)
     def records(

@@ -15,6 +15,7 @@ from baton_git.faces.http.api.acting import After, At, Limit, Named, Who
 from baton_git.faces.http.api.answering import answer, page, where, written
 from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import TIME, Asked, Page, Place, Written
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.operations.by_themselves import AT_START, at_end
 from baton_git.operations.checkpoints import agent_sessions
@@ -100,7 +101,7 @@ class Checkpoints(Page, Place):
 
 def router(site: Site) -> APIRouter:
     """Beginning and ending sessions, their lineage, checkpoints and handoffs."""
-    routes = APIRouter(tags=["sessions"], responses=refusals())
+    routes = Routes(tags=["sessions"], responses=refusals())
 
     @routes.post("/v1/boot", response_model=Begun, responses=refusals(*WRITES))
     def begin(who: Who, asked: Beginning | None = None) -> Response:

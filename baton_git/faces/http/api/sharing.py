@@ -15,6 +15,7 @@ from baton_git.faces.http.api.acting import After, Limit, Named, Who
 from baton_git.faces.http.api.answering import answer, page, where, written
 from baton_git.faces.http.api.refusals import REMOTES, WRITES, refusals
 from baton_git.faces.http.api.shapes import COMMIT, Asked, Page, Place, RecordChange, Written
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.problems import of_error
 from baton_git.faces.http.site import Site
 from baton_git.names import oid
@@ -107,7 +108,7 @@ class Synced(BaseModel):
 
 def router(site: Site) -> APIRouter:
     """Conflicts, reviews and sync."""
-    routes = APIRouter(tags=["sharing"], responses=refusals())
+    routes = Routes(tags=["sharing"], responses=refusals())
 
     @routes.get("/v1/conflicts", response_model=Conflicts)
     def contested(namespace: Named = None, limit: Limit = 100, after: After = None) -> Response:

@@ -14,6 +14,7 @@ from baton_git.faces.http.api.acting import After, At, Limit, Named, Who
 from baton_git.faces.http.api.answering import answer, page, where, written
 from baton_git.faces.http.api.refusals import WRITES, Responses, refusals
 from baton_git.faces.http.api.shapes import COMMIT, TIME, Page, Place, Written
+from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.operations.snapshots import find, history, record, recorded
 
@@ -71,7 +72,7 @@ class Recorded(Written):
 
 def router(site: Site) -> APIRouter:
     """Snapshots."""
-    routes = APIRouter(tags=["snapshots"], responses=refusals())
+    routes = Routes(tags=["snapshots"], responses=refusals())
 
     @routes.get("/v1/snapshots", response_model=Snapshots)
     def kept(namespace: Named = None, limit: Limit = 50, after: After = None) -> Response:
