@@ -20,7 +20,7 @@ from baton_git.local import Marks
 from baton_git.names import Namespace, Oid
 from baton_git.records.baton import OpenLoop
 from baton_git.scrubbing import scrubbed
-from baton_git.state import State
+from baton_git.state import State, Unreadable
 from baton_git.store import Draft, Store
 from baton_git.times import typed
 from baton_git.turns import Prepared
@@ -111,10 +111,26 @@ class Branch:
         return self.goes_back_to(version.commit)
 
     def goes_back_to(self, commit: Oid) -> LogEntry | None:
-        """The version before the last that a commit has the same files as; None when there is none."""
+        """The version before the last that a hand-made commit has the same files as; None when there is none.
+
+        None also where going back was meant: git's message names the commit that is reverted, or all that the commit
+        changes are records that cannot be read.
+        """
         first, *before = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
-        older = before[1:]
-        return next((entry for entry in older if entry.tree == first.tree), None)
+        older = next((entry for entry in before[1:] if entry.tree == first.tree), None)
+        return None if older is None or self._says_so(first) or self._repairs(before[0], first) else older
+
+    def _says_so(self, entry: LogEntry) -> bool:
+        """Whether git's message names a commit behind this one that it reverts."""
+        behind = islice(self.history(entry.commit), 1, REVERT_DEPTH) if entry.reverts else ()
+        return any(older.commit.startswith(entry.reverts) for older in behind)
+
+    def _repairs(self, before: LogEntry, after: LogEntry) -> bool:
+        """Whether all that a commit changes are records that could not be read."""
+        state = self.version(before.commit).state
+        paths = layout.differing_paths(self.store.folder(before.tree), self.store.folder(after.tree))
+        keys = [layout.key_at(path) for path in paths]
+        return all(key is not None and isinstance(state.entry(key), Unreadable) for key in keys)
 
     def resolve(self, text: str, tip: Oid | None = None) -> Oid:
         """The commit that `text` names: a revision number, `~N` back from the newest, a commit id (at least

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ UNDOES = "Baton-Undoes"
 """The trailer that names a commit that was taken back."""
 
 _TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
+_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
+"""What `git revert` writes; with `--reference` the id is an abbreviated one."""
 
 
 class LogEntry(NamedTuple):
@@ -32,10 +35,16 @@ class LogEntry(NamedTuple):
     machine: str | None
     revision: int | None
     trailers: tuple[tuple[str, str], ...] = ()
+    reverts: tuple[str, ...] = ()
+    """The commits that git's own message says are reverted; an id may be abbreviated."""
 
     def said(self, name: str) -> list[str]:
         """The values of a trailer."""
         return [value for trailer, value in self.trailers if trailer == name]
+
+    def takes_back(self) -> list[str]:
+        """The commits that this one says it takes back, by `baton undo` or `git revert`."""
+        return [*self.said(UNDOES), *self.reverts]
 
 
 def log_entry(info: CommitInfo) -> LogEntry:
@@ -47,13 +56,22 @@ def log_entry(info: CommitInfo) -> LogEntry:
     return LogEntry(
         info.oid, info.parents, info.tree, _time_of(info.time), info.author, subject,
         said.get("Baton-Op", ""), said.get("Baton-Session"), said.get("Baton-Agent"), said.get("Baton-Machine"),
-        int(revision) if revision.isdecimal() and len(revision) < 10 else None, trailers,
+        int(revision) if revision.isdecimal() and len(revision) < 10 else None, trailers, tuple(_REVERTS.findall(body)),
     )  # fmt: skip
 
 
 def diary_of(store: Store, info: CommitInfo) -> LogEntry:
     """As `log_entry`, for a commit of `store`, whose memory keeps it."""
     return store.memory.made(("diary", info.oid), lambda: log_entry(info), 4 * len(info.message))
+
+
+def taken_back(newest_first: Iterable[LogEntry]) -> set[str]:
+    """The commits that are taken back by one that is not taken back itself."""
+    gone: set[str] = set()
+    for entry in newest_first:
+        if entry.commit not in gone:
+            gone.update(entry.takes_back())
+    return gone
 
 
 def revision_of(store: Store, info: CommitInfo) -> int:

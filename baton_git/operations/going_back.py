@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from baton_git import constancy, diff, layout
-from baton_git.diary import CONFIRMED, UNDOES, LogEntry
+from baton_git.diary import CONFIRMED, UNDOES, LogEntry, taken_back
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.kinds import FOLDERS
 from baton_git.layout import path_of
@@ -194,7 +194,7 @@ def rollback_session(ws: Workspace, now: datetime, session: str, person: str | N
 def way_without_session(ws: Workspace, session: str) -> WayBack:
     """The way to what would stand had one session done nothing."""
     entries = list(ws.branch.history(first_parent=True))
-    undone = _undone(entries)
+    undone = taken_back(entries)
     own = [one for one in entries if one.session == session and one.parents]
     commits = [one for one in own if one.commit not in undone and not _takes_back(one, own)]
     if not commits:
@@ -209,7 +209,7 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
 
 def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
     """Whether a commit only takes back some of these: then it is gone with them."""
-    undoes = entry.said(UNDOES)
+    undoes = entry.takes_back()
     return bool(undoes) and {one.commit for one in others}.issuperset(undoes)
 
 
@@ -240,7 +240,7 @@ def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, Lo
         raise NotAllowed("the first commit of a namespace cannot be undone")
     name = str(entry.revision) if entry.revision is not None else entry.commit[:10]
     since = takewhile(lambda one: one.commit != entry.commit, ws.branch.history())
-    if entry.commit in _undone(since):
+    if entry.commit in taken_back(since):
         raise NotAllowed(f"revision {name} is undone already", hint="undo the revision that undid it: baton log")
 
     def change(now_tip: Version) -> Proposal:
@@ -251,15 +251,6 @@ def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, Lo
         return proposal._replace(trailers=((UNDOES, entry.commit),))
 
     return WayBack("undo", change), entry
-
-
-def _undone(newest_first: Iterable[LogEntry]) -> set[str]:
-    """The commits that are taken back, by one that is not taken back itself."""
-    undone: set[str] = set()
-    for entry in newest_first:
-        if entry.commit not in undone:
-            undone.update(entry.said(UNDOES))
-    return undone
 
 
 def _without(ws: Workspace, state: State, commits: Sequence[LogEntry]) -> State:

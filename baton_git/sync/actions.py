@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice, takewhile
 from typing import Any, Literal, NamedTuple
 
 from baton_git.branch import Branch
-from baton_git.diary import UNDOES, LogEntry, log_entry
+from baton_git.diary import LogEntry, diary_of, taken_back
+from baton_git.files import entry_at
 from baton_git.incoming import is_vouched_for
 from baton_git.ingest.trees import unsafe
+from baton_git.layout import differing_paths, key_at
+from baton_git.merge import apply, decide
 from baton_git.names import Oid
-from baton_git.store import Store
+from baton_git.store import CommitInfo, Store
 from baton_git.sync.counting import count
 from baton_git.sync.terms import Terms
 
@@ -105,11 +109,11 @@ def _stop(branch: Branch, facts: Facts, terms: Terms) -> Action | None:
     if terms.settle is not None:
         return None
     known = facts.theirs or facts.seen
-    older = _reverted(branch, facts.local, known) if facts.local is not None and known is not None else None
-    if older is not None:
+    found = _reverted(branch, facts.local, known) if facts.local is not None and known is not None else {}
+    for commit, older in found.items():
         return Action(
             "stop", name, 0, f"a commit made by hand here goes back to revision {_number(older)} without saying so",
-            "baton undo takes it back; baton sync --settle merge stands by it",
+            f"baton undo {commit[:10]} takes it back; baton sync --settle merge stands by it",
         )  # fmt: skip
     if facts.seen is not None and facts.theirs is None:
         return Action(
@@ -156,24 +160,68 @@ def _judged(branch: Branch, facts: Facts, terms: Terms) -> tuple[str, Oid | None
         return faults, None
     if terms.policy == "review":
         return "the remote's policy is review", None
-    older = _reverted(branch, facts.theirs, facts.local) if terms.settle is None else None
-    if older is not None:
-        return f"a commit made by hand goes back to revision {_number(older)} without saying so", None
-    if terms.policy == "signed":
-        return _as_far_as_signed(store, facts, terms)
-    return "", facts.theirs
+    reverted = _reverted(branch, facts.theirs, facts.local) if terms.settle is None else {}
+    new = list(store.only_in(facts.theirs, *([facts.local] if facts.local is not None else [])))
+    why = _UNSIGNED[terms.trusted is None]
+    if reverted:
+        older = next(iter(reverted.values()))
+        why = f"a commit made by hand goes back to revision {_number(older)} without saying so"
+
+    def fits(info: CommitInfo) -> bool:
+        return info.oid not in reverted and (terms.policy != "signed" or is_vouched_for(store, info, terms.trusted))
+
+    newest = _as_far_as(new, fits)
+    return ("", newest) if newest == facts.theirs else (why, newest)
 
 
-def _reverted(branch: Branch, tip: Oid, known: Oid | None) -> LogEntry | None:
-    """The version that a new commit goes back to, when a person made it by hand and nobody has taken that back.
+_UNSIGNED = (
+    "not signed by an allowed key",
+    "not signed by an allowed key (git config baton.allowedSigners FILE names them)",
+)
+"""What commits wait for under the policy `signed`: where keys are known, and where none are."""
 
-    That is what `git commit -a` does in a work tree that has the branch checked out while others write.
+
+def _as_far_as(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid | None:
+    """The newest commit that fits and behind which everything that is new does."""
+    fine: dict[Oid, bool] = {}
+    newest: Oid | None = None
+    for info in reversed(new):
+        fine[info.oid] = fits(info) and all(fine.get(parent, True) for parent in info.parents)
+        newest = info.oid if fine[info.oid] else newest
+    return newest
+
+
+def _reverted(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
+    """The new commits that a person made by hand and that go back without saying so, each with the version to which.
+
+    That is what `git commit -a` does in a work tree that has the branch checked out while others write. It counts until
+    it is taken back, or until nothing of what it changed stands any more.
     """
     branch.version(tip)  # raises when this is no branch of ours
-    new = [log_entry(info) for info in branch.store.only_in(tip, *([known] if known is not None else []))]
-    undone = {oid for entry in new for oid in entry.said(UNDOES)}
-    by_hand = (entry.commit for entry in new if not entry.op and entry.commit not in undone)
-    return next((older for commit in by_hand if (older := branch.goes_back_to(commit)) is not None), None)
+    store = branch.store
+    new = [diary_of(store, info) for info in store.only_in(tip, *([known] if known is not None else []))]
+    gone = taken_back(new)
+    by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in gone]
+    found = {commit: older for commit in by_hand if (older := branch.goes_back_to(commit)) is not None}
+    lost = {commit: older for commit, older in found.items() if not _restores(branch, commit, older, found)}
+    return {commit: older for commit, older in lost.items() if _stands(branch, commit, tip)}
+
+
+def _restores(branch: Branch, commit: Oid, older: LogEntry, suspects: Collection[Oid]) -> bool:
+    """Whether a commit goes back behind nothing but commits that go back themselves."""
+    before = islice(branch.history(commit, first_parent=True), 1, None)
+    return all(one.commit in suspects for one in takewhile(lambda one: one.commit != older.commit, before))
+
+
+def _stands(branch: Branch, commit: Oid, tip: Oid) -> bool:
+    """Whether anything that a commit changed is still so at the tip."""
+    infos = [branch.store.commit(one) for one in (branch.store.commit(commit).parents[0], commit, tip)]
+    before, after, now = (branch.version(info.oid).state for info in infos)
+    if apply(now, decide(after, now, before, prefer="ours"), record_conflicts=False) is not now:
+        return True
+    roots = [branch.store.folder(info.tree) for info in infos]
+    paths = [path for path in differing_paths(roots[0], roots[1]) if key_at(path) is None]
+    return any(entry_at(roots[1], path) == entry_at(roots[2], path) for path in paths)
 
 
 def _number(entry: LogEntry) -> str:
@@ -185,19 +233,3 @@ def _faults(store: Store, facts: Facts) -> str:
     trees = [store.commit(one).tree if one is not None else None for one in (facts.local, facts.theirs)]
     found = next(unsafe(store.folder(trees[0]), store.folder(trees[1])), None)
     return "" if found is None else f"{found[0]} {found[1]}".strip()
-
-
-def _as_far_as_signed(store: Store, facts: Facts, terms: Terms) -> tuple[str, Oid | None]:
-    """The newest commit behind which everything that is new is signed, or is a merge that nobody added to."""
-    assert facts.theirs is not None
-    fine: dict[Oid, bool] = {}
-    newest: Oid | None = None
-    new = list(store.only_in(facts.theirs, *([facts.local] if facts.local is not None else [])))
-    for info in reversed(new):
-        own = is_vouched_for(store, info, terms.trusted)
-        fine[info.oid] = own and all(fine.get(parent, True) for parent in info.parents)
-        newest = info.oid if fine[info.oid] else newest
-    if fine[facts.theirs]:
-        return "", facts.theirs
-    why = "not signed by an allowed key"
-    return why if terms.trusted is not None else f"{why} (git config baton.allowedSigners FILE names them)", newest

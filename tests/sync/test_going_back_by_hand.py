@@ -1,0 +1,114 @@
+"""A commit made by hand that goes back: what waits for a person, and what says for itself that it was meant."""
+
+from __future__ import annotations
+
+import pytest
+from machines import Machine, loop
+
+from baton_git.names import Oid
+from baton_git.sync.actions import Facts, Plan, plan
+from baton_git.sync.terms import Terms
+
+PATH = "open_loops/OL-2.toml"
+
+
+@pytest.fixture
+def bob(pair: tuple[Machine, Machine]) -> Machine:
+    """A machine whose newest commit adds the loop `OL-2`."""
+    _, bob = pair
+    bob.loop("OL-2")
+    return bob
+
+
+@pytest.fixture
+def known(bob: Machine) -> Oid:
+    """What the other machine has before anything went back."""
+    return Oid(str(bob.tip))
+
+
+def received(bob: Machine, known: Oid) -> Plan:
+    """What a machine that stands at `known` does with the commits that Bob pushed."""
+    return plan(bob.ws.branch, Facts(known, bob.tip, known), Terms())
+
+
+def go_back(bob: Machine, message: str = "oops") -> Oid:
+    """All files as they were before the newest commit, as `git commit -a` in a stale work tree leaves them."""
+    now, before = bob.files(), bob.files(f"{bob.tip}~1")
+    return bob.by_hand(
+        {path: before.get(path) for path in {*now, *before} if now.get(path) != before.get(path)}, message
+    )
+
+
+@pytest.mark.parametrize("flag", ["--no-edit", "--reference"])
+def test_git_revert_names_the_commit_and_is_believed(bob: Machine, known: Oid, flag: str) -> None:
+    tree = str(bob.top.with_name("tree"))
+    bob.git("worktree", "add", "-q", tree, "baton/x")
+    bob.git("-C", tree, "-c", "user.name=Bob", "-c", "user.email=b@x", "revert", "--no-edit", flag, "HEAD")
+    assert bob.get("open_loop", "OL-2") is None
+    assert received(bob, known).accepted == bob.tip
+
+
+def test_a_message_that_names_a_commit_of_elsewhere_is_not_believed(bob: Machine, known: Oid) -> None:
+    go_back(bob, f"Revert\n\nThis reverts commit {'1' * 40}.\n")
+    assert received(bob, known).waiting == 1
+
+
+def test_git_rm_of_a_record_that_cannot_be_read_is_no_revert(bob: Machine, known: Oid) -> None:
+    bob.by_hand({"open_loops/OL-3.toml": b"broken ["})
+    go_back(bob, "git rm")
+    assert received(bob, known).accepted == bob.tip
+
+
+def test_what_was_made_before_a_suspected_revert_comes_in_by_itself(bob: Machine, known: Oid) -> None:
+    fine = bob.by_hand({"open_loops/OL-3.toml": loop("OL-3")})
+    bob.by_hand({"open_loops/OL-4.toml": loop("OL-4")})
+    go_back(bob)
+    bob.by_hand({"open_loops/OL-5.toml": loop("OL-5")})
+    done = received(bob, known)
+    assert done.waiting == 2
+    assert bob.store.is_ancestor(fine, done.accepted)
+
+
+def test_git_revert_of_a_suspected_revert_frees_what_came_after_it(bob: Machine, known: Oid) -> None:
+    oops = go_back(bob)
+    assert received(bob, known).waiting == 1
+    go_back(bob, f'Revert "oops"\n\nThis reverts commit {oops}.\n')
+    bob.by_hand({"open_loops/OL-3.toml": loop("OL-3")})
+    assert received(bob, known).accepted == bob.tip
+
+
+def test_a_suspected_revert_of_which_nothing_stands_any_more_holds_up_nobody(bob: Machine, known: Oid) -> None:
+    go_back(bob)
+    go_back(bob, "put back by hand")
+    bob.by_hand({"open_loops/OL-3.toml": loop("OL-3")})
+    assert received(bob, known).accepted == bob.tip
+
+
+def test_a_suspected_revert_of_a_file_that_is_no_record_waits_while_it_stands(bob: Machine) -> None:
+    known = bob.by_hand({"notes.txt": b"theirs\n"})
+    go_back(bob)
+    assert received(bob, known).waiting == 1
+    bob.by_hand({"notes.txt": b"new\n"})
+    assert received(bob, known).accepted == bob.tip
+
+
+def test_after_a_person_looked_later_commits_come_in_by_themselves(pair: tuple[Machine, Machine]) -> None:
+    ada, bob = pair
+    bob.by_hand({PATH: loop("OL-2")})
+    bob.push()
+    ada.sync()
+    go_back(bob)
+    bob.push()
+    assert ada.sync().waiting == 1
+    ada.decide(refuse=["OL-2"], take=None)
+    bob.by_hand({"open_loops/OL-3.toml": loop("OL-3")})
+    bob.push()
+    assert not ada.sync().waiting
+    assert {"OL-2", "OL-3"} <= ada.state.ids("open_loop")
+
+
+def test_here_the_hint_names_the_commit_and_not_just_the_newest(bob: Machine, known: Oid) -> None:
+    oops = go_back(bob)
+    bob.by_hand({"open_loops/OL-3.toml": loop("OL-3")})
+    [stop] = plan(bob.ws.branch, Facts(bob.tip, known, known), Terms()).actions
+    assert f"baton undo {oops[:10]} " in stop.hint
