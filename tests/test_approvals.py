@@ -1,64 +1,179 @@
+"""What the user allowed, by repository: what holds, for whom, and that nothing of it is lost."""
+
 from __future__ import annotations
 
 import json
+import shutil
 import threading
+from dataclasses import replace
 
 import pytest
 
-from baton_git import approvals as module
-from baton_git.approvals import Approval, Approvals
+from baton_git.approvals import Approvals, ApprovedCommand, TrustedRemote, file, without_login
+from baton_git.approvals.file import ApprovalFile
+from baton_git.approvals.identity import identity_file, read_identity
 from baton_git.errors import Busy, Corrupt
 from baton_git.store import locks
 from baton_git.store.locks import flocked
 
 AT = "2026-01-01T00:00:00Z"
+URL = "https://example.org/x.git"
 
 
 @pytest.fixture
 def approvals(tmp_path):
+    (tmp_path / "repo").mkdir()
     return Approvals(tmp_path / "data/approved.json", tmp_path / "repo")
+
+
+@pytest.fixture
+def other(approvals, tmp_path):
+    (tmp_path / "other").mkdir()
+    return replace(approvals, repository=tmp_path / "other")
 
 
 def test_exactly_what_was_approved_holds(approvals):
     assert not approvals.holds(("make", "test"))
     assert approvals.add(("make", "test"), AT)
     assert not approvals.add(("make", "test"), AT)
-    assert approvals.all() == [Approval(("make", "test"), AT)]
+    assert approvals.commands() == [ApprovedCommand(("make", "test"), AT)]
     assert not approvals.holds(("make",))
     assert approvals.revoke(("make", "test"))
     assert not approvals.revoke(("make", "test"))
-    assert approvals.all() == []
+    assert approvals.commands() == []
 
 
-def test_the_file_is_for_its_user_only(approvals):
+def test_a_remote_is_trusted_until_that_is_revoked(approvals):
+    assert not approvals.trusts_remote(URL)
+    assert approvals.trust_remote("origin", URL, AT)
+    assert not approvals.trust_remote("again", URL, AT)
+    assert approvals.remotes() == [TrustedRemote("origin", URL, AT)]
+    assert approvals.trusts_remote(URL)
+    assert not approvals.trusts_remote(URL + "/")
+    assert approvals.revoke_remote(URL)
+    assert not approvals.revoke_remote(URL)
+    assert not approvals.trusts_remote(URL)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://ada:secret@example.org/x.git", URL), ("https://token@example.org/x.git", URL), (URL, URL),
+        ("ssh://git:secret@host/x", "ssh://git@host/x"), ("ssh://git@host/x", "ssh://git@host/x"),
+        ("git@host:x.git", "git@host:x.git"), ("/a/b@c", "/a/b@c"), ("https://host/a@b", "https://host/a@b"),
+    ],
+)  # fmt: skip
+def test_trust_in_a_remote_does_not_end_with_its_login_and_keeps_none(approvals, url, kept):
+    assert without_login(url) == kept
+    approvals.trust_remote(url, url, AT)
+    assert approvals.trusts_remote(kept)
+    assert "secret" not in approvals.path.read_text()
+
+
+def test_saving_keeps_the_approvals_of_other_repositories(approvals, other):
+    approvals.add(("a",), AT)
+    approvals.trust_remote("origin", URL, AT)
+    other.add(("b",), AT)
+    other.revoke(("b",))
+    assert other.commands() == []
+    assert approvals.holds(("a",))
+    assert approvals.trusts_remote(URL)
+
+
+def test_a_repository_that_was_moved_keeps_its_approvals(approvals, tmp_path):
+    approvals.add(("a",), AT)
+    approvals.repository.rename(tmp_path / "moved")
+    moved = replace(approvals, repository=tmp_path / "moved")
+    assert moved.holds(("a",))
+    moved.add(("b",), AT)
+    assert [one.argv for one in moved.commands()] == [("a",), ("b",)]
+
+
+def test_a_repository_that_is_reached_by_another_path_has_its_approvals(approvals, tmp_path):
+    approvals.add(("a",), AT)
+    (tmp_path / "link").symlink_to(approvals.repository)
+    assert replace(approvals, repository=tmp_path / "link").holds(("a",))
+
+
+def test_another_repository_at_the_same_path_has_none(approvals, tmp_path):
+    approvals.add(("a",), AT)
+    approvals.repository.rename(tmp_path / "away")
+    approvals.repository.mkdir()
+    assert approvals.commands() == []
+    approvals.add(("b",), AT)
+    assert [one.argv for one in approvals.commands()] == [("b",)]
+    assert replace(approvals, repository=tmp_path / "away").holds(("a",))
+
+
+def test_a_copy_has_none_and_takes_none_away(approvals, tmp_path):
+    approvals.add(("a",), AT)
+    shutil.copytree(approvals.repository, tmp_path / "copy")
+    copy = replace(approvals, repository=tmp_path / "copy")
+    assert copy.commands() == []
+    copy.add(("b",), AT)
+    assert [one.argv for one in copy.commands()] == [("b",)]
+    assert [one.argv for one in approvals.commands()] == [("a",)]
+    assert read_identity(copy.repository) != read_identity(approvals.repository)
+
+
+@pytest.mark.parametrize("text", ["", "x", "../" * 10, "g" * 32, "é" * 32])
+def test_an_id_that_is_none_approves_nothing_until_a_new_one_is_made(approvals, text):
+    approvals.add(("a",), AT)
+    identity_file(approvals.repository).write_text(text)
+    assert approvals.commands() == []
+    approvals.add(("b",), AT)
+    assert [one.argv for one in approvals.commands()] == [("b",)]
+
+
+def test_what_was_approved_for_a_path_by_an_earlier_version_counts_no_more_and_is_named(approvals):
+    approvals.path.parent.mkdir()
+    old = {str(approvals.repository): [{"argv": ["a"], "at": AT}], "/elsewhere": [{"argv": ["b"], "at": AT}]}
+    approvals.path.write_text(json.dumps(old))
+    assert not approvals.holds(("a",))
+    assert approvals.earlier_commands() == [("a",)]
+    approvals.add(("a",), AT)
+    assert approvals.holds(("a",))
+    assert approvals.earlier_commands() == []
+    assert json.loads(approvals.path.read_bytes())["/elsewhere"] == [{"argv": ["b"], "at": AT}]
+
+
+def test_the_files_are_for_their_user_only(approvals):
     approvals.add(("a",), AT)
     assert approvals.path.stat().st_mode & 0o777 == 0o600
     assert approvals.path.parent.stat().st_mode & 0o777 == 0o700
+    assert identity_file(approvals.repository).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_that_is_damaged_approves_nothing_and_stays(approvals):
-    approvals.path.parent.mkdir()
-    approvals.path.write_text("[]")
-    with pytest.raises(Corrupt):
-        approvals.add(("a",), AT)
-    assert approvals.path.read_text() == "[]"
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{", '{"repositories": []}', '{"repositories": {"ID": []}}', '{"repositories": {"ID": {"commands": [{}]}}}',
+     '{"repositories": {"ID": {"commands": 5}}}'],
+)  # fmt: skip
+def test_a_file_that_is_damaged_approves_nothing_and_stays(approvals, text):
+    approvals.add(("a",), AT)
+    approvals.path.write_text(text.replace("ID", read_identity(approvals.repository)))
+    before = approvals.path.read_text()
+    for act in (lambda: approvals.holds(("a",)), lambda: approvals.add(("a",), AT), lambda: approvals.revoke(("a",))):
+        with pytest.raises(Corrupt):
+            act()
+    assert approvals.path.read_text() == before
 
 
 def test_an_approval_that_races_a_revocation_does_not_bring_it_back(approvals, monkeypatch):
     approvals.add(("old",), AT)
-    real = Approvals._save
+    real = ApprovalFile._save
     revoked = threading.Thread(target=approvals.revoke, args=(("old",),))
 
-    def save(self, kept):
-        monkeypatch.setattr(Approvals, "_save", real)
+    def save(self, data):
+        monkeypatch.setattr(ApprovalFile, "_save", real)
         revoked.start()
         revoked.join(0.2)  # it has to wait for us
-        real(self, kept)
+        real(self, data)
 
-    monkeypatch.setattr(Approvals, "_save", save)
+    monkeypatch.setattr(ApprovalFile, "_save", save)
     approvals.add(("new",), AT)
     revoked.join()
-    assert [one.argv for one in approvals.all()] == [("new",)]
+    assert [one.argv for one in approvals.commands()] == [("new",)]
 
 
 def test_many_at_once_lose_nothing(approvals):
@@ -67,11 +182,11 @@ def test_many_at_once_lose_nothing(approvals):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(json.loads(approvals.path.read_bytes())[str(approvals.repository)]) == 12
+    assert len(approvals.commands()) == 12
 
 
 def test_a_file_that_is_held_for_long_is_busy(approvals, monkeypatch):
-    monkeypatch.setattr(module, "_WAIT", 0.02)
+    monkeypatch.setattr(file, "_WAIT", 0.02)
     approvals.add(("a",), AT)
     with flocked(approvals.path.with_name("approved.json.lock"), 0) as alone:
         assert alone

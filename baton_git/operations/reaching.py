@@ -35,6 +35,18 @@ def configured_remote(ws: Workspace, name: str | None) -> str | None:
     return name
 
 
+def address_of(ws: Workspace, remote: str) -> str:
+    """Where a remote is, by its name or address: what consent to it is bound to. It may hold a login.
+
+    Raises:
+        NotFound: there is no such remote.
+    """
+    from baton_git.remotes import Configured, SshSettings, remote_address  # slow to load, and rarely needed
+
+    known = None if ws.reach.remotes is None else Configured(ws.reach.remotes, SshSettings(*ws.reach.ssh))
+    return remote_address(ws.branch.store.repository, remote, ws.environment, known=known)
+
+
 def automatic_remote(ws: Workspace) -> str | None:
     """The remote that sessions sync with by themselves; None when there is none.
 

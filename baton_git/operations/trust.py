@@ -1,11 +1,12 @@
-"""Which commands may run as checks on this machine."""
+"""What the user of this machine allows: commands as checks, and remotes that are believed."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from baton_git.approvals import Approvals
-from baton_git.errors import InvalidArgument
+from baton_git.errors import InvalidArgument, NotFound, RemoteError
+from baton_git.operations.reaching import address_of
 from baton_git.operations.workspace import Workspace
 from baton_git.records.baton import OpenLoop
 from baton_git.times import iso
@@ -48,3 +49,37 @@ def pending_commands(ws: Workspace) -> dict[str, tuple[str, ...]]:
         if loop.verify and loop.verify.method == "command" and loop.verify.argv
     }
     return {id_: argv for id_, argv in commands.items() if not approvals.holds(argv)}
+
+
+def trust_remote(ws: Workspace, now: datetime, remote: str) -> bool:
+    """Believes what comes from the remote, at the address that it has now; False when it was believed already.
+
+    Raises:
+        NotFound: there is no such remote.
+    """
+    return approvals_of(ws).trust_remote(remote, address_of(ws, remote), iso(now))
+
+
+def distrust_remote(ws: Workspace, remote: str) -> bool:
+    """Takes that back for the remote of this name or address, also where the configuration has it no more; False when
+    it was not believed.
+    """
+    approvals = approvals_of(ws)
+    meant = {one.url for one in approvals.remotes() if remote in (one.name, one.url)}
+    try:
+        meant.add(address_of(ws, remote))
+    except NotFound:
+        if not meant:
+            raise
+    return [approvals.revoke_remote(url) for url in sorted(meant)].count(True) > 0
+
+
+def trusts_remote(ws: Workspace, remote: str) -> bool:
+    """Whether the user believes what comes from the remote at the address that it has now."""
+    approvals = ws.approvals
+    if approvals is None or not approvals.remotes():
+        return False
+    try:
+        return approvals.trusts_remote(address_of(ws, remote))
+    except (NotFound, RemoteError):
+        return False

@@ -133,7 +133,7 @@ def _approved(ws: Workspace) -> tuple[Any, list[str]]:
     if approvals is None:
         return (lambda _: False), []
     try:
-        known = {one.argv for one in approvals.all()}
+        known = {one.argv for one in approvals.commands()}
     except BatonError as error:
         return (lambda _: False), [f"no workflow of the project runs: {error}"]
     return known.__contains__, []

@@ -5,11 +5,11 @@ The git program does it, with everything that the user has set up for it. Nothin
 
 from baton_git.remotes.complaints import masked
 from baton_git.remotes.configured import Configured
-from baton_git.remotes.opening import open_remote, remote_names, remote_url
+from baton_git.remotes.opening import open_remote, remote_address, remote_names
 from baton_git.remotes.remote import Accepted, Outcome, Overtaken, Progress, Push, Refused, Remote
 from baton_git.remotes.ssh import SshSettings
 
 __all__ = [
     "Accepted", "Configured", "Outcome", "Overtaken", "Progress", "Push", "Refused", "Remote", "SshSettings", "masked",
-    "open_remote", "remote_names", "remote_url",
+    "open_remote", "remote_address", "remote_names",
 ]  # fmt: skip

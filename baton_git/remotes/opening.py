@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
-from baton_git.errors import NotFound
 from baton_git.remotes import configured
-from baton_git.remotes.complaints import masked
 from baton_git.remotes.configured import Configured
 from baton_git.remotes.git_program import GitProgram
 from baton_git.remotes.remote import Progress, Remote
@@ -45,15 +44,24 @@ def remote_names(repository: Repository, environment: Mapping[str, str]) -> tupl
     return configured.by_git(configured.git_for(repository, environment)).names
 
 
-def remote_url(repository: Repository, name: str, environment: Mapping[str, str]) -> str:
-    """The address of a remote, as git would use it (`url.<base>.insteadOf`), fit for showing: without a password.
+def remote_address(
+    repository: Repository, name: str, environment: Mapping[str, str], *, known: Configured | None = None
+) -> str:
+    """Where a remote is, as git would go there (after `insteadOf`, paths whole). It may hold a login: see `masked`.
 
     Raises:
         NotFound: there is no such remote.
         RemoteError: there is no git program, or it cannot be started.
     """
     program = configured.git_for(repository, environment)
-    printed = None if name.startswith("-") else program.ask("remote", "get-url", name)
-    if printed is None:
-        raise NotFound("remote", masked(name), hint="git remote -v shows those that there are")
-    return masked(printed.rstrip("\n"))
+    known = known or configured.by_git(program)
+    asked = program.ask("ls-remote", "--get-url", configured.checked(name, known.names))
+    return _whole(repository, (asked or name).rstrip("\n"))
+
+
+def _whole(repository: Repository, address: str) -> str:
+    """A path as it is without a folder to stand in; anything else as it is."""
+    head = address.partition("/")[0]
+    if ":" in head or address.startswith("/"):
+        return address
+    return os.path.normpath((repository.work_tree or repository.common_dir) / address)

@@ -46,7 +46,7 @@ def test_a_loop_whose_command_waits_for_approval_says_how_to_give_it(baton):
     made = baton("loop", "add", "a", "--expect", "b", "--verify-command", "--", "true")
     assert f"baton trust {made.id}" in made.err
     assert f"waiting   true  (baton trust {made.id})" in baton("trust", "--list").out
-    baton("trust", made.id)
+    baton("trust", made.id, "--yes")
     assert "waiting" not in baton("trust").out
     assert baton("trust", "--revoke", "--json", "--", "true").json == {"argv": ["true"], "revoked": True}
     assert baton("trust", "--list", "--json").json["waiting"] == {made.id: ["true"]}

@@ -67,7 +67,7 @@ GOOD = {
     ("import", "paif"): ["{in}/checkpoints"],
     ("export", "paif"): ["{in}/out"],
     ("verify",): [],
-    ("trust",): ["--", "true"],
+    ("trust",): ["--yes", "--", "true"],
     ("log",): [],
     ("show",): [],
     ("diff",): ["1", "3"],
@@ -379,8 +379,11 @@ BAD = [
     ("trust", "nope"),
     ("trust", "OL-1"),
     ("trust", "a", "b"),
-    ("trust", "--", ""),
-    ("trust", "--", "\udcff"),
+    ("trust", "--yes", "--from", ""),
+    ("trust", "--yes", "--from", "--upload-pack=x"),
+    ("trust", "--from", "origin", "OL-1"),
+    ("trust", "--yes", "--", ""),
+    ("trust", "--yes", "--", "\udcff"),
     ("log", "--since", "yesterday"),
     ("log", "--since", "0001-01-01"),
     ("log", "--record", ""),
@@ -659,7 +662,7 @@ def test_checks_exit_with_0_passed_1_failed_5_unknown(baton, filled, top):
     baton("loop", "add", "x", "--expect", "y", "--id", "OL-3", "--verify-file", "absent")
     baton("verify", code=1)
     assert baton("loop", "verify", "OL-3", "--json", code=1).json["checks"]["OL-3"]["result"] == "failed"
-    baton("trust", "OL-2")
+    baton("trust", "OL-2", "--yes")
     baton("loop", "verify", "OL-2")
 
 

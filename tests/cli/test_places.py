@@ -258,7 +258,7 @@ def test_no_command_touches_the_index_head_work_tree_or_other_refs(baton, git, t
         ("pattern", "dismiss", "P"),
         ("decision", "add", "d", "--why", "w", "--id", "D"), ("decision", "monitor", "D"), ("log",), ("show",),
         ("diff", "1"), ("rollback", "2"), ("undo",), ("write", "--file", "-"), ("read",), ("status",), ("validate",),
-        ("rollback", "--record", "OL-1"), ("rollback", "--of-session", "s"), ("trust", "--", "true"), ("gc",),
+        ("rollback", "--record", "OL-1"), ("rollback", "--of-session", "s"), ("trust", "--yes", "--", "true"), ("gc",),
         ("wrap", "--context", "c"), ("loop", "close", "OL-1"),
     ):  # fmt: skip
         baton(*words, given=document, code=None)

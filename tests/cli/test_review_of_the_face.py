@@ -248,7 +248,7 @@ SHOWN = r"""sh -c $'touch \'x\'; true\x1b[8m \u202e'"""
 
 
 def test_without_a_terminal_the_exact_command_is_shown_and_approved(baton, risky):
-    done = baton("trust", "OL-9")
+    done = baton("trust", "OL-9", "--yes")
     assert f"it would run: {SHOWN}\n" in done.err
     assert f"approved: {SHOWN}\n" in done.err
     assert baton("trust", "--list", "--json").json["waiting"] == {}
@@ -265,6 +265,32 @@ def test_at_a_terminal_a_person_is_asked(baton, top, risky, typed, code):
     assert "\x1b" not in screen
     approved = [one["argv"] for one in baton("trust", "--list", "--json").json["approved"]]
     assert approved == ([risky] if code == 0 else [])
+
+
+@pytest.mark.parametrize("words", [("OL-9",), ("--", "true"), ("--from", "origin")])
+def test_without_a_terminal_nothing_is_approved_unless_the_command_says_so(baton, git, top, risky, words):
+    git(top, "remote", "add", "origin", "https://example.org/x.git")
+    before = baton("trust", "--list").out
+    done = baton("trust", *words, code=1)
+    assert "nobody can be asked here, so nothing is approved" in done.err
+    assert "--yes" in done.err
+    assert baton("trust", "--list").out == before
+    baton("trust", "--yes", *words)
+    assert baton("trust", "--list").out != before
+
+
+def test_a_remote_is_believed_until_that_is_revoked_or_its_address_changes(baton, git, top):
+    git(top, "remote", "add", "origin", "https://ada:secret@example.org/x.git")
+    done = baton("trust", "--yes", "--from", "origin")
+    assert done.err.endswith("approved: origin (https://***@example.org/x.git)\n")
+    assert baton("trust", "--yes", "--from", "origin", "--json").json == {"remote": "origin", "approved": False}
+    listed = baton("trust", "--list", "--json").json["remotes"]
+    assert [(one["name"], one["url"]) for one in listed] == [("origin", "https://example.org/x.git")]
+    git(top, "remote", "remove", "origin")
+    assert baton("trust", "--revoke", "--from", "origin", "--json").json == {"remote": "origin", "revoked": True}
+    assert baton("trust", "--list", "--json").json["remotes"] == []
+    assert "there is no remote 'origin'" in baton("trust", "--revoke", "--from", "origin", code=1).err
+    assert "there is no remote 'nope'" in baton("trust", "--yes", "--from", "nope", code=1).err
 
 
 def test_a_command_line_reads_back_as_its_arguments():

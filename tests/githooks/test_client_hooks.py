@@ -134,7 +134,7 @@ def test_a_merge_a_checkout_and_a_rewrite_settle_too(git, hooked, loop, diary, e
 def test_the_commit_does_not_wait_for_what_is_verified(baton, git, hooked, loop, diary):
     words = [sys.executable, "-c", "import time; time.sleep(2)"]
     loop(1, "--verify-command", "--", *words)
-    baton("trust", "--", *words)
+    baton("trust", "--yes", "--", *words)
     started = time.monotonic()
     done = subprocess.run(
         "git commit -q --allow-empty -m x 2>&1 | cat", shell=True, cwd=hooked, capture_output=True, text=True

@@ -12,6 +12,7 @@ from strategies import LOOP
 from world import NOW, by_hand, stored
 
 from baton_git.approvals import Approvals
+from baton_git.approvals.identity import make_identity, read_identity
 from baton_git.errors import Corrupt, InvalidArgument, NotFound
 from baton_git.operations.checks import due_checks, verify
 from baton_git.operations.loops import add_loop, settle_loop
@@ -122,7 +123,10 @@ def test_an_approval_is_taken_back(here, tmp_path):
 def test_nothing_on_the_branch_or_in_the_work_tree_can_approve(here, tmp_path):
     mark = tmp_path / "ran"
     made = command(here, *touching(mark))
-    claim = {str(here.branch.store.repository.common_dir): [{"argv": list(touching(mark)), "at": "now"}]}
+    entry = [{"argv": list(touching(mark)), "at": "now"}]
+    common = here.branch.store.repository.common_dir
+    make_identity(common)
+    claim = {str(common): entry, "repositories": {read_identity(common): {"path": str(common), "commands": entry}}}
     text = json.dumps(claim).encode()
     by_hand(here, {"approved.json": text, "baton/approved.json": text, ".baton/approved.json": text})
     for name in ("approved.json", ".baton.toml"):
@@ -132,12 +136,12 @@ def test_nothing_on_the_branch_or_in_the_work_tree_can_approve(here, tmp_path):
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"%s": [{"x": 1}]}', '{"%s": 5}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"repositories": {"%s": {"commands": [{"x": 1}]}}}'])
 def test_approvals_that_cannot_be_read_approve_nothing(here, tmp_path, text):
     mark = tmp_path / "ran"
     made = command(here, *touching(mark))
-    here.approvals.path.parent.mkdir()
-    here.approvals.path.write_text(text.replace("%s", str(here.approvals.repository)))
+    trust(here, NOW, touching(mark))
+    here.approvals.path.write_text(text.replace("%s", read_identity(here.approvals.repository)))
     with pytest.raises(Corrupt):
         here.approvals.holds(touching(mark))
     assert verify(here, NOW).found[made].result == "unknown"

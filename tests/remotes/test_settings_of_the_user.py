@@ -13,7 +13,7 @@ from remote_world import INCOMING, SECONDS, X
 from servers import LOGIN
 
 from baton_git.errors import NotFound, RemoteError, Unreachable
-from baton_git.remotes import Accepted, Push, open_remote, remote_names, remote_url
+from baton_git.remotes import Accepted, Push, open_remote, remote_address, remote_names
 
 
 def test_a_remote_has_a_name_and_an_address_without_password(make_place, git):
@@ -24,8 +24,12 @@ def test_a_remote_has_a_name_and_an_address_without_password(make_place, git):
     git(place.top, "remote", "add", "team/other", "short:r.git")
     git(place.top, "config", "url.ssh://git@example.org/.insteadOf", "short:")
     assert remote_names(place.repository, environment) == ("origin", "team/other")
-    assert remote_url(place.repository, "origin", environment) == place.served.url.replace(LOGIN, "***")
-    assert remote_url(place.repository, "team/other", environment) == "ssh://git@example.org/r.git"
+    names = ("origin", "team/other", "../near", "short:x", "/a/b")
+    addresses = {name: remote_address(place.repository, name, environment) for name in names}
+    assert addresses == {
+        "origin": place.served.url, "team/other": "ssh://git@example.org/r.git",
+        "../near": str(place.top.parent / "near"), "short:x": "ssh://git@example.org/x", "/a/b": "/a/b",
+    }  # fmt: skip
     first = place.commit(X, "first")
     remote = place.remote("origin")
     assert remote.name == "origin"
@@ -38,7 +42,7 @@ def test_a_remote_has_a_name_and_an_address_without_password(make_place, git):
 def test_an_unknown_remote_is_named_with_those_there_are(make_place, git, name):
     place = make_place("path")
     git(place.top, "remote", "add", "origin", "git://127.0.0.1/x.git")
-    for call in (open_remote, remote_url):
+    for call in (open_remote, remote_address):
         with pytest.raises(NotFound) as caught:
             call(place.repository, name, place.environment())
         assert caught.value.hint

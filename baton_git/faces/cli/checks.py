@@ -6,11 +6,23 @@ from typing import Any
 
 import click
 
+from baton_git.errors import NeedsHuman
 from baton_git.faces.answers import checks as answers
-from baton_git.faces.cli.app import SECONDS, App, at_terminal, command, shell_line
+from baton_git.faces.cli.app import SECONDS, App, at_terminal, command, flat, shell_line
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
 from baton_git.operations.checks import BUDGET, Verified, verify
-from baton_git.operations.trust import approvals_of, command_of, distrust, pending_commands, trust
+from baton_git.operations.reaching import address_of
+from baton_git.operations.trust import (
+    approvals_of,
+    command_of,
+    distrust,
+    distrust_remote,
+    pending_commands,
+    trust,
+    trust_remote,
+)
+from baton_git.operations.workspace import Workspace
+from baton_git.remotes.complaints import masked
 
 
 @command("verify")
@@ -49,64 +61,101 @@ class _WithDashes(click.Command):
 
 @command("trust", cls=_WithDashes)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ID | -- COMMAND…]")
+@click.option("--from", "remote", metavar="REMOTE", help="Believe what this remote sends, until its address changes.")
+@click.option("--yes", is_flag=True, help="Approve without being asked; needed where nobody can be asked.")
 @click.option("--revoke", is_flag=True, help="Take the approval back.")
 @click.option("--list", "show", is_flag=True, help="What is approved here, and what waits for it.")
-def trust_command(app: App, words: tuple[str, ...], revoke: bool, show: bool) -> int | None:
-    """Approve a command that a check may run: exactly these arguments, in this repository, on this machine.
+def trust_command(
+    app: App, words: tuple[str, ...], remote: str | None, yes: bool, revoke: bool, show: bool
+) -> int | None:
+    """Approve what others may have written, for this repository, on this machine: a command that a check may run
+    (exactly these arguments), or everything that comes from a remote.
 
-    The command of an ID is shown before it is approved; at a terminal you are asked.
+    What is approved is shown, and at a terminal you are asked. Without a terminal it needs --yes.
 
     \b
     baton trust OL-7k3f9q
     baton trust -- pytest -q tests/parser
+    baton trust --from origin
     baton trust --list
     """
+    is_command = click.get_current_context().meta["is_command"]
+    if (remote is not None and words) or (not is_command and len(words) > 1):
+        raise click.UsageError("give one ID, or -- and the command, or --from REMOTE")
     with app.workspace() as ws:
-        if show or not words:
+        if show or (remote is None and not words):
             _list(app, ws)
             return None
-        is_command = click.get_current_context().meta["is_command"]
-        if not is_command and len(words) > 1:
-            raise click.UsageError("give one ID, or -- and the command")
+        if remote is not None:
+            return _trust_remote(app, ws, remote, yes=yes, revoke=revoke)
         argv = words if is_command else command_of(ws, words[0])
-        if not (is_command or revoke or _agreed(app, argv)):
-            return _not_approved(app, argv)
+        if not (revoke or _agreed(app, f"it would run: {shell_line(argv)}", yes=yes, typed=is_command)):
+            return _not_approved(app, {"argv": list(argv), "approved": False})
         changed = distrust(ws, argv) if revoke else trust(ws, app.now, argv)
-    _tell_trust(app, argv, revoke, changed)
+    _tell_trust(app, {"argv": list(argv)}, shell_line(argv), revoke, changed)
     return None
 
 
-def _agreed(app: App, argv: tuple[str, ...]) -> bool:
-    """Shows the command, which somebody else may have written, and at a terminal asks."""
-    app.say(f"it would run: {shell_line(argv)}")
-    return not at_terminal() or click.confirm("Approve?", err=True)
+def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bool) -> int | None:
+    shown = flat(masked(remote)) if revoke else f"{flat(masked(remote))} ({flat(masked(address_of(ws, remote)))})"
+    data = {"remote": masked(remote)}
+    if not (revoke or _agreed(app, f"it would be believed what comes from {shown}", yes=yes)):
+        return _not_approved(app, {**data, "approved": False})
+    changed = distrust_remote(ws, remote) if revoke else trust_remote(ws, app.now, remote)
+    _tell_trust(app, data, shown, revoke, changed)
+    return None
 
 
-def _not_approved(app: App, argv: tuple[str, ...]) -> int:
-    app.answer({"argv": list(argv), "approved": False}, "")
+def _agreed(app: App, what: str, *, yes: bool, typed: bool = False) -> bool:
+    """Shows what would be approved, which somebody else may have written, and asks a person.
+
+    Args:
+        yes: the answer was given with the command.
+        typed: whoever calls has typed all of it, and need not be asked for it again.
+
+    Raises:
+        NeedsHuman: nobody can be asked, and the command does not say --yes.
+    """
+    app.say(what)
+    if yes:
+        return True
+    if not at_terminal():
+        raise NeedsHuman("nobody can be asked here, so nothing is approved", hint="look at it, then give --yes")
+    return typed or click.confirm("Approve?", err=True)
+
+
+def _not_approved(app: App, data: dict[str, Any]) -> int:
+    app.answer(data, "")
     app.say("not approved")
     return FAILED
 
 
-def _tell_trust(app: App, argv: tuple[str, ...], revoke: bool, changed: bool) -> None:
+def _tell_trust(app: App, data: dict[str, Any], what: str, revoke: bool, changed: bool) -> None:
     state = "revoked" if revoke else "approved"
-    app.answer({"argv": list(argv), state: changed}, "")
+    app.answer({**data, state: changed}, "")
     already = {"revoked": "was not approved", "approved": "was approved already"}
-    app.say(f"{state if changed else already[state]}: {shell_line(argv)}")
+    app.say(f"{state if changed else already[state]}: {what}")
 
 
-def _list(app: App, ws: Any) -> None:
-    approved = approvals_of(ws).all()
+def _list(app: App, ws: Workspace) -> None:
+    approvals = approvals_of(ws)
+    approved, remotes, earlier = approvals.commands(), approvals.remotes(), approvals.earlier_commands()
     waiting = pending_commands(ws)
     data = {
         "approved": [{"argv": list(one.argv), "at": one.at} for one in approved],
+        "remotes": [{"name": one.name, "url": masked(one.url), "at": one.at} for one in remotes],
         "waiting": {id_: list(argv) for id_, argv in waiting.items()},
+        "earlier": [list(argv) for argv in earlier],
     }
     lines = [f"approved  {shell_line(one.argv)}  ({one.at})" for one in approved]
+    lines += [f"believed  {flat(one.name)}  {flat(masked(one.url))}  ({one.at})" for one in remotes]
     lines += [f"waiting   {shell_line(argv)}  (baton trust {id_})" for id_, argv in waiting.items()]
+    lines += [f"earlier   {shell_line(argv)}  (baton trust -- {shell_line(argv)})" for argv in earlier]
     app.answer(data, "\n".join(lines))
     if not lines:
-        app.say("no command is approved here, and none waits for it")
+        app.say("nothing is approved here, and nothing waits for it")
+    if earlier:
+        app.say("earlier: approved for this path by an older baton, which counts no more; approve what you still want")
 
 
 COMMANDS = {"verify": verify_all, "trust": trust_command}

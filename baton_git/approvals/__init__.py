@@ -1,0 +1,6 @@
+"""What the user of this machine allowed for one repository: commands, checks that others wrote, and remotes."""
+
+from baton_git.approvals.approvals import Approvals, ApprovedCommand, TrustedRemote
+from baton_git.approvals.remotes import without_login
+
+__all__ = ["Approvals", "ApprovedCommand", "TrustedRemote", "without_login"]

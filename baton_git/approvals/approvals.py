@@ -1,0 +1,120 @@
+"""What was allowed for one repository, as values: commands, checks that others wrote, remotes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from baton_git.approvals.file import ApprovalFile, Kept
+from baton_git.approvals.remotes import without_login
+
+Entry = TypeVar("Entry")
+
+
+class ApprovedCommand(NamedTuple):
+    """A command that may run: exactly these arguments, since when (ISO 8601)."""
+
+    argv: tuple[str, ...]
+    at: str
+
+
+class TrustedRemote(NamedTuple):
+    """A remote whose user is believed: its name at that time, its address without login, since when (ISO 8601)."""
+
+    name: str
+    url: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Approvals:
+    """The approvals for the repository with the common directory `repository`, in the file `path`.
+
+    Every method raises Corrupt when the file cannot be read: then nothing counts as allowed. Those that change it raise
+    Busy when another process is changing it, and WriteFailed when the disk refuses.
+    """
+
+    path: Path
+    repository: Path
+
+    # --- commands
+
+    def holds(self, argv: tuple[str, ...]) -> bool:
+        """Whether exactly `argv` was approved."""
+        return any(one.argv == argv for one in self.commands())
+
+    def commands(self) -> list[ApprovedCommand]:
+        return self._read("commands", lambda one: ApprovedCommand(tuple(one["argv"]), str(one["at"])))
+
+    def earlier_commands(self) -> list[tuple[str, ...]]:
+        """What an earlier version of baton approved for this path. It approves nothing now, see `approvals.file`."""
+        known = {one.argv for one in self.commands()}
+        found = self._parsed(self._file.earlier(), lambda one: tuple(one["argv"]))
+        return [argv for argv in found if argv not in known]
+
+    def add(self, argv: tuple[str, ...], at: str) -> bool:
+        """Approves `argv`; False when it was approved already."""
+        return self._add("commands", {"argv": list(argv), "at": at}, lambda one: one["argv"] == list(argv))
+
+    def revoke(self, argv: tuple[str, ...]) -> bool:
+        """Takes the approval back; False when there was none."""
+        return self._remove("commands", lambda one: one["argv"] == list(argv))
+
+    # --- remotes
+
+    def trusts_remote(self, url: str) -> bool:
+        """Whether the user believes what comes from the remote at `url`, as it is configured now."""
+        address = without_login(url)
+        return any(one.url == address for one in self.remotes())
+
+    def remotes(self) -> list[TrustedRemote]:
+        return self._read("remotes", lambda one: TrustedRemote(str(one["name"]), str(one["url"]), str(one["at"])))
+
+    def trust_remote(self, name: str, url: str, at: str) -> bool:
+        """Believes what comes from `url`, whichever name it has; False when it was believed already."""
+        address = without_login(url)
+        entry = {"name": without_login(name), "url": address, "at": at}
+        return self._add("remotes", entry, lambda one: one["url"] == address)
+
+    def revoke_remote(self, url: str) -> bool:
+        """Takes that back; False when it was not believed."""
+        address = without_login(url)
+        return self._remove("remotes", lambda one: one["url"] == address)
+
+    # --- entries of any kind
+
+    @property
+    def _file(self) -> ApprovalFile:
+        return ApprovalFile(self.path, self.repository)
+
+    def _read(self, kind: str, make: Callable[[Any], Entry]) -> list[Entry]:
+        return self._parsed(self._file.read().get(kind, []), make)
+
+    def _parsed(self, entries: Any, make: Callable[[Any], Entry]) -> list[Entry]:
+        try:
+            return [make(one) for one in entries]
+        except (KeyError, TypeError) as error:
+            raise self._file.corrupt(f"is not a table of approvals ({error})") from error
+
+    def _add(self, kind: str, entry: Mapping[str, Any], is_same: Callable[[Any], bool]) -> bool:
+        def change(kept: Kept) -> Kept:
+            present = kept.get(kind, [])
+            return kept if any(is_same(one) for one in present) else {**kept, kind: [*present, entry]}
+
+        return self._change(change)
+
+    def _remove(self, kind: str, is_meant: Callable[[Any], bool]) -> bool:
+        def change(kept: Kept) -> Kept:
+            present = kept.get(kind, [])
+            left = [one for one in present if not is_meant(one)]
+            return kept if len(left) == len(present) else {**kept, kind: left}
+
+        return self._change(change)
+
+    def _change(self, change: Callable[[Kept], Kept]) -> bool:
+        try:
+            return self._file.change(change)
+        except (KeyError, TypeError) as error:
+            raise self._file.corrupt(f"is not a table of approvals ({error})") from error

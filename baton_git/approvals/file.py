@@ -1,0 +1,123 @@
+"""The file of approvals: for every repository of this user, by its id, what was allowed.
+
+It is the user's own and lies outside of every repository, so nothing that is fetched, cloned or unpacked can approve
+itself.
+
+    {"repositories": {"<id>": {"path": "…/.git", "commands": […], "checks": […], "remotes": […]}}}
+
+Earlier versions kept lists of commands by the path of the repository. Another repository can stand at that path by now,
+so those approve nothing; they are kept, and named to the user.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from baton_git.approvals.identity import is_copy, make_identity, read_identity
+from baton_git.errors import Busy, Corrupt
+from baton_git.store.disk import random_name, remove, sync_folder, write_new, writing
+from baton_git.store.locks import flocked
+
+_WAIT = 5.0
+"""Seconds given to another process that changes the file."""
+
+Kept = Mapping[str, Any]
+"""What is kept of one repository."""
+
+
+@dataclass(frozen=True)
+class ApprovalFile:
+    """The part of the file `path` that belongs to the repository whose common directory is `repository`."""
+
+    path: Path
+    repository: Path
+
+    def read(self) -> Kept:
+        """What was allowed for this repository; nothing where nothing was.
+
+        Raises:
+            Corrupt: the file cannot be read; then nothing counts as allowed.
+        """
+        return self._mine(self._load())
+
+    def earlier(self) -> list[Any]:
+        """The commands that an earlier version of baton kept by the repository's path. Raises Corrupt."""
+        found = self._load().get(str(self.repository), [])
+        return found if isinstance(found, list) else []
+
+    def change(self, change: Callable[[Kept], Kept]) -> bool:
+        """Replaces what is kept by what `change` makes of it; False when that is the same.
+
+        Raises:
+            Busy: another process is changing the file.
+            Corrupt: the file cannot be read.
+            WriteFailed: the disk said no.
+        """
+        with self._alone():
+            data = self._load()
+            before = self._mine(data)
+            after = change(before)
+            if after == before:
+                return False
+            id_ = self._id(data) or make_identity(self.repository)
+            mine = {**after, "path": str(self.repository)}
+            self._save({**data, "repositories": {**data["repositories"], id_: mine}})
+            return True
+
+    def _id(self, data: Mapping[str, Any]) -> str | None:
+        """The id under which this repository's approvals are kept; None where it needs one of its own."""
+        id_ = read_identity(self.repository)
+        recorded = data["repositories"].get(id_, {}).get("path", str(self.repository))
+        return None if id_ is None or is_copy(self.repository, str(recorded)) else id_
+
+    def _mine(self, data: Mapping[str, Any]) -> Kept:
+        found = data["repositories"].get(self._id(data), {})
+        return {name: value for name, value in found.items() if name != "path"}
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else changes the file meanwhile, so that what one revokes is not written back by another.
+
+        Where there is no flock it goes on without.
+        """
+        with writing(str(self.path)):
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with flocked(self.path.with_name(f"{self.path.name}.lock"), _WAIT) as alone:
+            if alone is False:
+                raise Busy(f"{self.path} is being changed by another process", hint="try again")
+            yield
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            data = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            data = {}
+        except (OSError, ValueError) as error:
+            raise self.corrupt(f"cannot be read ({error})") from error
+        if not isinstance(data, dict):
+            raise self.corrupt("is not a table of approvals")
+        repositories = data.setdefault("repositories", {})
+        if not isinstance(repositories, dict) or not all(isinstance(one, dict) for one in repositories.values()):
+            raise self.corrupt("is not a table of approvals")
+        return data
+
+    def corrupt(self, why: str) -> Corrupt:
+        """The error that says so of this file."""
+        return Corrupt(str(self.path), why, hint="remove it and approve again")
+
+    def _save(self, data: Mapping[str, Any]) -> None:
+        fresh = self.path.with_name(f"{self.path.name}.{random_name()}.tmp")
+        try:
+            with writing(str(self.path)):
+                content = (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode()
+                write_new(fresh, content, mode=0o600, sync=True)
+                fresh.chmod(0o600)  # whatever a shared folder gives its files
+                fresh.replace(self.path)
+                sync_folder(self.path.parent)
+        finally:
+            remove(fresh)

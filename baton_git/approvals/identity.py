@@ -1,0 +1,58 @@
+"""The identity of a repository on this machine: a random id in a file beside its branches, never in the tree.
+
+Approvals are bound to it, so that a repository that was moved keeps them, and another one that is unpacked at the same
+path has none.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from baton_git.store.disk import random_name, remove, sync_folder, write_new, writing
+
+_FORM: Final = re.compile(r"[0-9a-f]{32}")
+
+
+def identity_file(common_dir: Path) -> Path:
+    return common_dir / "baton" / "repository-id"
+
+
+def read_identity(common_dir: Path) -> str | None:
+    """The id of the repository; None where it has none, or the file holds something else."""
+    with suppress(OSError, UnicodeDecodeError):
+        text = identity_file(common_dir).read_text(encoding="ascii").strip()
+        return text if _FORM.fullmatch(text) else None
+    return None
+
+
+def make_identity(common_dir: Path) -> str:
+    """Gives the repository a new random id, in place of the one that it had.
+
+    Raises:
+        WriteFailed: the disk said no.
+    """
+    path, made = identity_file(common_dir), random_name(32)
+    fresh = path.with_name(f"{path.name}.{random_name()}.tmp")
+    with writing(str(path)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            write_new(fresh, f"{made}\n".encode(), mode=0o600, sync=True)
+            fresh.replace(path)
+        finally:
+            remove(fresh)
+        sync_folder(path.parent)
+    return made
+
+
+def is_copy(common_dir: Path, recorded: str) -> bool:
+    """Whether the repository at `common_dir` is a copy of the one at `recorded`, which still has the same id.
+
+    A repository that was moved, or that is reached by another path, is none.
+    """
+    id_ = read_identity(common_dir)
+    if recorded == str(common_dir) or id_ is None or read_identity(Path(recorded)) != id_:
+        return False
+    return not Path(recorded).samefile(common_dir)
