@@ -13,6 +13,8 @@ from pathlib import Path
 
 from measuring import missed, tell
 
+from baton_git.agentsettings.hook_lines import hook_line
+
 ROUNDS = 15
 SESSION = "0f0e1c1a-5a0b-4c3d-9e8f-000000000001"
 MEGABYTES = 30
@@ -38,7 +40,7 @@ class World:
     def hook(self, event: str, folder: Path | None = None, agent: str = "claude", **more: object) -> bytes:
         folder = folder or self.repo
         told = {"session_id": SESSION, "transcript_path": str(self.transcript), "cwd": str(folder)}
-        argv = ["sh", "-c", f"! command -v baton >/dev/null 2>&1 || exec baton hook --agent {agent}"]
+        argv = ["sh", "-c", hook_line(agent, ["baton"])(9.5)]
         return self.run(argv, folder, json.dumps({**told, "hook_event_name": event, **more}))
 
     def record(self, number: int, kind: str, content: object) -> str:

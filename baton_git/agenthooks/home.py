@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from baton_git.agenthooks.payloads import Payload
 
 _VARIABLES = {"claude": ("CLAUDE_PROJECT_DIR",), "gemini": ("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")}
+PARENT = "BATON_HOOK_PARENT"
+"""The variable in which an installed line tells the process of the CLI; the line's own shell is between them."""
 _FIRST_LINE = 1 << 20
 """Bytes: the first record of Codex has the whole of its instructions."""
 

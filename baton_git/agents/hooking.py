@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+MARGIN = 0.5
+"""Seconds by which a hook ends before its CLI would end it."""
 
 
 class Hook(NamedTuple):
@@ -24,6 +28,7 @@ class HookSettings(NamedTuple):
         home_variable: names what stands for the home directory.
         comments: whether the file may have comments.
         name: what the CLI calls the hook, where hooks have names.
+        unit: how much of a `timeout` is a second.
     """
 
     program: str
@@ -34,10 +39,11 @@ class HookSettings(NamedTuple):
     home_variable: str = ""
     comments: bool = False
     name: str | None = None
+    unit: int = 1
 
-    def groups(self, command: str) -> dict[str, dict[str, Any]]:
-        """By event, the entry that has the CLI run `command`."""
-        return {hook.event: self._group(hook, command) for hook in self.hooks}
+    def groups(self, line: Callable[[float], str]) -> dict[str, dict[str, Any]]:
+        """By event, the entry that has the CLI run the line for the seconds that the event has."""
+        return {hook.event: self._group(hook, line(hook.timeout / self.unit - MARGIN)) for hook in self.hooks}
 
     def _group(self, hook: Hook, command: str) -> dict[str, Any]:
         name = {"name": self.name} if self.name else {}

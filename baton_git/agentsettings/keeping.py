@@ -61,6 +61,10 @@ class SettingsFile:
         except BatonError:
             return []
 
+    def was_installed(self) -> bool:
+        """Whether we put entries into it and have not taken them out."""
+        return self._copy() is not None
+
     def data(self) -> Any:
         """What the file says; an empty table when there is none. Raises as `entries` does."""
         found = self.read()

@@ -15,8 +15,10 @@ from baton_git.agenthooks.seen import Memory
 from baton_git.agents.hooking import HookSettings
 from baton_git.agentsettings.codex_trust import Codex, SeenHook, trusted_keys
 from baton_git.agentsettings.entries import Entry
+from baton_git.agentsettings.hook_lines import hook_line, is_older, program_in
 from baton_git.agentsettings.keeping import SettingsFile
-from baton_git.agentsettings.places import Scope, program_in
+from baton_git.agentsettings.places import Scope
+from baton_git.agentsettings.program_health import ProgramHealth
 from baton_git.errors import BatonError
 
 Verdict = Literal["ok", "off", "unknown"]
@@ -64,7 +66,7 @@ class Looking:
     """What is looked at for one CLI.
 
     Attributes:
-        commands: by scope, the command that `install` would write now.
+        programs: by scope, the words that start baton in the line that `install` would write now.
         own_folder: the CLI's folder of this user.
         folder: where we stand.
         remembered: the folder with what hooks left behind here, None outside of a repository.
@@ -73,10 +75,11 @@ class Looking:
     agent: str
     settings: HookSettings
     files: Mapping[Scope, SettingsFile]
-    commands: Mapping[Scope, str]
+    programs: Mapping[Scope, tuple[str, ...]]
     own_folder: Path
     folder: Path
     environment: Mapping[str, str]
+    health: ProgramHealth
     remembered: Path | None = None
 
     def report(self) -> AgentReport:
@@ -95,23 +98,35 @@ class Looking:
         except BatonError as error:
             return FileReport(scope, file.path, "unreadable", (Finding("unknown", str(error)),))
         if not found:
-            return FileReport(scope, file.path, "absent")
-        groups = self.settings.groups(self.commands[scope])
+            return FileReport(scope, file.path, "absent", tuple(self._removed(scope, file)))
+        groups = self.settings.groups(hook_line(self.agent, self.programs[scope]))
         is_current = {one.event: dict(one.data) for one in found if one.alone} == {
             event: group["hooks"][0] for event, group in groups.items()
         } and len(found) == len(groups)
-        stale = [] if is_current else [Finding("off", f"not up to date: {self._install(scope)}")]
-        missing = [Finding("off", said) for said in dict.fromkeys(self._missing(found))]
-        return FileReport(scope, file.path, "current" if is_current else "outdated", (*missing, *stale))
+        findings = [*self._broken(scope, found), *([] if is_current else [self._outdated(scope, found)])]
+        return FileReport(scope, file.path, "current" if is_current else "outdated", tuple(findings))
 
-    def _install(self, scope: Scope) -> str:
-        return f"baton agents install {self.agent}{' --project' if scope == 'project' else ''}"
+    def _install(self, scope: Scope, verb: str = "install") -> str:
+        return f"baton agents {verb} {self.agent}{' --project' if scope == 'project' else ''}"
 
-    def _missing(self, found: list[Entry]) -> Iterator[str]:
-        for entry in found:
-            words = program_in(entry.command)
-            if words and shutil.which(words[0], path=self.environment.get("PATH")) is None:
-                yield f"it finds no baton: {words[0]} is missing, and is passed over"
+    def _removed(self, scope: Scope, file: SettingsFile) -> Iterator[Finding]:
+        if file.was_installed():
+            mend = f"{self._install(scope)}, or {self._install(scope, 'uninstall')} to forget them"
+            yield Finding("off", f"our hooks were removed from {file.path}: {mend}")
+
+    def _outdated(self, scope: Scope, found: list[Entry]) -> Finding:
+        if any(is_older(one.command) for one in found):
+            return Finding("off", f"an older line, with which a broken baton stops the agent: {self._install(scope)}")
+        return Finding("off", f"not up to date: {self._install(scope)}")
+
+    def _broken(self, scope: Scope, found: list[Entry]) -> Iterator[Finding]:
+        """What is wrong with the programs of our lines. Those of a project are run only where they are our own."""
+        ours = self.programs[scope]
+        for words in dict.fromkeys(tuple(program_in(one.command)) for one in found):
+            problem = self.health.problem(words, may_run=scope == "user" or words == ours) if words else None
+            if problem is not None:
+                mend = self._install(scope) if words != ours else "install baton again"
+                yield Finding("off", f"hooks do nothing: {problem}: {mend}")
 
     # --- what switches hooks off
 

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from baton_git.agenthooks.home import PARENT
 from baton_git.agenthooks.payloads import END, START, Payload
 from baton_git.agenthooks.seen import Memory
 from baton_git.errors import BatonError
@@ -49,8 +50,9 @@ def _folders(app: Call) -> Folders:
 
 def _pid_of(payload: Payload) -> int:
     """The process of the agent: it says so, or has started us."""
+    parent = os.environ.pop(PARENT, "")  # not for sessions that we start: their hooks have another one
     told = os.environ.get("CLAUDE_PID", "") if payload.agent == "claude" else ""
-    return int(told) if told.isdecimal() else os.getppid()
+    return next((int(one) for one in (told, parent) if one.isdecimal()), os.getppid())
 
 
 def _remember(app: Call, payload: Payload) -> tuple[str, ...]:

@@ -21,13 +21,13 @@ from baton_git.agenthooks.replies import nothing, reply
 
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
 """After which a hook gives up; what is left to save is saved by the next one."""
-CODEX_END = 2.5
-"""Codex ends the hooks of a session's end after 3 seconds."""
+CODEX_END = 2.2
+"""Codex ends the hooks of a session's end after 3 seconds, and the installed line ends this program after 2.5."""
 MAX_INPUT = 16 << 20
 LOG = "agents.log"
 LOG_BYTES = 64 * 1024
 
-USAGE = """Usage: baton hook [--agent claude|codex|gemini]
+USAGE = """Usage: baton hook [--agent claude|codex|gemini] [--check]
 
   What a hook of an agent's CLI calls, with the event as JSON on standard input. Saves what changed in the session, and
   answers with the context to go on with. Always ends with 0; troubles stand in baton/agents.log beside the repository.
@@ -36,12 +36,15 @@ USAGE = """Usage: baton hook [--agent claude|codex|gemini]
 
 Options:
   --agent NAME  Whose hook it is; else told by the event.
+  --check       Load all that a hook needs, do nothing, and fail if that fails.
   -h, --help    Show this message and exit.
 """
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs one hook; the exit status is 0 whatever happens, but for a mistake that a person makes at a terminal."""
+    if list(arguments) == ["--check"]:
+        return _loaded()
     agent = _agent(arguments)
     if agent not in ("", *AGENTS):
         return _refused(arguments)
@@ -62,6 +65,13 @@ def _answered(agent: str) -> int:
     if is_idle(payload, place, os.environ) or _is_elsewhere(place):
         return _say(nothing(payload.agent))
     return _handled(payload, folder, place)
+
+
+def _loaded() -> int:
+    """Loads what hooks need; a damaged installation fails with Python's own error."""
+    from baton_git.faces.agent_hook import handle  # as `_handled` does
+
+    return 0 if callable(handle) else 1
 
 
 def _agent(arguments: Sequence[str]) -> str:

@@ -11,7 +11,8 @@ import click
 import pytest
 
 from baton_git import __version__
-from baton_git.agentsettings.places import SETTINGS, hook_command, plugin_command
+from baton_git.agentsettings.hook_lines import hook_line, plugin_line
+from baton_git.agentsettings.places import SETTINGS
 from baton_git.faces.cli import baton as root
 from baton_git.githooks.shipped import shipped
 
@@ -35,14 +36,14 @@ def test_the_marketplace_names_the_plugin_where_it_is():
 
 
 @pytest.mark.parametrize(
-    ("path", "agent", "command"),
+    ("path", "agent", "line"),
     [
-        (PLUGIN / "baton/hooks/hooks.json", "claude", plugin_command()),
-        (EXTENSION / "hooks/hooks.json", "gemini", hook_command("gemini", ["baton"])),
+        (PLUGIN / "baton/hooks/hooks.json", "claude", plugin_line()),
+        (EXTENSION / "hooks/hooks.json", "gemini", hook_line("gemini", ["baton"])),
     ],
 )
-def test_hooks_of_packages_are_those_that_are_installed(path, agent, command):
-    groups = SETTINGS[agent].groups(command)
+def test_hooks_of_packages_are_those_that_are_installed(path, agent, line):
+    groups = SETTINGS[agent].groups(line)
     assert data(path)["hooks"] == {event: [group] for event, group in groups.items()}
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from baton_git.agentsettings.entries import Wanted
+from baton_git.agentsettings.hook_lines import hook_line
 from baton_git.agentsettings.keeping import SettingsFile
-from baton_git.agentsettings.places import SETTINGS, hook_command
+from baton_git.agentsettings.places import SETTINGS
 from baton_git.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, StoreError, WriteFailed
 
 FOREIGN = '{\n\t"model": "x",\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}\n}\n'
@@ -18,7 +19,7 @@ FOREIGN = '{\n\t"model": "x",\n\t"hooks": {"Stop": [{"hooks": [{"type": "command
 
 def wanted(agent: str = "claude", program: str = "baton", **more) -> Wanted:
     settings = SETTINGS[agent]
-    return Wanted(settings.groups(hook_command(agent, [program])), more.get("env", {}), settings.comments)
+    return Wanted(settings.groups(hook_line(agent, [program])), more.get("env", {}), settings.comments)
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ def test_hooks_of_others_come_first_and_keep_their_places(file):
     given(file, FOREIGN)
     file.install(wanted())
     stop = json.loads(file.path.read_text())["hooks"]["Stop"]
-    assert [group["hooks"][0]["command"].split()[0] for group in stop] == ["beep", "!"]
+    assert [group["hooks"][0]["command"].split()[0] for group in stop] == ["beep", "exec"]
 
 
 def test_somebody_elses_handler_in_an_entry_of_ours_stays(file):

@@ -9,6 +9,7 @@ SETTINGS = HookSettings(
     home_variable="GEMINI_CLI_HOME",
     comments=True,
     name="baton",
+    unit=1000,
     hooks=(
         Hook("SessionStart", 10_000),
         Hook("BeforeAgent", 10_000),

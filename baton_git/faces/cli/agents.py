@@ -15,8 +15,10 @@ import click
 from baton_git.agents.claude.hooks import TODO_TOOLS
 from baton_git.agentsettings.codex_trust import Codex
 from baton_git.agentsettings.entries import Wanted
+from baton_git.agentsettings.hook_lines import hook_line
 from baton_git.agentsettings.keeping import SettingsFile
-from baton_git.agentsettings.places import SETTINGS, Scope, hook_command, user_folder
+from baton_git.agentsettings.places import SETTINGS, Scope, user_folder
+from baton_git.agentsettings.program_health import ProgramHealth
 from baton_git.agentsettings.reporting import AgentReport, FileReport, Looking, of_file
 from baton_git.errors import BatonError, InvalidArgument, NotFound
 from baton_git.faces.cli.app import App, command, flat, group
@@ -116,7 +118,8 @@ def status_command(app: App, name: str) -> int | None:
     baton agents status
     baton agents status codex
     """
-    reports = [_looking(app, agent).report() for agent in _agents(name)]
+    health = ProgramHealth(outside_git(), _program("user"))
+    reports = [_looking(app, agent, health).report() for agent in _agents(name)]
     app.answer([_data(one) for one in reports], "\n".join(line for one in reports for line in _lines(one)))
     verdicts = {one.verdict for one in reports}
     missing = name != "all" and not any(one.installed for one in reports)
@@ -182,7 +185,7 @@ def _memory() -> Path:
 def _wanted(agent: str, scope: Scope, *, todo_tools: bool) -> Wanted:
     settings = SETTINGS[agent]
     env = TODO_TOOLS if todo_tools and agent == "claude" else {}
-    return Wanted(settings.groups(hook_command(agent, _program(scope))), env, settings.comments)
+    return Wanted(settings.groups(hook_line(agent, _program(scope))), env, settings.comments)
 
 
 def _program(scope: Scope) -> list[str]:
@@ -278,7 +281,7 @@ def _changes(files: dict[str, SettingsFile], done: dict[str, bool]) -> dict[str,
     return {"agents": {agent: {"file": str(files[agent].path), "changed": done.get(agent)} for agent in files}}
 
 
-def _looking(app: App, agent: str) -> Looking:
+def _looking(app: App, agent: str, health: ProgramHealth) -> Looking:
     settings = SETTINGS[agent]
     files: dict[Scope, SettingsFile] = {"user": _file(app, agent, "user")}
     repository = _repository(app)
@@ -286,9 +289,9 @@ def _looking(app: App, agent: str) -> Looking:
     remembered = repository.common_dir / "baton" / "agents" if repository else None
     if top is not None:
         files["project"] = _file(app, agent, "project")
-    commands: dict[Scope, str] = {scope: hook_command(agent, _program(scope)) for scope in files}
+    programs = {scope: tuple(_program(scope)) for scope in files}
     own = user_folder(settings, Path.home(), os.environ)
-    return Looking(agent, settings, files, commands, own, top or Path.cwd(), outside_git(), remembered)
+    return Looking(agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered)
 
 
 def _data(report: AgentReport) -> dict[str, Any]:

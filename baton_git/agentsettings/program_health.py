@@ -1,0 +1,86 @@
+"""Whether the program that a hook starts works: it exists, can be executed, has its interpreter, and loads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+SECONDS = 5.0
+"""A program that has not loaded after this time hangs."""
+
+
+class ProgramHealth:
+    """Finds what is wrong with programs, and runs each of them once at most.
+
+    Attributes:
+        own: the words that start the baton that is running, which therefore works.
+    """
+
+    def __init__(self, environment: Mapping[str, str], own: Sequence[str] = ()) -> None:
+        self._environment = environment
+        self._run: dict[tuple[str, ...], str | None] = {tuple(own): None}
+
+    def problem(self, words: Sequence[str], *, may_run: bool) -> str | None:
+        """What keeps a program from working, in words; None when nothing does.
+
+        Args:
+            words: what starts it, the program first.
+            may_run: whether it can be trusted: a repository that was cloned must not have us run its programs.
+        """
+        path = shutil.which(words[0], path=self._environment.get("PATH"))
+        if path is None:
+            there = Path(words[0]).is_absolute() and Path(words[0]).exists()
+            return f"{words[0]} is not executable" if there else f"{words[0]} is missing"
+        interpreter = _interpreter(Path(path))
+        if interpreter is not None and shutil.which(interpreter, path=self._environment.get("PATH")) is None:
+            return f"{path} needs {interpreter}, which is missing"
+        if not may_run:
+            return None
+        command = (path, *words[1:])
+        if command not in self._run:
+            self._run[command] = self._failure(command)
+        return self._run[command]
+
+    def _failure(self, command: Sequence[str]) -> str | None:
+        """What came of a run that only loads."""
+        try:
+            with TemporaryFile() as errors:
+                status = self._status(command, errors)
+                errors.seek(0)
+                said = errors.read(1 << 16).decode("utf-8", "replace")
+        except subprocess.TimeoutExpired:
+            return f"{command[0]} hangs: no answer after {SECONDS:g} seconds"
+        except OSError as error:
+            return f"{command[0]} cannot be started: {error.strerror}"
+        last = (said.strip().splitlines() or ["no message"])[-1]
+        return f"{command[0]} fails with exit status {status}: {last[:200]}" if status else None
+
+    def _status(self, command: Sequence[str], errors: IO[bytes]) -> int:
+        with subprocess.Popen(  # noqa: S603  the caller says that it is the user's own
+            [*command, "hook", "--check"], env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=errors, start_new_session=True,
+        ) as process:  # fmt: skip
+            try:
+                return process.wait(SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+
+
+def _interpreter(path: Path) -> str | None:
+    """The program that the first line of a script names; None when it is no script."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(512)
+    except OSError:
+        return None
+    words = os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
+    if words[:1] == ["/usr/bin/env"]:
+        words = [one for one in words[1:] if not one.startswith("-") and "=" not in one]
+    return words[0] if words else None

@@ -1,0 +1,226 @@
+"""The line that is installed, run as a CLI runs it, with every kind of broken baton; and what status says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from baton_git.agentsettings.hook_lines import hook_line, plugin_line, program_in
+from baton_git.agentsettings.places import SETTINGS
+from baton_git.agentsettings.program_health import ProgramHealth
+
+FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
+TRACEBACK = "echo '{\"half'; echo Traceback >&2; "
+BROKEN: dict[str, tuple[str | None, int]] = {
+    "the file is gone": (None, 0),
+    "not executable": ("#!/bin/sh\necho no\n", 0o644),
+    "the interpreter is gone": ("#!/nowhere/bin/python3\n", 0o755),
+    "env finds no interpreter": ("#!/usr/bin/env no-such-python\n", 0o755),
+    "a half-finished upgrade": (f"#!{sys.executable} -S\nprint('{{')\nimport no_such_package\n", 0o755),
+    "exit 1": (f"#!/bin/sh\n{TRACEBACK}exit 1\n", 0o755),
+    "exit 2": (f"#!/bin/sh\n{TRACEBACK}exit 2\n", 0o755),
+    "exit 70": (f"#!/bin/sh\n{TRACEBACK}exit 70\n", 0o755),
+    "killed": (f"#!/bin/sh\n{TRACEBACK}kill -9 $$\n", 0o755),
+    "hangs": ("#!/bin/sh\necho '{\"half'; sleep 611\n", 0o755),
+    "hangs and cannot be asked to end": ("#!/bin/sh\ntrap '' TERM HUP INT; echo x >&2; while :; do :; done\n", 0o755),
+}
+"""By what is wrong, the text of the program and its mode."""
+
+
+@pytest.fixture
+def program(tmp_path) -> Path:
+    folder = tmp_path / "my tools"
+    folder.mkdir()
+    return folder / "baton"
+
+
+def spoil(program: Path, what: str) -> None:
+    text, mode = BROKEN[what]
+    program.unlink(missing_ok=True)
+    if text is not None:
+        program.write_text(text)
+        program.chmod(mode)
+
+
+def installed(baton: Callable, agent: str, event: int = 0) -> str:
+    """The line of an event as `agents install` wrote it."""
+    baton("agents", "install", agent)
+    groups = json.loads((Path(os.environ["HOME"]) / FILES[agent]).read_text())["hooks"]
+    return str(list(groups.values())[event][0]["hooks"][0]["command"])
+
+
+def run(line: str, seconds: float = 0.15, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs a line as a CLI does, with less time than it has."""
+    (limit,) = [one for one in ("2.5", "9.5", "19.5") if f" baton-hook {one} " in line]
+    line = line.replace(f" baton-hook {limit} ", f" baton-hook {seconds} ")
+    return subprocess.run(
+        ["sh", "-c", line], input=b'{"hook_event_name": "Stop"}', capture_output=True, env=os.environ | environment
+    )
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("agent", [*SETTINGS, "plugin", "extension"])
+def test_a_broken_baton_stops_no_agent(program, agent, what):
+    spoil(program, what)
+    path = f"{program.parent}:{os.environ['PATH']}"
+    if agent == "plugin":
+        line = plugin_line()(9.5)
+    else:
+        line = hook_line("gemini", ["baton"])(9.5) if agent == "extension" else hook_line(agent, [str(program)])(9.5)
+    started = time.monotonic()
+    done = run(line, PATH=path if agent in ("plugin", "extension") else os.environ["PATH"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_the_line_in_the_settings_is_that_line(baton, program, agent):
+    line = installed(baton, agent)
+    words = program_in(line)
+    assert line == hook_line(agent, words)(9.5)
+    assert line == installed(baton, agent, 1)
+    last = {"claude": 9.5, "codex": 2.5, "gemini": 9.5}[agent]
+    assert installed(baton, agent, -1) == hook_line(agent, words)(last)
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_without_any_program_at_all_the_line_succeeds(shell):
+    for line in (hook_line("gemini", ["baton"]), hook_line("codex", ["/gone/baton"]), plugin_line()):
+        done = subprocess.run([shutil.which(shell), "-c", line(9.5)], env={"PATH": "/nowhere"}, capture_output=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_nothing_of_a_hanging_baton_is_left(program):
+    program.write_text(f"#!/bin/sh\necho $$ >{shlex.quote(str(program))}.pid\nsleep 611\n")
+    program.chmod(0o755)
+    run(hook_line("claude", [str(program)])(9.5))
+    pid = Path(f"{program}.pid").read_text().strip()
+    left = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True).stdout
+    assert not [line for line in left.splitlines() if pid in line.split() and not line.split()[2].startswith("Z")]
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed_is_no_trouble(program, closed):
+    program.write_text('#!/bin/sh\necho "{}"\n')
+    program.chmod(0o755)
+    line = f"{{ {hook_line('claude', [str(program)])(9.5).removesuffix(' # baton-git')}; }} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize("size", [0, 10_000, 200_000])
+def test_what_baton_answers_arrives_whole_with_the_process_of_the_cli(program, shell, size):
+    program.write_text('#!/bin/sh\nprintf "%s %s " "$BATON_HOOK_PARENT" "$*"\ncat\necho a warning >&2\n')
+    program.chmod(0o755)
+    line = hook_line("claude", [str(program)])(9.5)
+    assert program_in(line) == [str(program)]
+    done = subprocess.run([shell, "-c", line], input=b"\\n%s$(x)" + b"x" * size, capture_output=True)
+    assert done.stdout == f"{os.getpid()} hook --agent claude ".encode() + b"\\n%s$(x)" + b"x" * size
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(("env", "agent"), [({}, "claude"), ({"PLUGIN_ROOT": "/x"}, "codex")])
+def test_the_plugin_knows_which_cli_it_serves(program, env, agent):
+    program.write_text('#!/bin/sh\necho "$BATON_HOOK_PARENT $*"\n')
+    program.chmod(0o755)
+    path = {"PATH": f"{program.parent}:{os.environ['PATH']}", **env}
+    done = subprocess.run(["sh", "-c", plugin_line()(9.5)], env=path, capture_output=True, text=True)
+    assert done.stdout == f"{os.getpid()} hook --agent {agent}"
+
+
+# --- lines of older versions
+
+OLDER = "! command -v {0} >/dev/null 2>&1 || exec {0} hook --agent {1} # baton-git"
+OLDER_PLUGIN = (
+    '! command -v baton >/dev/null 2>&1 || { [ -n "$PLUGIN_ROOT" ] && exec baton hook --agent codex; '
+    "exec baton hook --agent claude; } # baton-git"
+)
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_an_older_line_is_named_and_upgraded_and_taken_out_to_the_byte(baton, agent):
+    path = Path(os.environ["HOME"]) / FILES[agent]
+    path.parent.mkdir()
+    original = '{\n  "model": "x"\n}\n'
+    path.write_text(original)
+    older = OLDER.format("'/my tools/baton'", agent)
+    assert program_in(older) == ["/my tools/baton"]
+    now = program_in(installed(baton, agent))
+    written = json.loads(path.read_text())
+    for groups in written["hooks"].values():
+        groups[0]["hooks"][0]["command"] = older
+    path.write_text(json.dumps(written, indent=2) + "\n")
+    assert "an older line, with which a broken baton stops the agent" in baton("agents", "status", agent, code=1).out
+    assert program_in(installed(baton, agent)) == now
+    assert older not in path.read_text()
+    baton("agents", "uninstall", agent)
+    assert path.read_text() == original
+
+
+def test_the_program_of_an_older_plugin_is_read():
+    assert program_in(OLDER_PLUGIN) == ["baton"]
+    assert program_in("something else # baton-git") == []
+
+
+# --- status
+
+
+def findings(baton: Callable, *names: str) -> list[str]:
+    report = baton("agents", "status", *names, "--json", code=None).json[0]
+    return [one["said"] for file in report["files"] for one in file["findings"]]
+
+
+NAMED = {
+    "the file is gone": "hooks do nothing: {} is missing: baton agents install gemini",
+    "not executable": "hooks do nothing: {} is not executable: baton agents install gemini",
+    "the interpreter is gone": "hooks do nothing: {} needs /nowhere/bin/python3, which is missing: baton agents",
+    "env finds no interpreter": "hooks do nothing: {} needs no-such-python, which is missing: baton agents install",
+    "a half-finished upgrade": "hooks do nothing: {} fails with exit status 1: ModuleNotFoundError: No module named",
+    "exit 2": "hooks do nothing: {} fails with exit status 2: Traceback: baton agents install gemini",
+    "hangs": "hooks do nothing: {} hangs: no answer after 0.2 seconds: baton agents install gemini",
+}
+
+
+@pytest.mark.parametrize("what", NAMED)
+def test_status_names_what_is_broken_and_the_command_that_mends_it(baton, program, what, monkeypatch):
+    monkeypatch.setattr("baton_git.agentsettings.program_health.SECONDS", 0.2)
+    spoil(program, what)
+    line = installed(baton, "gemini")
+    path = Path(os.environ["HOME"]) / FILES["gemini"]
+    quoted = json.dumps(shlex.join(program_in(line)))[1:-1]
+    path.write_text(path.read_text().replace(f" {quoted} hook", f" {shlex.quote(str(program))} hook"))
+    assert findings(baton, "gemini")[0].startswith(NAMED[what].format(program))
+
+
+def test_a_program_that_only_a_repository_names_is_not_run(baton, program, top):
+    program.write_text("#!/bin/sh\ntouch ran\n")
+    program.chmod(0o755)
+    baton("agents", "install", "claude", "--project")
+    path = top / FILES["claude"]
+    path.write_text(path.read_text().replace(" baton hook", f" {shlex.quote(str(program))} hook"))
+    assert findings(baton, "claude") == ["not up to date: baton agents install claude --project"]
+    assert not (top / "ran").exists()
+
+
+def test_hooks_that_something_else_overwrote_are_missed(baton):
+    installed(baton, "claude")
+    path = Path(os.environ["HOME"]) / FILES["claude"]
+    path.write_text("{}\n")
+    (said,) = findings(baton, "claude")
+    assert said.startswith(f"our hooks were removed from {path}: baton agents install claude, or")
+    baton("agents", "uninstall", "claude")
+    assert findings(baton, "claude") == []
+
+
+def test_a_baton_that_loads_is_well():
+    assert ProgramHealth(os.environ).problem([sys.executable, "-m", "baton_git"], may_run=True) is None
