@@ -22,8 +22,6 @@ from baton_git.signing import AllowedSigners, BadSignature, Signed, Signer, Unkn
 from baton_git.store import Repository, Store
 from baton_git.store.gpgsig import with_signature, without_signature
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 REF = "refs/heads/baton/x"
 ADA = "Ada <ada@example.org>"
 NOON = 1_772_366_400  # 2026-03-01 12:00 UTC

@@ -13,8 +13,6 @@ from hook_world import eventually, everything, hook, quiet
 
 from baton_git.githooks.script import Script
 
-pytestmark = pytest.mark.slow  # many processes: git, its hooks, and ours behind them
-
 
 @pytest.fixture
 def hooked(baton, top):
@@ -61,6 +59,7 @@ def test_a_commit_verifies_what_it_settles_and_becomes_the_evidence(baton, git, 
     eventually(lambda: not list((hooked / ".git/baton/due").iterdir()))
 
 
+@pytest.mark.slow
 def test_an_answer_is_written_once_and_no_answer_never(git, hooked, loop, diary):
     loop(1, "--verify-file", "done")
     loop(2, "--verify-command", "--", "true")
@@ -77,6 +76,7 @@ def test_an_answer_is_written_once_and_no_answer_never(git, hooked, loop, diary)
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_of_many_commits_in_a_row_the_last_one_is_looked_at(git, hooked, loop, diary):
     loop(1, "--verify-commit", "last")
     for number in range(25):
@@ -85,6 +85,7 @@ def test_of_many_commits_in_a_row_the_last_one_is_looked_at(git, hooked, loop, d
     eventually(lambda: "OL-1 verified" in diary()[0])
 
 
+@pytest.mark.slow
 def test_no_session_is_named_and_nobody_elses_name_is_used(baton, git, hooked, loop, diary):
     """A commit in the name of a session would say that it has seen what others wrote."""
     baton("boot", "--session", "s1", "--no-verify")
@@ -99,6 +100,7 @@ def test_no_session_is_named_and_nobody_elses_name_is_used(baton, git, hooked, l
     assert "Baton-Session" not in said
 
 
+@pytest.mark.slow
 def test_head_index_and_files_stay_as_the_commit_left_them(git, hooked, loop, diary):
     (hooked / "a").write_text("a")
     (hooked / "b").write_text("b")
@@ -111,6 +113,7 @@ def test_head_index_and_files_stay_as_the_commit_left_them(git, hooked, loop, di
     assert after == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["merge", "checkout", "amend", "rebase"])
 def test_a_merge_a_checkout_and_a_rewrite_settle_too(git, hooked, loop, diary, event):
     git(hooked, "checkout", "-q", "-b", "side")
@@ -131,6 +134,7 @@ def test_a_merge_a_checkout_and_a_rewrite_settle_too(git, hooked, loop, diary, e
     eventually(lambda: "OL-1 verified" in diary()[0])
 
 
+@pytest.mark.slow
 def test_the_commit_does_not_wait_for_what_is_verified(baton, git, hooked, loop, diary):
     words = [sys.executable, "-c", "import time; time.sleep(2)"]
     loop(1, "--verify-command", "--", *words)
@@ -144,6 +148,7 @@ def test_the_commit_does_not_wait_for_what_is_verified(baton, git, hooked, loop,
     eventually(lambda: "OL-1 verified" in diary()[0])
 
 
+@pytest.mark.slow
 def test_nothing_is_started_when_nothing_is_due(baton, git, hooked, loop, tmp_path):
     program = hook(tmp_path, "called", f"#!/bin/sh\ntouch {tmp_path}/was-called\n")
     loop(1, "--verify-http", "http://127.0.0.1:1/")
@@ -162,6 +167,7 @@ def test_nothing_is_started_when_nothing_is_due(baton, git, hooked, loop, tmp_pa
     eventually(lambda: (tmp_path / "was-called").exists())
 
 
+@pytest.mark.slow
 def test_a_mark_that_is_not_true_any_more_is_taken_away(git, hooked, diary):
     (hooked / ".git/baton/due").mkdir(parents=True, exist_ok=True)
     (hooked / ".git/baton/due/work").touch()
@@ -171,6 +177,7 @@ def test_a_mark_that_is_not_true_any_more_is_taken_away(git, hooked, diary):
     assert len(diary()) == 1
 
 
+@pytest.mark.slow
 def test_who_died_before_looking_holds_up_nobody(git, hooked, loop, diary):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
@@ -180,6 +187,7 @@ def test_who_died_before_looking_holds_up_nobody(git, hooked, loop, diary):
     eventually(lambda: "OL-1 verified" in diary()[0])
 
 
+@pytest.mark.slow
 def test_one_that_was_asked_and_has_not_begun_is_asked_once(git, hooked, loop, diary):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
@@ -205,6 +213,7 @@ def test_a_baton_that_breaks_leaves_no_mark_in_the_way(git, hooked, loop):
     eventually(lambda: log.read_text() == "broken\nbroken\n")
 
 
+@pytest.mark.slow
 def test_one_namespace_that_is_broken_holds_up_no_other(baton, git, hooked, loop, diary):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
@@ -215,6 +224,7 @@ def test_one_namespace_that_is_broken_holds_up_no_other(baton, git, hooked, loop
     assert "bad" in (hooked / ".git/baton/hooks.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_commit_that_another_program_makes_through_dulwich_settles_too(hooked, loop, diary):
     """It starts hooks in another folder and without git's variables."""
     loop(1, "--verify-file", "done")
@@ -224,6 +234,7 @@ def test_a_commit_that_another_program_makes_through_dulwich_settles_too(hooked,
     eventually(lambda: "OL-1 verified" in diary()[0])
 
 
+@pytest.mark.slow
 def test_the_log_stays_small(git, hooked, loop, diary):
     log = hooked / ".git/baton/hooks.log"
     log.write_text("a line of the past\n" * 10_000)
@@ -235,6 +246,7 @@ def test_the_log_stays_small(git, hooked, loop, diary):
     assert log.read_text().startswith("a line of the past\n")
 
 
+@pytest.mark.slow
 def test_a_name_for_the_repository_in_the_surroundings_does_not_lead_astray(git, hooked, loop, diary, monkeypatch):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
@@ -246,6 +258,7 @@ def test_a_name_for_the_repository_in_the_surroundings_does_not_lead_astray(git,
     assert not (hooked.parent / "elsewhere.git").exists()
 
 
+@pytest.mark.slow
 def test_a_project_with_modules_of_our_names_is_not_run(git, hooked, loop, diary):
     for name in ("click", "baton_git", "tomllib", "signal"):
         (hooked / f"{name}.py").write_text("raise SystemExit('run')\n")
@@ -309,6 +322,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_push_waits_at_most_five_seconds(hooked, pushed):
     along(hooked, IN_PLACE.format("lambda *_: time.sleep(60)"))
     started = time.monotonic()
@@ -316,11 +330,13 @@ def test_a_push_waits_at_most_five_seconds(hooked, pushed):
     assert time.monotonic() - started < 6.5
 
 
+@pytest.mark.slow
 def test_what_was_done_is_told_in_one_line(hooked, pushed):
     along(hooked, IN_PLACE.format("lambda ws, now, remote, seconds: f'{ws.branch.namespace} to {remote}'"))
     assert pushed() == "baton: work to origin\n"
 
 
+@pytest.mark.slow
 def test_what_the_user_pushes_himself_is_left_to_him(hooked, pushed):
     """Our push would move the remote's branch after git has asked where it is, and git's own would fail."""
     along(hooked, IN_PLACE.format("lambda *_: 'called'"))
@@ -347,6 +363,7 @@ def test_what_no_remote_has_goes_along_with_a_push(git, hooked, pushed):
     assert pushed() == ""
 
 
+@pytest.mark.slow
 def test_nothing_goes_to_where_it_never_was_or_where_that_is_switched_off(baton, git, hooked, pushed):
     baton("followup", "add", "Later")
     assert pushed() == ""
@@ -358,6 +375,7 @@ def test_nothing_goes_to_where_it_never_was_or_where_that_is_switched_off(baton,
     assert git(hooked, "rev-parse", "baton/work") not in git(hooked.parent / "r.git", "for-each-ref")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("synced")
 def test_a_namespace_with_a_damaged_record_is_not_spread(baton, git, hooked, pushed):
     blob = git(hooked, "hash-object", "-w", "--stdin", text="not [toml")
@@ -368,6 +386,7 @@ def test_a_namespace_with_a_damaged_record_is_not_spread(baton, git, hooked, pus
     assert pushed("origin", "main:other").startswith("baton: work is not pushed along: open_loops/OL-9.toml: ")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("synced")
 def test_a_server_that_refuses_the_state_takes_the_code(git, hooked, pushed):
     refuse = "#!/bin/sh\ngrep -q refs/heads/baton/ || exit 0\necho no baton here\nexit 1\n"
@@ -379,6 +398,7 @@ def test_a_server_that_refuses_the_state_takes_the_code(git, hooked, pushed):
     assert git(hooked.parent / "r.git", "rev-parse", "main") == git(hooked, "rev-parse", "main")
 
 
+@pytest.mark.slow
 def test_a_commit_with_hooks_leaves_no_other_files_behind(git, hooked, loop, diary):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()

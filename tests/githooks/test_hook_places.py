@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from hook_world import CLIENT, eventually, everything, hook, quiet
 
-pytestmark = pytest.mark.slow  # a repository of its own kind for each, and real commits in it
-
 
 @pytest.fixture
 def status(baton, top):
@@ -45,6 +43,7 @@ def commit(git, where):
 # --- core.hooksPath
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [".husky/_", ".githooks"])
 def test_a_tracked_folder_of_hooks_is_never_written_to(baton, git, top, status, waits, folder):
     """lefthook#1429: installed into a folder that git did not look at; husky: what is in .git/hooks stops silently."""
@@ -112,6 +111,7 @@ def test_a_folder_of_hooks_that_is_a_link_to_others_is_left_alone(baton, top, st
 # --- work trees, moves, copies
 
 
+@pytest.mark.slow
 def test_hooks_run_in_a_linked_work_tree_too(baton, git, top, status, waits):
     baton("hooks", "install")
     git(top, "worktree", "add", "-q", "../linked")
@@ -142,6 +142,7 @@ def test_a_path_of_one_work_tree_is_told_in_that_one(baton, git, top, status):
     assert status()["events"]["post-commit"]["runs"]
 
 
+@pytest.mark.slow
 def test_hooks_of_a_submodule_are_its_own(baton, git, top, tmp_path, status):
     git(tmp_path, "clone", "-q", "work", "other")
     git(top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../other", "sub")
@@ -155,6 +156,7 @@ def test_hooks_of_a_submodule_are_its_own(baton, git, top, tmp_path, status):
     assert not (top / ".git/hooks/post-commit").exists()
 
 
+@pytest.mark.slow
 def test_a_repository_that_was_moved_keeps_its_hooks(baton, git, top, status, waits):
     baton("hooks", "install")
     moved = top.rename(top.parent / "moved")
@@ -164,6 +166,7 @@ def test_a_repository_that_was_moved_keeps_its_hooks(baton, git, top, status, wa
     eventually(lambda: "verified" in git(moved, "log", "-1", "--format=%s", "baton/work"))
 
 
+@pytest.mark.slow
 def test_the_hooks_of_a_copy_leave_the_original_alone(baton, git, top, waits):
     baton("hooks", "install")
     copy = top.parent / "copy"
@@ -186,6 +189,7 @@ def newer_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("newer_git")
 def test_a_newer_git_gets_settings_and_no_files(baton, git, top, status):
     git(top, "config", "core.hooksPath", "/gone")
@@ -206,6 +210,7 @@ def test_a_newer_git_gets_settings_and_no_files(baton, git, top, status):
     assert (everything(top / ".git/hooks"), (top / ".git/config").read_bytes()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("newer_git")
 def test_the_configured_command_runs_the_script_with_gits_arguments(baton, git, top, waits):
     baton("hooks", "install")

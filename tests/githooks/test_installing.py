@@ -11,8 +11,6 @@ from hook_world import CLIENT, everything, hook
 
 from baton_git.githooks.script import Script, marked, scripts
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 
 @pytest.fixture
 def folder(top):
@@ -271,6 +269,7 @@ def test_a_hook_that_git_would_not_run_is_not_run_by_us(baton, git, top, folder)
     assert not (top / "ran").exists()
 
 
+@pytest.mark.slow
 def test_the_hook_before_ours_gets_arguments_input_and_the_last_word(baton, git, top, folder):
     git(top, "init", "-q", "--bare", "../r.git")
     hook(folder, "pre-push", GIT_LFS)

@@ -10,8 +10,6 @@ from hook_world import everything, hook, pre_commit
 
 from baton_git.githooks.script import Script
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 MINE = "#!/bin/sh\necho mine $(cat) >>ran\n"
 RUNS_OLD = '#!/bin/sh\n[ ! -x "$0.old" ] || "$0.old" "$@" || exit\necho tool >>ran\n'
 

@@ -14,8 +14,6 @@ from hook_world import eventually, hook
 
 from baton_git.githooks.script import Script
 
-pytestmark = pytest.mark.slow  # many processes: git, its hooks, and ours behind them
-
 PREFIX = "refs/heads/baton/"
 
 
@@ -90,6 +88,7 @@ def graduated(git, top):
     return {"patterns/PAT-1.toml": text.replace('status = "observing"', 'status = "graduated"') + "\n"}
 
 
+@pytest.mark.slow
 def test_what_baton_wrote_is_let_in(git, server, push):
     assert push("main", "baton/work")[0] == 0
     assert git(server, "for-each-ref", "--format=%(refname)") == "refs/heads/baton/work\nrefs/heads/main"
@@ -111,6 +110,7 @@ def test_a_push_that_breaks_a_rule_is_refused_with_record_field_and_reason(
     assert git(server, "for-each-ref") == before
 
 
+@pytest.mark.slow
 def test_a_record_that_cannot_be_read_is_refused(server, push, by_hand):
     by_hand({"open_loops/OL-7.toml": "not [toml"})
     code, said = push("baton/work")
@@ -118,6 +118,7 @@ def test_a_record_that_cannot_be_read_is_refused(server, push, by_hand):
     assert "OL-7" in said
 
 
+@pytest.mark.slow
 def test_of_many_faults_twenty_are_told(server, push, by_hand):
     by_hand({f"open_loops/OL-{number}.toml": "bad" for number in range(10, 45)})
     _, said = push("baton/work")
@@ -125,6 +126,7 @@ def test_of_many_faults_twenty_are_told(server, push, by_hand):
     assert "remote: baton: and 15 more" in said
 
 
+@pytest.mark.slow
 def test_a_branch_is_neither_deleted_nor_set_back_unless_the_server_allows_it(git, top, server, push):
     assert push("baton/work", "baton/work:baton/second")[0] == 0
     code, said = push(":baton/second", "+baton/work~1:baton/work")
@@ -135,6 +137,7 @@ def test_a_branch_is_neither_deleted_nor_set_back_unless_the_server_allows_it(gi
     assert push(":baton/second", "+baton/work~1:baton/work")[0] == 0
 
 
+@pytest.mark.slow
 def test_branches_that_no_namespace_has_and_those_of_something_else_are_refused(git, top, server, push, by_hand):
     by_hand({"format.toml": "version = 99\n"}, branch="newer")
     names = ("My-App", "a/b", "a%2fb%zz")
@@ -216,6 +219,7 @@ def checked(git, server, id_):
     return "result = " in git(server, "show", f"baton/work:open_loops/{id_}.toml")
 
 
+@pytest.mark.slow
 def test_a_pushed_commit_settles_loops_on_the_server_and_nothing_else_is_checked(git, top, server, push):
     push("main", "baton/work")
     eventually(lambda: "OL-1 failed" in git(server, "log", "-1", "--format=%s", "baton/work"))
@@ -230,12 +234,14 @@ def test_a_pushed_commit_settles_loops_on_the_server_and_nothing_else_is_checked
     eventually(lambda: not list((server / "baton/due").iterdir()))
 
 
+@pytest.mark.slow
 def test_code_and_loops_that_come_in_one_push_are_settled(git, top, server, push):
     git(top, "commit", "-q", "--allow-empty", "-m", "Mend it")
     assert push("main", "baton/work")[0] == 0
     eventually(lambda: "OL-1 verified" in git(server, "log", "-1", "--format=%s", "baton/work"))
 
 
+@pytest.mark.slow
 def test_the_server_of_a_prefix_of_ones_own_guards_that_one(baton, git, top, server, push):
     git(server, "config", "baton.refPrefix", "refs/baton/")
     assert "not up to date" in baton("hooks", "status", "--repo", str(server)).out

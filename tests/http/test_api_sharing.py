@@ -13,8 +13,6 @@ from baton_git.faces.where.settings import Asked
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import graduate_pattern, record_pattern
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 

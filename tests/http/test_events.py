@@ -21,8 +21,6 @@ from baton_git.faces.http.site import Site
 from baton_git.faces.where.settings import Asked
 from baton_git.names import Namespace
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 
 class Event(NamedTuple):
     name: str
@@ -145,6 +143,7 @@ def test_all_namespaces_are_watched_where_none_is_named(api: Any, listen: Listen
     assert stream.next().data["namespace"] == other
 
 
+@pytest.mark.slow
 def test_a_branch_that_is_set_back_or_removed_is_told(api: Any, listen: Listen, git: Any) -> None:
     commits = [add(api, f"OL-{number}") for number in range(2)]
     stream = listen(api)
@@ -188,6 +187,7 @@ def test_there_are_only_so_many_streams_and_one_that_ends_makes_room(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_streams_end_with_the_server(run_server: Any, listen: Listen, api: Any, top: Path) -> None:
     site = Site(Asked(str(top), api.namespace, None, None))
     with run_server(site) as url:
@@ -209,6 +209,7 @@ def test_a_bug_in_a_stream_is_logged(
     until(lambda: any("the stream of /v1/events" in one.message for one in caplog.records))
 
 
+@pytest.mark.slow
 def test_the_pages_streams_and_those_of_the_api_share_their_places(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams.Places.__init__, "__defaults__", (1,))
     server = serve()

@@ -12,8 +12,6 @@ from servers import LOGIN, free_port, listener
 from baton_git.errors import AccessDenied, RemoteError, Unreachable
 from baton_git.remotes import Push
 
-pytestmark = pytest.mark.slow  # they wait until somebody gives up
-
 SCHEMES = ["git", "http", pytest.param("ssh", marks=pytest.mark.servers)]
 
 
@@ -55,6 +53,7 @@ def test_no_such_host(make_place, scheme):
     assert isinstance(_fetch(make_place("path"), f"{scheme}://nowhere.invalid/r.git"), Unreachable)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("talk", [_fetch, _push])
 def test_a_server_that_never_answers_is_given_up_in_time(make_place, scheme, talk):
@@ -67,6 +66,7 @@ def test_a_server_that_never_answers_is_given_up_in_time(make_place, scheme, tal
     assert "no answer within 0.4 s" in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "drip"),
     [("git", b"0006"), ("http", b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n"), ("http", b"H"), ("git", b"f")],
@@ -79,6 +79,7 @@ def test_a_server_that_drips_is_given_up_in_time(make_place, scheme, drip):
     assert str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -117,6 +118,7 @@ def test_git_is_never_allowed_to_ask(make_place, tmp_path):
     assert not asked.exists()
 
 
+@pytest.mark.slow
 def test_everything_that_was_started_is_killed_at_the_end_of_the_time(make_place, tmp_path):
     pid = tmp_path / "pid"
     script = tmp_path / "ssh-that-hangs"
@@ -131,6 +133,7 @@ def test_everything_that_was_started_is_killed_at_the_end_of_the_time(make_place
     assert not stat.exists() or stat.read_text().split()[2] == "Z"
 
 
+@pytest.mark.slow
 def test_what_is_not_whole_is_not_stored(make_place, git):
     """A server whose repository lost a blob."""
     ada, bob = make_place("daemon", "ada"), make_place("daemon", "bob")

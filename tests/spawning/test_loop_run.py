@@ -18,8 +18,6 @@ from waiting import until
 
 from baton_git.workflow.looping import Limits, Turn, ending, says_done
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 DONE = "All is checked.\n\nLOOP_COMPLETE"
 
 
@@ -86,6 +84,7 @@ def test_it_ends_after_so_many_sessions(agents, loop):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_it_ends_when_sessions_say_the_same_again_and_again(agents, loop):
     agents.answering("I cannot.")
     done = loop("--max-iterations", "9")
@@ -94,6 +93,7 @@ def test_it_ends_when_sessions_say_the_same_again_and_again(agents, loop):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_it_ends_when_sessions_change_nothing(agents, loop):
     agents.answering("Try COUNT")
     done = loop("--stuck-after", "2")
@@ -101,6 +101,7 @@ def test_it_ends_when_sessions_change_nothing(agents, loop):
     assert "changed nothing" in done.data["why"]
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("work", ["echo x >> new", "echo x >> readme", "git commit -q --allow-empty -m x"])
 def test_work_is_a_file_that_changes_or_a_commit(agents, loop, work):
@@ -115,6 +116,7 @@ def test_it_ends_when_the_money_is_spent(agents, quick):
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "budget", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_it_ends_when_the_tokens_are_used(agents, loop):
     agents.answering("part COUNT", cost=None)
@@ -153,6 +155,7 @@ def test_an_odd_cost_is_unknown(agents, quick, cost):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_session_that_takes_too_long_is_ended_with_all_that_it_started(agents, loop, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
@@ -162,12 +165,14 @@ def test_a_session_that_takes_too_long_is_ended_with_all_that_it_started(agents,
     assert living(pids) == []
 
 
+@pytest.mark.slow
 def test_it_ends_when_all_took_too_long(agents, quick):
     agents.shell("claude", "exec sleep 60")
     done = quick("--total-timeout", "0.7", "--max-failures", "9")
     assert done.data["ended_by"] == "total_timeout"
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
     agents.shell("claude", f"mkdir -p {top}/.git/baton; touch {top}/.git/baton/stop; echo hello")
@@ -199,6 +204,7 @@ def test_an_interrupt_at_the_moment_of_the_start_leaves_nothing_behind(agents, q
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_the_session_and_reports(agents, top, tmp_path, number):
     pids = tmp_path / "pids"
@@ -220,6 +226,7 @@ def test_an_interrupt_ends_the_session_and_reports(agents, top, tmp_path, number
     ("codex", r'{"type":"item.completed","item":{"type":"agent_message","text":"ok\nLOOP_COMPLETE"}}'),
     ("gemini", r'{"response":"ok\nLOOP_COMPLETE","stats":{"models":{"m":{"tokens":{"total":9}}}}}'),
 ])  # fmt: skip
+@pytest.mark.slow
 def test_the_other_clis_are_told_over_standard_input(agents, loop, cli, output):
     agents.shell(cli, f"cat > \"$NOTES\"; cat <<'END'\n{output}\nEND")
     done = loop()
@@ -256,6 +263,7 @@ def test_no_limit_can_be_lifted(baton):
         assert baton("loop-run", "x", *words, code=2).out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_loop_within_a_started_session_makes_no_longer_chain(agents, loop, top):
     agents.answering("part COUNT")

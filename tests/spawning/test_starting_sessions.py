@@ -23,8 +23,6 @@ from baton_git.spawning.starting import MAX_RUNNING, Spawner
 from baton_git.spawning.stopping import stop
 from baton_git.spawning.wish import Wish
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 NOW = "2026-11-21T20:00:00Z"
 NOTE = 'printf "%s\\n" "$@" > "$NOTES"; printf "stdin:%s\\n" "$(cat)" >> "$NOTES"'
 
@@ -136,6 +134,7 @@ def test_nothing_ties_the_new_session_to_the_one_around_it():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_secret_of_the_prompt_reaches_the_record(agents, records, spawner):
     agents.answering("token ghp_" + "a1B2" * 10)
     id_ = spawner(wish(agents, prompt="use ghp_" + "a1B2" * 10), {})["spawned"]
@@ -146,6 +145,7 @@ def test_no_secret_of_the_prompt_reaches_the_record(agents, records, spawner):
 # --- time, and the end
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_session_ends_at_its_time_limit_with_all_that_it_started(agents, records, spawner, tmp_path):
     pids = tmp_path / "pids"
@@ -164,6 +164,7 @@ def test_a_session_that_fails_says_why(agents, records, spawner):
     assert result.get("error", "claude ended at once: no key") == "claude ended at once: no key"
 
 
+@pytest.mark.slow
 def test_a_session_that_fails_at_once_is_an_error_for_whoever_asked(agents, spawner, monkeypatch):
     monkeypatch.setattr("baton_git.spawning.starting.MOMENT", 30.0)
     agents.shell("claude", "echo no key >&2; exit 7")
@@ -237,6 +238,7 @@ def test_old_records_go_with_their_logs_and_pipes_but_none_of_the_chain(records,
     assert left == ["SP-0.json", "SP-2.json", "SP-3.json", "SP-3.log"]
 
 
+@pytest.mark.slow
 def test_no_secret_of_a_session_reaches_its_log(agents, records, spawner):
     agents.shell("claude", "echo key ghp_" + "a1B2" * 10 + "; printf ghp_%s " + "a1B2" * 10)
     record = ended(records, spawner(wish(agents), {})["spawned"])
@@ -245,6 +247,7 @@ def test_no_secret_of_a_session_reaches_its_log(agents, records, spawner):
     assert "a1B2" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_stopping_ends_all_of_it(agents, records, spawner, tmp_path):
     pids = tmp_path / "pids"
@@ -265,6 +268,7 @@ def test_a_session_can_be_stopped_when_nobody_looks_after_it_any_more(records):
     assert child.wait(10) == -signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_it_outlives_who_started_it(agents, records, spawner):
     agents.shell("claude", "exec sleep 60")
     found = records.get(spawner(wish(agents), {})["spawned"])
@@ -276,6 +280,7 @@ def test_it_outlives_who_started_it(agents, records, spawner):
 # --- limits
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_chain_ends_at_its_limit_whatever_workflows_say(agents, records, spawner):
     agents.answering("x")

@@ -13,8 +13,6 @@ from baton_git.store import Store
 from baton_git.store.housekeeping import NotedPack
 from baton_git.store.locks import flocked
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 
 def _record(number: int, version: int) -> bytes:
     words = random.Random(number)
@@ -36,6 +34,7 @@ def _sizes(top):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_packs_stay_few_and_small_and_everything_reads_back(store, writer, top, git):
     tips = _write(writer, 300)
     assert len(_packs(top)) <= 24
@@ -48,6 +47,7 @@ def test_packs_stay_few_and_small_and_everything_reads_back(store, writer, top, 
             assert root.folder("open_loops").read(f"OL-{number % 20}.toml") == _record(number % 20, number)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_packing_everything_gives_one_good_pack(store, writer, top, git):
     _write(writer, 200)
@@ -67,6 +67,7 @@ def test_packing_everything_gives_one_good_pack(store, writer, top, git):
     git(top, "fsck", "--strict")
 
 
+@pytest.mark.slow
 def test_objects_that_are_in_several_packs_are_kept_once(store, writer, top, git):
     for number in range(120):
         writer.commit({"a/same": b"%d" % (number % 3), f"b/{number}": b"%d" % number})

@@ -15,8 +15,6 @@ from baton_git.operations.contested import writers
 from baton_git.operations.loops import close_loop
 from baton_git.store import Repository, Store
 
-pytestmark = pytest.mark.slow  # many of them, each with repositories or a server of its own
-
 Pair = tuple[Machine, Machine]
 
 

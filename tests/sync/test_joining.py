@@ -13,8 +13,6 @@ from baton_git.names import Oid
 from baton_git.records.baton import OpenLoop
 from baton_git.store import Entry, Repository, Store
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 Pair = tuple[Machine, Machine]
 
 
@@ -349,6 +347,7 @@ def test_of_a_broken_and_a_changed_record_the_record_stands_and_both_are_kept(pa
     assert "broken [" in str(told.given())
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_texts_that_grew_on_both_sides_may_be_larger_than_one_side_could_write(pair: Pair) -> None:
     ada, bob = pair

@@ -15,8 +15,6 @@ from baton_git.operations.driving import merge_file
 from baton_git.operations.loops import close_loop
 from baton_git.operations.validation import validate_branch
 
-pytestmark = pytest.mark.slow  # many processes of git, each of which starts our driver
-
 Pair = tuple[Machine, Machine]
 DRIVER = f"{sys.executable} -m baton_git merge-driver %O %A %B %P"
 

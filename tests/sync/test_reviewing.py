@@ -18,8 +18,6 @@ from baton_git.operations.sessions import boot, status
 from baton_git.operations.syncing import in_words
 from baton_git.signing import AllowedSigners, Signer
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]
 

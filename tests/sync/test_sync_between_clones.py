@@ -22,8 +22,6 @@ from baton_git.store import Entry
 from baton_git.sync.running import synchronise
 from baton_git.sync.terms import Terms
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]
 

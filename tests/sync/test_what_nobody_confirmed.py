@@ -18,8 +18,6 @@ from baton_git.records.baton import Pattern
 from baton_git.records.rule import Rule
 from baton_git.signing import AllowedSigners, Signer
 
-pytestmark = pytest.mark.slow  # many of them, each with repositories or a server of its own
-
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]
 FORGED = b"# do as I say\n"

@@ -9,8 +9,6 @@ import pytest
 from test_deciding import contest
 from web_world import World, two_machines
 
-pytestmark = pytest.mark.slow  # two machines for each
-
 
 @pytest.fixture
 def world(baton: Any, git: Any, top: Any) -> World:

@@ -11,8 +11,6 @@ from test_pages import some_work
 from web_server import TOKEN, hidden
 from web_world import GEMINI, World, two_machines
 
-pytestmark = pytest.mark.slow  # many of them, each with repositories or a server of its own
-
 RULE = "Read first"
 
 

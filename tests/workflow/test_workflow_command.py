@@ -10,8 +10,6 @@ from pseudo_terminal import typing
 
 from baton_git.workflow.variables import KeptVariables
 
-pytestmark = pytest.mark.slow  # repositories and processes by the dozen
-
 MINE = """
 description: {}
 triggers:
