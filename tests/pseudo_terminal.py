@@ -7,6 +7,9 @@ import subprocess
 import sys
 import time
 
+from baton_git.faces.cli import baton
+from baton_git.faces.cli.failing import run
+
 ADOPT = "import fcntl, os, sys, termios; fcntl.ioctl(2, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 """Makes its terminal that of its session, and becomes what it is given. A fork of the tests' own process, which has
 threads, may stand still before it becomes anything."""
@@ -45,3 +48,35 @@ def typing(top, *words, asked="confirm", typed=b"", before=None):
         raise AssertionError(f"baton {words} does not end; the screen shows {screen.decode()!r}")
     os.close(terminal)
     return process.wait(), screen.decode()
+
+
+def typing_here(monkeypatch, top, *words, typed=b"", **variables):
+    """Runs the command in this process, with a pseudo terminal for its input and its messages, on which `typed` waits.
+    Its exit status and what the screen shows."""
+    terminal, its = pty.openpty()
+    os.write(terminal, typed)
+    with monkeypatch.context() as here, os.fdopen(its, "r", closefd=False) as given, os.fdopen(its, "w") as told:
+        for name, value in variables.items():
+            here.setenv(name, value)
+        here.setattr(sys, "argv", ["baton", *words])
+        here.setattr(sys, "stdin", given)
+        here.setattr(sys, "stdout", told)
+        here.setattr(sys, "stderr", told)
+        here.chdir(top)
+        code = run(baton)
+    return code, whole_screen(terminal)
+
+
+def whole_screen(terminal):
+    """What was written to a pseudo terminal whose other end is closed, or will be."""
+    screen = b""
+    while True:
+        try:
+            read = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not read:
+            break
+        screen += read
+    os.close(terminal)
+    return screen.decode()

@@ -1,4 +1,4 @@
-"""The one list of agents: a new one is a folder with the five functions of `Agent`, named here."""
+"""The one list of agents: a new one is a folder with the five functions of `Agent` and its `ACTING`, named here."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from baton_git.agents import claude, codex, gemini
+from baton_git.agents.acting import Acting
+from baton_git.agents.claude.acting import ACTING as CLAUDE
+from baton_git.agents.codex.acting import ACTING as CODEX
 from baton_git.agents.deeds import Deed, Outcome
 from baton_git.agents.events import FROM_THE_START, Call, Ended, Event, Result
 from baton_git.agents.fields import Record
+from baton_git.agents.gemini.acting import ACTING as GEMINI
 from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
 from baton_git.agents.transcripts import Transcript, Warn, nobody
 from baton_git.errors import Fault, InvalidDocument
@@ -42,6 +46,9 @@ class Agent(Protocol):
 
 AGENTS: dict[str, Agent] = {"gemini": gemini, "codex": codex, "claude": claude}
 """By name. Those whose records tell more of themselves come first."""
+
+ACTING: dict[str, Acting] = {"claude": CLAUDE, "codex": CODEX, "gemini": GEMINI}
+"""By name, how a process can tell that the agent's CLI started it."""
 
 
 def detect(path: Path) -> str:

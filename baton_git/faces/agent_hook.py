@@ -14,6 +14,7 @@ from baton_git.errors import BatonError
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.handoff import handoff_options
 from baton_git.faces.where.paif import paif_config
+from baton_git.faces.where.process import hide_tokens
 from baton_git.faces.where.settings import Asked, Settings
 from baton_git.operations.agent_sessions import happened
 from baton_git.operations.session_course import Answer, Setup
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 def handle(payload: Payload) -> Answer:
     """What comes of an event. Bad settings stop no hook: they are among the problems."""
+    hide_tokens()
     app = Call(Settings(Asked(), problems=[]))
     settings = app.settings
     setup = Setup(

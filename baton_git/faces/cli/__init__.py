@@ -10,7 +10,7 @@ import click
 from baton_git import __version__
 from baton_git.faces.cli.failing import run
 from baton_git.faces.cli.lazy import LazyGroup
-from baton_git.faces.where.process import end_in_order, mend_streams, skip_plugin_search
+from baton_git.faces.where.process import end_in_order, hide_tokens, mend_streams, skip_plugin_search
 
 COMMANDS = {
     "init": ("lifespan", "Make a namespace in this repository."),
@@ -94,6 +94,7 @@ def baton() -> None:
 
 def main() -> Any:
     """The entry point of the command."""
+    hide_tokens()
     skip_plugin_search()
     mend_streams()
     end_in_order()

@@ -62,6 +62,30 @@ class App(Call):
         for line in lines:
             click.echo(printable(line), err=True)
 
+    def can_ask_person(self, hint: str = "") -> bool:
+        """Whether there is a terminal at which an answer counts as a person's word.
+
+        Args:
+            hint: how a person can do it instead, for the error.
+
+        Raises:
+            NeedsHuman: there is one, but an agent is known to be acting.
+        """
+        if not at_terminal():
+            return False
+        self.refuse_agents(hint)
+        return True
+
+    def refuse_agents(self, hint: str = "") -> None:
+        """Lets a command go on that only a person may give, with a terminal or without.
+
+        Raises:
+            NeedsHuman: an agent is known to be acting.
+        """
+        from baton_git.faces.where.person import check_no_agent  # much to load, and few commands ask a person
+
+        check_no_agent(self.settings.agent, hint)
+
     def made(self, made: Made) -> None:
         """A record's id, and in words what became of it."""
         self.answer(answers.made(made), made.id)
@@ -113,7 +137,8 @@ def command(
 
 
 def at_terminal() -> bool:
-    """Whether a person can be asked here: who only shows our output on a terminal types nothing."""
+    """Whether somebody can be asked here: who only shows our output on a terminal types nothing. What counts as a
+    person's word asks `App.can_ask_person` instead."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

@@ -17,6 +17,7 @@ from baton_git.exchange.session_baton import parse_object
 from baton_git.faces.cli.app import SECONDS, App, flat, group, json_text, read_bytes
 from baton_git.faces.cli.cache_words import go_on, outcome_data, tell_rest
 from baton_git.faces.cli.failing import CONFLICT, FAILED
+from baton_git.faces.where.process import read_token
 from baton_git.faces.where.settings import Asked, Settings, outside_git
 from baton_git.operations.caching import (
     Cache,
@@ -48,7 +49,7 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
             there = CacheFolder(folder or Path.home() / ".claude" / "loop" / "batons")
             if not asks:
                 return function(app, there, **rest)
-            server = Server(_address(rest.pop("url")), os.environ.get("BATON_API_TOKEN") or None, rest.pop("timeout"))
+            server = Server(_address(rest.pop("url")), read_token(), rest.pop("timeout"))
             return function(app, Cache(there, server), **rest)
 
         place = click.Path(path_type=Path, file_okay=False)

@@ -114,9 +114,10 @@ def _agreed(app: App, what: str, *, yes: bool, typed: bool = False) -> bool:
         typed: whoever calls has typed all of it, and need not be asked for it again.
 
     Raises:
-        NeedsHuman: nobody can be asked, and the command does not say --yes.
+        NeedsHuman: nobody can be asked, and the command does not say --yes; or an agent is known to be acting.
     """
     app.say(what)
+    app.refuse_agents("a person approves it: the same command at a terminal of their own")
     if yes:
         return True
     if not at_terminal():

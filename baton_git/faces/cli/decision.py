@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from baton_git.faces.cli.app import App, at_terminal, command, flat, group
+from baton_git.faces.cli.app import App, command, flat, group
 from baton_git.operations.decisions import Vouched, add_decision, monitor_decision, supersede_decision
 
 TIERS = click.Choice(["raw_source", "llm_derived", "human_confirmed"])
@@ -44,7 +44,7 @@ def add(
 
 def _vouched(app: App, what: str, why: str, evidence: tuple[str, ...], rejected: tuple[str, ...]) -> Vouched | None:
     """A person's word, typed at a terminal; None where there is no terminal, or the word is another one."""
-    if not at_terminal():
+    if not app.can_ask_person():
         return None
     app.say(f"Decision: {flat(what)}", f"Reason: {flat(why)}")
     app.say(*(f"Evidence: {flat(one)}" for one in evidence), *(f"Rejected: {flat(one)}" for one in rejected), "")

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from baton_git.faces.where.process import FOUND
+from baton_git.faces.where.process import child_environment
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def demo_command(keep: bool, as_json: bool) -> None:
 
 
 def _stage(folder: Path, narrator: Narrator) -> Stage:
-    kept = {name: value for name, value in FOUND.items() if not name.startswith(("GIT_", "BATON_"))}
+    kept = {name: value for name, value in child_environment().items() if not name.startswith(("GIT_", "BATON_"))}
     repository = folder / "shop"
     repository.mkdir()
     environment = {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "XDG_DATA_HOME": str(folder / "data")}

@@ -9,7 +9,7 @@ import click
 
 from baton_git.errors import NeedsHuman
 from baton_git.faces.answers.changed import went_back
-from baton_git.faces.cli.app import App, at_terminal, command, flat
+from baton_git.faces.cli.app import App, command, flat
 from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
 from baton_git.versions import Written
 
@@ -85,7 +85,7 @@ def _asking(app: App, act: Callable[[str | None], Result]) -> Result:
     try:
         return act(None)
     except NeedsHuman as error:
-        if not at_terminal():
+        if not app.can_ask_person():
             raise
         app.say(f"{error}.")
         typed = click.prompt("Type yes to confirm it", default="", show_default=False, err=True)

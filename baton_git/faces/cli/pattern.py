@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from baton_git.faces.cli.app import App, at_terminal, command, flat, group
+from baton_git.faces.cli.app import App, command, flat, group
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
 from baton_git.operations.workspace import Workspace
@@ -57,7 +57,7 @@ def _confirmed(app: App, ws: Workspace, id_: str, rule: str | None) -> Confirmed
     """A person's word, typed at a terminal; None where there is no terminal, or the word is another one."""
     pattern = ws.branch.read().state.find(Pattern, id_)
     text = rule or pattern.proposed_rule
-    if pattern.status != "rule_candidate" or not text or not at_terminal():
+    if pattern.status != "rule_candidate" or not text or not app.can_ask_person():
         return None
     app.say(flat(f"{pattern.id}: {pattern.what}"))
     app.say(flat(f"seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}"))

@@ -83,7 +83,7 @@ def _decided(
             return decide(ws, app.now, name, take=take, refuse=refuse, shown=found.theirs, confirmed=confirmed)
         except NeedsHuman as error:
             item = next((one for one in found.items if one.id == error.data.get("record")), None)
-            if item is None or item.id in confirmed or not at_terminal():
+            if item is None or item.id in confirmed or not app.can_ask_person():
                 raise
             app.say("", *_lines(item), f"{flat(item.id)} would become a rule that every session follows.")
             typed = click.prompt(f"Type {flat(item.id)} to confirm", default="", show_default=False, err=True)

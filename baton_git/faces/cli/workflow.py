@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from baton_git.codecs import json
-from baton_git.errors import Fault, InvalidDocument, NotAllowed
+from baton_git.errors import Fault, InvalidDocument
 from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read_text, visible
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.where.workflows import DISABLED, ENABLED, listed, workflow_folders
 from baton_git.operations.workflows import allow, check_text, disallow, run_event, waiting, workflows
-from baton_git.spawning.starters import SPAWNED, STARTERS
+from baton_git.spawning.starters import STARTERS
 from baton_git.workflow.deeds import Event, SessionInfo
 from baton_git.workflow.definition import ALIASES, EVENTS
 from baton_git.workflow.files import Found, pick
@@ -75,7 +74,7 @@ def show_command(app: App, name: str) -> None:
 def allow_command(app: App, name: str) -> int | None:
     """Let a workflow of the project run on this machine, exactly as it is shown; when the file changes, anew.
 
-    At a terminal you are asked. Within an agent's session that has none nothing is allowed: it is for you to look at.
+    At a terminal you are asked. While an agent is known to be acting nothing is allowed: it is for you to look at.
 
     \b
     baton workflow allow release
@@ -85,15 +84,10 @@ def allow_command(app: App, name: str) -> int | None:
         found = waiting(ws, folders, name)
         app.say(f"what would run, from {flat(str(found.path))}:", *(f"  {one}" for one in _lines(found.text)))
         app.say(*(flat(f"it may: {one}") for one in _deeds_of(found)))
-        if at_terminal():
-            if not click.confirm("Allow?", err=True):
-                app.answer({"name": name, "allowed": False}, "")
-                return FAILED
-        elif _in_a_session(os.environ):
-            raise NotAllowed(
-                "an agent cannot allow what a project has its sessions do",
-                hint=f"look at it and allow it at a terminal: baton workflow allow {flat(name)}",
-            )
+        app.refuse_agents(f"a person looks at it and allows it at a terminal: baton workflow allow {flat(name)}")
+        if at_terminal() and not click.confirm("Allow?", err=True):
+            app.answer({"name": name, "allowed": False}, "")
+            return FAILED
         fresh = allow(ws, app.now, found)
     app.answer({"name": found.name, "digest": found.digest, "allowed": fresh}, "")
     app.say(f"{'allowed' if fresh else 'was allowed already'}: {flat(str(found.path))}")
@@ -119,17 +113,6 @@ def disallow_command(app: App, name: str) -> None:
 def _lines(text: str) -> list[str]:
     """The file's lines, with everything that does not print made visible; tabs and ends of lines as they are."""
     return ["\t".join(visible(part) for part in line.split("\t")) for line in text.rstrip("\n").split("\n")]
-
-
-def _in_a_session(environment: Mapping[str, str]) -> bool:
-    """Whether an agent's CLI, or a session that was started here, is around us. Two of Codex's variables are the
-    user's own settings."""
-    return any(
-        name in ("CLAUDECODE", "GEMINI_CLI", SPAWNED)
-        or (name.startswith("CODEX_") and name not in ("CODEX_HOME", "CODEX_API_KEY"))
-        for name, value in environment.items()
-        if value
-    )
 
 
 def _deeds_of(found: Found) -> list[str]:

@@ -17,7 +17,6 @@ from baton_git.branch import namespaces
 from baton_git.errors import NotARepository
 from baton_git.faces.http.tidying import Tidier
 from baton_git.faces.where.call import Call
-from baton_git.faces.where.process import PAGE_TOKEN, TOKEN
 from baton_git.faces.where.settings import Asked, Settings
 from baton_git.names import AgentId, Namespace, Oid, SessionId
 from baton_git.operations.workspace import Actor, Workspace
@@ -96,8 +95,7 @@ class Site:
         store = known or self._opened(settings.repository)
         config = _file_state(store.repository)
         plain = app.workspace_on(store, settings.namespace)
-        environment = {name: value for name, value in plain.environment.items() if name not in (TOKEN, PAGE_TOKEN)}
-        return _Read(time.monotonic(), config, app, replace(plain, environment=environment))
+        return _Read(time.monotonic(), config, app, plain)
 
     def _opened(self, repository: Repository) -> Store:
         store = Store(repository)

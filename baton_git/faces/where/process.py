@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from baton_git.errors import InvalidArgument
@@ -12,8 +13,13 @@ from baton_git.errors import InvalidArgument
 TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  as above
 
+TOKENS = frozenset({TOKEN, PAGE_TOKEN})
+"""Variables that no program that we start may have."""
+
 FOUND = dict(os.environ)
-"""What the programs that we start see: nothing that we set for ourselves."""
+"""The environment as we found it: nothing that we set for ourselves."""
+
+_taken: dict[str, str] = {}
 
 
 def skip_plugin_search() -> None:
@@ -31,9 +37,33 @@ def mend_streams() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
+def hide_tokens() -> None:
+    """Takes the tokens out of our own environment, which every program that we start inherits; `read_token` still
+    gives them."""
+    for name in TOKENS:
+        token = taken(name)
+        if token is not None:
+            _taken[name] = token
+
+
+def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a program that we start: what we found (or `environment`), without tokens."""
+    found = FOUND if environment is None else environment
+    return {name: value for name, value in found.items() if name not in TOKENS}
+
+
+def read_token(name: str = TOKEN) -> str | None:
+    """A token that the environment named; an empty one says nothing."""
+    return taken(name) or _taken.get(name)
+
+
 def taken_token(name: str = TOKEN) -> str | None:
-    """A server's token. It is taken out of the surroundings: no program that we start sees it."""
-    token = taken(name)
+    """A server's own token.
+
+    Raises:
+        InvalidArgument: no header could bring it.
+    """
+    token = read_token(name)
     if token is not None and (token != token.strip() or not token.isprintable()):
         raise InvalidArgument(f"{name} holds characters that no header can bring", hint="no spaces at its ends")
     return token

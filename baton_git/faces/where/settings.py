@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from baton_git.agenthooks.seen import Memory
 from baton_git.branch import Branch
 from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
-from baton_git.faces.where.process import FOUND
+from baton_git.faces.where.process import child_environment
 from baton_git.lifecycle import Policy
 from baton_git.local import Marks
 from baton_git.names import AgentId, Namespace, Oid, RecordId, SessionId
@@ -290,7 +290,7 @@ class Settings:
 
     @property
     def environment(self) -> dict[str, str]:
-        return dict(FOUND)
+        return child_environment()
 
 
 def _only(components: Iterable[str]) -> Namespace | None:
@@ -318,8 +318,8 @@ def _here() -> Path:
 
 
 def outside_git() -> dict[str, str]:
-    """The environment without what binds git to the repository of a hook that we may run in."""
-    return {name: value for name, value in os.environ.items() if not _LOCAL_GIT.match(name)}
+    """The environment of a child without what binds git to the repository of a hook that we may run in."""
+    return {name: value for name, value in child_environment(os.environ).items() if not _LOCAL_GIT.match(name)}
 
 
 def data_home() -> Path:

@@ -1,0 +1,46 @@
+"""How a process can tell that an agent's CLI started it; each CLI declares it in its module `acting`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import NamedTuple
+
+_INTERPRETERS = ("node", "nodejs", "bun", "deno", "python", "sh", "bash", "dash", "zsh", "env")
+_SUFFIXES = (".js", ".mjs", ".cjs", ".exe")
+
+
+class Acting(NamedTuple):
+    """What one agent's CLI leaves for the processes that it starts.
+
+    Attributes:
+        variables: names of environment variables that only the CLI sets.
+        programs: names of its process, or of the script that an interpreter runs as the CLI.
+        packages: parts of the path of such a script, where its own name says nothing (`index.js`).
+    """
+
+    variables: tuple[str, ...]
+    programs: tuple[str, ...]
+    packages: tuple[str, ...] = ()
+
+    def find_variable(self, environment: Mapping[str, str]) -> str | None:
+        """The first of its variables that is set and not empty."""
+        return next((name for name in self.variables if environment.get(name)), None)
+
+    def is_program(self, name: str, argv: Sequence[str]) -> bool:
+        """Whether a process of this name with these arguments is the CLI."""
+        script = _script_of(argv)
+        names = {name, _base_name(argv[0]) if argv else "", _base_name(script)}
+        return not names.isdisjoint(self.programs) or any(part in script for part in self.packages)
+
+
+def _base_name(path: str) -> str:
+    name = PurePath(path.replace("\\", "/")).name
+    return next((name.removesuffix(end) for end in _SUFFIXES if name.endswith(end)), name)
+
+
+def _script_of(argv: Sequence[str]) -> str:
+    """The script that an interpreter was started with; empty where the program is no interpreter."""
+    if not argv or _base_name(argv[0]).rstrip("0123456789.") not in _INTERPRETERS:
+        return ""
+    return next((word.replace("\\", "/") for word in argv[1:] if not word.startswith("-")), "")

@@ -1,0 +1,84 @@
+"""Whether an answer at a terminal can be a person's word: not while an agent is known to be acting.
+
+An agent is known by the variables that its CLI sets, by its process among our ancestors, by a session that baton
+started, or because the command names one (`--agent`, BATON_AGENT). Ancestors that cannot be read say nothing: a shell
+in a container, or below another user's login, has no more than its own. None of this stops another program of the same
+user that hides itself on purpose.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import psutil
+
+from baton_git.agents.all_agents import ACTING
+from baton_git.errors import NeedsHuman
+from baton_git.spawning.starters import SPAWNED
+from baton_git.spawning.starting import KEEPER
+
+HOW_A_PERSON_CONFIRMS = (
+    "a person confirms it at a terminal of their own, on the page of baton serve with its own token "
+    "(BATON_PAGE_TOKEN), or in an MCP client that asks its user"
+)
+
+
+class Ancestor(NamedTuple):
+    """A process that started us, directly or not; empty where it cannot be read."""
+
+    name: str
+    argv: Sequence[str]
+
+
+def check_no_agent(named: str | None = None, hint: str = "") -> None:
+    """Lets a prompt go ahead whose answer counts as a person's word.
+
+    Args:
+        named: the agent that the command acts for, as its options or BATON_AGENT say.
+        hint: how a person can do it instead, where there is more to say than `HOW_A_PERSON_CONFIRMS`.
+
+    Raises:
+        NeedsHuman: an agent is known to be acting.
+    """
+    evidence = find_agent(os.environ, named)
+    if evidence is not None:
+        why = f"an agent is acting here ({evidence}), so an answer at this terminal is no person's word"
+        raise NeedsHuman(why, hint=hint or HOW_A_PERSON_CONFIRMS)
+
+
+def find_agent(environment: Mapping[str, str], named: str | None = None) -> str | None:
+    """How an agent that is acting is known; None where none is known."""
+    variables = (one.find_variable(environment) for one in ACTING.values())
+    found = next((name for name in variables if name), SPAWNED if environment.get(SPAWNED) else None)
+    if found is not None:
+        return f"{found} is set"
+    if named is not None:
+        return f"the command acts as agent {named}"
+    return next((said for one in _ancestors() if (said := _agent_process(one))), None)
+
+
+def _agent_process(process: Ancestor) -> str | None:
+    if KEEPER in process.argv:
+        return "it runs in a session that baton started"
+    found = (name for name, acting in ACTING.items() if acting.is_program(process.name, process.argv))
+    return next((f"this command was started by {name}" for name in found), None)
+
+
+def _ancestors() -> Iterator[Ancestor]:
+    """The processes that started us, nearest first, as far as they can be seen."""
+    process = _parent(psutil.Process())
+    while process is not None:
+        try:
+            yield Ancestor(process.name(), process.cmdline())
+        except psutil.Error:  # another user's, or it ended just now
+            yield Ancestor("", ())
+        process = _parent(process)
+
+
+def _parent(process: psutil.Process) -> psutil.Process | None:
+    try:
+        return process.parent()
+    except psutil.Error:
+        return None

@@ -1,0 +1,30 @@
+"""The programs that baton starts have none of its tokens."""
+
+from __future__ import annotations
+
+import shutil
+
+from baton_git.faces.where.process import child_environment
+
+SPY = '#!/bin/sh\nenv | grep TOKEN >> "{log}"\necho ran {name} >> "{log}"\nexec "{real}" "$@"\n'
+
+
+def test_neither_git_nor_a_check_has_a_token(baton, baton_process, filled, top, tmp_path):
+    log = tmp_path / "seen"
+    for name in ("git", "true"):
+        spy = tmp_path / "bin" / name
+        spy.parent.mkdir(exist_ok=True)
+        spy.write_text(SPY.format(log=log, name=name, real=shutil.which(name)))
+        spy.chmod(0o755)
+    baton("loop", "add", "Ran it", "--expect", "it ran", "--verify-command", f"{tmp_path}/bin/true")
+    baton("trust", "--yes", "--", f"{tmp_path}/bin/true")
+    tokens = {"BATON_API_TOKEN": "t0p-secret", "BATON_PAGE_TOKEN": "pa9e-secret"}
+    baton_process("verify", env={**tokens, "PATH": f"{tmp_path}/bin:/usr/bin:/bin"}, code=None)
+    seen = log.read_text()
+    assert {"ran git", "ran true"} <= set(seen.splitlines())
+    assert "TOKEN" not in seen
+
+
+def test_what_a_child_gets_is_ours_without_the_tokens():
+    ours = {"HOME": "/home/ada", "BATON_API_TOKEN": "t0p-secret", "BATON_PAGE_TOKEN": "pa9e-secret"}
+    assert child_environment(ours) == {"HOME": "/home/ada"}

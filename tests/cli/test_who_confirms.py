@@ -1,0 +1,109 @@
+"""While an agent is known to be acting, what is typed at a terminal is no person's word."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from pseudo_terminal import at_terminal, typing_here, whole_screen
+
+from baton_git.agents.all_agents import ACTING, AGENTS
+from baton_git.faces.mcp.desk import CLIENTS
+from baton_git.faces.where.person import find_agent
+from baton_git.faces.where.settings import SESSION_VARIABLES
+from baton_git.spawning.starters import STARTERS
+
+GRADUATE = ("pattern", "graduate", "PAT-1")
+DECIDE = ("decision", "add", "Use 3", "--why", "because", "--tier", "human_confirmed")
+
+
+def an_agent(folder, kind):
+    """A small program at the place and with the name of an agent's CLI; it runs its arguments, as a shell tool does."""
+    if kind == "claude":
+        program = folder / "claude"
+        program.write_text('#!/bin/sh\nenv -u CLAUDECODE "$@"\nexit $?\n')
+        program.chmod(0o755)
+        return [str(program)]
+    (folder / "node").symlink_to("/bin/sh")
+    script = folder / "node_modules/@google/gemini-cli/dist/index.js"
+    script.parent.mkdir(parents=True)
+    script.write_text('"$@"\nexit $?\n')
+    return [str(folder / "node"), str(script)]
+
+
+@pytest.mark.parametrize("kind", ["claude", "gemini"])
+def test_an_agents_process_among_the_ancestors_makes_a_terminal_no_persons(baton, filled, top, tmp_path, kind):
+    before = baton("read").json["commit"]
+    argv = [*an_agent(tmp_path, kind), sys.executable, "-m", "baton_git", *GRADUATE]
+    process, terminal = at_terminal(top, argv)
+    os.write(terminal, b"PAT-1\n")
+    screen = whole_screen(terminal)
+    assert process.wait() == 1
+    assert f"an agent is acting here (this command was started by {kind})" in screen
+    assert baton("read").json["commit"] == before
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [(GRADUATE, b"PAT-1\n"), (DECIDE, b"yes\n"), (("trust", "--", "true"), b"y\n")],
+    ids=["graduate", "decision", "trust"],
+)
+def test_an_agents_variable_makes_a_terminal_no_persons(baton, filled, top, monkeypatch, words, typed):
+    before = baton("read").json["commit"]
+    code, screen = typing_here(monkeypatch, top, *words, typed=typed, CLAUDECODE="1")
+    assert code == 1
+    assert "an agent is acting here (CLAUDECODE is set)" in screen
+    assert baton("read").json["commit"] == before
+    assert typing_here(monkeypatch, top, *words, typed=typed)[0] == 0
+
+
+def test_the_error_names_the_page_the_client_and_the_signature(filled, top, monkeypatch):
+    screen = typing_here(monkeypatch, top, *GRADUATE, typed=b"PAT-1\n", BATON_AGENT="zero")[1].replace("\r\n", " ")
+    for said in ("the command acts as agent zero", "BATON_PAGE_TOKEN", "MCP client"):
+        assert said in screen
+
+
+def test_going_back_to_a_rule_takes_a_person_that_is_no_agent(baton, filled, top, monkeypatch):
+    assert typing_here(monkeypatch, top, *GRADUATE, typed=b"PAT-1\n")[0] == 0
+    baton("rollback", "--record", "PAT-1")
+    code, screen = typing_here(monkeypatch, top, "undo", typed=b"yes\n", GEMINI_CLI="1")
+    assert (code, "GEMINI_CLI is set" in screen) == (1, True)
+    assert typing_here(monkeypatch, top, "undo", typed=b"yes\n")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX", "GEMINI_CLI", "BATON_SPAWNED"])
+def test_each_of_an_agents_variables_counts_and_an_empty_one_does_not(name):
+    assert find_agent({name: "1"}) == f"{name} is set"
+    assert find_agent({name: ""}) is None
+
+
+def test_settings_of_the_user_do_not_make_an_agent():
+    settings = ("CODEX_HOME", "CODEX_API_KEY", "CLAUDE_CONFIG_DIR", "GEMINI_API_KEY")
+    assert find_agent(dict.fromkeys(settings, "/x")) is None
+
+
+def test_every_agent_declares_its_variables_and_processes():
+    assert set(ACTING) == set(AGENTS) == set(STARTERS) == set(CLIENTS.values())
+    for variable, agent in SESSION_VARIABLES.items():
+        assert variable in ACTING[agent].variables
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "argv"),
+    [
+        ("claude", "claude", ["claude"]),
+        ("claude", "node", ["node", "--max-old-space-size=1", "/lib/node_modules/@anthropic-ai/claude-code/cli.js"]),
+        ("claude", "node", ["/usr/bin/node", "/usr/local/bin/claude", "-p", "x"]),
+        ("codex", "codex", ["/home/ada/.local/bin/codex", "exec"]),
+        ("codex", "node", ["node", "/x/node_modules/@openai/codex/bin/codex.js"]),
+        ("gemini", "node", ["node", "/usr/bin/gemini"]),
+        ("gemini", "bun", ["/opt/bun", "gemini.mjs"]),
+        (None, "vim", ["vim", "claude"]),
+        (None, "bash", ["bash", "-c", "echo claude"]),
+        (None, "node", ["node", "server.js", "/usr/bin/gemini"]),
+        (None, "", []),
+    ],
+)
+def test_a_process_is_known_by_its_program_or_its_script_alone(agent, name, argv):
+    assert [one for one, acting in ACTING.items() if acting.is_program(name, argv)] == ([agent] if agent else [])
