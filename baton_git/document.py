@@ -16,6 +16,10 @@ from baton_git.records.lineage import Session
 from baton_git.state import HEAD, SHAPE, Key, State
 
 
+EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in SECTIONS.values()))
+"""The kinds of records that a document is made of."""
+
+
 class Document(NamedTuple):
     """A document that was found valid, in its parts."""
 
@@ -92,12 +96,15 @@ def _is_sorted(records: Sequence[Record]) -> bool:
 
 
 def to_document(state: State) -> dict[str, Any]:
-    """The document of a state, as `parse_document` takes it: the fields that were set, in the order they came."""
-    head, shape = state.head, state.shape
+    """The document of a state, as `parse_document` takes it: the fields that were set, in the order they came.
+
+    What cannot be read is left out; `EXPORTED` says of which kinds.
+    """
+    head, shape = state.readable_head, state.readable_shape
     data = head.given()
     if "session_id" not in data:
         data = {"session_id": _newest_session(state), **data}
-    wanted = shape.sections if state.entry(SHAPE) else tuple(SECTIONS)
+    wanted = shape.sections if isinstance(state.entry(SHAPE), Shape) else tuple(SECTIONS)
     for name, model in SECTIONS.items():
         records = _ordered(state.records(model), shape.order.get(name, ()))
         if records or name in wanted:

@@ -112,6 +112,7 @@ def encode(edits: Mapping[Key, Entry | None], *, limited: bool = True) -> dict[s
 
     Raises:
         LimitExceeded: a record is larger than `MAX_RECORD_BYTES`.
+        InvalidDocument: a record holds what its file cannot say; the message names the record.
     """
     files = {path_of(key): None if entry is None else _encode(key, entry) for key, entry in edits.items()}
     for key, text in zip(edits, files.values(), strict=True) if limited else ():
@@ -123,7 +124,10 @@ def _encode(key: Key, entry: Entry) -> bytes:
     if isinstance(entry, Unreadable):
         return entry.content()
     row = SINGLES.get(key.kind) or FOLDERS[key.kind]
-    return toml.dumps(entry.given()) if key.archived else row.encode(entry)
+    try:
+        return toml.dumps(entry.given()) if key.archived else row.encode(entry)
+    except InvalidDocument as error:
+        raise InvalidDocument(error.faults, where=str(key)) from error
 
 
 def _check_size(key: Key, text: bytes) -> None:

@@ -155,6 +155,18 @@ class State:
     def shape(self) -> Shape:
         return self._single(SHAPE, Shape)
 
+    @property
+    def readable_head(self) -> Head:
+        """The head, an empty one if its file cannot be read: for showing a state, never for writing one."""
+        entry = self.entry(HEAD)
+        return entry if isinstance(entry, Head) else Head()
+
+    @property
+    def readable_shape(self) -> Shape:
+        """The layout of the last whole document, an empty one if its file cannot be read."""
+        entry = self.entry(SHAPE)
+        return entry if isinstance(entry, Shape) else Shape()
+
     def _single(self, key: Key, model: type[Single]) -> Single:
         entry = self.entry(key)
         if isinstance(entry, Unreadable):

@@ -64,11 +64,11 @@ def _snapshot(one: Session, wanted: str, around: Surroundings) -> dict[str, Any]
 
 def _is_last(one: Session, state: State) -> bool:
     """Whether this session wrote the baton as it stands."""
-    return state.head.session_id == one.id
+    return state.readable_head.session_id == one.id
 
 
 def _objective(one: Session, state: State) -> str:
-    context = state.head.context if _is_last(one, state) else ""
+    context = state.readable_head.context if _is_last(one, state) else ""
     said = first((one.summary, context), f"Session {one.id}")
     return one_line(said.strip().split("\n")[0], _LONGEST) or f"Session {one.id}"
 
@@ -77,7 +77,7 @@ def _health(one: Session, around: Surroundings) -> str:
     """One that has ended is healthy; one at work too, as long as it was heard of in the last five minutes."""
     if one.status == "ended":
         return "healthy"
-    heard = [one.started, around.state.head.updated_at if _is_last(one, around.state) else None]
+    heard = [one.started, around.state.readable_head.updated_at if _is_last(one, around.state) else None]
     return "healthy" if any(is_fresh(time, around.now) for time in heard) else "stale"
 
 

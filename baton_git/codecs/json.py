@@ -11,6 +11,7 @@ import math
 import re
 from typing import Any
 
+from baton_git.codecs.scalars import TOO_LONG, is_writable
 from baton_git.errors import Fault, InvalidDocument, LimitExceeded
 
 MAX_DEPTH = 64
@@ -95,7 +96,9 @@ def _is_sound(value: Any, depth: int) -> bool:
         )
     if kind is list:
         return all(_is_sound(item, depth + 1) for item in value)
-    return value is None or kind is bool or kind is int or (kind is float and math.isfinite(value))
+    if kind is int:
+        return is_writable(value)
+    return value is None or kind is bool or (kind is float and math.isfinite(value))
 
 
 def _nesting(where: str) -> str:
@@ -137,6 +140,8 @@ def _describe_fault(value: Any) -> str:
         return "" if _is_text(value) else "holds half of a surrogate pair, which is not text"
     if isinstance(value, float) and not math.isfinite(value):
         return "is not a number that JSON can hold"
+    if isinstance(value, int) and not is_writable(value):
+        return TOO_LONG
     if isinstance(value, int | float | None):
         return ""
     return f"is of the type {type(value).__name__}, which JSON does not have"

@@ -20,6 +20,7 @@ from typing import Any
 
 import tomli_w
 
+from baton_git.codecs.scalars import MAX_DIGITS, TOO_LONG, is_writable
 from baton_git.errors import Fault, InvalidDocument
 
 _NULL = "$null"
@@ -27,7 +28,7 @@ _INT = "$int"
 _INT64 = range(-(2**63), 2**63)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNESCAPED = re.compile(r'[^"\\\x00-\x08\x0a-\x1f\x7f]*+')
-_DIGITS = re.compile(r"-?[0-9]{1,4300}")
+_DIGITS = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}")
 
 MAX_DEPTH = 128
 """Levels of nesting that a file may have: those of a document, and what the archive and conflicts put around."""
@@ -47,7 +48,7 @@ def dumps(data: Mapping[str, Any]) -> bytes:
     """TOML text of a table, UTF-8 with LF; strings of several lines stand as such where that is exact.
 
     Raises:
-        InvalidDocument: a string holds half of a surrogate pair, which is not text.
+        InvalidDocument: a string holds half of a surrogate pair, which is not text, or an integer has too many digits.
     """
     text = _simple(data)
     try:
@@ -91,7 +92,7 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
 
     Raises:
         InvalidDocument: it is not TOML, not UTF-8, misuses a key that begins with `$`, or says what JSON cannot
-            (`nan`, `inf`, more than `MAX_DEPTH` levels).
+            (`nan`, `inf`, an integer of too many digits, more than `MAX_DEPTH` levels).
     """
     try:
         table = tomllib.loads(_bounded(text.decode(), where), parse_float=_finite)
@@ -127,10 +128,16 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, bool | float | str):
         return value
     if isinstance(value, int):
-        return value if value in _INT64 else {_INT: str(value)}
+        return value if value in _INT64 else {_INT: _digits(value)}
     if isinstance(value, Mapping):
         return {_key(key): _encoded(item) for key, item in value.items()}
     return [_encoded(item) for item in value]
+
+
+def _digits(value: int) -> str:
+    if not is_writable(value):
+        raise InvalidDocument([Fault("", f"a value {TOO_LONG}")])
+    return str(value)
 
 
 def _decoded(value: Any, path: str, where: str, depth: int) -> Any:
@@ -142,6 +149,8 @@ def _decoded(value: Any, path: str, where: str, depth: int) -> Any:
         return [_decoded(item, f"{path}[{number}]", where, depth + 1) for number, item in enumerate(value)]
     if isinstance(value, datetime | date | time):
         return value.isoformat()
+    if isinstance(value, int) and not is_writable(value):
+        raise InvalidDocument([Fault(path[:80], TOO_LONG)], where=where)
     return value
 
 

@@ -6,6 +6,7 @@ from collections import Counter as Counts
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton_git.codecs.scalars import is_writable
 from baton_git.merge.decisions import canonical, written
 from baton_git.records.rules import (
     CHANGED_SIDE,
@@ -35,7 +36,7 @@ def combined(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> Value 
     o, t = ours[0], theirs[0]
     match rule:
         case Counter():
-            return (max(0, o + t - (b or 0)),)
+            return _counted(b or 0, o, t)
         case Union():
             return (_union(b or (), o, t),)
         case Recent(limit):
@@ -45,6 +46,12 @@ def combined(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> Value 
         case Keyed(by) if all(isinstance(side, list | tuple) for side in (b or (), o, t)):
             return (_keyed(by, b or (), o, t),)
     return _one_of(rule, o, t)
+
+
+def _counted(base: int, ours: int, theirs: int) -> Value | None:
+    """The base and what each side added; None where that is a number that no file can hold."""
+    total = max(0, ours + theirs - base)
+    return (total,) if is_writable(total) else None
 
 
 def _one_of(rule: MergeRule, o: Any, t: Any) -> Value | None:

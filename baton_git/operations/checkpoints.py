@@ -151,7 +151,7 @@ def checkpoint_at_end(
     def document(state: State, session: str | None) -> Table:
         before = shelf.newest(state, agent, now, session)
         old = before.context.conversation_summary if before is not None else ""
-        said = nested({"conversation_summary": summary or context or old or state.head.context})
+        said = nested({"conversation_summary": summary or context or old or state.readable_head.context})
         return over(carried(before, now), said) if before is not None else {"metadata": {}, **said}
 
     return _saved(acting(ws, agent), now, agent, document)

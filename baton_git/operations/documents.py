@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from baton_git.diary import LogEntry
-from baton_git.document import Document, held_back, parse_document, to_document, written
+from baton_git.document import EXPORTED, Document, held_back, parse_document, to_document, written
 from baton_git.errors import LimitExceeded
 from baton_git.lifecycle import Held, known_session, seen_session
 from baton_git.merge import Decision, apply, decide
@@ -45,7 +45,7 @@ def read(ws: Workspace, at: str | None = None) -> Read:
     version = ws.branch.read(at)
     if version.commit is None:
         return Read(version, None)
-    damaged = tuple(version.state.damaged([model.kind for model in SECTIONS.values()]))
+    damaged = tuple(version.state.damaged(EXPORTED))
     return Read(version, to_document(version.state), damaged)
 
 

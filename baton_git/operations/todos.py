@@ -122,7 +122,7 @@ def _place(todos: tuple[Todo, ...], which: str) -> int:
     texts = [one.content for one in todos]
     if which in texts:
         return texts.index(which)
-    if which.isdecimal() and 1 <= int(which) <= len(todos):
+    if which.isdecimal() and len(which) < 10 and 1 <= int(which) <= len(todos):
         return int(which) - 1
     wanted = which.strip().casefold()
     near = [at for at, text in enumerate(texts) if wanted and text.casefold().startswith(wanted)]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import NamedTuple
 
 from baton_git import kinds, layout
 from baton_git.adapters.canonical import parse_snapshot
+from baton_git.brief import SECTIONS
 from baton_git.codecs import json as strict_json
-from baton_git.document import parse_document
-from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.document import parse_document, to_document
+from baton_git.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
 from baton_git.operations.workspace import Workspace
 from baton_git.state import Key, Unreadable
+from baton_git.versions import Version
 
 
 class Checked(NamedTuple):
@@ -65,7 +68,10 @@ def _key(path: str, kind: str | None) -> Key:
 
 
 def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[Checked]:
-    """Checks every file of a namespace, the archive too; files that are nobody's here are only named."""
+    """Checks every file of a namespace, the archive too; files that are nobody's here are only named.
+
+    What all records make together is checked as well, by making it: the brief, and the document that a read exports.
+    """
     version = ws.branch.read(at)
     if version.tree is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
@@ -78,6 +84,22 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[Checked]:
         entry = version.state.entry(key)
         name = f"archived {key.kind}" if key.archived else key.kind
         yield Checked(path, name, (Fault("", entry.why),) if isinstance(entry, Unreadable) else ())
+    faults = _document_faults(ws, version)
+    if faults:
+        yield Checked("(document)", "baton", faults)
+
+
+def _document_faults(ws: Workspace, version: Version) -> tuple[Fault, ...]:
+    """What is wrong with the document of a version, which `boot` tells of and `read` exports."""
+    for make in SECTIONS:
+        make(version.state, version.time or datetime.fromtimestamp(0, UTC), ws.policy)
+    try:
+        parse_document(strict_json.loads(strict_json.dumps(to_document(version.state))))
+    except InvalidDocument as error:
+        return error.faults
+    except LimitExceeded as error:
+        return (Fault("", str(error)),)
+    return ()
 
 
 def _other(path: str) -> Checked:

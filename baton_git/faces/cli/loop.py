@@ -107,7 +107,7 @@ def _host_and_port(text: str | None) -> dict[str, Any]:
     if text is None:
         return {"port": None}
     host, _, port = text.rpartition(":")
-    if not port.isdecimal() or not 0 < int(port) < 65536:
+    if not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 65536:
         raise click.UsageError(f"--verify-port {text!r}: give HOST:PORT, for example localhost:5432")
     return {"host": host.strip("[]") or "127.0.0.1", "port": int(port)}
 

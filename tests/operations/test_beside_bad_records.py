@@ -1,0 +1,70 @@
+"""A bad record of every kind in one namespace: every verb works with the others, and names it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from bad_records import HUGE, VALUES, fields_of, places, text_of
+from world import NOW, by_hand, stored
+
+from baton_git import layout
+from baton_git.faces.cli.app import json_text
+from baton_git.kinds import FOLDERS
+from baton_git.operations import documents, history, sessions
+from baton_git.operations.followups import add_follow_up
+from baton_git.operations.validation import validate_branch
+from baton_git.records.baton import FollowUp
+from baton_git.state import Unreadable
+
+
+SHARE = 6
+"""Each place gets every sixth of the bad values: all of them take a second."""
+
+
+def plant(ws: Any) -> set[str]:
+    """Commits, of each kind, a record for each bad value; gives the paths of those that cannot be read."""
+    sessions.init(ws, NOW)
+    found = {}
+    for turn, place in enumerate(places()):
+        for number, value in enumerate(VALUES[turn % SHARE :: SHARE]):
+            id_ = place.id.removesuffix("1") + str(number) if place.kind in FOLDERS else ""
+            key = place._replace(id=id_)
+            names = list(fields_of(key.kind))
+            found[layout.path_of(key)] = text_of(key, {"x": value, names[number % len(names)]: value})
+    by_hand(ws, found, minutes=-30)
+    state = ws.branch.read().state
+    entries = (state.entry(layout.key_at(path)) for path in found)
+    return {one.path for one in entries if isinstance(one, Unreadable)}
+
+
+def test_every_verb_works_beside_bad_records_of_every_kind(ws: Any) -> None:
+    bad = plant(ws)
+    live = {path for path in bad if not path.startswith("archive/")}
+    made = add_follow_up(ws, NOW, item="Fine", id_="FU-fine")
+    found = documents.read(ws)
+    json_text(found.baton)
+    assert "FU-fine" in [one["id"] for one in found.baton["follow_ups"]]
+    exported = ("baton.toml", "document.toml", "open_loops/", "follow_ups/", "patterns/", "active_decisions/")
+    assert {one.path for one in found.unreadable} == {path for path in live if path.startswith(exported)}
+    assert {one.path for one in sessions.status(ws).damaged} == live
+    begun = sessions.boot(ws, NOW + timedelta(minutes=5), sync_seconds=0, check_seconds=0, budget=100_000)
+    assert "FU-fine" in begun.brief.text
+    assert all(any(one.startswith(path) for one in begun.problems) for path in live if path.startswith(exported))
+    assert "FU-fine" in sessions.look(ws, NOW).text
+    shown = list(history.log(ws))
+    json_text([change.as_data() for one in shown for change in one.changes])
+    assert history.compare(ws, "0", "~0").changes
+    assert {one.path for one in validate_branch(ws) if one.faults} >= bad
+    assert isinstance(stored(ws, "follow_up", made.id), FollowUp)
+
+
+def test_a_record_with_an_endless_integer_is_reported_kept_and_never_written_over(ws: Any) -> None:
+    sessions.init(ws, NOW)
+    text = f'id = "FU-1"\nitem = "x"\nfirst_seen = "2026-11-21"\nx = {HUGE}\n'.encode()
+    by_hand(ws, {"follow_ups/FU-1.toml": text})
+    (told,) = documents.read(ws).unreadable
+    assert (told.path, told.why) == ("follow_ups/FU-1.toml", "x: is an integer of more than 4,300 digits")
+    assert [one.path for one in validate_branch(ws) if one.faults] == ["follow_ups/FU-1.toml"]
+    sessions.boot(ws, NOW, sync_seconds=0)
+    assert stored(ws, "follow_up", "FU-1").raw == text
