@@ -15,7 +15,6 @@ from baton_git.records.baton import SECTIONS, ActiveDecision, Baton, Head, Shape
 from baton_git.records.lineage import Session
 from baton_git.state import HEAD, SHAPE, Key, State
 
-
 EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in SECTIONS.values()))
 """The kinds of records that a document is made of."""
 

@@ -47,7 +47,7 @@ def places() -> list[Key]:
 
 
 def text_of(key: Key, changes: dict[str, str]) -> bytes:
-    """The file of the record at `key`, where the top-level fields in `changes` have other values, as TOML writes them."""
+    """The file of the record at `key`; the fields in `changes` have these values, as TOML writes them."""
     if key.kind == "handover" and not key.archived:
         return "".join(f"{name}: {text}\n" for name, text in {"SESSION_ID": key.id, **changes}.items()).encode()
     fields = {**fields_of(key.kind), **({"id": key.id} if key.kind in FOLDERS else {})}

@@ -15,7 +15,7 @@ from baton_git.lifecycle import Held, known_session, seen_session
 from baton_git.merge import Decision, apply, decide
 from baton_git.operations.workspace import Workspace
 from baton_git.records.base import Record, merge_rule
-from baton_git.records.baton import SECTIONS, Head, Pattern
+from baton_git.records.baton import Head, Pattern
 from baton_git.records.lineage import Session
 from baton_git.records.rules import CHANGED_SIDE
 from baton_git.scrubbing import scrubbed

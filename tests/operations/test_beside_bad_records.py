@@ -17,7 +17,6 @@ from baton_git.operations.validation import validate_branch
 from baton_git.records.baton import FollowUp
 from baton_git.state import Unreadable
 
-
 SHARE = 6
 """Each place gets every sixth of the bad values: all of them take a second."""
 
