@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from baton_git.approvals import Approvals, ApprovedCommand, TrustedRemote, file, without_login
+from baton_git.approvals import Approvals, ApprovedCommand, TrustedRemote, contents, contents_of, file, without_login
 from baton_git.approvals.file import ApprovalFile
 from baton_git.approvals.identity import identity_file, read_identity
-from baton_git.errors import Busy, Corrupt
+from baton_git.errors import Busy, Corrupt, LimitExceeded
 from baton_git.store import locks
 from baton_git.store.locks import flocked
 
@@ -36,7 +36,7 @@ def test_exactly_what_was_approved_holds(approvals):
     assert not approvals.holds(("make", "test"))
     assert approvals.add(("make", "test"), AT)
     assert not approvals.add(("make", "test"), AT)
-    assert approvals.commands() == [ApprovedCommand(("make", "test"), AT)]
+    assert approvals.commands() == [ApprovedCommand(("make", "test"), AT, {})]
     assert not approvals.holds(("make",))
     assert approvals.revoke(("make", "test"))
     assert not approvals.revoke(("make", "test"))
@@ -199,3 +199,78 @@ def test_where_there_is_no_flock_it_goes_on_without(approvals, monkeypatch):
     monkeypatch.setattr(locks, "fcntl", None)
     assert approvals.add(("a",), AT)
     assert approvals.revoke(("a",))
+
+
+# --- what a command is made of
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A work tree with a program, a script, and a folder with a program that is on the PATH."""
+    top = tmp_path / "tree"
+    for name in ("run", "scripts/check.py", "bin/tool"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("one")
+        (top / name).chmod(0o755)
+    return top
+
+
+@pytest.mark.parametrize(
+    ("argv", "path"),
+    [
+        (["./run", "x"], "run"), (["python3", "scripts/check.py"], "scripts/check.py"), (["tool"], "bin/tool"),
+        (["make", "--file=bin/tool"], "bin/tool"), (["x", "scripts/check.py::test_a"], "scripts/check.py"),
+        (["scripts/../run"], "run"), (["{top}/run"], "run"), (["{link}/run"], "run"),
+    ],
+)  # fmt: skip
+def test_a_command_whose_file_in_the_work_tree_changed_is_approved_no_more(approvals, tree, tmp_path, argv, path):
+    (tmp_path / "link").symlink_to(tree)
+    argv = tuple(word.format(top=tree, link=tmp_path / "link") for word in argv)
+    search_path = f"/usr/bin:{tree}/bin"
+    assert list(contents_of(argv, tree, search_path)) == [path]
+    approvals.add(argv, AT, contents_of(argv, tree, search_path))
+    assert approvals.holds(argv, contents_of(argv, tree, search_path))
+    for change in (lambda file: file.write_text("two"), lambda file: file.unlink()):
+        change(tree / path)
+        now = contents_of(argv, tree, search_path)
+        assert not approvals.holds(argv, now)
+        assert approvals.changed_since(argv, now) == [path]
+    assert approvals.add(argv, AT, now)
+    assert [one.contents for one in approvals.commands()] == [{}]
+
+
+def test_a_file_that_was_not_there_and_a_link_that_leads_elsewhere_are_changes(approvals, tree):
+    argv = ("./later", "python3")
+    approvals.add(argv, AT, contents_of(argv, tree, ""))
+    (tree / "later").symlink_to("/bin/sh")
+    first = contents_of(argv, tree, "")
+    assert first["later"].startswith("link to /")
+    assert not approvals.holds(argv, first)
+    (tree / "later").unlink()
+    (tree / "later").symlink_to("/bin/ls")
+    assert contents_of(argv, tree, "") != first
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("ls", "..", "/etc/passwd", "", "a\0b", "x" * 5000, ".", "scripts", "{top}/../tree/../x"),
+        ("/bin/sh",),
+        ("nope",),
+        (),
+    ],
+)
+def test_what_is_outside_of_the_work_tree_is_bound_by_its_arguments_alone(tree, argv):
+    assert contents_of(argv, tree, "/usr/bin:/bin") == {}
+    assert contents_of(argv, None, "/usr/bin:/bin") == {}
+
+
+def test_a_command_that_names_too_many_or_too_large_files_cannot_be_approved(tree, monkeypatch):
+    many = [f"f{number}" for number in range(contents.MAX_FILES + 1)]
+    for name in many:
+        (tree / name).touch()
+    with pytest.raises(LimitExceeded):
+        contents_of(("cat", *many), tree, "")
+    monkeypatch.setattr(contents, "MAX_BYTES", 5)
+    with pytest.raises(LimitExceeded):
+        contents_of(("cat", "run", "bin/tool"), tree, "")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+from baton_git.approvals.contents import Contents
 from baton_git.approvals.file import ApprovalFile, Kept
 from baton_git.approvals.remotes import without_login
 
@@ -14,10 +16,13 @@ Entry = TypeVar("Entry")
 
 
 class ApprovedCommand(NamedTuple):
-    """A command that may run: exactly these arguments, since when (ISO 8601)."""
+    """A command that may run: exactly these arguments, since when (ISO 8601), and its files of the work tree as they
+    were then.
+    """
 
     argv: tuple[str, ...]
     at: str
+    contents: Contents
 
 
 class TrustedRemote(NamedTuple):
@@ -41,12 +46,17 @@ class Approvals:
 
     # --- commands
 
-    def holds(self, argv: tuple[str, ...]) -> bool:
-        """Whether exactly `argv` was approved."""
-        return any(one.argv == argv for one in self.commands())
+    def holds(self, argv: tuple[str, ...], contents: Contents = MappingProxyType({})) -> bool:
+        """Whether exactly `argv` was approved, when its files had exactly these contents."""
+        return any(one.argv == argv and one.contents == contents for one in self.commands())
+
+    def changed_since(self, argv: tuple[str, ...], contents: Contents) -> list[str]:
+        """The files that have another content now than when `argv` was approved; none where it was not."""
+        approved = next((one.contents for one in self.commands() if one.argv == argv), contents)
+        return sorted(path for path in {*approved, *contents} if approved.get(path) != contents.get(path))
 
     def commands(self) -> list[ApprovedCommand]:
-        return self._read("commands", lambda one: ApprovedCommand(tuple(one["argv"]), str(one["at"])))
+        return self._read("commands", _command)
 
     def earlier_commands(self) -> list[tuple[str, ...]]:
         """What an earlier version of baton approved for this path. It approves nothing now, see `approvals.file`."""
@@ -54,13 +64,40 @@ class Approvals:
         found = self._parsed(self._file.earlier(), lambda one: tuple(one["argv"]))
         return [argv for argv in found if argv not in known]
 
-    def add(self, argv: tuple[str, ...], at: str) -> bool:
-        """Approves `argv`; False when it was approved already."""
-        return self._add("commands", {"argv": list(argv), "at": at}, lambda one: one["argv"] == list(argv))
+    def add(self, argv: tuple[str, ...], at: str, contents: Contents = MappingProxyType({})) -> bool:
+        """Approves `argv` as long as its files have these contents; False when it was approved already."""
+
+        def change(kept: Kept) -> Kept:
+            present = kept.get("commands", [])
+            if any(_command(one).argv == argv and _command(one).contents == contents for one in present):
+                return kept
+            others = [one for one in present if one["argv"] != list(argv)]
+            entry = {"argv": list(argv), "at": at, **({"contents": dict(contents)} if contents else {})}
+            return {**kept, "commands": [*others, entry]}
+
+        return self._change(change)
 
     def revoke(self, argv: tuple[str, ...]) -> bool:
         """Takes the approval back; False when there was none."""
         return self._remove("commands", lambda one: one["argv"] == list(argv))
+
+    # --- workflows of the project
+
+    def allows_workflow(self, digest: str) -> bool:
+        """Whether a workflow of exactly these bytes may run."""
+        return digest in self.workflows()
+
+    def workflows(self) -> list[str]:
+        """The digests of the workflows that may run."""
+        return self._read("workflows", lambda one: str(one["digest"]))
+
+    def allow_workflow(self, digest: str, at: str) -> bool:
+        """Lets a workflow run; False when it was allowed already."""
+        return self._add("workflows", {"digest": digest, "at": at}, lambda one: one["digest"] == digest)
+
+    def disallow_workflow(self, digest: str) -> bool:
+        """Takes that back; False when it was not allowed."""
+        return self._remove("workflows", lambda one: one["digest"] == digest)
 
     # --- remotes
 
@@ -95,7 +132,7 @@ class Approvals:
     def _parsed(self, entries: Any, make: Callable[[Any], Entry]) -> list[Entry]:
         try:
             return [make(one) for one in entries]
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise self._file.corrupt(f"is not a table of approvals ({error})") from error
 
     def _add(self, kind: str, entry: Mapping[str, Any], is_same: Callable[[Any], bool]) -> bool:
@@ -116,5 +153,10 @@ class Approvals:
     def _change(self, change: Callable[[Kept], Kept]) -> bool:
         try:
             return self._file.change(change)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise self._file.corrupt(f"is not a table of approvals ({error})") from error
+
+
+def _command(entry: Any) -> ApprovedCommand:
+    contents = {str(path): str(digest) for path, digest in entry.get("contents", {}).items()}
+    return ApprovedCommand(tuple(entry["argv"]), str(entry["at"]), contents)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from baton_git.code import find_commit, head_commit
 from baton_git.errors import InvalidArgument
 from baton_git.lifecycle import checked
+from baton_git.operations.trust import refusal_of
 from baton_git.operations.workspace import Workspace
 from baton_git.probes import Checked, CheckSpec, Failed, Passed, World, run_all
 from baton_git.records.baton import LastCheck, OpenLoop, VerifySpec
@@ -66,7 +68,7 @@ def run_checks(ws: Workspace, now: datetime, loops: Sequence[OpenLoop], budget_s
 
     world = World(
         folder=ws.folder,
-        approved=ws.approvals.holds if ws.approvals else (lambda _: False),
+        refusal=partial(refusal_of, ws),
         allow_private_hosts=ws.private_hosts,
         environment=ws.environment,
         find_commit=find,

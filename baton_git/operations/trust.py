@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 
-from baton_git.approvals import Approvals
-from baton_git.errors import InvalidArgument, NotFound, RemoteError
+from baton_git.approvals import Approvals, Contents, contents_of
+from baton_git.errors import BatonError, InvalidArgument, NotFound, RemoteError
 from baton_git.operations.reaching import address_of
 from baton_git.operations.workspace import Workspace
 from baton_git.records.baton import OpenLoop
 from baton_git.times import iso
+
+NOT_APPROVED = "not approved on this machine"
 
 
 def approvals_of(ws: Workspace) -> Approvals:
@@ -32,7 +35,29 @@ def trust(ws: Workspace, now: datetime, argv: tuple[str, ...]) -> bool:
         raise InvalidArgument("no command to approve", hint="baton trust ID, or baton trust -- PROGRAM ARGUMENT…")
     if any("\ud800" <= character <= "\udfff" for word in argv for character in word):
         raise InvalidArgument("the command is not UTF-8 text", hint="no record could hold it")
-    return approvals_of(ws).add(argv, iso(now))
+    return approvals_of(ws).add(argv, iso(now), _contents(ws, argv))
+
+
+def refusal_of(ws: Workspace, argv: tuple[str, ...]) -> str | None:
+    """Why the command may not run here; None when exactly it was approved, and none of its files has changed since.
+
+    Raises:
+        Corrupt: the approvals cannot be read.
+    """
+    if ws.approvals is None:
+        return NOT_APPROVED
+    try:
+        contents = _contents(ws, argv)
+    except BatonError as error:
+        return f"{NOT_APPROVED}: {error}"
+    if ws.approvals.holds(argv, contents):
+        return None
+    changed = ws.approvals.changed_since(argv, contents)
+    return f"changed since it was approved on this machine: {', '.join(changed[:3])}" if changed else NOT_APPROVED
+
+
+def _contents(ws: Workspace, argv: tuple[str, ...]) -> Contents:
+    return contents_of(argv, ws.folder, ws.environment.get("PATH", os.defpath))
 
 
 def distrust(ws: Workspace, argv: tuple[str, ...]) -> bool:
@@ -42,13 +67,12 @@ def distrust(ws: Workspace, argv: tuple[str, ...]) -> bool:
 
 def pending_commands(ws: Workspace) -> dict[str, tuple[str, ...]]:
     """By loop id, the commands that wait for approval."""
-    approvals = approvals_of(ws)
     commands = {
         loop.id: loop.verify.argv
         for loop in ws.branch.read().state.records(OpenLoop)
         if loop.verify and loop.verify.method == "command" and loop.verify.argv
     }
-    return {id_: argv for id_, argv in commands.items() if not approvals.holds(argv)}
+    return {id_: argv for id_, argv in commands.items() if refusal_of(ws, argv) is not None}
 
 
 def trust_remote(ws: Workspace, now: datetime, remote: str) -> bool:

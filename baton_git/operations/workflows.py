@@ -21,7 +21,7 @@ from baton_git.times import iso
 from baton_git.workflow.deeds import Deeds, Event, SessionInfo
 from baton_git.workflow.definition import Workflow, read
 from baton_git.workflow.engine import run_event as run_workflows
-from baton_git.workflow.files import Folders, Found, approval_key, find, pick, running
+from baton_git.workflow.files import Folders, Found, find, pick, running
 from baton_git.workflow.running import Outcome
 from baton_git.workflow.variables import KeptVariables
 
@@ -68,7 +68,7 @@ def allow(ws: Workspace, now: datetime, shown: Found) -> bool:
     """
     if ws.approvals is None:
         raise InvalidArgument("nothing can be approved here")
-    return ws.approvals.add(approval_key(shown.digest), iso(now))
+    return ws.approvals.allow_workflow(shown.digest, iso(now))
 
 
 def disallow(ws: Workspace, shown: Found) -> bool:
@@ -76,7 +76,7 @@ def disallow(ws: Workspace, shown: Found) -> bool:
     can be approved here."""
     if ws.approvals is None:
         raise InvalidArgument("nothing can be approved here")
-    return ws.approvals.revoke(approval_key(shown.digest))
+    return ws.approvals.disallow_workflow(shown.digest)
 
 
 def check_text(text: str, name: str, where: str) -> Workflow:
@@ -133,7 +133,7 @@ def _approved(ws: Workspace) -> tuple[Any, list[str]]:
     if approvals is None:
         return (lambda _: False), []
     try:
-        known = {one.argv for one in approvals.commands()}
+        known = set(approvals.workflows())
     except BatonError as error:
         return (lambda _: False), [f"no workflow of the project runs: {error}"]
     return known.__contains__, []

@@ -6,7 +6,18 @@ could not be made is `Unknown`, never `Passed`, and what a probe may know or do 
 
 from baton_git.probes.all_probes import PROBES
 from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown
+from baton_git.probes.outcome import Failed, NotApproved, Outcome, Passed, Unknown
 from baton_git.probes.running import Checked, run_all
 
-__all__ = ["PROBES", "CheckSpec", "Checked", "Failed", "Outcome", "Passed", "Unknown", "World", "run_all"]
+__all__ = [
+    "PROBES",
+    "CheckSpec",
+    "Checked",
+    "Failed",
+    "NotApproved",
+    "Outcome",
+    "Passed",
+    "Unknown",
+    "World",
+    "run_all",
+]

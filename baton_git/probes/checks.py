@@ -41,9 +41,9 @@ class CheckSpec(NamedTuple):
     timeout_seconds: float = 5.0
 
 
-def nothing_approved(argv: Argv) -> bool:
+def nothing_approved(argv: Argv) -> str | None:
     """The answer of a machine on which nobody has approved a command yet."""
-    return False
+    return "not approved on this machine"
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,16 @@ class World:
 
     Attributes:
         folder: the work tree: relative paths start and commands run here; None when there is none.
-        approved: was exactly this argv approved on this machine?
+        refusal: why exactly this argv may not run on this machine; None when it was approved.
         allow_private_hosts: may `http` and `port_open` reach private networks (10/8, 192.168/16, …)?
-        environment: of commands; every `GIT_*` in it is dropped.
+        environment: of commands; every `GIT_*` in it, and what holds a secret of baton's, is dropped.
         find_commit: (revision or subject, branch) → full commit id, or None when there is no such commit;
             a `BatonError` from it means that it could not look. None when there is no repository.
         abandoned: set when nobody waits for answers any more; what a check has started must end then.
     """
 
     folder: Path | None = None
-    approved: Callable[[Argv], bool] = nothing_approved
+    refusal: Callable[[Argv], str | None] = nothing_approved
     allow_private_hosts: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     find_commit: Callable[[str, str | None], str | None] | None = None

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown, no_answer
+from baton_git.probes.environment import without_secrets
+from baton_git.probes.outcome import Failed, NotApproved, Outcome, Passed, Unknown, no_answer
 
 _TAIL_BYTES = 4096
 _LINE_LIMIT = 200
@@ -29,8 +30,9 @@ def check(spec: CheckSpec, world: World) -> Outcome:
     """
     if not spec.argv:
         return Unknown("no command is given")
-    if not world.approved(spec.argv):
-        return Unknown(f"not approved on this machine; run: baton trust -- {shlex.join(spec.argv)}")
+    refusal = world.refusal(spec.argv)
+    if refusal is not None:
+        return NotApproved(f"{refusal}; run: baton trust -- {shlex.join(spec.argv)}")
     if world.folder is None or not world.folder.is_dir():
         return Unknown("there is no work tree to run the command in")
     try:
@@ -46,7 +48,9 @@ def check(spec: CheckSpec, world: World) -> Outcome:
 def _start(spec: CheckSpec, world: World, folder: Path) -> subprocess.Popen[bytes]:
     # Inside a hook git names its own repository, index and prefix in GIT_*, and a git in the command would
     # obey them instead of the folder it stands in.
-    environment = {name: value for name, value in world.environment.items() if not name.startswith("GIT_")}
+    environment = {
+        name: value for name, value in without_secrets(world.environment).items() if not name.startswith("GIT_")
+    }
     return subprocess.Popen(  # noqa: S603  exactly this argv was approved by the user
         spec.argv,
         cwd=folder,

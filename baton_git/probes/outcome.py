@@ -31,6 +31,11 @@ class Unknown:
     commit: str | None = None
 
 
+@dataclass(frozen=True)
+class NotApproved(Unknown):
+    """The check was not made, since the user of this machine did not allow it. That is told here and not stored."""
+
+
 Outcome = Passed | Failed | Unknown
 
 

@@ -63,12 +63,7 @@ class Found(NamedTuple):
     text: str = ""
 
 
-def approval_key(digest: str) -> tuple[str, ...]:
-    """What is approved, in the form in which commands are."""
-    return ("workflow", digest)
-
-
-def find(folders: Folders, approved: Callable[[tuple[str, ...]], bool], *, is_checked: bool = True) -> list[Found]:
+def find(folders: Folders, approved: Callable[[str], bool], *, is_checked: bool = True) -> list[Found]:
     """Every file, those that run first, by priority; whoever is broken or not allowed hides nothing."""
     taken: set[str] = set()
     found = [_judged(one, folders, approved, taken) for one in _read(folders, is_checked)]
@@ -136,10 +131,10 @@ def _kind(path: Path) -> str:
     return "is a pipe or a device and no file"
 
 
-def _judged(one: Found, folders: Folders, approved: Callable[[tuple[str, ...]], bool], taken: set[str]) -> Found:
+def _judged(one: Found, folders: Folders, approved: Callable[[str], bool], taken: set[str]) -> Found:
     if one.workflow is None:
         return one
-    if one.tier == "project" and not approved(approval_key(one.digest)):
+    if one.tier == "project" and not approved(one.digest):
         return one._replace(state="not allowed")
     if one.name in taken:
         return one._replace(state="hidden")

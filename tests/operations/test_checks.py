@@ -101,6 +101,24 @@ def test_a_command_runs_only_after_exactly_it_was_approved(here, tmp_path):
     assert mark.exists()
 
 
+def test_a_script_that_changed_after_its_approval_waits_again(here):
+    script = here.folder / "check.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    made = command(here, "./check.sh")
+    trust(here, NOW, ("./check.sh",))
+    assert verify(here, NOW).found[made].result == "passed"
+    script.write_text("#!/bin/sh\ntouch ran; false\n")
+    other = command(here, "./check.sh")
+    found = verify(here, NOW).found[other]
+    assert found.result == "unknown"
+    assert found.why == "changed since it was approved on this machine: check.sh; run: baton trust -- ./check.sh"
+    assert not (here.folder / "ran").exists()
+    assert pending_commands(here) == {made: ("./check.sh",), other: ("./check.sh",)}
+    trust(here, NOW, ("./check.sh",))
+    assert verify(here, NOW).found[other].result == "failed"
+
+
 def test_an_approval_holds_for_its_repository_only(here, tmp_path):
     mark = tmp_path / "ran"
     made = command(here, *touching(mark))

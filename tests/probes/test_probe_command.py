@@ -9,12 +9,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from baton_git.probes import PROBES, CheckSpec, Failed, Passed, Unknown, World
+from baton_git.probes import PROBES, CheckSpec, Failed, NotApproved, Passed, Unknown, World
 
 
 @pytest.fixture
 def world(tmp_path):
-    return World(folder=tmp_path, approved=lambda argv: True, environment={"PATH": os.environ["PATH"]})
+    return World(folder=tmp_path, refusal=lambda argv: None, environment={"PATH": os.environ["PATH"]})
 
 
 def run(world, *argv, seconds=5.0):
@@ -58,9 +58,11 @@ def test_a_signal_is_named(world):
 
 def test_nothing_runs_unapproved(world, tmp_path):
     approved = ("touch", "good")
-    careful = World(folder=tmp_path, approved=lambda argv: argv == approved, environment=world.environment)
-    assert run(careful, "touch", "a b") == Unknown("not approved on this machine; run: baton trust -- touch 'a b'")
-    assert isinstance(run(World(folder=tmp_path), "touch", "bad"), Unknown)
+    careful = World(
+        folder=tmp_path, refusal=lambda argv: None if argv == approved else "no", environment=world.environment
+    )
+    assert run(careful, "touch", "a b") == NotApproved("no; run: baton trust -- touch 'a b'")
+    assert run(World(folder=tmp_path), "true") == NotApproved("not approved on this machine; run: baton trust -- true")
     assert run(careful, *approved) == Passed()
     assert [path.name for path in tmp_path.iterdir()] == ["good"]
 
@@ -74,9 +76,11 @@ def test_it_runs_in_the_work_tree_without_input(world, tmp_path):
     assert shell(world, f'test "$(pwd -P)" = "{tmp_path.resolve()}" && ! read line') == Passed()
 
 
-def test_the_environment_is_the_given_one_without_git_variables(tmp_path):
-    given = {"PATH": os.environ["PATH"], "GIT_DIR": "/x", "GIT_INDEX_FILE": "y", "MINE": "z"}
-    world = World(folder=tmp_path, approved=lambda argv: True, environment=given)
+def test_the_environment_is_the_given_one_without_git_variables_and_secrets(tmp_path):
+    secrets = ("BATON_API_TOKEN", "BATON_PAGE_TOKEN", "BATON_AGENT_TOKEN", "BATON_SIGNING_KEY", "BATON_X_SECRET")
+    given = {"PATH": os.environ["PATH"], "GIT_DIR": "/x", "GIT_INDEX_FILE": "y", "MINE": "z", "BATON_REPO": "r"}
+    given |= dict.fromkeys(secrets, "s3cret")
+    world = World(folder=tmp_path, refusal=lambda argv: None, environment=given)
     assert shell(world, 'env > seen; test -z "$GIT_DIR$GIT_INDEX_FILE" && test "$MINE" = z') == Passed()
     assert "HOME=" not in (tmp_path / "seen").read_text()
 
@@ -89,7 +93,7 @@ def test_what_cannot_be_run_is_unknown(world, argv):
 
 @pytest.mark.parametrize("folder", [None, Path("/nowhere/at/all")])
 def test_without_a_work_tree_nothing_is_run(folder):
-    assert isinstance(run(World(folder=folder, approved=lambda argv: True), "true"), Unknown)
+    assert isinstance(run(World(folder=folder, refusal=lambda argv: None), "true"), Unknown)
 
 
 def test_a_slow_command_is_killed_with_its_children(world, tmp_path):

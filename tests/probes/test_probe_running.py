@@ -85,7 +85,7 @@ def test_an_unknown_method_is_unknown():
 
 
 def test_a_command_cut_short_by_the_budget_is_killed(tmp_path):
-    world = World(folder=tmp_path, approved=lambda argv: True, environment={"PATH": "/usr/bin:/bin"})
+    world = World(folder=tmp_path, refusal=lambda argv: None, environment={"PATH": "/usr/bin:/bin"})
     slow = CheckSpec("command", argv=("sh", "-c", "echo $$ > pid; exec sleep 60"), timeout_seconds=30)
     found = run_all({"slow": slow}, world, budget_seconds=0.5)
     assert found["slow"].outcome == Unknown("no answer within the total budget of 0.5 s")

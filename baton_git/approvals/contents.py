@@ -1,0 +1,91 @@
+"""What a command is made of inside the work tree: the program and the files that its arguments name, by their content.
+
+An approval covers these, so that nobody who changes a script changes what was approved. It does not cover what they
+load or start in turn (a Makefile, a module, a test), nor programs outside of the work tree.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from baton_git.errors import LimitExceeded, StoreError
+
+MAX_FILES: Final = 64
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Of the files that one command names, together."""
+_CHUNK: Final = 1024 * 1024
+
+Contents = Mapping[str, str]
+"""By path below the work tree's top: the file's SHA-256, or `link to PATH` for a link that leads out of it."""
+
+
+def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> Contents:
+    """What the command is made of when it is started in `folder`.
+
+    Args:
+        folder: the work tree; None where there is none.
+        search_path: the value of PATH that it is started with.
+
+    Raises:
+        LimitExceeded: it names too many files, or too large ones.
+        StoreError: one of them cannot be read.
+    """
+    if folder is None or not argv:
+        return {}
+    top, room = Path(os.path.realpath(folder)), MAX_BYTES
+    found: dict[str, str] = {}
+    for path in dict.fromkeys(_named(argv, top, search_path)):
+        if os.path.isfile(path):  # noqa: PTH113  a word may be too long for a name
+            found[path.relative_to(top).as_posix()], size = _content(path, top, room)
+            room -= size
+        if len(found) > MAX_FILES:
+            raise LimitExceeded("files of the work tree in one command", len(found), MAX_FILES)
+    return dict(sorted(found.items()))
+
+
+def _named(argv: Sequence[str], top: Path, search_path: str) -> Iterator[Path]:
+    """Paths inside the work tree that the command names, whether or not anything is there."""
+    words = [argv[0] if "/" in argv[0] else _program(argv[0], top, search_path)]
+    for word in argv[1:]:
+        words += [word, word.partition("=")[2], word.partition("::")[0]]
+    for word in words:
+        path = _inside(word, top)
+        if path is not None:
+            yield path
+
+
+def _inside(word: str, top: Path) -> Path | None:
+    """The path that the word would be in the work tree; None where it leads elsewhere."""
+    if not word or "\0" in word:
+        return None
+    plain = Path(os.path.normpath(top / word))
+    real = Path(os.path.realpath(plain.parent), plain.name)  # the top may have a second name by a link
+    return next((one for one in (plain, real) if one != top and one.is_relative_to(top)), None)
+
+
+def _program(name: str, top: Path, search_path: str) -> str:
+    """Where a program is found that is started in the work tree; empty where it is not found."""
+    candidates = (os.path.join(top, entry, name) for entry in search_path.split(os.pathsep))  # noqa: PTH118
+    return next((one for one in candidates if os.path.isfile(one) and os.access(one, os.X_OK)), "")  # noqa: PTH113
+
+
+def _content(path: Path, top: Path, room: int) -> tuple[str, int]:
+    """What stands for the file, and how many of its bytes were read."""
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(top):
+        return f"link to {real}", 0
+    try:
+        size = real.stat().st_size
+        if size > room:
+            raise LimitExceeded(f"{path.name} and what else the command names", size, MAX_BYTES, "bytes")
+        with real.open("rb") as file:
+            digest = sha256()
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}", hint="check that file") from error
+    return digest.hexdigest(), size
