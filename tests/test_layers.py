@@ -15,7 +15,7 @@ import baton_git
 SOURCE = Path(baton_git.__file__).parent
 
 LEVELS = (
-    ("errors", "times", "memory", "names", "records"),
+    ("errors", "environment", "times", "memory", "names", "records"),
     (
         "codecs", "redaction", "state", "scrubbing", "constancy", "kinds", "layout", "diff", "merge", "lifecycle",
         "handing", "document", "brief", "gravity", "paif", "handed", "schemas", "rendering", "injection",

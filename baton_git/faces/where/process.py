@@ -8,13 +8,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from baton_git.environment import is_secret_variable, without_secrets
 from baton_git.errors import InvalidArgument
 
 TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  as above
-
-TOKENS = frozenset({TOKEN, PAGE_TOKEN})
-"""Variables that no program that we start may have."""
 
 FOUND = dict(os.environ)
 """The environment as we found it: nothing that we set for ourselves."""
@@ -40,7 +38,7 @@ def mend_streams() -> None:
 def hide_tokens() -> None:
     """Takes the tokens out of our own environment, which every program that we start inherits; `read_token` still
     gives them."""
-    for name in TOKENS:
+    for name in filter(is_secret_variable, list(os.environ)):
         token = taken(name)
         if token is not None:
             _taken[name] = token
@@ -49,7 +47,7 @@ def hide_tokens() -> None:
 def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a program that we start: what we found (or `environment`), without tokens."""
     found = FOUND if environment is None else environment
-    return {name: value for name, value in found.items() if name not in TOKENS}
+    return without_secrets(found)
 
 
 def read_token(name: str = TOKEN) -> str | None:
