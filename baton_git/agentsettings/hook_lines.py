@@ -22,7 +22,7 @@ _SCRIPT = " ".join(
         '{ n=$1; shift; command -v "$1" >/dev/null && {',
         'sleep "$n" 3<&- >/dev/null & s=$!;',
         # the worker: it reads all of baton's output, passes it on, and ends the sleep
-        f'{{ o=$({PARENT}=$PPID "$@" <&3 3<&-) && trap "" PIPE && printf %s "$o"; kill $s; }} & w=$!;',
+        f'{{ o=$({PARENT}=$PPID "$@" <&3 3<&-) && trap "" PIPE && printf %s "$o"; kill -9 $s; }} & w=$!;',
         # a sleep that ended by itself: the worker and all of its descendants are killed
         "wait $s && ps -A -o ppid= -o pid= | {",
         't=$w; while read -r p c; do case " $t " in *" $p "*) t="$t $c";; esac; done; kill -9 $t; };',

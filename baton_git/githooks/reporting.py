@@ -10,7 +10,8 @@ from typing import NamedTuple
 from baton_git.githooks.installing import run_from
 from baton_git.githooks.looking import content, exists, is_program
 from baton_git.githooks.place import Place
-from baton_git.githooks.script import Script, marked, program_of
+from baton_git.githooks.program_health import ProgramHealth
+from baton_git.githooks.script import Script, command_in, marked
 
 
 class EventState(NamedTuple):
@@ -21,17 +22,17 @@ class EventState(NamedTuple):
     said: str
 
 
-def status(place: Place, scripts: Sequence[Script]) -> list[EventState]:
+def status(place: Place, scripts: Sequence[Script], health: ProgramHealth) -> list[EventState]:
     """The state of each of these, which are as `install` would write them now.
 
     Raises:
         StoreError: there is no git program, or a hook cannot be read.
     """
-    return [_state(place, script) for script in scripts]
+    return [_state(place, script, health) for script in scripts]
 
 
-def _state(place: Place, script: Script) -> EventState:
-    why = next(_obstacles(place, script.event), None)
+def _state(place: Place, script: Script, health: ProgramHealth) -> EventState:
+    why = next(_obstacles(place, script, health), None)
     if why is not None:
         return EventState(script.event, False, why)
     file = _file(place, script.event)
@@ -44,13 +45,22 @@ def _state(place: Place, script: Script) -> EventState:
     return EventState(script.event, True, f"{said}; not up to date: baton hooks install" if stale else said)
 
 
-def _obstacles(place: Place, event: str) -> Iterator[str]:
+def _obstacles(place: Place, script: Script, health: ProgramHealth) -> Iterator[str]:
     look = {"configured": _not_configured, "files": _not_filed, "external": _not_called}[place.mode]
-    yield from look(place, event)
-    program = program_of(content(_script_file(place, event)) or b"")
-    path = place.git.environment.get("PATH")
-    if program is not None and not is_program(Path(program)) and shutil.which("baton", path=path) is None:
-        yield f"it finds no baton: {program} is gone: baton hooks install"
+    yield from look(place, script.event)
+    text = content(_script_file(place, script.event)) or b""
+    command = command_in(text)
+    if not command:
+        return
+    if not is_program(Path(command[0])):
+        if shutil.which("baton", path=place.git.environment.get("PATH")) is None:
+            yield f"it finds no baton: {command[0]} is gone: baton hooks install"
+        return
+    mark = marked(text)
+    problem = health.problem(command, may_run=mark is not None and mark.intact)
+    if problem is not None:
+        mend = "install baton again" if command == script.command else "baton hooks install"
+        yield f"it does nothing: {problem}: {mend}"
 
 
 def _not_configured(place: Place, event: str) -> Iterator[str]:

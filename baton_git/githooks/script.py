@@ -19,22 +19,22 @@ from typing import Final, NamedTuple
 
 from baton_git.githooks.shipped import shipped
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Goes up when the scripts change in a way that an installed one should follow."""
 
 PARTS: Final = {
-    "post-commit": ("begin", "later", "after-code"),
-    "post-merge": ("begin", "later", "after-code"),
-    "post-checkout": ("begin", "later", "after-code"),
-    "post-rewrite": ("begin", "later", "after-code"),
-    "pre-push": ("begin", "pre-push"),
-    "pre-receive": ("begin", "pre-receive"),
-    "post-receive": ("begin", "later", "post-receive"),
+    "post-commit": ("begin", "within", "later", "after-code"),
+    "post-merge": ("begin", "within", "later", "after-code"),
+    "post-checkout": ("begin", "within", "later", "after-code"),
+    "post-rewrite": ("begin", "within", "later", "after-code"),
+    "pre-push": ("begin", "within", "pre-push"),
+    "pre-receive": ("begin", "within", "pre-receive"),
+    "post-receive": ("begin", "within", "later", "post-receive"),
 }
 """By event, the files of `hooks/git/` that its script is made of."""
 
 _MARKER = re.compile(rb"#![^\n]*\n# baton-git hook (\d{1,6}) ([a-z-]+) ([0-9a-f]{64})\n")
-_PROGRAM = re.compile(rb"^program=(.+)$", re.MULTILINE)
+_COMMAND = re.compile(rb'^exec_baton\(\) \{ exec (.+) "\$@"; \}$', re.MULTILINE)
 _HEAD = """\
 # Installed by `baton hooks install`; `baton hooks uninstall` takes it away and puts back what was here before.
 event={event}
@@ -82,10 +82,10 @@ def marked(data: bytes) -> Marked | None:
     return Marked(int(found[1]), found[2].decode(), sha256(data[found.end() :]).hexdigest().encode() == found[3])
 
 
-def program_of(data: bytes) -> str | None:
-    """The program that an installed script starts baton with; None when it names none."""
-    found = _PROGRAM.search(data)
-    return shlex.split(found[1].decode("utf-8", "surrogateescape"))[0] if found else None
+def command_in(data: bytes) -> tuple[str, ...]:
+    """The words that an installed script starts baton with; empty when it names none."""
+    found = _COMMAND.search(data)
+    return tuple(shlex.split(found[1].decode("utf-8", "surrogateescape"))) if found else ()
 
 
 def scripts(events: Sequence[str], prefix: str, command: Sequence[str]) -> dict[str, Script]:

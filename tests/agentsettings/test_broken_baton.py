@@ -13,27 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from broken_programs import BROKEN, spoil
 
 from baton_git.agentsettings.hook_lines import hook_line, plugin_line, program_in
 from baton_git.agentsettings.places import SETTINGS
-from baton_git.agentsettings.program_health import ProgramHealth
+from baton_git.githooks.program_health import ProgramHealth
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
-TRACEBACK = "echo '{\"half'; echo Traceback >&2; "
-BROKEN: dict[str, tuple[str | None, int]] = {
-    "the file is gone": (None, 0),
-    "not executable": ("#!/bin/sh\necho no\n", 0o644),
-    "the interpreter is gone": ("#!/nowhere/bin/python3\n", 0o755),
-    "env finds no interpreter": ("#!/usr/bin/env no-such-python\n", 0o755),
-    "a half-finished upgrade": (f"#!{sys.executable} -S\nprint('{{')\nimport no_such_package\n", 0o755),
-    "exit 1": (f"#!/bin/sh\n{TRACEBACK}exit 1\n", 0o755),
-    "exit 2": (f"#!/bin/sh\n{TRACEBACK}exit 2\n", 0o755),
-    "exit 70": (f"#!/bin/sh\n{TRACEBACK}exit 70\n", 0o755),
-    "killed": (f"#!/bin/sh\n{TRACEBACK}kill -9 $$\n", 0o755),
-    "hangs": ("#!/bin/sh\necho '{\"half'; sleep 611\n", 0o755),
-    "hangs and cannot be asked to end": ("#!/bin/sh\ntrap '' TERM HUP INT; echo x >&2; while :; do :; done\n", 0o755),
-}
-"""By what is wrong, the text of the program and its mode."""
 
 
 @pytest.fixture
@@ -41,14 +27,6 @@ def program(tmp_path) -> Path:
     folder = tmp_path / "my tools"
     folder.mkdir()
     return folder / "baton"
-
-
-def spoil(program: Path, what: str) -> None:
-    text, mode = BROKEN[what]
-    program.unlink(missing_ok=True)
-    if text is not None:
-        program.write_text(text)
-        program.chmod(mode)
 
 
 def installed(baton: Callable, agent: str, event: int = 0) -> str:
@@ -106,6 +84,17 @@ def test_nothing_of_a_hanging_baton_is_left(program):
     pid = Path(f"{program}.pid").read_text().strip()
     left = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True).stdout
     assert not [line for line in left.splitlines() if pid in line.split() and not line.split()[2].startswith("Z")]
+
+
+def test_an_answer_is_not_waited_for_where_the_cli_ignores_termination(program):
+    program.write_text('#!/bin/sh\necho "{}"\n')
+    program.chmod(0o755)
+    started = time.monotonic()
+    done = subprocess.run(
+        ["sh", "-c", f"trap '' TERM; {hook_line('claude', [str(program)])(9.5)}"], capture_output=True
+    )
+    assert done.stdout == b"{}"
+    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
@@ -193,7 +182,7 @@ NAMED = {
 
 @pytest.mark.parametrize("what", NAMED)
 def test_status_names_what_is_broken_and_the_command_that_mends_it(baton, program, what, monkeypatch):
-    monkeypatch.setattr("baton_git.agentsettings.program_health.SECONDS", 0.2)
+    monkeypatch.setattr("baton_git.githooks.program_health.SECONDS", 0.2)
     spoil(program, what)
     line = installed(baton, "gemini")
     path = Path(os.environ["HOME"]) / FILES["gemini"]

@@ -55,7 +55,7 @@ def test_a_commit_verifies_what_it_settles_and_becomes_the_evidence(baton, git, 
     head = git(hooked, "rev-parse", "HEAD")
     assert [loops[id_]["last_check"]["commit"] for id_ in ("OL-1", "OL-2")] == [head, head]
     assert "last_check" not in loops["OL-3"]
-    assert "post-commit work: " in (hooked / ".git/baton/hooks.log").read_text()
+    eventually(lambda: "post-commit work: " in (hooked / ".git/baton/hooks.log").read_text())
     eventually(lambda: not list((hooked / ".git/baton/due").iterdir()))
 
 
@@ -221,7 +221,7 @@ def test_one_namespace_that_is_broken_holds_up_no_other(baton, git, hooked, loop
     (hooked / ".git/baton/due/bad").touch()
     commit(git, hooked)
     eventually(lambda: "OL-1 verified" in diary()[0])
-    assert "bad" in (hooked / ".git/baton/hooks.log").read_text()
+    eventually(lambda: "bad" in (hooked / ".git/baton/hooks.log").read_text())
 
 
 @pytest.mark.slow
@@ -295,7 +295,7 @@ def along(top, code):
 
 def test_a_push_that_breaks_in_baton_succeeds(hooked, pushed):
     along(hooked, "import sys; print('broken', file=sys.stderr); sys.exit(70)")
-    assert pushed() == "broken\n"
+    assert pushed() == ""
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from broken_programs import spoil
 from hook_world import CLIENT, everything, hook
 
 from baton_git.githooks.script import Script, marked, scripts
@@ -168,10 +169,23 @@ def test_a_hook_whose_baton_is_gone_will_not_run(baton, top, folder, monkeypatch
     assert states(baton, top)["pre-push"]["runs"]
 
 
+def test_a_hook_whose_baton_cannot_be_loaded_does_nothing_and_status_says_so(baton, top, folder, tmp_path):
+    baton("hooks", "install")
+    words = (str(tmp_path / "baton"),)
+    spoil(tmp_path / "baton", "a half-finished upgrade")
+    (folder / "pre-push").write_bytes(Script("pre-push", "refs/heads/baton/", words).text)
+    found = states(baton, top)["pre-push"]
+    assert not found["runs"]
+    assert "fails with exit status 1: ModuleNotFoundError" in found["said"]
+    assert found["said"].endswith(": baton hooks install")
+    (folder / "pre-push").write_bytes(Script("pre-push", "refs/heads/baton/", words).text + b"# changed\n")
+    assert "fails" not in states(baton, top)["pre-push"]["said"]  # it is not ours any more, so it is not run
+
+
 def test_the_marker_tells_ours_from_others():
     text = Script("pre-push", "refs/heads/baton/", ("/a b/python", "-m", "baton_git")).text
-    assert marked(text) == (1, "pre-push", True)
-    assert marked(text + b"#") == (1, "pre-push", False)
+    assert marked(text) == (2, "pre-push", True)
+    assert marked(text + b"#") == (2, "pre-push", False)
     assert marked(b"#!/bin/sh\necho baton-git hook\n") is None
     assert marked(b"") is None
 

@@ -18,12 +18,12 @@ from baton_git.agentsettings.entries import Wanted
 from baton_git.agentsettings.hook_lines import hook_line
 from baton_git.agentsettings.keeping import SettingsFile
 from baton_git.agentsettings.places import SETTINGS, Scope, user_folder
-from baton_git.agentsettings.program_health import ProgramHealth
 from baton_git.agentsettings.reporting import AgentReport, FileReport, Looking, of_file
 from baton_git.errors import BatonError, InvalidArgument, NotFound
 from baton_git.faces.cli.app import App, command, flat, group
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
 from baton_git.faces.where.settings import outside_git
+from baton_git.githooks.program_health import ProgramHealth
 from baton_git.githooks.shipped import shipped
 from baton_git.store import Repository
 

@@ -13,6 +13,7 @@ from baton_git.faces.where.settings import outside_git
 from baton_git.githooks.git import Git
 from baton_git.githooks.installing import Report, install, uninstall
 from baton_git.githooks.place import EVENTS, Place, events_for
+from baton_git.githooks.program_health import ProgramHealth
 from baton_git.githooks.reporting import status
 from baton_git.githooks.script import scripts
 
@@ -45,7 +46,8 @@ def status_command(app: App) -> None:
     place = _place(app)
     installed = [event for event in EVENTS if (place.scripts / event).exists()]
     events = [one for one in EVENTS if one in installed or one in events_for(app.settings.repository)]
-    states = status(place, list(scripts(events, app.settings.prefix, _own_command()).values()))
+    ours = scripts(events, app.settings.prefix, _own_command())
+    states = status(place, list(ours.values()), ProgramHealth(outside_git(), _own_command()))
     data = {
         "mode": place.mode, "git": ".".join(map(str, place.git.version)), "folder": str(place.folder),
         "hooks_path": place.hooks_path, "events": [state._asdict() for state in states],

@@ -1,0 +1,31 @@
+"""Every kind of broken baton that an installed hook may find."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_TRACEBACK = "echo '{\"half'; echo Traceback >&2; "
+BROKEN: dict[str, tuple[str | None, int]] = {
+    "the file is gone": (None, 0),
+    "not executable": ("#!/bin/sh\necho no\n", 0o644),
+    "the interpreter is gone": ("#!/nowhere/bin/python3\n", 0o755),
+    "env finds no interpreter": ("#!/usr/bin/env no-such-python\n", 0o755),
+    "a half-finished upgrade": (f"#!{sys.executable} -S\nprint('{{')\nimport no_such_package\n", 0o755),
+    "exit 1": (f"#!/bin/sh\n{_TRACEBACK}exit 1\n", 0o755),
+    "exit 2": (f"#!/bin/sh\n{_TRACEBACK}exit 2\n", 0o755),
+    "exit 70": (f"#!/bin/sh\n{_TRACEBACK}exit 70\n", 0o755),
+    "killed": (f"#!/bin/sh\n{_TRACEBACK}kill -9 $$\n", 0o755),
+    "hangs": ("#!/bin/sh\necho '{\"half'; sleep 611\n", 0o755),
+    "hangs and cannot be asked to end": ("#!/bin/sh\ntrap '' TERM HUP INT; echo x >&2; while :; do :; done\n", 0o755),
+}
+"""By what is wrong, the text of the program and its mode."""
+
+
+def spoil(program: Path, what: str) -> None:
+    """Puts a baton that is broken in this way at `program`."""
+    text, mode = BROKEN[what]
+    program.unlink(missing_ok=True)
+    if text is not None:
+        program.write_text(text)
+        program.chmod(mode)

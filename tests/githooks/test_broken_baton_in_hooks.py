@@ -1,0 +1,95 @@
+"""The installed git hooks with every kind of broken baton: a client notices nothing, a server refuses in one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from broken_programs import BROKEN, spoil
+from hook_world import eventually
+
+from baton_git.githooks.script import Script
+
+PREFIX = "refs/heads/baton/"
+PUSHED = f"{'0' * 40} {'1' * 40} {PREFIX}work\n"
+SECONDS = {"pre-push": " 10 ", "pre-receive": " 300)", "post-commit": " 120 "}
+
+
+@pytest.fixture
+def git_dir(tmp_path) -> Path:
+    """What a script looks at of a repository."""
+    folder = tmp_path / "work.git"
+    for name in ("objects", "hooks", "baton/due", "baton/unsent"):
+        (folder / name).mkdir(parents=True)
+    (folder / "baton/due/work").touch()
+    (folder / "baton/unsent/work").touch()
+    return folder
+
+
+def run(git_dir: Path, event: str, program: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the script of an event as git does, with less time for baton."""
+    hook = git_dir / "hooks" / event
+    limit = SECONDS[event]
+    script = Script(event, PREFIX, (str(program),)).text.decode()
+    assert f"run_within{limit}" in script
+    hook.write_text(script.replace(f"run_within{limit}", f"run_within{limit.replace(limit.strip(' )'), '0.2')}"))
+    path = os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists())
+    surroundings = {**os.environ, "GIT_DIR": str(git_dir), "PATH": path}
+    return subprocess.run(
+        ["sh", str(hook), *arguments], input=text, capture_output=True, text=True, cwd=git_dir, env=surroundings
+    )
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_push_goes_through_and_hears_nothing(git_dir, tmp_path, what):
+    program = tmp_path / "baton"
+    spoil(program, what)
+    done = run(git_dir, "pre-push", program, f"refs/heads/main 1 refs/heads/main {'0' * 40}\n", "origin", "url")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_commit_goes_through_at_once_and_hears_nothing(git_dir, tmp_path, what):
+    program = tmp_path / "baton"
+    spoil(program, what)
+    started = time.monotonic()
+    done = run(git_dir, "post-commit", program, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert time.monotonic() - started < 5
+    eventually(lambda: (git_dir / "baton/hooks.log").exists() and not (git_dir / "baton/asked").exists())
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_server_refuses_what_it_cannot_check_in_one_line(git_dir, tmp_path, what):
+    program = tmp_path / "baton"
+    spoil(program, what)
+    done = run(git_dir, "pre-receive", program, PUSHED)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("baton: refused, since baton ")
+    assert done.stderr.count("\n") == 1
+    assert run(git_dir, "pre-receive", program, PUSHED.replace("/baton/", "/other/")).returncode == 0
+
+
+def test_what_a_working_baton_says_arrives(git_dir, tmp_path):
+    program = tmp_path / "baton"
+    program.write_text('#!/bin/sh\necho "baton: $1 $2 $3" >&2; read -r line; echo "$line"; exit ${STATUS:-0}\n')
+    program.chmod(0o755)
+    done = run(git_dir, "pre-push", program, "refs/heads/main a refs/heads/main b\n", "origin", "url")
+    assert done.stderr == "baton: hooks run pre-push\nrefs/heads/main a refs/heads/main b\n"
+    done = run(git_dir, "pre-receive", program, PUSHED)
+    assert (done.returncode, done.stderr) == (0, f"baton: hooks run pre-receive\n{PUSHED}")
+    program.write_text("#!/bin/sh\necho 'baton: OL-1 may not' >&2; exit 1\n")
+    done = run(git_dir, "pre-receive", program, PUSHED)
+    assert (done.returncode, done.stderr) == (1, "baton: OL-1 may not\n")
+
+
+def test_the_log_of_a_broken_baton_does_not_grow_for_ever(git_dir, tmp_path):
+    program = tmp_path / "baton"
+    spoil(program, "exit 1")
+    log = git_dir / "baton/hooks.log"
+    log.write_bytes(b"x" * (1 << 20))
+    run(git_dir, "post-commit", program, "")
+    eventually(lambda: log.stat().st_size < 100 and not (git_dir / "baton/asked").exists())
