@@ -18,6 +18,11 @@ def iso_ms(now: datetime) -> str:
     return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def iso_exact(now: datetime) -> str:
+    """As `iso`, with microseconds where there are any: tells apart what two machines began in one second."""
+    return now.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def point_in_time(text: str) -> datetime:
     """An ISO 8601 date, or date and time, in UTC; without an offset it is one of UTC, a date is its beginning.
 

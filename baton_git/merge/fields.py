@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton_git.merge.combining import Value, combined
 from baton_git.merge.decisions import Contested, Prefer, canonical, written
 from baton_git.merge.gate import gated
+from baton_git.merge.recordings import Own, counted_before, own_counts
 from baton_git.records.base import Part, alike, merge_rule
 from baton_git.records.baton import Pattern
 from baton_git.records.rules import CHANGED_SIDE, Append, Beside, Counter, Fields, Fixed, MergeRule
@@ -25,19 +26,33 @@ def merge_fields(
         base: None where the record was made on both sides.
         prefer: whose value stands where it is contested; None: by value, so that both sides come to the same.
     """
+    own = own_counts(model, ours, theirs) if base is None else None
+    return _merge_table(_Terms(prefer, base is None, own), model, base or {}, ours, theirs)
+
+
+class _Terms(NamedTuple):
+    """What holds for all tables of one record. `own` is what each side counted where the two are one recording."""
+
+    prefer: Prefer | None
+    is_made: bool
+    own: Own | None
+
+
+def _merge_table(
+    terms: _Terms, model: type[Part], base: Table, ours: Table, theirs: Table
+) -> tuple[dict[str, Any], list[Contested]]:
     merged: dict[str, Any] = {}
     contested: list[Contested] = []
-    is_made, base = base is None, base or {}
     for name in _names(model, base, ours, theirs):
         sides = _values(name, base, ours, theirs)
-        rule = _rule_of(model, name, is_made=is_made)
+        rule = _rule_of(model, name, is_made=terms.is_made)
         tables = _tables(*sides) if isinstance(rule, Fields) else None
         if isinstance(rule, Fields) and tables is not None:
-            inner, found = merge_fields(rule.model, None if is_made else tables[0], *tables[1:], prefer)
+            inner, found = _merge_table(terms, rule.model, *tables)
             value: Value | None = (inner,)
             contested += [one._replace(field=f"{name}.{one.field}") for one in found]
-        elif isinstance(rule, Counter) and not is_made:
-            value = _counted(model, name, sides)
+        elif isinstance(rule, Counter):
+            value = _counted(model, name, sides, terms)
         elif isinstance(rule, Beside):
             value = _beside(rule, merged.get(rule.field), (base, ours, theirs), sides)
         else:
@@ -45,12 +60,12 @@ def merge_fields(
         if value is None:
             value = _table(*sides) if name not in model.model_fields else None
         if value is None:
-            value, told = _first(rule, name, sides) if isinstance(rule, Fixed) else settled(name, *sides, prefer)
+            value, told = _first(rule, name, sides) if isinstance(rule, Fixed) else settled(name, *sides, terms.prefer)
             contested.append(told)
         if value:
             merged[name] = value[0]
     if model is Pattern:
-        contested = gated(merged, contested, (base, ours, theirs), prefer)
+        contested = gated(merged, contested, (base, ours, theirs), terms.prefer)
     return merged, contested
 
 
@@ -135,10 +150,12 @@ def _is_text(side: Value) -> bool:
     return not side or isinstance(side[0], str)
 
 
-def _counted(model: type[Part], name: str, sides: Sides) -> Value | None:
+def _counted(model: type[Part], name: str, sides: Sides, terms: _Terms) -> Value | None:
     """As `three_way`, but two sides that counted on to the same number have each counted."""
     default = model.model_fields[name].get_default()
     base, ours, theirs = (side or (default,) for side in sides)
+    if terms.is_made:
+        base = (counted_before(terms.own, ours[0], theirs[0]),)
     if theirs == base:
         return ours
     return theirs if ours == base else combined(Counter(), base, ours, theirs)

@@ -8,7 +8,7 @@ from baton_git.lifecycle import deferred
 from baton_git.operations.workspace import Made, Workspace, archive, fresh_id, need
 from baton_git.records.base import parse
 from baton_git.records.baton import FollowUp
-from baton_git.times import iso
+from baton_git.times import iso_exact
 
 
 def add_follow_up(
@@ -33,7 +33,7 @@ def add_follow_up(
     data = {
         "id": fresh_id("FU") if id_ is None else id_,
         "item": item,
-        "first_seen": iso(now),
+        "first_seen": iso_exact(now),
         "source_tier": tier or "llm_derived",
     }
     record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})

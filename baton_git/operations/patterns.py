@@ -11,7 +11,7 @@ from baton_git.records.base import parse
 from baton_git.records.baton import Pattern
 from baton_git.redaction import redact_text
 from baton_git.state import State
-from baton_git.times import iso
+from baton_git.times import iso, iso_exact
 from baton_git.versions import Proposal, Version
 
 
@@ -43,7 +43,7 @@ def record_pattern(
         data = {
             "id": fresh,
             "what": what,
-            "first_seen": iso(now),
+            "first_seen": iso_exact(now),
             "last_seen": iso(now),
             "count": 1,
             "recent_occurrences": [{"session": ws.session, "context": context}],

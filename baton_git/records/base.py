@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
 from baton_git.errors import Fault, InvalidDocument
-from baton_git.records.rules import CHANGED_SIDE, Ladder, MergeRule
+from baton_git.records.rules import CHANGED_SIDE, Ladder, MergeRule, Recording
 
 Text = StrictStr
 Texts = tuple[Text, ...]
@@ -47,6 +47,8 @@ class Record(Part):
     kind: ClassVar[str]
     dated: ClassVar[str] = ""
     """The field that says since when; records are shown in its order."""
+    recording: ClassVar[Recording | None] = None
+    """For a kind that counts: how two records that were made apart are known as one."""
 
     id: Id = Field(description="What the record is called; unique among the live records of its kind.")
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from baton_git.records.base import Part, Record, SourceTier, Text, Whole
-from baton_git.records.rules import Append, Beside, Counter, Earliest, Either, Ladder, Latest, Recent, Union
+from baton_git.records.rules import Append, Beside, Counter, Earliest, Either, Ladder, Latest, Recent, Recording, Union
 
 Method = Literal["http", "file_exists", "process_running", "manual", "command", "git_commit", "port_open"]
 LoopStatus = Literal["open", "verified", "failed", "escalated"]
@@ -84,6 +84,7 @@ class FollowUp(Record):
 
     kind: ClassVar[str] = "follow_up"
     dated: ClassVar[str] = "first_seen"
+    recording = Recording(begins="first_seen", last="last_deferred")
 
     item: Text = Field(description="What is to be done.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it came up first, an ISO date.")
@@ -109,6 +110,7 @@ class Pattern(Record):
 
     kind: ClassVar[str] = "pattern"
     dated: ClassVar[str] = "first_seen"
+    recording = Recording(begins="first_seen", last="last_seen", entries="recent_occurrences")
 
     what: Text = Field(description="The recurring failure.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it was seen first, an ISO date.")

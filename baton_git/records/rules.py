@@ -7,7 +7,7 @@ conflict when both do. In JSON Schema a rule stands as `x-merge`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -28,7 +28,18 @@ class MergeRule:
 
 
 class Counter(MergeRule):
-    """base + what each side added."""
+    """base + what each side added; without a base all that both count, unless they are one recording."""
+
+
+class Recording(NamedTuple):
+    """By which fields (dotted where nested) two records of one id, made apart, are known as one recording.
+
+    `begins`: when it began; `last`: when it counted last; `entries`: the list of what it counted, if it keeps one.
+    """
+
+    begins: str
+    last: str
+    entries: str = ""
 
 
 class Union(MergeRule):

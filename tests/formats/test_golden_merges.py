@@ -61,8 +61,9 @@ def value_at(data: dict[str, Any], field: str) -> tuple[Any, ...]:
 @pytest.mark.parametrize(("kind", "case"), CASES)
 @pytest.mark.parametrize("sides", [("ours", "theirs"), ("theirs", "ours")])
 def test_states_merge_as_the_golden_file_says(kind: str, case: dict[str, Any], sides: tuple[str, str]) -> None:
-    key = Key(kind, case["base"].get("id", ""))
-    states = [State().put(parse(ROWS[kind].model, case[side]), key) for side in ("base", *sides)]
+    key = Key(kind, case["ours"].get("id", ""))
+    cases = [case[side] for side in ("base", *sides)]
+    states = [State() if one is None else State().put(parse(ROWS[kind].model, one), key) for one in cases]
     result = apply(states[1], decide(*states))
     entry = result.entry(key)
     assert isinstance(entry, Part)

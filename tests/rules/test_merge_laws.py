@@ -257,6 +257,80 @@ def test_counters_add_up_over_any_number_of_sides(added: list[int], random: Any)
     assert sides[0].get(FollowUp, "F").defer_count == 2 + sum(added)
 
 
+def follow_up(when: str, deferred: list[str]) -> State:
+    """One that was made at a time and put off at others."""
+    more: dict[str, Any] = {"defer_count": len(deferred), "last_deferred": deferred[-1]} if deferred else {}
+    return State().put(FollowUp(id="F", item="x", first_seen=when, **more))
+
+
+def seen(state: State | None, sessions: list[str], begun: str = "2026-11-01T08:00:00Z") -> State:
+    """A pattern that was recorded by sessions, one after the other."""
+    found = state.get(Pattern, "P") if state is not None else None
+    for number, session in enumerate(sessions, found.count if found else 0):
+        now = f"2026-11-02T08:{number:02}:00Z"
+        entry = {"session": session, "context": ""}
+        data = {"id": "P", "what": "x", "first_seen": begun, "last_seen": now, "count": 1}
+        old = [one.given() for one in found.recent_occurrences] if found else []
+        count = found.count + 1 if found else 1
+        begin = found.first_seen if found else begun
+        data |= {"recent_occurrences": [*old, entry][-5:], "count": count, "first_seen": begin}
+        found = Pattern.model_validate(data)
+    assert found is not None
+    return State().put(found)
+
+
+def both_ways(ours: State, theirs: State, base: State | None = None) -> State:
+    result = merged(base or State(), ours, theirs)
+    assert tree(result) == tree(merged(base or State(), theirs, ours))
+    return result
+
+
+@some
+@given(st.integers(0, 6), st.integers(0, 6))
+def test_counters_of_records_made_apart_add_up_also_where_they_are_equal(mine: int, yours: int) -> None:
+    times = [f"2026-11-02T08:0{number}:00Z" for number in range(7)]
+    sides = follow_up("2026-11-01T08:00:00.001Z", times[:mine]), follow_up("2026-11-01T08:00:00.002Z", times[:yours])
+    assert both_ways(*sides).get(FollowUp, "F").defer_count == mine + yours
+
+
+@some
+@given(st.integers(1, 8), st.integers(1, 8), st.booleans())
+def test_patterns_recorded_apart_add_up_also_within_one_second(mine: int, yours: int, same_time: bool) -> None:
+    other = "2026-11-01T08:00:00Z" if same_time else "2026-11-01T09:00:00Z"
+    names = ("ada", "bob") if same_time else ("none", "none")
+    sides = seen(None, [names[0]] * mine), seen(None, [names[1]] * yours, other)
+    assert both_ways(*sides).get(Pattern, "P").count == mine + yours
+
+
+@some
+@given(st.integers(1, 4), st.lists(st.just("ada"), max_size=2), st.lists(st.just("bob"), max_size=2))
+def test_a_record_taken_over_from_one_document_on_two_machines_is_counted_once(
+    imported: int, mine: list[str], yours: list[str]
+) -> None:
+    document = seen(None, ["s"] * imported, "2026-11-01")
+    result = both_ways(seen(document, mine), seen(document, yours)).get(Pattern, "P")
+    assert result.count == imported + len(mine) + len(yours) or imported + max(len(mine), len(yours)) > 5
+    assert imported + max(len(mine), len(yours)) <= result.count <= imported + len(mine) + len(yours)
+
+
+@some
+@given(st.integers(0, 5), st.integers(0, 3), st.integers(0, 1))
+def test_what_a_document_said_about_deferrals_is_never_counted_twice(imported: int, mine: int, yours: int) -> None:
+    times = [f"2026-11-02T08:0{number}:00Z" for number in range(9)]
+    old = ["2026-11-01"] * imported
+    sides = follow_up("2026-10-01", [*old, *times[:mine]]), follow_up("2026-10-01", [*old, *times[8 : 8 + yours]])
+    count = both_ways(*sides).get(FollowUp, "F").defer_count
+    assert imported + max(mine, yours) <= count <= imported + mine + yours
+    if not (mine and yours) or mine == yours == 1:
+        assert count == imported + mine + yours
+
+
+@some
+@given(histories())
+def test_a_state_merged_with_itself_without_a_base_stays_as_it_is(history: History) -> None:
+    assert tree(merged(State(), history.ours, history.ours)) == tree(history.ours)
+
+
 # --- what is made once, set once, or one thing
 
 

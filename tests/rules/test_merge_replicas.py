@@ -161,6 +161,27 @@ def test_every_count_is_counted_once(happened: list[tuple[int, int, int]], order
     assert result.defer_count == sum(count for _, _, count in happened)
 
 
+@some
+@given(st.lists(st.tuples(*[st.integers(0, REPLICAS - 1)] * 2, st.integers(0, 3)), max_size=12), orders)
+def test_every_count_of_a_record_that_each_began_alone_is_counted_once(
+    happened: list[tuple[int, int, int]], order: list[int]
+) -> None:
+    world = World()
+    root = world.commit(State())
+    dates = [f"2026-11-01T0{one}:00:00Z" for one in range(REPLICAS)]
+    made = [FollowUp(id="F", item="x", first_seen=one, defer_count=1, **{one: 1}) for one in dates]
+    at = [world.commit(State().put(one), root) for one in made]
+    for number, (who, whom, count) in enumerate(happened):
+        now = world.states[at[who]]
+        item = now.get(FollowUp, "F")
+        if count:
+            later = item.replace(defer_count=item.defer_count + count, **{f"at {number}": who})
+            at[who] = world.commit(now.put(later), at[who])
+        at[who] = world.merge(at[who], at[whom])
+    result = world.states[synced(world, at, order)[0]].get(FollowUp, "F")
+    assert result.defer_count == REPLICAS + sum(count for _, _, count in happened)
+
+
 def test_the_model_meets_several_bases() -> None:
     world = World()
     root = world.commit(State())
