@@ -18,6 +18,9 @@ from baton_git.errors import InvalidArgument, InvalidName, NotAllowed, NotFound,
 from baton_git.lifecycle import waits_for_code
 from baton_git.local import Marks
 from baton_git.names import Namespace, Oid
+from baton_git.provenance.bootstrap import ledger_of
+from baton_git.provenance.ledger import Ledger
+from baton_git.provenance.origins import record_draft
 from baton_git.records.baton import OpenLoop
 from baton_git.scrubbing import scrubbed
 from baton_git.state import State, Unreadable
@@ -48,6 +51,15 @@ class Branch:
     @property
     def ref(self) -> str:
         return self.prefix + self.namespace.component
+
+    @property
+    def ledger(self) -> Ledger:
+        """What this machine knows about the origin of commits.
+
+        Raises:
+            Corrupt, WriteFailed: there is none yet, and it cannot be begun.
+        """
+        return ledger_of(self.store, self.prefix)
 
     # --- reading
 
@@ -214,6 +226,7 @@ class Branch:
         Raises:
             Busy, Corrupt, WriteFailed: as in `Store.publish`.
         """
+        record_draft(self.ledger, draft)
         moved = self.store.publish(
             draft, self.ref, expected, new,
             who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
@@ -280,6 +293,7 @@ class Branch:
             return Prepared(Written(tip, tip))
         subject = f"{proposal.note}: {diff.subject(changes)}" if proposal.note else diff.subject(changes)
         commit = self.seal(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
+        record_draft(self.ledger, draft)
         version = Version(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
         outcome = Written(version, tip, tuple(changes), (*proposal.redactions, *redactions))
         return Prepared(outcome, draft, plain=not proposal.files)

@@ -25,8 +25,8 @@ LEVELS = (
         "agents", "agentsettings", "extraction", "adapters", "spawning", "remotes", "wire",
     ),
     (
-        "versions", "diary", "turns", "files", "joining", "incoming", "ingest", "branch", "sync", "exchange",
-        "batoncache", "workflow",
+        "versions", "diary", "turns", "files", "joining", "provenance", "incoming", "ingest", "branch", "sync",
+        "exchange", "batoncache", "workflow",
     ),
     ("operations",),
     ("faces", "__main__"),

@@ -86,7 +86,12 @@ def _branches(ws: Workspace) -> list[Branch]:
 
 def _terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
     where = f"git config remote.{remote}.batonPolicy"
-    return Terms(policy_of(ws.reach.policies.get(remote), where), ws.trusted, settle)
+    policy = policy_of(ws.reach.policies.get(remote), where)
+    return Terms(policy, ws.trusted, settle, masked(remote), masked(_address(ws, remote)))
+
+
+def _address(ws: Workspace, remote: str) -> str:
+    return ws.branch.store.repository.config().get(f"remote.{remote}.url") or remote
 
 
 def _left_as_it_is(branch: Branch, remote: str) -> Outcome:

@@ -168,9 +168,18 @@ def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry
         error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)
         return job._replace(outcome=replace(outcome, error=error), push=None)
     if theirs is not None and theirs != facts.seen:
+        _record_received(branch, facts, theirs, terms)
         point(store, job.places.seen, theirs, stamp)
     came = integrated(branch, found.accepted, facts, terms, stamp, job.places)
     return job._replace(outcome=_told(outcome, came), push=_push(branch, found, came, theirs))
+
+
+def _record_received(branch: Branch, facts: Facts, theirs: Oid, terms: Terms) -> None:
+    """Notes in the ledger which commits the remote brought, before any of them comes into our branch."""
+    known = [commit for commit in (facts.local, facts.seen) if commit is not None and branch.store.has(commit)]
+    ledger = branch.ledger
+    new = [info.oid for info in branch.store.only_in(theirs, *known) if not ledger.is_made_here(info.oid)]
+    ledger.record_received(terms.address or terms.name, terms.name, new)
 
 
 def _told(outcome: Outcome, came: Integrated) -> Outcome:

@@ -22,11 +22,14 @@ class Terms:
             commit without a signature of an allowed key, the rest waits.
         trusted: whether a commit has such a signature; None where signing is not configured.
         settle: what to do with a branch that was rewritten or deleted there; None: stop and say so.
+        name, address: what the remote is called here, and where it is, without a login.
     """
 
     policy: Policy = "auto"
     trusted: Trusted | None = None
     settle: Settle | None = None
+    name: str = ""
+    address: str = ""
 
 
 def policy_of(text: str | None, where: str) -> Policy:

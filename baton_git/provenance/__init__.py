@@ -1,0 +1,1 @@
+"""Where the commits and the records of a namespace come from, and who vouches for them."""

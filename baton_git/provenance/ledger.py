@@ -1,0 +1,182 @@
+"""What this machine knows about the origin of commits: made here, confirmed here, received from which remote.
+
+The ledger is a folder of append-only files under `<common dir>/baton/provenance/ledger/`, never in the tree:
+
+    made             the commits that baton made on this machine
+    confirmed        those of them in which a person confirmed something on this machine
+    remotes          <key> TAB <url> TAB <name>, one line for each remote that commits came from
+    received-<key>   the commits that came from that remote
+
+An entry is written before the ref moves to its commit, so a crash loses no confirmation. An entry of a commit that never
+landed is harmless, because a commit id is a hash. Each entry begins with a line break, so one that a full disk cut short
+does not damage the next, and a single `write` to a file opened for appending keeps concurrent processes apart.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from baton_git.errors import StoreError
+from baton_git.names import Oid
+from baton_git.store import disk
+
+MODE = 0o600
+_MANY = 64
+"""From this many lookups on, a file is turned into a set first."""
+
+
+class RemoteSource(NamedTuple):
+    """A remote that commits came from: its URL without credentials, and its name in the configuration."""
+
+    key: str
+    url: str
+    name: str
+
+
+class CommitFile:
+    """An append-only list of commit ids, read again when it has grown."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._data = b""
+        self._lookups = 0
+        self._ids: frozenset[bytes] | None = None
+
+    def append(self, commits: Collection[Oid], *, sync: bool = False) -> None:
+        """Adds commits; `sync`: waits until they are on the disk.
+
+        Raises:
+            WriteFailed: the disk refused.
+        """
+        if commits:
+            append(self.path, b"".join(b"\n" + one.encode() for one in commits), sync=sync)
+
+    def holds(self, commit: Oid) -> bool:
+        """Whether the commit is listed.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        self._refresh()
+        self._lookups += 1
+        if self._ids is None and self._lookups > _MANY:
+            self._ids = frozenset(self._data.split(b"\n"))
+        if self._ids is not None:
+            return commit.encode() in self._ids
+        return self._data.rfind(b"\n" + commit.encode()) >= 0
+
+    def _refresh(self) -> None:
+        try:
+            if self.path.stat().st_size != len(self._data):
+                self._data, self._ids = self.path.read_bytes(), None
+        except FileNotFoundError:
+            self._data, self._ids = b"", None
+        except OSError as error:
+            raise StoreError(f"cannot read {self.path}: {error.strerror}", hint="check that file") from error
+
+
+class Ledger:
+    """The origin of commits, as this machine recorded it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files: dict[str, CommitFile] = {}
+        self._sources: dict[str, RemoteSource] = {}
+        self._sources_size = -1
+
+    @property
+    def exists(self) -> bool:
+        return self.folder.is_dir()
+
+    def record_made(self, commits: Collection[Oid], confirmed: Collection[Oid] = ()) -> None:
+        """Records commits that are about to be published here; `confirmed` are those that carry a confirmation.
+
+        Raises:
+            WriteFailed: the disk refused.
+        """
+        self._file("confirmed").append(confirmed, sync=True)
+        self._file("made").append(commits)
+
+    def record_received(self, url: str, name: str, commits: Collection[Oid]) -> None:
+        """Records commits that came from a remote.
+
+        Raises:
+            WriteFailed: the disk refused.
+        """
+        if commits:
+            file = self._file(f"received-{self._key_of(url, name)}")
+            file.append([one for one in commits if not file.holds(one)])
+
+    def is_made_here(self, commit: Oid) -> bool:
+        return self._file("made").holds(commit)
+
+    def is_confirmed_here(self, commit: Oid) -> bool:
+        return self._file("confirmed").holds(commit)
+
+    def sources_of(self, commit: Oid) -> Iterator[RemoteSource]:
+        """The remotes that the commit came from."""
+        sources = self.remotes()
+        return (one for key, one in sources.items() if self._file(f"received-{key}").holds(commit))
+
+    def remotes(self) -> dict[str, RemoteSource]:
+        """All remotes that commits came from, by key.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        path = self.folder / "remotes"
+        try:
+            size = path.stat().st_size
+            if size != self._sources_size:
+                lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+                rows = (line.split("\t") for line in lines if line.count("\t") == 2)
+                self._sources = {row[0]: RemoteSource(*row) for row in rows}
+                self._sources_size = size
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise StoreError(f"cannot read {path}: {error.strerror}", hint="check that file") from error
+        return self._sources
+
+    def _key_of(self, url: str, name: str) -> str:
+        """The key of a remote, which is listed if it is new, or has another name now."""
+        url, name = (" ".join(text.split()) for text in (url, name))
+        source = RemoteSource(sha256(url.encode("utf-8", "replace")).hexdigest()[:16], url, name)
+        if self.remotes().get(source.key) != source:
+            append(self.folder / "remotes", ("\n" + "\t".join(source)).encode("utf-8", "replace"), sync=True)
+        return source.key
+
+    def _file(self, name: str) -> CommitFile:
+        if name not in self._files:
+            self._files[name] = CommitFile(self.folder / name)
+        return self._files[name]
+
+
+def append(path: Path, data: bytes, *, sync: bool) -> None:
+    """Adds `data` to a file that only its owner can read, in one write; `sync`: waits for the disk.
+
+    Raises:
+        WriteFailed: the disk refused.
+    """
+    folder = path.parent
+    with disk.writing(str(path)):
+        disk.make_folder(folder)
+        is_new = sync and not disk.exists(path)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), MODE)
+        try:
+            shared = disk.file_mode(folder, MODE)
+            if shared is not None:
+                with suppress(PermissionError):  # the file of another user of a shared repository
+                    os.fchmod(fd, shared)
+            disk.write_all(fd, data)
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        if is_new:
+            disk.sync_folder(folder)
