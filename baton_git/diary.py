@@ -12,6 +12,8 @@ from baton_git.store import CommitInfo, Store
 
 CONFIRMED = "Baton-Confirmed"
 """The trailer of a commit in which a person confirmed what only a person may do: how, and who."""
+CONFIRMS = "Baton-Confirms"
+"""The trailer that names a record which that confirmation is about: its kind and id, as `Key` writes them."""
 UNDOES = "Baton-Undoes"
 """The trailer that names a commit that was taken back."""
 

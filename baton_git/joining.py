@@ -52,7 +52,7 @@ def join(store: Store, one: Oid, other: Oid) -> Joined:
     Raises:
         Corrupt: something of them cannot be read.
     """
-    first, second = _in_order(store, (one, other))
+    first, second = parents_in_order(store, (one, other))
     below = store.draft()
     base = base_tree(store, below, one, other)
     draft = below.on_top()
@@ -67,8 +67,8 @@ def bounded(time: int) -> int:
     return min(max(time, 0), LATEST)
 
 
-def _in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
-    """The longer line first, else by id."""
+def parents_in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
+    """The parents of a merge as it has them: the longer line first, else by id."""
     found = [store.commit(oid) for oid in commits]
     return sorted(found, key=lambda info: (-revision_of(store, info), info.oid))
 
@@ -79,7 +79,7 @@ def base_tree(store: Store, draft: Draft, one: Oid, other: Oid) -> Oid | None:
     Raises:
         Corrupt: something of the histories cannot be read.
     """
-    bases = _in_order(store, store.merge_bases(one, other))
+    bases = parents_in_order(store, store.merge_bases(one, other))
     if not bases:
         return None
     first, tree = bases[0], bases[0].tree

@@ -14,6 +14,7 @@ from baton_git.branch import Branch
 from baton_git.errors import InvalidArgument
 from baton_git.lifecycle import Policy
 from baton_git.names import minted
+from baton_git.provenance.labels import Labels, Vouching
 from baton_git.records.base import Record
 from baton_git.state import State
 from baton_git.store import CommitInfo, Store
@@ -98,6 +99,15 @@ class Workspace:
     def trusted(self) -> Callable[[CommitInfo], bool] | None:
         """Whether a commit is signed by an allowed key; None where no keys are configured."""
         return self.reach.trusted(self.branch.store)
+
+    def labels(self, version: Version | None = None) -> Labels:
+        """Who vouches for the records at a version, the newest where none is given.
+
+        Raises:
+            Corrupt: the tip cannot be read.
+        """
+        commit = version.commit if version is not None else self.branch.store.tip(self.branch.ref)
+        return Labels(self.branch, commit, Vouching(self.trusted))
 
     def stamp(self, op: str, now: datetime) -> Stamp:
         actor = self.actor

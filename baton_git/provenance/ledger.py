@@ -7,9 +7,10 @@ The ledger is a folder of append-only files under `<common dir>/baton/provenance
     remotes          <key> TAB <url> TAB <name>, one line for each remote that commits came from
     received-<key>   the commits that came from that remote
 
-An entry is written before the ref moves to its commit, so a crash loses no confirmation. An entry of a commit that never
-landed is harmless, because a commit id is a hash. Each entry begins with a line break, so one that a full disk cut short
-does not damage the next, and a single `write` to a file opened for appending keeps concurrent processes apart.
+An entry is written before the ref moves to its commit, so a crash loses no confirmation. An entry of a commit that
+never landed is harmless, because a commit id is a hash. Each entry begins with a line break, so one that a full disk
+cut short does not damage the next. Concurrent processes are kept apart: each entry is one write to a file opened for
+appending.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from baton_git.records.base import Part, Record, SourceTier, Text, Whole
+from baton_git.records.covered import Covered
 from baton_git.records.rules import Append, Beside, Counter, Earliest, Either, Ladder, Latest, Recent, Recording, Union
 
 Method = Literal["http", "file_exists", "process_running", "manual", "command", "git_commit", "port_open"]
@@ -64,9 +65,11 @@ class OpenLoop(Record):
     kind: ClassVar[str] = "open_loop"
     dated: ClassVar[str] = "created_at"
 
-    action: Text = Field(description="What was done.")
-    expected_outcome: Text = Field(description="What must be true if it worked.")
-    verify: VerifySpec | None = Field(None, description="How to check it; without one a person must.")
+    action: Annotated[Text, Covered()] = Field(description="What was done.")
+    expected_outcome: Annotated[Text, Covered()] = Field(description="What must be true if it worked.")
+    verify: Annotated[VerifySpec | None, Covered()] = Field(
+        None, description="How to check it; without one a person must."
+    )
     created_at: Annotated[Text, Earliest()] = Field(description="When, an ISO date or date and time.")
     ttl_days: Whole = Field(7, description="Whole days after which an unverified loop is escalated.")
     decision_ref: Text | None = Field(None, description="Id of the decision this follows from.")
@@ -86,9 +89,9 @@ class FollowUp(Record):
     dated: ClassVar[str] = "first_seen"
     recording = Recording(begins="first_seen", last="last_deferred")
 
-    item: Text = Field(description="What is to be done.")
+    item: Annotated[Text, Covered()] = Field(description="What is to be done.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it came up first, an ISO date.")
-    reason: Text | None = Field(None, description="Why it was put off.")
+    reason: Annotated[Text | None, Covered()] = Field(None, description="Why it was put off.")
     defer_count: Annotated[Whole, Counter()] = Field(0, description="How often it was put off.")
     last_deferred: Annotated[Text | None, Latest()] = Field(None, description="When it was put off last.")
     priority: Annotated[Priority, Ladder("normal", "elevated", "escalated")] = Field(
@@ -112,7 +115,7 @@ class Pattern(Record):
     dated: ClassVar[str] = "first_seen"
     recording = Recording(begins="first_seen", last="last_seen", entries="recent_occurrences")
 
-    what: Text = Field(description="The recurring failure.")
+    what: Annotated[Text, Covered()] = Field(description="The recurring failure.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it was seen first, an ISO date.")
     last_seen: Annotated[Text, Latest()] = Field(description="When it was seen last.")
     count: Annotated[Whole, Counter()] = Field(1, description="How often it was seen; never capped.")
@@ -120,11 +123,15 @@ class Pattern(Record):
         (), description="The newest five, oldest first."
     )
     threshold: Annotated[int, Field(strict=True, ge=1)] = Field(3, description="The count at which a rule is proposed.")
-    status: Annotated[PatternStatus, Ladder("observing", "rule_candidate", "graduated", "dismissed")] = Field(
+    status: Annotated[
+        PatternStatus,
+        Ladder("observing", "rule_candidate", "graduated", "dismissed"),
+        Covered(only=("graduated",)),
+    ] = Field(
         "observing", description="observing → rule_candidate → graduated, the last only by a person; or dismissed."
     )
-    proposed_rule: Annotated[Text | None, Append()] = Field(None, description="The rule it would become.")
-    graduated_to: Text | None = Field(None, description="The file of the rule it became.")
+    proposed_rule: Annotated[Text | None, Append(), Covered()] = Field(None, description="The rule it would become.")
+    graduated_to: Annotated[Text | None, Covered()] = Field(None, description="The file of the rule it became.")
     source_tier: SourceTier = Field("llm_derived", description="Who vouches for it.")
 
 
@@ -134,15 +141,19 @@ class ActiveDecision(Record):
     kind: ClassVar[str] = "active_decision"
     dated: ClassVar[str] = "created_at"
 
-    what: Text = Field(description="What was decided.")
-    why: Text = Field(description="The reason.")
+    what: Annotated[Text, Covered()] = Field(description="What was decided.")
+    why: Annotated[Text, Covered()] = Field(description="The reason.")
     created_at: Annotated[Text, Earliest()] = Field(description="When, an ISO date.")
-    evidence: Annotated[tuple[Text, ...], Union()] = Field((), description="What speaks for it.")
-    rejected: Annotated[tuple[Text, ...], Union()] = Field((), description="What was considered and turned down.")
-    status: Annotated[DecisionStatus, Ladder("active", "monitoring", "superseded")] = Field(
-        "active", description="active → monitoring → superseded; never back."
+    evidence: Annotated[tuple[Text, ...], Union(), Covered()] = Field((), description="What speaks for it.")
+    rejected: Annotated[tuple[Text, ...], Union(), Covered()] = Field(
+        (), description="What was considered and turned down."
     )
-    superseded_by: Text | None = Field(None, description="Id of the decision that took its place.")
+    status: Annotated[
+        DecisionStatus, Ladder("active", "monitoring", "superseded"), Covered("closing", only=("superseded",))
+    ] = Field("active", description="active → monitoring → superseded; never back.")
+    superseded_by: Annotated[Text | None, Covered("closing")] = Field(
+        None, description="Id of the decision that took its place."
+    )
     source_tier: SourceTier = Field("human_confirmed", description="Who vouches for it.")
 
 

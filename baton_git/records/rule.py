@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from baton_git.records.base import Record, Text
+from baton_git.records.covered import Covered
 from baton_git.records.rules import Append
 
 
@@ -13,4 +14,4 @@ class Rule(Record):
 
     kind: ClassVar[str] = "rule"
 
-    text: Annotated[Text, Append()] = Field(description="The rule, Markdown.")
+    text: Annotated[Text, Append(), Covered()] = Field(description="The rule, Markdown.")

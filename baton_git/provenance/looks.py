@@ -1,0 +1,96 @@
+"""One commit as a fold sees it: where it comes from, its trees, and what its covered fields say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from baton_git import kinds, layout
+from baton_git.diary import CONFIRMED, CONFIRMS, log_entry
+from baton_git.diff import one_line
+from baton_git.provenance.ledger import Ledger
+from baton_git.provenance.marks import Claim, Mark
+from baton_git.provenance.origins import origin_of
+from baton_git.records.archive import Archived
+from baton_git.records.base import Record
+from baton_git.records.baton import Pattern
+from baton_git.records.covered import Facet, covered_fields, covered_values
+from baton_git.records.rule import Rule
+from baton_git.state import Entry, Key, State
+from baton_git.store import CommitInfo, Folder, Store
+
+Values = tuple[Any, ...] | None
+
+
+class Look:
+    """One commit of a fold: its trees, and the marks that its own changes get."""
+
+    def __init__(self, store: Store, ledger: Ledger, info: CommitInfo) -> None:
+        self.store = store
+        self.info = info
+        self.origin = origin_of(ledger, info)
+        self.root = store.folder(info.tree)
+        self._confirms = _confirmed_names(info)
+
+    def mark(self, key: Key) -> Mark:
+        """The mark of what this commit says anew about a record."""
+        return (Claim.of(self.origin, self.info.oid if self._covers(key) else ""),)
+
+    def _covers(self, key: Key) -> bool:
+        """Whether it says that a person confirmed this record. A rule is confirmed with its pattern."""
+        if self._confirms is None:
+            return False
+        if not self._confirms:  # before records were named, only patterns were confirmed
+            return key.kind in (Pattern.kind, Rule.kind)
+        return confirmed_name(Key(Pattern.kind if key.kind == Rule.kind else key.kind, key.id)) in self._confirms
+
+    @property
+    def plain_mark(self) -> Mark:
+        return (Claim.of(self.origin),)
+
+    @property
+    def confirms(self) -> bool:
+        return self._confirms is not None
+
+    def state(self, root: Folder | None = None) -> State:
+        return State(layout.TreeSource(root or self.root, self.store.memory))
+
+    def parent_root(self, number: int) -> Folder:
+        return self.store.folder(self.store.commit(self.info.parents[number]).tree)
+
+
+def confirmed_name(key: Key) -> str:
+    """How the trailer `Baton-Confirms` names a record."""
+    return one_line(str(key), 200)
+
+
+def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
+    """The records that a commit says a person confirmed; empty: it does not name them; None: it confirms nothing."""
+    if CONFIRMED not in info.message:
+        return None
+    entry = log_entry(info)
+    return frozenset(entry.said(CONFIRMS)) if entry.said(CONFIRMED) else None
+
+
+def values_at(state: State, key: Key, facet: Facet) -> Values:
+    """What the covered fields of a record say; None where it is absent, or cannot be read."""
+    entry = state.entry(key)
+    model = kinds.FOLDERS[key.kind].model
+    if isinstance(entry, Archived):
+        return covered_values(model, facet, entry.record)
+    return covered_values(model, facet, entry.given()) if isinstance(entry, Record) else None
+
+
+def facets_of(key: Key) -> Iterable[Facet]:
+    return covered_fields(kinds.FOLDERS[key.kind].model)
+
+
+def is_absent(state: State, key: Key) -> bool:
+    """Whether nothing readable is at a key."""
+    return all(values_at(state, key, facet) is None for facet in facets_of(key))
+
+
+def other_place(key: Key, entry: Entry | None) -> Key:
+    """Where the record at a key is when it is not archived, or archived."""
+    id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
+    return key._replace(id=id_, archived=not key.archived)
