@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from baton_git.approvals.remotes import without_login
 from baton_git.branch import Branch, namespaces
 from baton_git.errors import BatonError, NotFound, Unreachable
-from baton_git.operations.reaching import commits, configured_remote, remote_of
+from baton_git.operations.reaching import address_of, commits, configured_remote, remote_of
 from baton_git.operations.workspace import Workspace
 from baton_git.remotes import Configured, SshSettings, masked, open_remote
 from baton_git.sync.counting import pending
@@ -87,11 +88,7 @@ def _branches(ws: Workspace) -> list[Branch]:
 def _terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
     where = f"git config remote.{remote}.batonPolicy"
     policy = policy_of(ws.reach.policies.get(remote), where)
-    return Terms(policy, ws.trusted, settle, masked(remote), masked(_address(ws, remote)))
-
-
-def _address(ws: Workspace, remote: str) -> str:
-    return ws.branch.store.repository.config().get(f"remote.{remote}.url") or remote
+    return Terms(policy, ws.trusted, settle, masked(remote), without_login(address_of(ws, remote)))
 
 
 def _left_as_it_is(branch: Branch, remote: str) -> Outcome:

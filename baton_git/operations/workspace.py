@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch
-from baton_git.errors import InvalidArgument
+from baton_git.errors import InvalidArgument, StoreError
 from baton_git.lifecycle import Policy
 from baton_git.names import minted
 from baton_git.provenance.labels import Labels, Vouching
@@ -107,7 +107,14 @@ class Workspace:
             Corrupt: the tip cannot be read.
         """
         commit = version.commit if version is not None else self.branch.store.tip(self.branch.ref)
-        return Labels(self.branch, commit, Vouching(self.trusted))
+        return Labels(self.branch, commit, Vouching(self.trusted, self._trusts_remote))
+
+    def _trusts_remote(self, url: str) -> bool:
+        """Whether the user trusts the remote at an address; not where the approvals cannot be read."""
+        try:
+            return self.approvals is not None and self.approvals.trusts_remote(url)
+        except StoreError:
+            return False
 
     def stamp(self, op: str, now: datetime) -> Stamp:
         actor = self.actor
