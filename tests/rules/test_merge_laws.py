@@ -32,11 +32,11 @@ from baton_git.merge import decide
 from baton_git.merge.decisions import canonical, record_data, values
 from baton_git.merge.gate import GRADUATION
 from baton_git.records.base import TIERS, Part, Record, alike, parse
-from baton_git.records.baton import FollowUp, Pattern
+from baton_git.records.baton import FollowUp, Head, Pattern
 from baton_git.records.conflict import Conflict
 from baton_git.records.identity import Identity
 from baton_git.records.rule import Rule
-from baton_git.state import Key, State, Unreadable
+from baton_git.state import HEAD, Key, State, Unreadable
 
 HANDED = ("checkpoint", "identity", "handover", "snapshot")
 handed = histories(without=[op for op in OPS if op not in HANDED])
@@ -329,6 +329,25 @@ def test_what_a_document_said_about_deferrals_is_never_counted_twice(imported: i
 @given(histories())
 def test_a_state_merged_with_itself_without_a_base_stays_as_it_is(history: History) -> None:
     assert tree(merged(State(), history.ours, history.ours)) == tree(history.ours)
+
+
+# --- text that only grows
+
+words = st.text(st.sampled_from("ab .\n"), max_size=4)
+
+
+@some
+@given(st.text(st.sampled_from("xy .\n"), max_size=4), words, words, words, words)
+def test_text_that_only_grew_is_never_contested_and_all_of_it_is_kept(
+    base: str, before: str, after: str, other_before: str, other_after: str
+) -> None:
+    """At either end, on either side: the additions are lines of their own."""
+    texts = [f"{one}\n{base}\n{two}" for one, two in ((before, after), (other_before, other_after))]
+    sides = [State().put(Head(context=one), HEAD) for one in (base, *texts)]
+    result = both_ways(*sides[1:], sides[0])
+    assert not result.records(Conflict)
+    for text in (base, before, after, other_before, other_after):
+        assert text.strip("\n") in result.head.context
 
 
 # --- what is made once, set once, or one thing
