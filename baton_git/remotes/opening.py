@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from baton_git.remotes import configured
 from baton_git.remotes.configured import Configured
+from baton_git.remotes.git_command import Progress
 from baton_git.remotes.git_program import GitProgram
-from baton_git.remotes.remote import Progress, Remote
+from baton_git.remotes.remote import Remote
 from baton_git.store import Repository
 
 
