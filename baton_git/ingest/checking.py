@@ -1,4 +1,4 @@
-"""What is wrong with fetched or pushed objects: sizes, names, and how much a tree holds. Nothing large is expanded.
+"""What is wrong with fetched or pushed commits: sizes, names, and how much their trees hold. Nothing large is expanded.
 
 Sizes are read from headers. A tree is parsed once, however many commits and folders lead to it; its entries are added
 up over that graph, so that a tree of 100^6 paths in 9 objects costs 9 looks.
@@ -13,17 +13,16 @@ from typing import Final, NamedTuple
 from baton_git.errors import BatonError, Rejected
 from baton_git.ingest.budget import Budget
 from baton_git.ingest.deadline import Deadline
-from baton_git.ingest.tree_names import raw_entries, tree_fault
+from baton_git.ingest.tree_names import FOLDER, raw_entries, tree_fault
 from baton_git.names import Oid
-from baton_git.store import Header, Store
+from baton_git.store import Store
 from baton_git.store.objects import COMMIT, TREE
 
-_FOLDER: Final = b"40000"
 _HINT: Final = "nothing of it was taken in; ask its author to take that out again"
 
 
 class Fault(NamedTuple):
-    """What is wrong with an object; `name`: the entry of a tree that is meant, or empty."""
+    """What is wrong with a tree; `name`: the entry that is meant, or empty."""
 
     name: str
     why: str
@@ -47,8 +46,7 @@ def rejections(
         tips: by ref, the commit that it leads to.
     """
     try:
-        check = _Check(store, budget, deadline)
-        check.look_at(list(store.headers(folder)))
+        check = _Check(store, folder, budget, deadline)
     except BatonError as error:
         return dict.fromkeys(tips, _rejected(error))
     return {ref: found for ref, tip in tips.items() if (found := check.rejection(ref, tip)) is not None}
@@ -59,33 +57,75 @@ def _rejected(error: BatonError) -> Rejected:
 
 
 class _Check:
-    def __init__(self, store: Store, budget: Budget, deadline: Deadline) -> None:
+    def __init__(self, store: Store, folder: Path, budget: Budget, deadline: Deadline) -> None:
         self.store, self.budget, self.deadline = store, budget, deadline
+        headers = list(store.headers(folder))
+        self.kinds = {one.oid: one.kind for one in headers}
+        self.large = {bytes.fromhex(one.oid): one.size for one in headers if one.size > budget.object_bytes}
         self.faults: dict[Oid, Fault] = {}
-        self.new: dict[Oid, int] = {}
-        self.commits = 0
         self._measures: dict[Oid, Measure] = {}
         self._clean: set[Oid] = set()
         self._width = store.repository.object_format.oid_length
+        self._too_much = Measure(budget.entries + 1, budget.depth + 1)
 
-    def look_at(self, headers: list[Header]) -> None:
-        """Notes the faults of all new objects.
+    def rejection(self, ref: str, tip: Oid) -> Rejected | None:
+        """Why a tip is not taken in; None when it may come in."""
+        try:
+            return self._over_budget(ref, tip) or self._malformed(ref, tip)
+        except BatonError as error:
+            return _rejected(error)
+
+    def _over_budget(self, ref: str, tip: Oid) -> Rejected | None:
+        commits = self._new_behind(tip)
+        if len(commits) <= self.budget.commits:
+            return None
+        why = f"more than {self.budget.commits:,} new commits, the limit of one fetch"
+        return Rejected(f"{ref} is not taken in: {why}", hint="fetch it with git, look at it, and then baton sync")
+
+    def _malformed(self, ref: str, tip: Oid) -> Rejected | None:
+        """The oldest new commit that has a fault, the path that is meant, and why."""
+        for commit in reversed(self._new_behind(tip)):
+            tree = self.store.commit(commit).tree
+            self._judge(tree)
+            found = next(self._below(tree, ""), None) if self.faults else None
+            if found is not None:
+                path, why = found
+                where = f"commit {commit[:8]}" + (f", {path}" if path else "")
+                return Rejected(f"{ref} is not taken in: {where}: {why}", hint=_HINT, commit=commit, path=path)
+        return None
+
+    def _new_behind(self, tip: Oid) -> list[Oid]:
+        """The new commits behind a tip.
 
         Raises:
-            Rejected: it takes too long.
-            Corrupt: an object cannot be read.
+            Rejected: one is too large, or it takes too long.
         """
-        self.new = {one.oid: one.kind for one in headers}
-        self.commits = sum(1 for one in headers if one.kind == COMMIT)
-        limit = self.budget.object_bytes
-        for one in headers:
-            if one.size > limit:
-                self.faults[one.oid] = Fault("", f"has {one.size:,} bytes, the limit is {limit:,}")
-        for one in headers:
-            if one.kind == TREE and one.oid not in self.faults:
-                self._judge(one.oid)
+        waiting, seen = [tip], dict.fromkeys([tip])
+        while waiting and len(seen) <= self.budget.commits + 1:
+            commit = waiting.pop()
+            if self.kinds.get(commit) != COMMIT:
+                continue
+            self.deadline.check("checking what came")
+            self._check_size(f"commit {commit[:8]}", bytes.fromhex(commit))
+            parents = [one for one in self.store.commit(commit).parents if one not in seen]
+            seen.update(dict.fromkeys(parents))
+            waiting += parents
+        return [one for one in seen if one in self.kinds]
+
+    def _check_size(self, what: str, oid: bytes) -> None:
+        if oid in self.large:
+            raise Rejected(f"{what} is not taken in: it {self._too_large(oid)}", hint=_HINT)
+
+    def _too_large(self, oid: bytes) -> str:
+        return f"has {self.large[oid]:,} bytes, the limit is {self.budget.object_bytes:,}"
+
+    # --- trees
 
     def _judge(self, tree: Oid) -> None:
+        """Notes the faults of a commit's tree and of all that is below it."""
+        if bytes.fromhex(tree) in self.large:
+            self.faults[tree] = Fault("", self._too_large(bytes.fromhex(tree)))
+            return
         measure = self._measure(tree, 0)
         if measure.depth > self.budget.depth:
             self.faults.setdefault(tree, Fault("", f"has folders nested deeper than {self.budget.depth}"))
@@ -94,77 +134,50 @@ class _Check:
             self.faults.setdefault(tree, Fault("", why))
 
     def _measure(self, tree: Oid, level: int) -> Measure:
-        """What is below a tree; more than the budget for one that is deeper, or too large, to be looked through."""
+        """What is below a tree; more than the budget for one that is nested deeper than may be looked through."""
         known = self._measures.get(tree)
         if known is None:
             self.deadline.check("checking what came")
-            too_much = Measure(self.budget.entries + 1, self.budget.depth + 1)
-            known = too_much if level > self.budget.depth or tree in self.faults else self._added_up(tree, level)
+            known = self._too_much if level > self.budget.depth else self._added_up(tree, level)
             self._measures[tree] = known
         return known
 
     def _added_up(self, tree: Oid, level: int) -> Measure:
         kind, data = self.store.raw(tree)
-        if kind != TREE:
-            self.faults.setdefault(tree, Fault("", "is no tree where one should be"))
-            return Measure(0, 0)
-        found = tree_fault(data, self._width) if tree in self.new else None
-        if found is not None:
-            self.faults.setdefault(tree, Fault(*found))
+        fault = self._fault(tree, kind, data)
+        if fault is not None:
+            self.faults[tree] = fault
             return Measure(0, 0)
         files, deepest = 0, 0
         for mode, _, oid in raw_entries(data, self._width):
-            below = self._measure(Oid(oid.hex()), level + 1) if mode == _FOLDER else Measure(1, 0)
+            below = self._measure(Oid(oid.hex()), level + 1) if mode == FOLDER else Measure(1, 0)
             files, deepest = min(files + below.entries, self.budget.entries + 1), max(deepest, below.depth + 1)
         return Measure(files, deepest)
 
-    # --- where
+    def _fault(self, tree: Oid, kind: int, data: bytes) -> Fault | None:
+        if kind != TREE:
+            return Fault("", "is no folder where one should be")
+        if tree not in self.kinds:
+            return None  # it was here before
+        found = tree_fault(data, self._width)
+        if found is not None:
+            return Fault(*found)
+        large = (one for one in raw_entries(data, self._width) if one.oid in self.large) if self.large else iter(())
+        return next((Fault(one.shown, self._too_large(one.oid)) for one in large), None)
 
-    def rejection(self, ref: str, tip: Oid) -> Rejected | None:
-        """Why a tip is not taken in; None when it may come in."""
-        try:
-            if self.commits > self.budget.commits:
-                why = f"{self.commits:,} new commits, the limit is {self.budget.commits:,}"
-                return Rejected(f"{ref} is not taken in: {why}", hint="fetch it by git, and then baton sync")
-            found = self._first_fault(tip) if self.faults else None
-        except BatonError as error:
-            return _rejected(error)
-        if found is None:
-            return None
-        commit, path, why = found
-        where = f"commit {commit[:8]}" + (f", {path}" if path else "")
-        return Rejected(f"{ref} is not taken in: {where}: {why}", hint=_HINT, commit=commit, path=path)
-
-    def _first_fault(self, tip: Oid) -> tuple[Oid, str, str] | None:
-        """The oldest new commit behind `tip` that has a fault, the path that is meant, and why."""
-        for commit in reversed(self._new_behind(tip)):
-            if commit in self.faults:
-                return commit, "", self.faults[commit].why
-            found = next(self._below(self.store.commit(commit).tree, ""), None)
-            if found is not None:
-                return commit, *found
-        return None
-
-    def _new_behind(self, tip: Oid) -> list[Oid]:
-        waiting, seen = [tip], dict.fromkeys([tip])
-        while waiting:
-            commit = waiting.pop()
-            if self.new.get(commit) != COMMIT or commit in self.faults:
-                continue
-            parents = [one for one in self.store.commit(commit).parents if one not in seen]
-            seen.update(dict.fromkeys(parents))
-            waiting += parents
-        return [one for one in seen if one in self.new]
-
-    def _below(self, oid: Oid, path: str) -> Iterator[tuple[str, str]]:
-        """The faults of an object and of what is below it; what was found clean is not looked at again."""
-        if oid in self._clean or oid not in self.new:
+    def _below(self, tree: Oid, path: str) -> Iterator[tuple[str, str]]:
+        """The faults of a tree and of what is below it; what was found clean is not looked at again."""
+        if tree in self._clean:
             return
-        if oid in self.faults:
-            fault = self.faults[oid]
-            yield "/".join(part for part in (path, fault.name) if part), fault.why
-        elif self.new[oid] == TREE:
-            for _, name, below in raw_entries(self.store.raw(oid)[1], self._width):
-                shown = "/".join(one for one in (path, name.decode("utf-8", "backslashreplace")) if one)
-                yield from self._below(Oid(below.hex()), shown)
-        self._clean.add(oid)
+        if tree in self.faults:
+            fault = self.faults[tree]
+            yield _joined(path, fault.name), fault.why
+        elif self.kinds.get(tree) == TREE:
+            for one in raw_entries(self.store.raw(tree)[1], self._width):
+                if one.mode == FOLDER:
+                    yield from self._below(Oid(one.oid.hex()), _joined(path, one.shown))
+        self._clean.add(tree)
+
+
+def _joined(path: str, name: str) -> str:
+    return "/".join(part for part in (path, name) if part)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 _MODES: Final = {b"100644", b"100755", b"100664", b"120000", b"40000", b"160000"}
-_FOLDER: Final = b"40000"
+FOLDER: Final = b"40000"
 _PLAIN = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_%+=@,-]*(?:\.(?!git)[A-Za-z0-9_%+=@,-]+)*\Z", re.IGNORECASE)
 _IGNORABLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """The code points that HFS+ leaves out of a name."""
@@ -22,6 +22,11 @@ class RawEntry(NamedTuple):
     mode: bytes
     name: bytes
     oid: bytes
+
+    @property
+    def shown(self) -> str:
+        """Its name, for messages."""
+        return self.name.decode("utf-8", "backslashreplace")
 
 
 def raw_entries(data: bytes, width: int) -> Iterator[RawEntry]:
@@ -53,7 +58,7 @@ def tree_fault(data: bytes, width: int) -> tuple[str, str] | None:
             why = _entry_fault(mode, name, oid) or _order_fault(before, mode, name, names)
             if why:
                 return name.decode("utf-8", "backslashreplace"), why
-            before = name + b"/" if mode == _FOLDER else name
+            before = name + b"/" if mode == FOLDER else name
             names.add(name)
     except ValueError as error:
         return "", f"is no tree ({error})"
@@ -63,7 +68,7 @@ def tree_fault(data: bytes, width: int) -> tuple[str, str] | None:
 def _order_fault(before: bytes | None, mode: bytes, name: bytes, names: set[bytes]) -> str:
     if name in names:
         return "stands twice in one folder"
-    key = name + b"/" if mode == _FOLDER else name
+    key = name + b"/" if mode == FOLDER else name
     return "is not where git would sort it" if before is not None and key < before else ""
 
 

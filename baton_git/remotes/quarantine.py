@@ -21,7 +21,7 @@ SETTINGS: Final = {
     "fetch.unpackLimit": "1",  # one pack, never loose objects
     "transfer.unpackLimit": "1",
     "core.bigFileThreshold": "1048576g",  # what git would only stream, it refuses to allocate
-    "core.alternateRefsCommand": ":",  # the refs of the view say what is here
+    "core.alternateRefsCommand": "true",  # the refs of the view say what is here
     "pack.threads": "1",
     "core.fsync": "none",  # what is accepted is synced when it is stored
     "core.fsyncObjectFiles": "false",
