@@ -40,8 +40,10 @@ def remote_names(repository: Repository, environment: Mapping[str, str]) -> tupl
     """The remotes that the configuration names, in its order.
 
     Raises:
-        RemoteError: there is no git program, or it cannot be started.
+        RemoteError: there is a remote, but no git program, or it cannot be started.
     """
+    if not configured.has_git(environment) and not repository.config().keys("remote"):
+        return ()
     return configured.by_git(configured.git_for(repository, environment)).names
 
 
