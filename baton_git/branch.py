@@ -18,6 +18,7 @@ from baton_git.errors import InvalidArgument, InvalidName, NotAllowed, NotFound,
 from baton_git.lifecycle import waits_for_code
 from baton_git.local import Marks
 from baton_git.names import Namespace, Oid
+from baton_git.output import one_line
 from baton_git.provenance.bootstrap import ledger_of
 from baton_git.provenance.ledger import Ledger
 from baton_git.provenance.origins import record_draft
@@ -330,7 +331,7 @@ class Branch:
             *more,
             ("Baton-Revision", str(revision)),
         )
-        lines = "".join(f"{name}: {diff.one_line(value, 200)}\n" for name, value in trailers if value)
+        lines = "".join(f"{name}: {one_line(value, 200)}\n" for name, value in trailers if value)
         return draft.commit(
             tree, parents,
             author=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"{subject}\n\n{lines}",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
-from baton_git.diff import one_line
 from baton_git.lifecycle import PRIORITIES, Policy, deadline
+from baton_git.output import one_line
 from baton_git.records.baton import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.records.conflict import Conflict
 from baton_git.records.rule import Rule

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from baton_git.output import one_line
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, alike
 from baton_git.state import HEAD, SHAPE, Entry, Key, State, Unreadable
@@ -164,13 +165,6 @@ def title_of(kind: str, data: Mapping[str, Any]) -> str:
     for name in TITLES.get(kind, "").split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return one_line(str(value or ""), 72)
-
-
-def one_line(text: str, limit: int) -> str:
-    """`text` on one line without control characters, cut after `limit` characters."""
-    plain = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
-    flat = " ".join(plain.split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 # --- in words

@@ -8,8 +8,7 @@
     ├── NotFound               no such record, revision or namespace
     ├── Ambiguous              a prefix that several ids share
     ├── NotAllowed             a rule forbids this change
-    │   ├── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
-    │   └── Rejected           what a remote sent is over a budget, or malformed; nothing of it was taken in
+    │   └── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
     ├── Unsettled              two histories of one branch disagree, and only a person can say which counts
     ├── Stale                  written against a revision that is no longer the newest
     ├── Overtaken              a protocol run is not at the step that one wanted to go on from
@@ -118,10 +117,6 @@ class NeedsHuman(NotAllowed):
     code = "needs_human"
 
 
-class Rejected(NotAllowed):
-    code = "rejected"
-
-
 class Unsettled(BatonError):
     code = "unsettled"
 
@@ -187,13 +182,6 @@ class Corrupt(StoreError):
 
 class WriteFailed(StoreError):
     code = "write_failed"
-
-
-def printable(text: str) -> str:
-    """`text` with what does not print as escapes, line ends and tabs apart: none of it may steer a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
 def shortened(text: str, limit: int = 60) -> str:

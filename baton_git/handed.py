@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from baton_git.brief import LINE, Section, age, named, tier_line
-from baton_git.diff import one_line
+from baton_git.output import one_line
 from baton_git.records.base import Part
 from baton_git.state import Key, State, Unreadable
 from baton_git.times import when

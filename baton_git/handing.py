@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from baton_git.codecs import kairos, toml
-from baton_git.diff import one_line
 from baton_git.errors import InvalidArgument, NotFound, Overtaken
+from baton_git.output import one_line
 from baton_git.records.base import parse
 from baton_git.records.handover import Handover, Step
 from baton_git.scrubbing import refuse_secret

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from baton_git.brief import Section, age, named
-from baton_git.diff import one_line
+from baton_git.output import one_line
 from baton_git.records.handoff import Facts, Handoff
 
 _BRACKETS = str.maketrans("[]", "()")

@@ -14,6 +14,7 @@ from baton_git.diary import log_entry, revision_of
 from baton_git.files import entry_at, merge_files
 from baton_git.merge import Decision, apply, decide, with_conflicts
 from baton_git.names import Oid
+from baton_git.output import one_line
 from baton_git.records.conflict import Conflict
 from baton_git.state import State
 from baton_git.store import CommitInfo, Draft, Edit, Folder, Store
@@ -133,7 +134,7 @@ def _message(store: Store, draft: Draft, parents: tuple[CommitInfo, CommitInfo],
 
 
 def trailers(said: list[tuple[str, str]]) -> str:
-    return "".join(f"{name}: {diff.one_line(value, 200)}\n" for name, value in said)
+    return "".join(f"{name}: {one_line(value, 200)}\n" for name, value in said)
 
 
 def is_root(store: Store, info: CommitInfo) -> bool:

@@ -15,7 +15,7 @@ import baton_git
 SOURCE = Path(baton_git.__file__).parent
 
 LEVELS = (
-    ("errors", "environment", "times", "memory", "names", "records"),
+    ("errors", "output", "environment", "times", "memory", "names", "records"),
     (
         "codecs", "redaction", "state", "scrubbing", "constancy", "kinds", "layout", "diff", "merge", "lifecycle",
         "handing", "document", "brief", "gravity", "paif", "handed", "schemas", "rendering", "injection",
@@ -93,13 +93,13 @@ def is_below(one: str, other: str) -> bool:
     return one in RANK and other in RANK and RANK[one] < RANK[other]
 
 
-def worldly(source: str) -> set[str]:
+def worldly(source: str, forbidden: set[str] = FORBIDDEN) -> set[str]:
     """What a module uses of the terminal, the environment, the home directory and the clock."""
     tree = ast.parse(source)
     known = _names(tree)
     used = {_full(node, known) for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)}
     called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    return {name for name in used if name in FORBIDDEN} | (called & METHODS)
+    return {name for name in used if name in forbidden} | (called & METHODS)
 
 
 def _names(tree: ast.AST) -> dict[str, str]:
@@ -173,6 +173,12 @@ def test_no_module_imports_itself_by_a_detour():
 @pytest.mark.parametrize("path", [path for path in modules() if room_of(path) not in FACES])
 def test_only_faces_print_and_ask_for_the_environment_the_home_and_the_time(path):
     assert worldly(modules()[path]) == set()
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if path.startswith("faces/cli/")])
+def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
+    ways = PRINTS | {"click.style", "click.echo_via_pager", "sys.stdout.write", "sys.stderr.write"}
+    assert path == "faces/cli/printing.py" or worldly(modules()[path], ways) <= METHODS
 
 
 # --- the checker

@@ -20,6 +20,7 @@ from typing import Any
 from baton_git.codecs import json
 from baton_git.errors import Fault, InvalidDocument, InvalidName, LimitExceeded
 from baton_git.names import RecordId
+from baton_git.output import is_safe, safe_json, terminal_line
 
 SESSION = "SESSION_ID"
 UPDATED = "updated_at"
@@ -46,6 +47,24 @@ def dumps(data: Mapping[str, Any]) -> bytes:
     step, state = (data.get(name) or {} for name in ("step", "state"))
     lines = {SESSION: data["id"], **step, **state, UPDATED: data.get(UPDATED)}
     return b"".join(_line(key, lines[key]) for key in keys_of(data))
+
+
+def shown(data: Mapping[str, Any]) -> str:
+    """The same text as `dumps`, for output: a value that holds something unsafe is JSON with escapes, and reads back
+    the same; in a key it stands as an escape that no reader undoes.
+
+    Raises:
+        InvalidDocument, LimitExceeded: as for `dumps`.
+    """
+    lines = (line.partition(": ") for line in dumps(data).decode().split("\n"))
+    return "\n".join(f"{terminal_line(key)}{colon}{_shown_value(key, value)}" for key, colon, value in lines)
+
+
+def _shown_value(key: str, text: str) -> str:
+    if is_safe(text):
+        return text
+    meant = _plain_text(text) if key in _TEXTS else value_of(text)
+    return safe_json(_as_json(meant))
 
 
 def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
@@ -234,5 +253,4 @@ def _as_json(value: Any) -> str:
 
 def _shown(text: str) -> str:
     """A key or value for a message: short, and nothing in it that could steer a terminal."""
-    short = text if len(text) <= 60 else text[:59] + "…"
-    return short if short.isprintable() else ascii(short)[1:-1]
+    return terminal_line(text if len(text) <= 60 else text[:59] + "…")

@@ -6,11 +6,11 @@ import re
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from baton_git.diff import one_line
 from baton_git.errors import Corrupt, Ended, InvalidArgument, NotFound, Overtaken
 from baton_git.handing import STALE_AFTER, Age, Going, age_of, canonical, closing, gone_on, overtaken
 from baton_git.names import MAX_COMPONENT, derived
 from baton_git.operations.workspace import Workspace, fresh_id
+from baton_git.output import one_line
 from baton_git.records.archive import Archived
 from baton_git.records.base import parse
 from baton_git.records.conflict import Conflict

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose
-from baton_git.diff import one_line
 from baton_git.errors import BatonError, InvalidArgument, InvalidName
 from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.lifecycle import archive_closed, known_session, seen_session, settle
@@ -20,6 +19,7 @@ from baton_git.operations.by_themselves import AT_START, at_start
 from baton_git.operations.checks import due_checks, run_checks, with_results
 from baton_git.operations.reaching import WaitingCount, commits, pending_counts, waiting_counts
 from baton_git.operations.workspace import Workspace
+from baton_git.output import one_line
 from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
 from baton_git.records.conflict import Conflict
 from baton_git.records.lineage import Session

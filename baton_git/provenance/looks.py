@@ -7,7 +7,7 @@ from typing import Any
 
 from baton_git import kinds, layout
 from baton_git.diary import CONFIRMED, CONFIRMS, log_entry
-from baton_git.diff import one_line
+from baton_git.output import one_line
 from baton_git.provenance.ledger import Ledger
 from baton_git.provenance.marks import Claim, Mark
 from baton_git.provenance.origins import origin_of

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from baton_git.errors import AccessDenied, RemoteError, Unreachable
+from baton_git.output import one_line
 
 _QUERY = re.compile(r"([a-z][a-z0-9+.-]*://[^\s?'\"]*)\?[^\s'\"]+", re.IGNORECASE)
 _LOGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<login>[^/\s'\"]*)@", re.IGNORECASE)
@@ -77,14 +78,14 @@ def _without_login(match: re.Match[str]) -> str:
     return f"{match['scheme']}://{'***' if secret else user + (':***' if colon else '')}@"
 
 
-def printable(text: str) -> str:
+def masked_line(text: str) -> str:
     """One line that a terminal can be given: no control characters, not endless."""
-    return "".join(char if char.isprintable() else " " for char in masked(text)).strip()[:_LONGEST]
+    return one_line(masked(text), _LONGEST)
 
 
 def lines_said(lines: Sequence[str]) -> tuple[str, ...]:
     """What hooks printed, without what is no news."""
-    shown = [printable(line) for line in lines[-_MOST_LINES:]]
+    shown = [masked_line(line) for line in lines[-_MOST_LINES:]]
     return tuple(line for line in shown if line and not is_progress(line))
 
 
@@ -113,4 +114,4 @@ def too_late(name: str, seconds: float) -> Unreachable:
 
 
 def _core(line: str) -> str:
-    return _PREFIX.sub("", printable(line))
+    return _PREFIX.sub("", masked_line(line))

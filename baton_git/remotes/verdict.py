@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from baton_git.remotes.complaints import lines_said, printable
+from baton_git.remotes.complaints import lines_said, masked_line
 from baton_git.remotes.remote import Outcome, Overtaken, Refused
 
 _MOVING = re.compile(
@@ -16,7 +16,7 @@ _IN_THE_WAY = re.compile(r"exists; cannot create|refname conflict")
 
 def by_client(why: str) -> Outcome:
     """`[rejected] (why)`: git did not even ask, since the ref is not where it was expected."""
-    return Overtaken(printable(why))
+    return Overtaken(masked_line(why))
 
 
 def by_server(why: str, printed: list[str]) -> Outcome:
@@ -27,5 +27,5 @@ def by_server(why: str, printed: list[str]) -> Outcome:
     """
     said = lines_said(printed)
     if _MOVING.search(why) and not any(_IN_THE_WAY.search(text) for text in (why, *said)):
-        return Overtaken(printable(why))
-    return Refused(printable(why), said)
+        return Overtaken(masked_line(why))
+    return Refused(masked_line(why), said)

@@ -19,6 +19,7 @@ from baton_git.incoming import Trusted, held
 from baton_git.ingest.trees import unsafe
 from baton_git.joining import base_tree, join, merge_trees
 from baton_git.names import Oid
+from baton_git.output import one_line
 from baton_git.records.archive import Archived
 from baton_git.records.conflict import Conflict
 from baton_git.records.lineage import Session
@@ -238,7 +239,7 @@ class _Review:
         parents = (self.local,) if chosen.left else (self.local, self.theirs)
         infos = [self.store.commit(one) for one in parents]
         ids = ", ".join(one.id for one in chosen.taken) or "nothing"
-        subject = f"review: {diff.one_line(ids, 120)} taken over"
+        subject = f"review: {one_line(ids, 120)} taken over"
         said = () if chosen.left else tuple(("Baton-Rejected", one) for one in dict.fromkeys(refused))
         revision = 1 + max(revision_of(self.store, info) for info in infos)
         draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})

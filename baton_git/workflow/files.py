@@ -12,8 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.errors import BatonError, InvalidArgument, NotFound, printable
+from baton_git.errors import BatonError, InvalidArgument, NotFound
 from baton_git.foreign import read_bytes
+from baton_git.output import terminal_line
 from baton_git.workflow.definition import Workflow, read
 
 TIERS = ("project", "user", "built-in")
@@ -104,7 +105,7 @@ def _paths(folder: Path | None) -> list[Path]:
 
 
 def _parsed(tier: str, path: Path, is_checked: bool) -> Found:
-    where = printable(str(path)).replace("\n", "\\n")
+    where = terminal_line(str(path))
     try:
         if not path.is_file():
             raise InvalidArgument(f"{where}: {_kind(path)}")

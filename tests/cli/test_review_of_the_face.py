@@ -12,10 +12,10 @@ import pytest
 from pseudo_terminal import typing
 
 from baton_git.errors import NeedsHuman, NotAllowed
-from baton_git.faces.cli.app import shell_line
 from baton_git.faces.where.settings import _is_safe
 from baton_git.lifecycle import Confirmed, graduate
 from baton_git.operations.decisions import Vouched, add_decision
+from baton_git.output import shell_line
 from baton_git.records.baton import Pattern
 from baton_git.state import State
 

@@ -9,11 +9,11 @@ from bad_records import HUGE, VALUES, fields_of, places, text_of
 from world import NOW, by_hand, stored
 
 from baton_git import layout
-from baton_git.faces.cli.app import json_text
 from baton_git.kinds import FOLDERS
 from baton_git.operations import documents, history, sessions
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.validation import validate_branch
+from baton_git.output import json_text
 from baton_git.records.baton import FollowUp
 from baton_git.state import Unreadable
 

@@ -11,7 +11,8 @@ from strategies import ITEM, decision, item, laws, loop, pattern, states
 
 from baton_git import kinds, layout
 from baton_git.codecs import json
-from baton_git.diff import diff, in_words, one_line, subject
+from baton_git.diff import diff, in_words, subject
+from baton_git.output import one_line
 from baton_git.records.base import alike, parse
 from baton_git.records.baton import SECTIONS, Head, Shape
 from baton_git.records.conflict import Conflict

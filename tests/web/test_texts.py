@@ -6,13 +6,14 @@ import pytest
 from jinja2 import UndefinedError
 
 from baton_git.faces.web.templating import environment
-from baton_git.faces.web.texts import address, cut, is_link, quoted, visible
+from baton_git.faces.web.texts import address, cut, is_link, quoted
+from baton_git.output import html
 
 
 def test_what_does_not_print_or_turns_the_direction_stands_as_an_escape() -> None:
-    assert visible("a\u202eb\x07\x00\ud800\u2066") == "a\\u202eb\\x07\\x00\\ud800\\u2066"
-    assert visible("two\r\nlines\tand 名前 \u200dé👩\u200d💻") == "two\nlines\tand 名前 \u200dé👩\u200d💻"
-    assert visible(None) == ""
+    assert html("a\u202eb\x07\x00\ud800\u2066") == "a\\u202eb\\x07\\x00\\ud800\\u2066"
+    assert html("two\r\nlines\tand 名前 \u200dé👩\u200d💻") == "two\nlines\tand 名前 \u200dé👩\u200d💻"
+    assert html(None) == ""
 
 
 @pytest.mark.parametrize("text", ["javascript:alert(1)", "data:text/html,x", "//x", "http://", "https://a b", "ftp://x",

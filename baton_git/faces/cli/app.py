@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 import shlex
 import shutil
@@ -15,12 +14,14 @@ from typing import Any, cast
 
 import click
 
-from baton_git.diff import one_line, subject
-from baton_git.errors import Fault, InvalidDocument, LimitExceeded, StoreError, printable
+from baton_git.diff import subject
+from baton_git.errors import Fault, InvalidDocument, LimitExceeded, StoreError
 from baton_git.faces.answers import changed as answers
+from baton_git.faces.cli.printing import tell, write, write_json
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.settings import Asked, Settings
 from baton_git.operations.workspace import Made
+from baton_git.output import one_line
 from baton_git.versions import Written
 
 CHECKED_OUT = (
@@ -53,14 +54,13 @@ class App(Call):
     def answer(self, data: Any, text: str) -> None:
         """Data to stdout: JSON when it was asked for, else the text (nothing when it is empty)."""
         if self.json:
-            click.echo(json_text(data))
+            write_json(data)
         elif text:
-            click.echo(text)
+            write(text)
 
     def say(self, *lines: str) -> None:
         """Words to stderr."""
-        for line in lines:
-            click.echo(printable(line), err=True)
+        tell(*lines)
 
     def can_ask_person(self, hint: str = "") -> bool:
         """Whether there is a terminal at which an answer counts as a person's word.
@@ -147,38 +147,9 @@ def baton_command() -> str:
     return "baton" if shutil.which("baton") else f"{shlex.quote(sys.executable)} -m baton_git"
 
 
-def json_text(data: Any) -> str:
-    """JSON with real characters, but what does not print as escapes: none of it may steer the terminal."""
-    lines = json.dumps(data, ensure_ascii=False, indent=2, default=str).split("\n")
-    return "\n".join(line if line.isprintable() else _escaped_json(line) for line in lines)
-
-
-def _escaped_json(line: str) -> str:
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
-
-
 def flat(text: str) -> str:
     """All of a record's text on one line, control characters as spaces: none of it may steer the terminal."""
     return one_line(text, len(text))
-
-
-def visible(text: str) -> str:
-    """The text with every character that does not print written as an escape: on one line, and none of it lost."""
-    return "".join(c if c.isprintable() else _escape(ord(c)) for c in text)
-
-
-def shell_line(argv: Sequence[str]) -> str:
-    """The command as a shell would take it, with every character that does not print written as an escape."""
-    return " ".join(shlex.quote(word) if word.isprintable() else f"$'{_escaped(word)}'" for word in argv)
-
-
-def _escaped(word: str) -> str:
-    written = (f"\\{c}" if c in "\\'" else c if c.isprintable() else _escape(ord(c)) for c in word)
-    return "".join(written)
-
-
-def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:

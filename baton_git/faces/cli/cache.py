@@ -14,9 +14,10 @@ import click
 from baton_git.batoncache import CacheFolder
 from baton_git.errors import InvalidArgument, RemoteError, Unreachable
 from baton_git.exchange.session_baton import parse_object
-from baton_git.faces.cli.app import SECONDS, App, flat, group, json_text, read_bytes
+from baton_git.faces.cli.app import SECONDS, App, flat, group, read_bytes
 from baton_git.faces.cli.cache_words import go_on, outcome_data, tell_rest
 from baton_git.faces.cli.failing import CONFLICT, FAILED
+from baton_git.faces.cli.printing import write_json
 from baton_git.faces.where.process import read_token
 from baton_git.faces.where.settings import Asked, Settings, outside_git
 from baton_git.operations.caching import (
@@ -112,7 +113,7 @@ def read_command(app: App, cache: Cache, namespace: str) -> None:
     if app.json:
         refused = {"refused": str(outcome.refused)} if outcome.refused is not None else {}
         data |= {"source": source, "status": outcome.entry.status, **refused}
-    click.echo(json_text(data))
+    write_json(data)
     if outcome.offline:
         app.say(f"baton: {outcome.offline}", f"offline: {_offline(source, answer)}{_whose(cache, outcome)}")
         if outcome.entry.note.local is not None and _whose(cache, outcome):
@@ -184,7 +185,7 @@ def write_command(app: App, cache: Cache, namespace: str, file: str) -> int | No
     data = outcome_data(outcome)
     if redactions:
         data["redactions"] = [one._asdict() for one in redactions]
-    click.echo(json_text(data))
+    write_json(data)
     if outcome.offline:
         app.say(f"baton: {outcome.offline}", "offline: it waits in the local cache and is sent the next time")
     tell_rest(app, outcome)

@@ -8,8 +8,9 @@ import click
 
 from baton_git.errors import NeedsHuman
 from baton_git.faces.answers import checks as answers
-from baton_git.faces.cli.app import SECONDS, App, at_terminal, command, flat, shell_line
+from baton_git.faces.cli.app import SECONDS, App, at_terminal, command, flat
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
+from baton_git.faces.cli.printing import agrees
 from baton_git.operations.checks import BUDGET, Verified, verify
 from baton_git.operations.reaching import address_of
 from baton_git.operations.trust import (
@@ -22,6 +23,7 @@ from baton_git.operations.trust import (
     trust_remote,
 )
 from baton_git.operations.workspace import Workspace
+from baton_git.output import shell_line
 from baton_git.remotes.complaints import masked
 
 
@@ -122,7 +124,7 @@ def _agreed(app: App, what: str, *, yes: bool, typed: bool = False) -> bool:
         return True
     if not at_terminal():
         raise NeedsHuman("nobody can be asked here, so nothing is approved", hint="look at it, then give --yes")
-    return typed or click.confirm("Approve?", err=True)
+    return typed or agrees("Approve?")
 
 
 def _not_approved(app: App, data: dict[str, Any]) -> int:

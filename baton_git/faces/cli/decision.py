@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from baton_git.faces.cli.app import App, command, flat, group
+from baton_git.faces.cli.printing import ask
 from baton_git.operations.decisions import Vouched, add_decision, monitor_decision, supersede_decision
 
 TIERS = click.Choice(["raw_source", "llm_derived", "human_confirmed"])
@@ -48,7 +49,7 @@ def _vouched(app: App, what: str, why: str, evidence: tuple[str, ...], rejected:
         return None
     app.say(f"Decision: {flat(what)}", f"Reason: {flat(why)}")
     app.say(*(f"Evidence: {flat(one)}" for one in evidence), *(f"Rejected: {flat(one)}" for one in rejected), "")
-    typed = click.prompt("Type yes to confirm that you vouch for it", default="", show_default=False, err=True)
+    typed = ask("Type yes to confirm that you vouch for it")
     return Vouched(app.person, "terminal") if typed.strip().lower() == "yes" else None
 
 

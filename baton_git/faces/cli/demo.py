@@ -18,7 +18,9 @@ from typing import Any
 
 import click
 
+from baton_git.faces.cli.printing import write, write_json
 from baton_git.faces.where.process import child_environment
+from baton_git.output import BOLD, GREEN, style
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class Narrator:
     def story(self, text: str) -> None:
         self.told.append({"story": text})
         if not self.silent:
-            click.echo()
-            click.echo(click.style(f"# {text}", bold=True))
+            write("")
+            write(style(f"# {text}", BOLD))
 
     def ran(self, words: Sequence[str], done: subprocess.CompletedProcess[str]) -> None:
         self.told.append(
@@ -40,12 +42,12 @@ class Narrator:
         )
         if self.silent:
             return
-        click.echo(click.style(f"$ {shlex.join(words)}", fg="green"))
+        write(style(f"$ {shlex.join(words)}", GREEN))
         for text in (done.stdout, done.stderr):
             for line in text.rstrip().splitlines():
-                click.echo(f"  {line}".rstrip())
+                write(f"  {line}".rstrip())
         if done.returncode:
-            click.echo(f"  (exit status {done.returncode})")
+            write(f"  (exit status {done.returncode})")
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def demo_command(keep: bool, as_json: bool) -> None:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     if as_json:
-        click.echo(json.dumps(narrator.told, ensure_ascii=False, indent=2))
+        write_json(narrator.told)
 
 
 def _stage(folder: Path, narrator: Narrator) -> Stage:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from baton_git.codecs import json as strict_json
@@ -11,6 +9,7 @@ from baton_git.errors import LimitExceeded, Stale
 from baton_git.faces.answers.documents import conflict, document, written
 from baton_git.faces.cli.app import App, command, read_bytes
 from baton_git.faces.cli.failing import CONFLICT
+from baton_git.faces.cli.printing import write_json
 from baton_git.operations.documents import read, write
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -28,7 +27,7 @@ def read_command(app: App, at: str | None) -> None:
     """
     with app.workspace() as ws:
         found = read(ws, at)
-        click.echo(json.dumps(document(found), ensure_ascii=False, indent=2))
+        write_json(document(found))
     for one in found.unreadable:
         app.say(f"baton: {one.path} cannot be read and is left out: {one.why}")
 
@@ -54,10 +53,10 @@ def write_command(app: App, file: str, expected_revision: int | None) -> int | N
         try:
             done = write(ws, app.now, data, expected_revision=expected_revision, where=file)
         except Stale as error:
-            click.echo(json.dumps(conflict(error.namespace, error.expected, read(ws)), ensure_ascii=False, indent=2))
+            write_json(conflict(error.namespace, error.expected, read(ws)))
             app.say(f"baton: {error}", f"       {error.hint}")
             return CONFLICT
-    click.echo(json.dumps(written(done), ensure_ascii=False, indent=2))
+    write_json(written(done))
     app.told(done.written)
     return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import suppress
@@ -11,7 +10,8 @@ from pathlib import Path
 import click
 
 from baton_git import __version__
-from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Overtaken, Stale, Unsettled, printable
+from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Overtaken, Stale, Unsettled
+from baton_git.faces.cli.printing import tell, tell_usage, write_json
 
 OK, FAILED, USAGE, CONFLICT, BUSY, UNKNOWN, BUG = 0, 1, 2, 3, 4, 5, 70
 
@@ -27,11 +27,11 @@ def run(command: click.Command, prog: str = "baton") -> int:
         result = command.main(prog_name=prog, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        tell_usage(error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         newline = "\n" if sys.stderr.isatty() else ""  # the terminal has put ^C where we write
-        click.echo(f"{newline}baton: interrupted; nothing was left half done", err=True)
+        tell(f"{newline}baton: interrupted; nothing was left half done")
         return 130
     except SystemExit:
         if sys.stdout is printed_to:
@@ -59,19 +59,15 @@ def _drop_output() -> None:
 def _refused(error: OSError) -> int:
     """The system said no where no room has words of its own for it: a file, the terminal, standard output."""
     where = f"{error.filename}: " if error.filename is not None else ""
-    click.echo(printable(f"baton: {where}{error.strerror or error}"), err=True)
+    tell(f"baton: {where}{error.strerror or error}")
     return FAILED
 
 
 def failed(error: BatonError) -> int:
     """Says what is wrong, and on one more line what to do; as JSON too where the command was asked for it."""
     if "--json" in sys.argv:
-        click.echo(
-            json.dumps({"error": error.code, "message": str(error), "hint": error.hint, **error.data}, default=str)
-        )
-    click.echo(printable(f"baton: {error}"), err=True)
-    if error.hint:
-        click.echo(printable(f"       {error.hint}"), err=True)
+        write_json({"error": error.code, "message": str(error), "hint": error.hint, **error.data}, indent=None)
+    tell(f"baton: {error}", *([f"       {error.hint}"] if error.hint else []))
     return status_of(error)
 
 
@@ -93,5 +89,5 @@ def _bug(error: Exception) -> int:
     except OSError:
         where = "the details could not be written anywhere"
     said_shortly = f"{type(error).__name__}: {error}; {where}"
-    click.echo(printable(f"baton: a bug in baton itself: {said_shortly}"), err=True)
+    tell(f"baton: a bug in baton itself: {said_shortly}")
     return BUG

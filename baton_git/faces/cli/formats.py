@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from baton_git.faces.answers import validation as answers
 from baton_git.faces.cli.app import App, command, flat, read_bytes
 from baton_git.faces.cli.failing import FAILED
+from baton_git.faces.cli.printing import write, write_json
 from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.operations.validation import Checked, validate_branch, validate_text
 from baton_git.schemas import KINDS, schema
@@ -62,9 +62,9 @@ def schema_command(kind: str | None, as_json: bool) -> None:
     baton schema open_loop > open_loop.schema.json
     """
     if kind is not None or as_json:
-        click.echo(json.dumps(schema(kind) if kind is not None else KINDS, ensure_ascii=False, indent=2))
+        write_json(schema(kind) if kind is not None else KINDS)
     else:
-        click.echo("\n".join(KINDS))
+        write("\n".join(KINDS))
 
 
 COMMANDS = {"validate": validate_command, "schema": schema_command}

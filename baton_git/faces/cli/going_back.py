@@ -10,6 +10,7 @@ import click
 from baton_git.errors import NeedsHuman
 from baton_git.faces.answers.changed import went_back
 from baton_git.faces.cli.app import App, command, flat
+from baton_git.faces.cli.printing import ask
 from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
 from baton_git.versions import Written
 
@@ -88,7 +89,7 @@ def _asking(app: App, act: Callable[[str | None], Result]) -> Result:
         if not app.can_ask_person():
             raise
         app.say(f"{error}.")
-        typed = click.prompt("Type yes to confirm it", default="", show_default=False, err=True)
+        typed = ask("Type yes to confirm it")
         if typed.strip().lower() != "yes":
             raise
     return act(app.person)

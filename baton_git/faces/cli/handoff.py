@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from baton_git.agents.all_agents import AGENTS
-from baton_git.errors import NotFound, printable
+from baton_git.errors import NotFound
 from baton_git.extraction import Extraction, Options, extract
 from baton_git.extraction.options import MOST
 from baton_git.extraction.repository import with_git
@@ -163,7 +163,7 @@ def _tell(app: App, found: Extraction, kept: dict[str, Any]) -> None:
         "started": found.started, "compactions": found.compactions, "unread": found.unread,
         "format": found.options.injection_format, **({"kept": kept} if kept else {}),
     }  # fmt: skip
-    app.answer(data, printable(FORMATS[found.options.injection_format](facts)))
+    app.answer(data, FORMATS[found.options.injection_format](facts))
 
 
 @command("show", short_help="Show the facts that are kept of a session.")
@@ -191,7 +191,7 @@ def show_command(app: App, id_: str, revision: str | None, format_: str) -> None
             others = sorted(state.records(Handoff), key=age_of, reverse=True)
             whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
             raise NotFound(f"handoff of the {whose}", hint=_elsewhere(others))
-    app.answer(found.given(), printable(_page(found, format_)))
+    app.answer(found.given(), _page(found, format_))
 
 
 def _elsewhere(others: Sequence[Handoff]) -> str:

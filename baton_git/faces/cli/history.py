@@ -9,14 +9,17 @@ from typing import Any
 
 import click
 
-from baton_git.diff import NUMBERED, FieldChange, RecordChange, one_line
+from baton_git.diff import NUMBERED, FieldChange, RecordChange
 from baton_git.faces.answers import history as answers
 from baton_git.faces.cli.app import App, command, flat
+from baton_git.faces.cli.printing import write
 from baton_git.operations.history import Filter, Shown, compare, full_id, lineage, log, moment, show
+from baton_git.output import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.records.lineage import Session
 from baton_git.state import SHAPE
 
-COLOURS = {"added": "green", "restored": "green", "changed": "yellow", "archived": "blue", "removed": "red"}
+COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
+LINES = Styled("\n")
 
 
 @command("log")
@@ -60,44 +63,46 @@ def log_command(
         found = False
         for one in commits:
             found = True
-            click.echo(heading(one) if oneline else "\n".join([heading(one), *change_lines(one.changes), ""]))
+            write(heading(one) if oneline else LINES.join([heading(one), *change_lines(one.changes), ""]))
         if not found and ws.branch.read().commit is None:
             app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here (baton log -n NAMESPACE)")
         elif not found:
             app.say("no commit matches")
 
 
-def heading(shown: Shown) -> str:
+def heading(shown: Shown) -> Styled:
     entry = shown.entry
-    revision = click.style(f"{'?' if entry.revision is None else entry.revision:>4}", fg="yellow")
+    revision = style(f"{'?' if entry.revision is None else entry.revision:>4}", YELLOW)
     who = " ".join(one for one in (entry.session, f"({entry.agent})" if entry.agent else "") if one)
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M")
-    return f"{revision}  {entry.commit[:10]}  {when}  {click.style(who, fg='cyan')}{'  ' if who else ''}{entry.subject}"
+    about = [revision, entry.commit[:10], when, *([style(who, CYAN)] if who else [""]), terminal_line(entry.subject)]
+    return Styled("  " if who else " ").join(about)
 
 
-def change_lines(changes: Sequence[RecordChange]) -> Iterator[str]:
+def change_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
     """A line for each field that changed, `OL-7k3f9q  status: open → verified`, or one for a record as a whole."""
     for change in changes:
         if change.kind == SHAPE.kind:
             continue
         kind = f"{change.kind.removeprefix('archived_')} " if change.kind not in NUMBERED and change.id else ""
-        name = kind + click.style(one_line(change.id, 80) or "baton", bold=True)
+        name = f"      {kind}" + style(one_line(change.id, 80) or "baton", BOLD) + "  "
         about = f"  {one_line(change.title, 70)}" if change.title else ""
         if change.action != "changed":
             reason = f" ({one_line(change.reason, 60)})" if change.reason else ""
-            yield f"      {name}  {click.style(f'{change.action}{reason}', fg=COLOURS[change.action])}{about}"
+            yield name + style(f"{change.action}{reason}", COLOURS[change.action]) + about
         for field in change.fields if change.action in ("changed", "archived") else ():
-            yield f"      {name}  {field_line(field)}"
+            yield name + field_line(field)
 
 
-def field_line(change: FieldChange) -> str:
+def field_line(change: FieldChange) -> Styled:
     """`status: open → verified`; of lists, what came and what went."""
     before, after = change.before, change.after
+    name = Styled(f"{terminal_line(change.field)}: ")
     if before and after and isinstance(before[0], list | tuple) and isinstance(after[0], list | tuple):
-        gone = [click.style(f"- {_value((one,))}", fg="red") for one in _less(before[0], after[0])]
-        come = [click.style(f"+ {_value((one,))}", fg="green") for one in _less(after[0], before[0])]
-        return f"{change.field}: {'  '.join([*gone, *come]) or 'in another order'}"
-    return f"{change.field}: {click.style(_value(before), fg='red')} → {click.style(_value(after), fg='green')}"
+        gone = [style(f"- {_value((one,))}", RED) for one in _less(before[0], after[0])]
+        come = [style(f"+ {_value((one,))}", GREEN) for one in _less(after[0], before[0])]
+        return name + (Styled("  ").join([*gone, *come]) or "in another order")
+    return name + style(_value(before), RED) + " → " + style(_value(after), GREEN)
 
 
 def _less(items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
@@ -177,7 +182,7 @@ def show_command(app: App, revision: str) -> None:
         f"time     {entry.time.astimezone().isoformat()}",
         *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
     ]
-    app.answer(answers.shown(shown), "\n".join([heading(shown), *facts, "", *change_lines(shown.changes)]))
+    app.answer(answers.shown(shown), LINES.join([heading(shown), *facts, "", *change_lines(shown.changes)]))
 
 
 @command("diff")
@@ -194,7 +199,7 @@ def diff_command(app: App, a: str, b: str | None) -> None:
     """
     with app.workspace() as ws:
         found = compare(ws, a, b)
-    app.answer(answers.compared(found), "\n".join(change_lines(found.changes)))
+    app.answer(answers.compared(found), LINES.join(change_lines(found.changes)))
     if not found.changes:
         app.say(f"nothing differs between revisions {found.before.revision} and {found.after.revision}")
 

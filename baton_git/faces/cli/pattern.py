@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from baton_git.faces.cli.app import App, command, flat, group
+from baton_git.faces.cli.printing import ask
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
 from baton_git.operations.workspace import Workspace
@@ -62,7 +63,7 @@ def _confirmed(app: App, ws: Workspace, id_: str, rule: str | None) -> Confirmed
     app.say(flat(f"{pattern.id}: {pattern.what}"))
     app.say(flat(f"seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}"))
     app.say("", f"It would become the rule: {flat(text)}", "")
-    typed = click.prompt(f"Type {flat(pattern.id)} to confirm", default="", show_default=False, err=True)
+    typed = ask(f"Type {flat(pattern.id)} to confirm")
     if typed.strip() != pattern.id:
         return None
     return Confirmed(app.person, "terminal", pattern=pattern.id, rule=text, what=pattern.what)

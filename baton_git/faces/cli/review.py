@@ -10,8 +10,10 @@ from baton_git import diff
 from baton_git.errors import NeedsHuman
 from baton_git.faces.answers.review import decided, waiting
 from baton_git.faces.cli.app import App, at_terminal, command, flat
+from baton_git.faces.cli.printing import ask, choose
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.workspace import Workspace
+from baton_git.output import BOLD, Styled, style
 from baton_git.sync.waiting import Decided, Item, Waiting
 
 
@@ -51,13 +53,13 @@ def review_command(
         elif at_terminal() and not app.json:
             _ask(app, ws, name, found)
         else:
-            app.answer(waiting(name, found), "\n".join(line for item in found.items for line in _lines(item)))
+            app.answer(waiting(name, found), Styled("\n").join(line for item in found.items for line in _lines(item)))
             app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
 
 
 def _lines(item: Item) -> list[str]:
-    name = f"{item.kind.replace('_', ' ')} {flat(item.id)}" if item.kind != item.id else item.id
-    lines = [click.style(name, bold=True)]
+    name = f"{item.kind.replace('_', ' ')} {item.id}" if item.kind != item.id else item.id
+    lines: list[str] = [style(name, BOLD)]
     for change in item.changes:
         lines.append(f"  {diff.in_words(change) or f'{change.kind} {change.action}'}")
         lines += [f"    {_field(one)}" for one in change.fields[:20]]
@@ -86,7 +88,7 @@ def _decided(
             if item is None or item.id in confirmed or not app.can_ask_person():
                 raise
             app.say("", *_lines(item), f"{flat(item.id)} would become a rule that every session follows.")
-            typed = click.prompt(f"Type {flat(item.id)} to confirm", default="", show_default=False, err=True)
+            typed = ask(f"Type {flat(item.id)} to confirm")
             if typed.strip() != item.id:
                 raise
             confirmed.add(item.id)
@@ -98,7 +100,7 @@ def _ask(app: App, ws: Workspace, name: str, found: Waiting) -> None:
     refuse: list[str] = []
     for item in found.items:
         app.say("", *_lines(item))
-        answer = click.prompt("accept, reject, skip or quit", type=click.Choice(["a", "r", "s", "q"]), err=True)
+        answer = choose("accept, reject, skip or quit", "arsq")
         if answer == "q":
             break
         (take if answer == "a" else refuse if answer == "r" else []).append(item.id)

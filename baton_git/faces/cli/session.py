@@ -16,13 +16,15 @@ from baton_git.adapters.all_adapters import Broken, Opened, everyone, listed, op
 from baton_git.adapters.canonical import parse_snapshot
 from baton_git.codecs import json
 from baton_git.faces.answers import snapshots as answers
-from baton_git.faces.cli.app import App, command, flat, group, json_text, read_bytes
+from baton_git.faces.cli.app import App, command, flat, group, read_bytes
+from baton_git.faces.cli.printing import write
 from baton_git.faces.cli.spawned import list_spawned, mark_of, marks_of_spawned, stop_command
 from baton_git.foreign import read_bytes as read_file
 from baton_git.foreign import write_all
 from baton_git.operations.bodies import Body
 from baton_git.operations.snapshots import find, history, record, recorded
 from baton_git.operations.workspace import Workspace
+from baton_git.output import json_text
 from baton_git.records.snapshot import CanonicalSession, Snapshot
 from baton_git.spawning.records import Spawned
 
@@ -97,7 +99,7 @@ def inspect_command(
         text = json_text(found.data)
         if file is not None:
             write_all({file: f"{text}\n".encode()})
-        click.echo(text)
+        write(text)
         if is_kept:
             app.told(record(ws, app.now, found.snapshot).written)
 

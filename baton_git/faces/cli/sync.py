@@ -9,6 +9,7 @@ import click
 
 from baton_git.errors import BatonError
 from baton_git.faces.cli.app import SECONDS, App, command, flat
+from baton_git.faces.cli.printing import tell
 from baton_git.operations.syncing import SECONDS as DEFAULT
 from baton_git.operations.syncing import Synced, in_words, sync
 from baton_git.sync.terms import Settle
@@ -39,7 +40,7 @@ def sync_command(
     baton sync --dry-run --json
     """
     with app.workspace() as ws:
-        progress = (lambda line: click.echo(line, err=True)) if sys.stderr.isatty() else None
+        progress = tell if sys.stderr.isatty() else None
         ws = replace(ws, reach=replace(ws.reach, progress=progress))
         done = sync(ws, app.now, remote=remote, everything=everything, dry_run=dry_run, settle=settle, seconds=timeout)
         is_here = ws.branch.store.tip(ws.branch.ref) is not None

@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from baton_git.faces.cli.app import App, command
+from baton_git.faces.cli.printing import write
 
 
 @command("gc")
@@ -42,7 +43,7 @@ def completion_command(shell: str) -> None:
     root = click.get_current_context().find_root().command
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(root, {}, "baton", "_BATON_COMPLETE").source())
+    write(kind(root, {}, "baton", "_BATON_COMPLETE").source())
 
 
 COMMANDS = {"gc": gc_command, "completion": completion_command}

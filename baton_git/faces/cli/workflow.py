@@ -10,10 +10,12 @@ import click
 
 from baton_git.codecs import json
 from baton_git.errors import Fault, InvalidDocument
-from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read_text, visible
+from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read_text
 from baton_git.faces.cli.failing import FAILED
+from baton_git.faces.cli.printing import agrees
 from baton_git.faces.where.workflows import DISABLED, ENABLED, listed, workflow_folders
 from baton_git.operations.workflows import allow, check_text, disallow, run_event, waiting, workflows
+from baton_git.output import terminal_line
 from baton_git.spawning.starters import STARTERS
 from baton_git.workflow.deeds import Event, SessionInfo
 from baton_git.workflow.definition import ALIASES, EVENTS
@@ -49,7 +51,7 @@ def check_command(app: App, file: str) -> None:
     \b
     baton workflow check .baton/workflows/release.yaml
     """
-    made = check_text(read_text(file), Path(file).stem, visible(file))
+    made = check_text(read_text(file), Path(file).stem, terminal_line(file))
     data = {"name": made.name, "events": sorted({one.event for one in made.triggers}), "warnings": list(made.warnings)}
     app.answer(data, f"{made.name}: {len(made.triggers)} triggers")
     app.say(*(flat(one) for one in made.warnings))
@@ -85,7 +87,7 @@ def allow_command(app: App, name: str) -> int | None:
         app.say(f"what would run, from {flat(str(found.path))}:", *(f"  {one}" for one in _lines(found.text)))
         app.say(*(flat(f"it may: {one}") for one in _deeds_of(found)))
         app.refuse_agents(f"a person looks at it and allows it at a terminal: baton workflow allow {flat(name)}")
-        if at_terminal() and not click.confirm("Allow?", err=True):
+        if at_terminal() and not agrees("Allow?"):
             app.answer({"name": name, "allowed": False}, "")
             return FAILED
         fresh = allow(ws, app.now, found)
@@ -112,7 +114,7 @@ def disallow_command(app: App, name: str) -> None:
 
 def _lines(text: str) -> list[str]:
     """The file's lines, with everything that does not print made visible; tabs and ends of lines as they are."""
-    return ["\t".join(visible(part) for part in line.split("\t")) for line in text.rstrip("\n").split("\n")]
+    return ["\t".join(terminal_line(part) for part in line.split("\t")) for line in text.rstrip("\n").split("\n")]
 
 
 def _deeds_of(found: Found) -> list[str]:

@@ -14,10 +14,11 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton_git.codecs.json import RepeatedKey, parse
+from baton_git.faces.http.json_response import SafeJSONResponse
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -99,7 +100,7 @@ class JsonOnly:
 def _refuse_message(error: Exception) -> Response:
     """JSON-RPC's answer to what cannot be parsed."""
     said = "nested too deep" if isinstance(error, RecursionError) else str(error)
-    return JSONResponse(
+    return SafeJSONResponse(
         {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": f"Parse error: {said}"}}, 400
     )
 

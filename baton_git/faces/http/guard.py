@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import hmac
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton_git.agent_tokens import AgentTokens
 from baton_git.errors import BatonError
-from baton_git.faces.http.attempts import Attempts
+from baton_git.faces.http.json_response import SafeJSONResponse
 from baton_git.faces.http.problems import is_ours, of_error, problem, refusal
 from baton_git.faces.http.timing import MAX_BODY, too_large
 
 CALLER = "baton.caller"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-FREE_WRONG = 20
-"""Wrong tokens of one address that are answered with 401."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 HEADERS = {
@@ -69,7 +66,6 @@ class Guard:
     hosts: frozenset[str] | None = LOOPBACK
     agents: AgentTokens | None = None
     is_page: Callable[[str], bool] = field(default=lambda path: False)
-    attempts: Attempts = field(default_factory=lambda: Attempts(FREE_WRONG))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -90,7 +86,7 @@ class Guard:
         if method not in SAFE and _is_foreign(asked):
             return refusal(path, 403, "cross_site", "another site's page must not write here")
         try:
-            caller = self._caller(path, asked.get(b"authorization", b""), (scope.get("client") or ("",))[0])
+            caller = self._caller(path, asked.get(b"authorization", b""))
         except BatonError as error:
             return of_error(path, error)
         if isinstance(caller, Response):
@@ -103,7 +99,7 @@ class Guard:
     def _is_called_right(self, host: bytes) -> bool:
         return self.hosts is None or name_of(host) in self.hosts
 
-    def _caller(self, path: str, given: bytes, address: str) -> Caller | Response:
+    def _caller(self, path: str, given: bytes) -> Caller | Response:
         """As session-baton answers: before anything is looked at, also whether there is such a path."""
         if path.rstrip("/") == "/health":
             return Caller("nobody")
@@ -118,18 +114,8 @@ class Guard:
             return Caller("owner")
         agent = self.agents.of(brought) if self.agents else None
         if agent is None:
-            return self._wrong(path, address)
-        return Caller("agent", agent.agent, agent.namespace)
-
-    def _wrong(self, path: str, address: str) -> Response:
-        """The answer to a wrong token; a right one never comes here, whatever others at its address have tried."""
-        wait = math.ceil(self.attempts.note_wrong(address))
-        if wait <= 0:
             return _unknown(path, "invalid token")
-        message, headers = f"too many wrong tokens from {address}", {"Retry-After": str(wait)}
-        if is_ours(path):
-            return problem(429, "too_many_attempts", message, hint="check the token", headers=headers)
-        return JSONResponse({"detail": message}, 429, headers)
+        return Caller("agent", agent.agent, agent.namespace)
 
 
 def is_token(brought: bytes, token: str) -> bool:
@@ -145,7 +131,7 @@ def name_of(host: bytes) -> str:
 
 def _unknown(path: str, message: str) -> Response:
     """session-baton's words, everywhere: its clients know them, and so do ours."""
-    return problem(401, "access_denied", message) if is_ours(path) else JSONResponse({"detail": message}, 401)
+    return problem(401, "access_denied", message) if is_ours(path) else SafeJSONResponse({"detail": message}, 401)
 
 
 def _asked(scope: Scope) -> dict[bytes, bytes]:
@@ -162,23 +148,12 @@ def _is_foreign(asked: Mapping[bytes, bytes]) -> bool:
     if asked.get(b"sec-fetch-site", b"").lower() in (b"cross-site", b"same-site"):
         return True
     origin = asked.get(b"origin")
-    return origin is not None and not _is_of_host(origin.decode("latin-1"), asked.get(b"host", b"").decode("latin-1"))
-
-
-def is_own_page(headers: Mapping[str, str]) -> bool:
-    """Whether a browser says that a page of ours sends this. `_is_foreign` asks the other way round, since clients that
-    are no browsers say nothing."""
-    site = headers.get("sec-fetch-site")
-    if site is not None:
-        return site.lower() == "same-origin"
-    return _is_of_host(headers.get("origin"), headers.get("host", ""))
-
-
-def _is_of_host(origin: str | None, host: str) -> bool:
-    try:
-        return origin is not None and urlsplit(origin).netloc.lower() == host.lower()
-    except ValueError:
+    if origin is None:
         return False
+    try:
+        return urlsplit(origin).netloc.lower() != asked.get(b"host", b"").lower()
+    except ValueError:
+        return True
 
 
 def _length(asked: Mapping[bytes, bytes]) -> int:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from baton_git.errors import BatonError
 from baton_git.faces.http import problems
+from baton_git.faces.http.json_response import SafeJSONResponse
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -49,7 +50,7 @@ async def _answer(handler: Handler, request: Request) -> Response | None:
     except RequestValidationError as error:
         return problems.of_request(path, error)
     except HTTPException as error:
-        return JSONResponse({"detail": error.detail}, error.status_code, error.headers)
+        return SafeJSONResponse({"detail": error.detail}, error.status_code, error.headers)
     except ClientDisconnect:
         return None
     except Exception as error:  # noqa: BLE001  what the framework does with a bug, where it is not asked

@@ -9,11 +9,13 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from baton_git import errors
 from baton_git.codecs import json as strict_json
-from baton_git.errors import BatonError, printable
+from baton_git.errors import BatonError
+from baton_git.faces.http.json_response import SafeJSONResponse
+from baton_git.output import one_line, terminal
 
 
 class Outdated(BatonError):
@@ -62,7 +64,7 @@ def problem(
     status: int, code: str, message: str, *, hint: str = "", headers: dict[str, str] | None = None, **data: Any
 ) -> Response:
     """An answer in problem details: `error` has the command's name for it, `hint` the next step."""
-    return JSONResponse(_details(status, code, message, hint, data), status, headers, media_type=PROBLEM)
+    return SafeJSONResponse(_details(status, code, message, hint, data), status, headers, media_type=PROBLEM)
 
 
 def _details(status: int, code: str, message: str, hint: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,14 +81,14 @@ def refusal(path: str, status: int, code: str, message: str, *, hint: str = "", 
     """An answer that says no, in the shape that belongs to the path."""
     headers = RETRY_AFTER if status == 503 else None
     if path.startswith(SESSION_BATON):
-        return JSONResponse({"detail": f"{message}; {hint}" if hint else message}, status, headers)
+        return SafeJSONResponse({"detail": f"{message}; {hint}" if hint else message}, status, headers)
     return problem(status, code, message, hint=hint, headers=headers, **data)
 
 
 def of_error(path: str, error: BatonError, **more: Any) -> Response:
     """The answer for what went wrong on purpose, with `more` data; the texts hold nothing that steers a terminal."""
     data = {name: value for name, value in _plain({**error.data, **more}).items() if name not in _OWN}
-    return refusal(path, status_of(error), error.code, printable(str(error)), hint=printable(error.hint), **data)
+    return refusal(path, status_of(error), error.code, terminal(str(error)), hint=terminal(error.hint), **data)
 
 
 _OWN = ("path", "status", "code", "message", "hint", "headers")
@@ -95,7 +97,7 @@ _OWN = ("path", "status", "code", "message", "hint", "headers")
 
 def told(error: BatonError) -> dict[str, Any]:
     """What went wrong on purpose as problem details, for where there is no answer to put it into."""
-    message, hint = printable(str(error)), printable(error.hint)
+    message, hint = terminal(str(error)), terminal(error.hint)
     return _details(status_of(error), error.code, message, hint, _plain({**error.data}))
 
 
@@ -117,9 +119,9 @@ def of_document(error: errors.InvalidDocument, where: tuple[str, ...], document:
     for fault in error.faults:
         steps = _steps(fault.path)
         value = _at(document, steps)
-        told = {"type": "value_error", "loc": ["body", *where, *steps], "msg": printable(fault.message)}
+        told = {"type": "value_error", "loc": ["body", *where, *steps], "msg": terminal(fault.message)}
         faults.append({**told, "input": value if _is_json(value) else None})
-    return JSONResponse({"detail": faults}, 422)
+    return SafeJSONResponse({"detail": faults}, 422)
 
 
 def _at(document: Any, steps: list[str | int]) -> Any:
@@ -163,23 +165,23 @@ def install(app: FastAPI) -> None:
 
 def of_bug(method: str, path: str, error: Exception) -> Response:
     """500, without a stack trace: the log has it."""
-    log.error("a bug in baton itself: %s %s", method, printable(path), exc_info=error)
+    log.error("a bug in baton itself: %s %s", method, one_line(path, 1000), exc_info=error)
     return refusal(path, 500, "bug", "a bug in baton itself; the server's log has the details")
 
 
 def _of_framework(path: str, error: HTTPException) -> Response:
     """What the framework refuses: no such path, another method, a body that is no JSON."""
     if not is_ours(path):
-        return JSONResponse({"detail": error.detail}, error.status_code, error.headers)
+        return SafeJSONResponse({"detail": error.detail}, error.status_code, error.headers)
     code = CODES.get(error.status_code, "invalid_request")
-    return problem(error.status_code, code, printable(str(error.detail)), headers=dict(error.headers or {}))
+    return problem(error.status_code, code, terminal(str(error.detail)), headers=dict(error.headers or {}))
 
 
 def of_request(path: str, error: RequestValidationError) -> Response:
     """FastAPI's own shape below session-baton's paths; elsewhere the same faults as problem details."""
     faults = [_shown(one) for one in error.errors()]
     if path.startswith(SESSION_BATON):
-        return JSONResponse({"detail": faults}, 422)
+        return SafeJSONResponse({"detail": faults}, 422)
     named = [{"path": _path(one["loc"]), "message": one["msg"]} for one in faults]
     text = "; ".join(f"{one['path']}: {one['message']}" for one in named[:5])
     return problem(422, "invalid_request", text, faults=named, hint="/openapi.json says what goes there")
@@ -187,8 +189,8 @@ def of_request(path: str, error: RequestValidationError) -> Response:
 
 def _shown(fault: Any) -> dict[str, Any]:
     """A fault without what is no JSON: an input of bytes, half of a surrogate pair, the exception in its context."""
-    loc = [printable(part) if isinstance(part, str) else part for part in fault["loc"]]
-    kept = {"type": fault["type"], "loc": loc, "msg": printable(str(fault["msg"]))}
+    loc = [terminal(part) if isinstance(part, str) else part for part in fault["loc"]]
+    kept = {"type": fault["type"], "loc": loc, "msg": terminal(str(fault["msg"]))}
     for name in ("input", "ctx"):
         value = fault.get(name)
         if isinstance(value, bytes):

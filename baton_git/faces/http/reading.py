@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from threading import Lock
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 from fastapi.concurrency import run_in_threadpool
 
 from baton_git.faces.answers.documents import document
+from baton_git.faces.http.json_response import json_bytes
 from baton_git.faces.http.site import Site
 from baton_git.names import Oid
 from baton_git.operations.documents import read
@@ -68,7 +68,7 @@ class Readings:
 
 def compact(data: Any) -> bytes:
     """JSON as session-baton writes it: no spaces, real characters."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return json_bytes(data, separators=(",", ":"))
 
 
 def tag(commit: Oid | None) -> str:

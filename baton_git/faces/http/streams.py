@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from baton_git.errors import printable
 from baton_git.faces.http.problems import refusal
+from baton_git.output import one_line
 
 EVENTS = "text/event-stream"
 MOST = 64
@@ -49,4 +49,4 @@ class Stream(StreamingResponse):
                 task.cancel()
             for ended in await asyncio.gather(sending, leaving, return_exceptions=True):
                 if isinstance(ended, Exception) and not isinstance(ended, TimeoutError):
-                    log.error("a bug in baton itself: the stream of %s", printable(scope["path"]), exc_info=ended)
+                    log.error("a bug in baton itself: the stream of %s", one_line(scope["path"], 1000), exc_info=ended)

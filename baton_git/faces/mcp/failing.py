@@ -16,8 +16,8 @@ from mcp.types import INVALID_PARAMS
 from pydantic import ValidationError
 
 from baton_git import __version__
-from baton_git.diff import one_line
-from baton_git.errors import BatonError, InvalidName, NotFound, printable
+from baton_git.errors import BatonError, InvalidName, NotFound
+from baton_git.output import one_line, terminal
 from baton_git.records.base import dotted, faults_of
 
 NOT_ASKED = (
@@ -67,7 +67,7 @@ def in_a_line(error: BaseException) -> str:
 
 
 def _line(text: str) -> str:
-    return one_line(printable(text), len(text) * 10)
+    return one_line(terminal(text), len(text) * 10)
 
 
 def _wrong(error: ValidationError, known: Iterable[str]) -> str:

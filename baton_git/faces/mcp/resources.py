@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from baton_git.operations.documents import read
 from baton_git.operations.history import log
 from baton_git.operations.left_behind import last
 from baton_git.operations.sessions import look
+from baton_git.output import json_text
 from baton_git.records.base import Part
 from baton_git.records.rule import Rule
 from baton_git.state import Key
@@ -123,4 +123,4 @@ def _said(method: Any) -> str:
 
 
 def _json(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, indent=2, default=str)
+    return json_text(data)

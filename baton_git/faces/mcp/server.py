@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mcp.server import MCPServer
@@ -10,7 +11,7 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, Resource, ToolAnnotations
+from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, Resource, TextContent, ToolAnnotations
 from mcp.types import Tool as Told
 
 from baton_git import __version__
@@ -35,6 +36,7 @@ from baton_git.faces.mcp.failing import refused_call, refused_read, unknown_prom
 from baton_git.faces.mcp.prompts import PROMPTS
 from baton_git.faces.mcp.resources import Resources, add_templates
 from baton_git.faces.where.call import Call
+from baton_git.output import safe_json, terminal
 
 FAMILIES = (
     sessions, documents, loops, followups, patterns, graduation, decisions, todos, checkpoints, handovers, handoffs,
@@ -65,7 +67,7 @@ class Served(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Ctx | None = None
     ) -> CallToolResult | InputRequiredResult:
         try:
-            return await super().call_tool(name, arguments, context)
+            return _safe(await super().call_tool(name, arguments, context))
         except (ToolError, MCPError) as error:
             raise refused_call(name, error, self._arguments.get(name, ())) from error
 
@@ -73,9 +75,12 @@ class Served(MCPServer[Any]):
         self, uri: Any, context: Ctx | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
         try:
-            return await super().read_resource(uri, context)
+            found = await super().read_resource(uri, context)
         except ResourceError as error:
             raise refused_read(str(uri), error) from error
+        if isinstance(found, InputRequiredResult):
+            return found
+        return [replace(one, content=_safe_text(one.content)) for one in found]
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Ctx | None = None
@@ -91,6 +96,23 @@ class Served(MCPServer[Any]):
 
     async def list_resources(self) -> list[Resource]:
         return self._here.listed()
+
+
+def _safe(answer: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:
+    """A tool's answer, whose text holds nothing that could steer what shows it."""
+    if isinstance(answer, InputRequiredResult):
+        return answer
+    blocks = [
+        one.model_copy(update={"text": safe_json(one.text) if answer.structured_content else terminal(one.text)})
+        if isinstance(one, TextContent)
+        else one
+        for one in answer.content
+    ]
+    return answer.model_copy(update={"content": blocks})
+
+
+def _safe_text(content: str | bytes) -> str | bytes:
+    return terminal(content) if isinstance(content, str) else content
 
 
 def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:

@@ -9,10 +9,11 @@ from contextlib import aclosing
 
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from baton_git.errors import BatonError, InvalidName
 from baton_git.faces.http.changes import Change, Current, changes
+from baton_git.faces.http.json_response import SafeJSONResponse
 from baton_git.faces.http.site import Site
 from baton_git.faces.http.streams import Places, Stream
 from baton_git.faces.web.door import Door
@@ -32,7 +33,7 @@ def endpoint(site: Site, door: Door, places: Places) -> Callable[[Request], Awai
         except InvalidName:
             return Response(status_code=204)
         if "now" in request.query_params:
-            return JSONResponse(await run_in_threadpool(_standing, site, namespace))
+            return SafeJSONResponse(await run_in_threadpool(_standing, site, namespace))
         since = request.headers.get("last-event-id") or request.query_params.get("since")
         return Stream(_lines(site, namespace, since), places)
 

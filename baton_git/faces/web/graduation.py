@@ -36,9 +36,9 @@ def _shown(asked: Asked, ws: Workspace, pattern: Pattern, text: str, status: int
 
 
 def settle(asked: Asked) -> Response:
-    if asked.no_person:
+    if not asked.is_person:
         raise NeedsHuman(
-            asked.no_person,
+            "this server asks nobody for a token, so a click here is no person's word",
             hint="in a terminal: "
             + command("baton", "pattern", "graduate", asked.query.get("id", "ID"), namespace=str(asked.namespace)),
         )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from baton_git.faces.web import texts
+from baton_git.output import html
 
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
@@ -39,7 +40,7 @@ def static_files() -> Mapping[str, Static]:
 def environment() -> Environment:
     made = Environment(
         loader=PackageLoader("baton_git.faces.web"), autoescape=True, undefined=StrictUndefined,
-        finalize=texts.visible, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do"],
+        finalize=html, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do"],
     )  # fmt: skip
     made.filters |= {
         "q": texts.quoted, "field": texts.field_words, "words": texts.words, "cut": texts.cut, "json": texts.plain_json,

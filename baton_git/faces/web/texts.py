@@ -9,13 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from markupsafe import Markup
-
 from baton_git.brief import age
+from baton_git.output import html
 from baton_git.times import iso, when
-
-KEPT = frozenset("\n\t\u00a0\u202f\u200c\u200d\u3000")
-"""What does not print and is harmless: line ends, spaces, and the joiners of some scripts and of emoji."""
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)\Z")
 _LINK = re.compile(r"https?://[A-Za-z0-9\[][^\s<>\"'`{}|\\^]{0,2000}\Z")
@@ -40,19 +36,6 @@ FIELDS = {
 TIERS = {"human_confirmed": "confirmed by a person", "llm_derived": "derived by a model", "raw_source": "raw source"}
 
 
-def visible(value: Any) -> Any:
-    """The value as it is shown: what would not print, or turn the direction of a text, stands as an escape."""
-    if value is None:
-        return ""
-    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
-        return value
-    return "".join(c if c.isprintable() or c in KEPT else _escape(ord(c)) for c in value.replace("\r\n", "\n"))
-
-
-def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
 def quoted(value: object) -> str:
     """Any text as a part of an address, or as a field of a form that comes back unchanged."""
     return quote(str(value), safe="", errors="surrogatepass")
@@ -73,10 +56,10 @@ def sentence(text: object) -> str:
 
 def command(*words: object, namespace: str | None = None) -> str:
     """A command for a person's shell: no word of it is read as anything but that word."""
-    told = [str(visible(str(one))) for one in words]
+    told = [str(html(str(one))) for one in words]
     if namespace is not None:
         is_option = namespace.startswith("-")
-        told += [f"--namespace={namespace}"] if is_option else ["--namespace", str(visible(namespace))]
+        told += [f"--namespace={namespace}"] if is_option else ["--namespace", str(html(namespace))]
     return shlex.join(told)
 
 

@@ -11,9 +11,11 @@ from starlette.responses import Response
 
 from baton_git.errors import NotFound
 from baton_git.faces.answers import changed
+from baton_git.faces.http.json_response import json_bytes
 from baton_git.faces.http.reading import tag
 from baton_git.names import Oid
 from baton_git.operations.workspace import Made
+from baton_git.output import safe_json
 from baton_git.versions import Version, Written
 
 Item = TypeVar("Item")
@@ -57,10 +59,10 @@ def page(items: Sequence[Item], limit: int, after: str | None, name: Callable[[I
 
 def _bytes(data: Any) -> bytes:
     try:
-        return json.dumps(data, ensure_ascii=False, allow_nan=False, default=str).encode()
+        return json_bytes(data, default=str)
     except ValueError:  # half of a surrogate pair, or a number that JSON does not have
         text = json.dumps(_mended(data), ensure_ascii=False, allow_nan=False, default=str)
-        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode()
+        return safe_json(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")).encode()
 
 
 def _mended(data: Any) -> Any:
