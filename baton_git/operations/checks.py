@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git.code import find_commit, head_commit
@@ -12,26 +13,47 @@ from baton_git.errors import InvalidArgument
 from baton_git.lifecycle import checked
 from baton_git.operations.trust import refusal_of
 from baton_git.operations.workspace import Workspace
-from baton_git.probes import Checked, CheckSpec, Failed, Passed, World, run_all
+from baton_git.probes import Checked, CheckSpec, Failed, NotApproved, Passed, World, run_all
 from baton_git.records.baton import LastCheck, OpenLoop, VerifySpec
 from baton_git.state import Key, State
 from baton_git.store import Store
 from baton_git.times import iso
-from baton_git.versions import Written
+from baton_git.versions import Version, Written
 
 BUDGET = 10.0
 """Seconds that all checks together may take."""
 
 
+MOST_AT_START = 50
+"""Checks that the start of a session makes; what is left is said."""
+URGENT_FIRST = ("failed", "escalated", "open")
+
+
+class Checks(NamedTuple):
+    """What came of checks, by loop id.
+
+    Attributes:
+        found: what is told.
+        kept: what of that is stored. What this machine's user did not allow concerns nobody else.
+        left: how many were not made, since there are too many.
+    """
+
+    found: Mapping[str, LastCheck] = MappingProxyType({})
+    kept: Mapping[str, LastCheck] = MappingProxyType({})
+    left: int = 0
+
+
 class Verified(NamedTuple):
     """What the checks found, by loop id, and the version that holds it."""
 
-    found: dict[str, LastCheck]
+    found: Mapping[str, LastCheck]
     written: Written
 
 
 def verify(ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seconds: float = BUDGET) -> Verified:
     """Checks loops side by side: those named, or all that are not verified yet and have a check.
+
+    A result that says what the record says already is not written again.
 
     Raises:
         NotFound, Ambiguous: an id is not that of one live loop.
@@ -45,40 +67,70 @@ def verify(ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seco
                 f"open loop {loop.id} has no check",
                 hint=f"say what you found: baton loop verify {loop.id} --passed | --failed",
             )
-    found = run_checks(ws, now, loops, budget_seconds)
-    return Verified(found, ws.update("verify", now, lambda tip: with_results(tip.state, loops, found)))
+    checks = run_checks(ws, now, loops, budget_seconds)
+
+    def change(tip: Version) -> State:
+        return with_results(tip.state, loops, news(tip.state, checks.kept))
+
+    return Verified(checks.found, ws.update("verify", now, change))
 
 
 def due_checks(state: State) -> list[OpenLoop]:
-    """The loops that a probe can settle: not verified, and not waiting for a person."""
+    """The loops that a probe can settle, the most urgent first: not verified, and not waiting for a person."""
     loops = state.records(OpenLoop)
-    return [one for one in loops if one.status != "verified" and one.verify and one.verify.method != "manual"]
+    due = [one for one in loops if one.status != "verified" and one.verify and one.verify.method != "manual"]
+    return sorted(due, key=lambda one: URGENT_FIRST.index(one.status))
 
 
-def run_checks(ws: Workspace, now: datetime, loops: Sequence[OpenLoop], budget_seconds: float) -> dict[str, LastCheck]:
-    """What the probes of `loops` answer within the budget, as evidence."""
-    specs = {loop.id: _spec(loop.verify) for loop in loops if loop.verify}
+def run_checks(
+    ws: Workspace, now: datetime, loops: Sequence[OpenLoop], budget_seconds: float, most: int | None = None
+) -> Checks:
+    """What the probes of `loops` answer within the budget, as evidence.
+
+    Args:
+        most: how many are made, the first ones; None: all.
+    """
+    due = [loop for loop in loops if loop.verify]
+    specs = {loop.id: _spec(loop.verify) for loop in due[:most] if loop.verify}
     if not specs:
-        return {}
+        return Checks()
+    code = head_commit(ws.branch.store) if ws.folder else None
+    answers = run_all(specs, _world(ws), budget_seconds=budget_seconds)
+    found = {id_: _evidence(answer, now, code) for id_, answer in answers.items()}
+    kept = {id_: one for id_, one in found.items() if not isinstance(answers[id_].outcome, NotApproved)}
+    return Checks(found, kept, len(due) - len(specs))
+
+
+def _world(ws: Workspace) -> World:
     repository = ws.branch.store.repository
 
     def find(text: str, branch: str | None) -> str | None:
         with Store(repository) as own:  # a probe that was left behind may ask when that of `ws` is closed
             return find_commit(own, text, branch)
 
-    world = World(
+    return World(
         folder=ws.folder,
         refusal=partial(refusal_of, ws),
         allow_private_hosts=ws.private_hosts,
         environment=ws.environment,
         find_commit=find,
     )
-    code = head_commit(ws.branch.store) if ws.folder else None
-    answers = run_all(specs, world, budget_seconds=budget_seconds)
-    return {id_: _evidence(answer, now, code) for id_, answer in answers.items()}
 
 
-def with_results(state: State, loops: Sequence[OpenLoop], found: dict[str, LastCheck]) -> State:
+def news(state: State, found: Mapping[str, LastCheck]) -> dict[str, LastCheck]:
+    """What says more than the record says already."""
+    return {id_: check for id_, check in found.items() if _is_news(state.entry(Key(OpenLoop.kind, id_)), check)}
+
+
+def _is_news(loop: object, check: LastCheck) -> bool:
+    if not isinstance(loop, OpenLoop):
+        return False
+    last = loop.last_check
+    said = (last.result, last.why) if last is not None else None
+    return said != (check.result, check.why) or checked(loop, check).status != loop.status
+
+
+def with_results(state: State, loops: Sequence[OpenLoop], found: Mapping[str, LastCheck]) -> State:
     """The state with what was found, for the loops that are still as they were when they were checked."""
     for loop in loops:
         now = state.entry(Key(OpenLoop.kind, loop.id))

@@ -16,15 +16,14 @@ from typing import Final
 
 from baton_git.errors import InvalidName
 from baton_git.kinds import FOLDERS, SINGLES
-from baton_git.lifecycle import CODE_METHODS, checked
+from baton_git.lifecycle import CODE_METHODS
 from baton_git.local import Mark, Marks
 from baton_git.names import Namespace
-from baton_git.operations.checks import due_checks, run_checks, with_results
+from baton_git.operations.checks import due_checks, news, run_checks, with_results
 from baton_git.operations.reaching import automatic_remote
 from baton_git.operations.syncing import in_words, sync
 from baton_git.operations.workspace import Workspace
-from baton_git.records.baton import LastCheck, OpenLoop
-from baton_git.state import Key, State
+from baton_git.records.baton import OpenLoop
 from baton_git.store import Repository, disk
 from baton_git.store.locks import flocked
 from baton_git.sync.places import places_of
@@ -54,26 +53,14 @@ def verify_due(
     if not loops:
         _settle_mark(ws, methods)
         return None
-    found = run_checks(ws, now, loops, seconds)
-    written = ws.update("verify", now, lambda tip: with_results(tip.state, loops, _news(tip.state, found)))
+    kept = {id_: one for id_, one in run_checks(ws, now, loops, seconds).kept.items() if one.result != "unknown"}
+    written = ws.update("verify", now, lambda tip: with_results(tip.state, loops, news(tip.state, kept)))
     _settle_mark(ws, methods)
     return written
 
 
 def _due(ws: Workspace, methods: Collection[str]) -> list[OpenLoop]:
     return [loop for loop in due_checks(ws.branch.read().state) if loop.verify and loop.verify.method in methods]
-
-
-def _news(state: State, found: dict[str, LastCheck]) -> dict[str, LastCheck]:
-    """What says more than the record says already."""
-    return {id_: check for id_, check in found.items() if _is_news(state.entry(Key(OpenLoop.kind, id_)), check)}
-
-
-def _is_news(loop: object, check: LastCheck) -> bool:
-    if not isinstance(loop, OpenLoop) or check.result == "unknown":
-        return False
-    last = loop.last_check.result if loop.last_check else None
-    return last != check.result or checked(loop, check).status != loop.status
 
 
 # --- one look at a time

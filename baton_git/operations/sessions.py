@@ -16,7 +16,7 @@ from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.lifecycle import archive_closed, known_session, seen_session, settle
 from baton_git.names import SessionId, minted
 from baton_git.operations.by_themselves import AT_START, at_start
-from baton_git.operations.checks import due_checks, run_checks, with_results
+from baton_git.operations.checks import MOST_AT_START, Checks, due_checks, run_checks, with_results
 from baton_git.operations.reaching import WaitingCount, commits, pending_counts, waiting_counts
 from baton_git.operations.workspace import Workspace
 from baton_git.output import one_line
@@ -126,7 +126,16 @@ def boot(
     heading, sections = _heading(now, session, after), _sections(parts, verified, problems, news)
     brief, ended = compose(heading, sections, budget), tuple(one.id for one in closed)
     return Boot(
-        session, parent, after, heading, sections, brief, checks, ended, tuple(dict.fromkeys(problems)), tuple(news)
+        session,
+        parent,
+        after,
+        heading,
+        sections,
+        brief,
+        checks.found,
+        ended,
+        tuple(dict.fromkeys(problems)),
+        tuple(news),
     )
 
 
@@ -161,23 +170,26 @@ def _reverted(ws: Workspace, version: Version) -> list[str]:
     return [f"{said} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
 
 
-def _checked(ws: Workspace, now: datetime, state: State, seconds: float, problems: list[str]) -> dict[str, LastCheck]:
+def _checked(ws: Workspace, now: datetime, state: State, seconds: float, problems: list[str]) -> Checks:
     try:
-        return run_checks(ws, now, due_checks(state), seconds) if seconds > 0 else {}
+        made = run_checks(ws, now, due_checks(state), seconds, MOST_AT_START) if seconds > 0 else Checks()
     except (BatonError, OSError) as error:
         problems.append(_said(error))
-        return {}
+        return Checks()
+    if made.left:
+        problems.append(f"{made.left} more checks were not made, only the {MOST_AT_START} most urgent (baton verify)")
+    return made
 
 
 def _begun(
-    ws: Workspace, now: datetime, before: Version, parent: str | None, checks: dict[str, LastCheck], problems: list[str]
+    ws: Workspace, now: datetime, before: Version, parent: str | None, checks: Checks, problems: list[str]
 ) -> Version:
     """The version after what a session's start brings about; the one before when it could not be written."""
-    loops = [one for one in _listed(before.state, OpenLoop, problems) if one.id in checks]
+    loops = [one for one in _listed(before.state, OpenLoop, problems) if one.id in checks.kept]
 
     def change(tip: Version) -> State:
         state = settle(archive_closed(tip.state, now, ws.actor.session), now, ws.policy)
-        return _known(ws, now, with_results(state, loops, checks), parent)
+        return _known(ws, now, with_results(state, loops, checks.kept), parent)
 
     try:
         return ws.update("boot", now, change).version
@@ -185,7 +197,7 @@ def _begun(
         raise
     except (BatonError, OSError) as error:
         problems.append(f"this start was not recorded: {_said(error)}")
-        return before._replace(state=with_results(before.state, loops, checks))
+        return before._replace(state=with_results(before.state, loops, checks.kept))
 
 
 def _known(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:

@@ -14,6 +14,7 @@ from world import NOW, by_hand, stored
 from baton_git.approvals import Approvals
 from baton_git.approvals.identity import make_identity, read_identity
 from baton_git.errors import Corrupt, InvalidArgument, NotFound
+from baton_git.operations import sessions
 from baton_git.operations.checks import due_checks, verify
 from baton_git.operations.loops import add_loop, settle_loop
 from baton_git.operations.trust import command_of, distrust, pending_commands, trust
@@ -73,6 +74,34 @@ def test_nothing_to_check_writes_nothing(here):
     before = here.branch.read().commit
     assert verify(here, NOW).found == {}
     assert here.branch.read().commit == before
+
+
+def test_a_result_that_is_known_is_told_and_not_written_again(here):
+    made = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}).id
+    verify(here, NOW)
+    before = here.branch.read().commit
+    assert verify(here, NOW).found[made].result == "failed"
+    assert here.branch.read().commit == before
+
+
+def test_what_was_not_approved_is_told_and_not_written(here):
+    made = command(here, "true")
+    before = here.branch.read().commit
+    found = verify(here, NOW).found[made]
+    assert (found.result, found.why) == ("unknown", "not approved on this machine; run: baton trust -- true")
+    assert here.branch.read().commit == before
+    sessions.boot(here, NOW)
+    assert stored(here, "open_loop", made).last_check is None
+
+
+def test_a_start_makes_the_most_urgent_checks_and_says_how_many_are_left(here, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_AT_START", 2)
+    for name in ("a", "b", "c", "d"):
+        add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}, id_=name)
+    settle_loop(here, NOW, "d", "failed")
+    begun = sessions.boot(here, NOW)
+    assert set(begun.checks) == {"a", "d"}
+    assert any("2 more checks were not made, only the 2 most urgent" in one for one in begun.problems)
 
 
 def test_a_failed_loop_is_checked_again_and_a_verified_one_is_not(here):
