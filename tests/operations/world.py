@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,6 +25,7 @@ def later(*, days: float = 0, minutes: float = 0) -> datetime:
 
 
 def workspace(store: Store, session: str | None = "s1", *, namespace: str = "x", **more: Any) -> Workspace:
+    more = {"environment": {"PATH": os.environ["PATH"]}, **more}
     return Workspace(Branch(store, Namespace(namespace)), Actor(WHO, session, "claude", "laptop"), **more)
 
 
