@@ -8,7 +8,8 @@
     ├── NotFound               no such record, revision or namespace
     ├── Ambiguous              a prefix that several ids share
     ├── NotAllowed             a rule forbids this change
-    │   └── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
+    │   ├── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
+    │   └── Rejected           what a remote sent is over a budget, or malformed; nothing of it was taken in
     ├── Unsettled              two histories of one branch disagree, and only a person can say which counts
     ├── Stale                  written against a revision that is no longer the newest
     ├── Overtaken              a protocol run is not at the step that one wanted to go on from
@@ -115,6 +116,10 @@ class NotAllowed(BatonError):
 
 class NeedsHuman(NotAllowed):
     code = "needs_human"
+
+
+class Rejected(NotAllowed):
+    code = "rejected"
 
 
 class Unsettled(BatonError):

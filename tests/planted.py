@@ -55,7 +55,7 @@ def pem(kind, newline):
 
 SECRETS = {
     "artifactory": shaped("AKC", some(ALNUM, 10, 60)),
-    "artifactory password": shaped("AP", some("0123456789ABCDEF", 1), some(ALNUM, 8, 30)),
+    "artifactory password": shaped("AP", some("0123456789ABCDEF", 1), mixed(ALNUM, 8, 30)),
     "aws": shaped(st.sampled_from(["AKIA", "ASIA", "ABIA", "ACCA", "A3TX"]), some(UPPER, 16)),
     "aws quoted": placed("aws_secret_key = '*'", mixed(ALNUM + "/+", 40)),
     "aws unquoted": placed("aws_secret_access_key = *", mixed(UPPER + "/+", 40)),

@@ -137,10 +137,34 @@ def _recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any], lim
 
 
 def _appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
-    if not (ours.startswith(base) and theirs.startswith(base)):
+    """The base with all that was put before and after it; None where a side does not have it any more."""
+    mine, other = _around(base, ours), _around(base, theirs)
+    if mine is None or other is None:
         return None
-    first, second = in_order(ours[len(base) :], theirs[len(base) :])
-    return (f"{base}{first}{'' if first.endswith(chr(10)) else chr(10)}{second.lstrip(chr(10))}",)
+    before, after = (_both(*ends) for ends in zip(mine, other, strict=True))
+    return (f"{before}{base}{after}",)
+
+
+def _around(base: str, text: str) -> tuple[str, str] | None:
+    """What a text has before and after the base: at its beginning, or, between words, at its end or the first place."""
+    if text.startswith(base):
+        return "", text[len(base) :]
+    places = (len(text) - len(base) if text.endswith(base) else -1, text.find(base))
+    start = next((one for one in places if one > 0 and _is_apart(text, one, one + len(base))), None)
+    return None if start is None else (text[:start], text[start + len(base) :])
+
+
+def _is_apart(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text begins and ends where words do."""
+    return not any(text[at - 1 : at].isalnum() and text[at : at + 1].isalnum() for at in (start, end))
+
+
+def _both(one: str, other: str) -> str:
+    """Two additions at one place, one below the other; the same one only once."""
+    if not one or not other or one == other:
+        return one or other
+    first, second = in_order(one, other)
+    return f"{first}{'' if first.endswith(chr(10)) else chr(10)}{second.lstrip(chr(10))}"
 
 
 def in_order(one: Any, other: Any) -> tuple[Any, Any]:

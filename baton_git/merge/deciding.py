@@ -9,7 +9,7 @@ from baton_git.kinds import FOLDERS
 from baton_git.merge.decisions import Contested, Decision, Prefer, canonical, record_data, values, written
 from baton_git.merge.fields import merge_fields
 from baton_git.merge.gate import standing
-from baton_git.merge.lineages import Side, are_two, same, side
+from baton_git.merge.lineages import Side, are_two, identical, same, side
 from baton_git.merge.places import Wish, called, placed
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, parse
@@ -57,13 +57,14 @@ class _Merger:
         """One record that the base has."""
         here, there = self.mine.place(key), self.other.place(key)
         mine, other = self.mine.state.entry(here), self.other.state.entry(there)
-        if there == key and same(other, was):
+        stays = here == key and same(mine, was), there == key and same(other, was)
+        if stays[1] and (not stays[0] or identical(other, was)):
             return Wish(key, mine, here, "keep", here)
-        if here == key and same(mine, was):
+        if stays[0] and (not stays[1] or identical(mine, was)):
             return Wish(key, other, there, "take", here)
         places = [place for place in (here, there) if place != key]
         if same(mine, other):
-            return Wish(key, mine, min(places, default=key), "keep", here)
+            return _alike(key, mine, other)._replace(to=min(places, default=key), here=here)
         wish = self._both(key, was, mine, other)
         closed = isinstance(wish.entry, Archived)
         to = min((place for place in places if place.archived == closed), default=key)
@@ -72,8 +73,10 @@ class _Merger:
     def _additions(self, key: Key, was: Entry | None) -> Iterator[Wish]:
         """What each side put at `key` anew."""
         mine, other = self.mine.added(key, was), self.other.added(key, was)
-        if other is None or same(mine, other):
+        if other is None:
             yield from [Wish(key, mine, key, "keep", key, is_new=True)] if mine is not None else []
+        elif same(mine, other):
+            yield _alike(key, mine, other)._replace(is_new=True)
         elif mine is None:
             yield Wish(key, other, key, "take", None, is_new=True)
         elif isinstance(mine, Part) and isinstance(other, Part) and are_two(key.kind, mine, other):
@@ -127,6 +130,12 @@ class _Merger:
         told = self._whole(self.base.entry(key), mine, other, stands)
         entry = mine if stands == "ours" else other
         return Wish(key, entry, key, "keep" if entry is mine else "take", key, (told,))
+
+
+def _alike(key: Key, mine: Entry | None, other: Entry | None) -> Wish:
+    """Two that say the same; of two ways to write it, the one that does not depend on the sides."""
+    stands = min((mine, other), key=lambda one: written(values(one)))
+    return Wish(key, stands, key, "keep" if stands is mine else "take", key)
 
 
 def _standing_at(to: Key, wish: Wish) -> Wish:

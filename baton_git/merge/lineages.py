@@ -86,8 +86,13 @@ def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
 
 
 def same(one: Entry | None, other: Entry | None) -> bool:
+    """Whether two entries say the same; the order of the keys of a table says nothing."""
+    return one is other or same_fields(one, other)
+
+
+def identical(one: Entry | None, other: Entry | None) -> bool:
     """Whether two entries say the same and would be written alike: the order of keys, `0.0` and `-0.0`."""
-    return one is other or (same_fields(one, other) and written(values(one)) == written(values(other)))
+    return one is other or (same(one, other) and written(values(one)) == written(values(other)))
 
 
 def are_two(kind: str, mine: Part, other: Part) -> bool:

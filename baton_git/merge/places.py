@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from baton_git.merge.decisions import Contested, Decision, Prefer, canonical, digest, record_data, values
-from baton_git.merge.lineages import same
+from baton_git.merge.lineages import identical
 from baton_git.names import derived
 from baton_git.records.archive import Archived
 from baton_git.records.base import Part, Record
@@ -66,7 +66,7 @@ def _renamed(ours: State, theirs: State, wish: Wish, place: Key) -> Wish:
     for length in (6, 12, 24, 64):
         to = place._replace(id=derived(place.id, digest(data, length)))
         entry = called(wish.entry, to.id, place.id)
-        if all(one is None or same(one, entry) for one in (ours.entry(to), theirs.entry(to))):
+        if all(one is None or identical(one, entry) for one in (ours.entry(to), theirs.entry(to))):
             break
     return wish._replace(entry=entry, to=to, action="rekey")
 
@@ -84,7 +84,7 @@ def _decision(ours: State, wish: Wish, *, stays: bool, left: bool) -> Iterator[D
     `stays`: another record takes the place. `left`: what ours has there goes elsewhere.
     """
     moves = wish.here is not None and wish.here != wish.to and ours.entry(wish.here) is not None
-    if not moves and not left and not wish.contested and same(ours.entry(wish.to), wish.entry):
+    if not moves and not left and not wish.contested and identical(ours.entry(wish.to), wish.entry):
         return
     leaves = wish.here if moves or (wish.entry is None and not stays and wish.action != "keep") else None
     to = wish.to if wish.to != wish.key else None

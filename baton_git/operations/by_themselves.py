@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from baton_git.errors import BatonError
+from baton_git.ingest.budget import BOOT
 from baton_git.operations.reaching import automatic_remote, others_there
 from baton_git.operations.workspace import Workspace
 
@@ -33,7 +34,7 @@ def _by_itself(ws: Workspace, now: datetime, seconds: float, *, receive_only: bo
             return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []
         from baton_git.operations.syncing import in_words, sync  # slow to load, and many have no remote
 
-        done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only)
+        done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only, budget=BOOT, retry=False)
         return in_words(done, waiting=not receive_only)
     except (BatonError, OSError) as error:
         hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""

@@ -79,11 +79,12 @@ def check_known(state: State, agent: str) -> None:
 
 
 def check_own(state: State, agent: str, session: str) -> None:
-    """Raises NotAllowed for a session that another agent began."""
+    """Raises NotAllowed for a session that another agent began, or of which only others have checkpoints."""
     known = known_session(state, session)
     others = (one.id for one in state.records(Identity) if one.mutable.state.session_id == session)
     begun_by = known.agent if known is not None and known.agent is not None else next(others, None)
-    if begun_by not in (None, agent):
+    saved = {one.metadata.agent_id for one in state.records(Checkpoint) if one.metadata.session_id == session}
+    if begun_by not in (None, agent) or (begun_by is None and saved and agent not in saved):
         raise NotAllowed(f"session {session} is another agent's", hint=f"name a session that {agent} began")
 
 
@@ -99,6 +100,7 @@ def save_checkpoint(
     options: Table | None = None,
     periodic: bool = False,
     interval_minutes: int = INTERVAL_MINUTES,
+    own_only: bool = False,
     where: str = "",
 ) -> Saved:
     """A checkpoint, and in the same commit what it means for the agent's identity.
@@ -107,9 +109,11 @@ def save_checkpoint(
         body: PAIF's request body, flat or nested.
         options: flat; what they say counts more than the body.
         periodic: made on the way; nothing is written while the newest one is younger than `interval_minutes`.
+        own_only: refuse a session that is another agent's, whether the body names it or it acts.
         where: where the body comes from, for messages.
 
     Raises:
+        NotAllowed: the session is another agent's, with `own_only`.
         InvalidDocument: a field does not fit, the body is that of another agent, or it begins after its end.
         InvalidArgument: there is nothing to save.
         InvalidName: the agent's name can be none.
@@ -123,7 +127,7 @@ def save_checkpoint(
     interval = timedelta(minutes=interval_minutes) if periodic else None
     kind = {"metadata": {"checkpoint_type": "periodic"}} if periodic else {}
     whole = over({"metadata": {}, **document}, kind)
-    return _saved(ws, now, agent, lambda *_: whole, interval=interval, where=where)
+    return _saved(ws, now, agent, lambda *_: whole, interval=interval, own_only=own_only, where=where)
 
 
 def checkpoint_at_end(
@@ -164,6 +168,7 @@ def _saved(
     document: Callable[[State, str | None], Table],
     *,
     interval: timedelta | None = None,
+    own_only: bool = False,
     where: str = "",
 ) -> Saved:
     """Writes what `document` makes of the state and the session; `interval` makes it a periodic one."""
@@ -177,6 +182,8 @@ def _saved(
         identity = identity_of(tip.state, agent)
         said = document(tip.state, ws.actor.session or _restored_for(identity))
         record = _record(ws, now, tip.state, identity, said, fresh, where, agent)
+        if own_only:
+            check_own(tip.state, agent, record.metadata.session_id)
         state, placed["id"] = shelf.placed(tip.state, with_counts(record, identity) if identity else record)
         if state is tip.state:
             return state

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.errors import BatonError, InvalidArgument, InvalidName
+from baton_git.errors import BatonError, InvalidArgument, InvalidName, Rejected
 from baton_git.incoming import Trusted
+from baton_git.ingest.budget import PUSHED, Budget
+from baton_git.ingest.checking import rejections
+from baton_git.ingest.deadline import Deadline
 from baton_git.ingest.refusals import Refusal, refusals
 from baton_git.names import Namespace, Oid, oid
 from baton_git.store import Store
@@ -51,6 +55,8 @@ def refusals_of(
     *,
     trusted: Trusted | None = None,
     may_rewrite: bool = False,
+    quarantine: Path | None = None,
+    budget: Budget = PUSHED,
 ) -> Iterator[Refusal]:
     """What is wrong with the updates of branches below `prefix`; other refs are nobody's business here.
 
@@ -60,14 +66,27 @@ def refusals_of(
         store: one that sees the objects of the push.
         trusted: given where every commit must be signed.
         may_rewrite: whether a branch may be set back or deleted.
+        quarantine: the object directory that holds the objects of the push; None: they were checked already.
     """
-    for update in pushed:
-        if update.ref.startswith(prefix):
+    ours = [update for update in pushed if update.ref.startswith(prefix)]
+    rejected = _rejected(store, ours, quarantine, budget)
+    for update in ours:
+        if update.ref in rejected:
+            yield Refusal(update.new or NOTHING, "", "", str(rejected[update.ref]))
+        else:
             try:
                 yield from _refusals(store, prefix, update, trusted, may_rewrite)
             except BatonError as error:
                 hint = f" ({error.hint})" if error.hint else ""
                 yield Refusal(update.new or NOTHING, "", "", f"{update.ref} cannot be checked: {error}{hint}")
+
+
+def _rejected(store: Store, updates: Sequence[Update], quarantine: Path | None, budget: Budget) -> dict[str, Rejected]:
+    """By ref, why its new tip is not even looked into."""
+    tips = {one.ref: one.new for one in updates if one.new is not None}
+    if quarantine is None or not tips:
+        return {}
+    return rejections(store, quarantine, tips, budget, Deadline.after(budget.seconds))
 
 
 def _refusals(

@@ -9,6 +9,7 @@ from typing import Any
 from baton_git.approvals.remotes import without_login
 from baton_git.branch import Branch, namespaces
 from baton_git.errors import BatonError, NotFound, Unreachable
+from baton_git.ingest.budget import SYNC, Budget
 from baton_git.operations.reaching import address_of, commits, configured_remote, remote_of
 from baton_git.operations.workspace import Workspace
 from baton_git.remotes import Configured, SshSettings, masked, open_remote
@@ -44,6 +45,7 @@ class Synced:
 def sync(
     ws: Workspace, now: datetime, *, remote: str | None = None, everything: bool = False, dry_run: bool = False,
     settle: Settle | None = None, receive_only: bool = False, seconds: float = SECONDS, named_only: bool = False,
+    budget: Budget = SYNC, retry: bool = True,
 ) -> Synced:  # fmt: skip
     """Fetches, merges and pushes.
 
@@ -54,11 +56,14 @@ def sync(
         settle: what to do with a branch that was rewritten or deleted there.
         seconds: for everything together.
         named_only: `remote` may be no address, see `configured_remote`.
+        budget: what may come in.
+        retry: whether commits that were rejected before are fetched again.
 
     Raises:
         NotFound: there is no remote, or none of that name.
         InvalidArgument: its policy is none.
-        AccessDenied, RemoteError: as in `Remote.fetch`. That it cannot be reached is no error: see `Synced.offline`.
+        AccessDenied, Rejected, RemoteError: as in `receive`.
+            That it cannot be reached is no error: see `Synced.offline`.
     """
     name = (configured_remote(ws, remote) if named_only else remote) or remote_of(ws)
     if name is None:
@@ -71,7 +76,7 @@ def sync(
         reached = open_remote(repository, name, ws.environment, progress=progress, known=known)
         outcomes = synchronise(
             branches, reached, name, terms, ws.stamp("sync", now),
-            seconds=seconds, dry_run=dry_run, receive_only=receive_only, more=everything,
+            seconds=seconds, dry_run=dry_run, receive_only=receive_only, more=everything, budget=budget, retry=retry,
         )  # fmt: skip
     except Unreachable as error:
         return Synced(masked(name), tuple(_left_as_it_is(branch, name) for branch in branches), str(error))

@@ -1,10 +1,10 @@
 """Gobby's handoff: the facts of a session that a compaction of its context loses, read from its transcript."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from baton_git.records.base import Part, Record, Text, Texts, Whole
+from baton_git.records.base import Flag, Part, Record, Text, Texts, Whole
 from baton_git.records.rules import Beside, Earliest, Latest
 
 
@@ -41,12 +41,19 @@ class CommitMade(Part):
 
     hash: Text = Field(description="Its id, as short as the transcript has it; empty when that is not known.")
     message: Text = Field(description="Its subject.")
-    verified: bool | None = Field(None, description="Whether the repository has it; null: nobody could look.")
-    on_branch: bool | None = Field(
+    verified: Flag | None = Field(None, description="Whether the repository has it; null: nobody could look.")
+    on_branch: Flag | None = Field(
         None, description="Whether HEAD or a branch has it, as it was then: what was reset or rebased away has none."
     )
     stat: Text | None = Field(None, description="What `git show --stat` says, where that is wanted.")
     source: Source | None = Field(None, description="Where the command that made it stands.")
+
+
+def _is_boolean(value: Any) -> Any:
+    """The value; a literal alone would take `1` for `true`."""
+    if type(value) is not bool:
+        raise ValueError(f"must be true, not {value!r:.40}")
+    return value
 
 
 class KeyDecision(Part):
@@ -54,7 +61,9 @@ class KeyDecision(Part):
 
     text: Text = Field(description="The sentence, or question and answer.")
     kind: Text = Field(description="`answer` of a person, accepted `plan`, `summary` of a compaction, or `wording`.")
-    heuristic: Literal[True] = Field(True, description="Always: nobody recorded it as a decision.")
+    heuristic: Annotated[Literal[True], BeforeValidator(_is_boolean)] = Field(
+        True, description="Always: nobody recorded it as a decision."
+    )
     source: Source | None = Field(None, description="Where it stands.")
 
 

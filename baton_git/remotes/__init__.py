@@ -5,11 +5,13 @@ The git program does it, with everything that the user has set up for it. Nothin
 
 from baton_git.remotes.complaints import masked
 from baton_git.remotes.configured import Configured
+from baton_git.remotes.git_command import Progress
 from baton_git.remotes.opening import open_remote, remote_address, remote_names
-from baton_git.remotes.remote import Accepted, Outcome, Overtaken, Progress, Push, Refused, Remote
+from baton_git.remotes.quarantine import Limits, Quarantine
+from baton_git.remotes.remote import Accepted, Outcome, Overtaken, Push, Refused, Remote
 from baton_git.remotes.ssh import SshSettings
 
 __all__ = [
-    "Accepted", "Configured", "Outcome", "Overtaken", "Progress", "Push", "Refused", "Remote", "SshSettings", "masked",
-    "open_remote", "remote_address", "remote_names",
+    "Accepted", "Configured", "Limits", "Outcome", "Overtaken", "Progress", "Push", "Quarantine", "Refused", "Remote",
+    "SshSettings", "masked", "open_remote", "remote_address", "remote_names",
 ]  # fmt: skip

@@ -33,11 +33,18 @@ def run(
     folder: Path,
     seconds: float,
     heard: Heard | None = None,
+    *,
+    given: bytes = b"",
+    stop: Callable[[], bool] | None = None,
 ) -> Finished | None:
-    """Runs `argv` in `folder` with nothing on stdin; `heard` is given each piece of its stderr at once.
+    """Runs `argv` in `folder`; `heard` is given each piece of its stderr at once.
+
+    Args:
+        given: a few kilobytes for stdin.
+        stop: asked ten times a second; once it says yes, the program is killed.
 
     Returns:
-        How it ended; None when it did not within `seconds`.
+        How it ended; None when it did not within `seconds`, or was stopped.
 
     Raises:
         OSError: there is no such program or folder.
@@ -46,18 +53,23 @@ def run(
         argv,
         cwd=folder,
         env=dict(environment),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE if given else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # nothing in it can ask at the terminal, and one signal reaches all of it
     )
     try:
-        return _listened(process, time.monotonic() + seconds, heard)
+        if process.stdin is not None:
+            with suppress(BrokenPipeError), process.stdin:
+                process.stdin.write(given)
+        return _listened(process, time.monotonic() + seconds, heard, stop or (lambda: False))
     finally:
         _end(process)
 
 
-def _listened(process: subprocess.Popen[bytes], deadline: float, heard: Heard | None) -> Finished | None:
+def _listened(
+    process: subprocess.Popen[bytes], deadline: float, heard: Heard | None, stop: Callable[[], bool]
+) -> Finished | None:
     """Reads both pipes to their end, or that of the process: a child may hold them open (ControlPersist of ssh)."""
     out, err = (cast(IO[bytes], pipe) for pipe in (process.stdout, process.stderr))
     read: dict[IO[bytes], bytearray] = {out: bytearray(), err: bytearray()}
@@ -66,7 +78,7 @@ def _listened(process: subprocess.Popen[bytes], deadline: float, heard: Heard | 
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
             left = deadline - time.monotonic()
-            if left <= 0:
+            if left <= 0 or stop():
                 return None
             has_ended = process.poll() is not None  # asked first: all that it wrote can be read now
             ready = selector.select(0 if has_ended else min(left, _POLL_SECONDS))

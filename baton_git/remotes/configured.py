@@ -24,13 +24,21 @@ class Configured(NamedTuple):
     ssh: SshSettings
 
 
+def has_git(environment: Mapping[str, str]) -> bool:
+    return _program(environment) is not None
+
+
+def _program(environment: Mapping[str, str]) -> str | None:
+    return shutil.which("git", path=environment.get("PATH", ""))
+
+
 def git_for(repository: Repository, environment: Mapping[str, str]) -> Git:
     """The git program on the PATH of `environment`.
 
     Raises:
         RemoteError: there is none.
     """
-    found = shutil.which("git", path=environment.get("PATH", ""))
+    found = _program(environment)
     if not found:
         raise RemoteError("the git program is not on the PATH", hint="install git: remotes are reached through it")
     return Git(found, repository, environment)

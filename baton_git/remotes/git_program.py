@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import random
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, cast
 
-from baton_git.errors import StoreError
-from baton_git.names import Oid
+from baton_git.errors import Rejected, StoreError
+from baton_git.names import Oid, oid
 from baton_git.remotes import patterns, verdict
 from baton_git.remotes.child import Finished
 from baton_git.remotes.complaints import as_error, masked, too_late
-from baton_git.remotes.git_command import Git
-from baton_git.remotes.remote import Accepted, Outcome, Progress, Push
+from baton_git.remotes.git_command import Git, Progress
+from baton_git.remotes.quarantine import SETTINGS, Limits, Quarantine, SizeWatch
+from baton_git.remotes.remote import Accepted, Outcome, Push
 from baton_git.remotes.ssh import SshSettings
-from baton_git.remotes.views import view
-from baton_git.store import Store
+from baton_git.remotes.views import is_partial, quarantine, view
+from baton_git.store import Repository, Store
 
 _FETCH: Final = (
     "fetch", "--verbose", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance",
@@ -31,11 +32,10 @@ _PUSH: Final = (
     "--no-force-if-includes",
 )  # fmt: skip
 _MISSING = re.compile(r"^fatal: couldn't find remote ref (\S+)$", re.MULTILINE)
-_CONTENDED = re.compile(r"cannot lock ref|unable to update local ref|Unable to create .*\.lock")
+_TOO_LARGE = re.compile(r"attempting to allocate (\d+) over limit (\d+)")
 _MOVED = re.compile(r"^ [ =*+t-] .* -> (\S+)", re.MULTILINE)
 _PUSHED = re.compile(r"^([ *=+!-])\t[^\t:]*:([^\t]+)\t(.*)$", re.MULTILINE)
 _REASON = re.compile(r"\[(?P<who>[a-z ]+)\](?: \((?P<why>.*)\))?$")
-_ATTEMPTS: Final = 8
 
 
 class GitProgram:
@@ -54,36 +54,47 @@ class GitProgram:
     def name(self) -> str:
         return masked(self._address)
 
-    def fetch(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
+    @contextmanager
+    def fetch(
+        self, wants: Mapping[str, str], *, seconds: float, limits: Limits, everything: bool = False
+    ) -> Iterator[Quarantine]:
         """See `Remote.fetch`."""
         patterns.check(wants)
-        if not wants:
-            return {}
-        with Store(self._git.repository) as store, view(self._git, _known(store, wants)) as (git, seen):
-            found = self._fetched(git, wants, seconds)
-            tips = {there: tip for there, here in found.items() if (tip := seen.tip(here)) is not None}
-            store.receive({}, {found[there]: tip for there, tip in tips.items()})
-        return tips
+        alone = everything or is_partial(self._git.repository)
+        with Store(self._git.repository) as store:
+            known = {} if alone else _known(store, wants)
+        with quarantine(self._git, known, limits.environment, alone=alone) as git:
+            objects = cast(Path, git.view) / "objects"
+            found = self._fetched(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
+            with Store(Repository(objects.parent, objects.parent, None)) as seen:
+                tips = {there: tip for there, here in found.items() if (tip := seen.tip(here)) is not None}
+            yield Quarantine(tips, {there: found[there] for there in tips}, objects, frozenset(known.values()), git)
 
-    def _fetched(self, git: Git, wants: Mapping[str, str], seconds: float) -> dict[str, str]:
+    def tips(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
+        """See `Remote.tips`."""
+        patterns.check(wants)
+        deadline = time.monotonic() + seconds
+        done = self._run(self._git, ("ls-remote", "--refs"), wants, seconds, deadline)
+        if done.code != 0:
+            raise as_error(self.name, done.err)
+        lines = (line.partition("\t") for line in done.out.splitlines())
+        found = {ref: oid(name) for name, _, ref in lines}
+        return {there: found[there] for there in patterns.matches(wants, found)}
+
+    def _fetched(self, git: Git, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
         """By those refs that exist there, where they came to."""
         deadline = time.monotonic() + seconds
         left = dict(wants)
-        done = Finished(0, "", "")
-        for attempt in range(_ATTEMPTS):
-            done = self._run(git, (*_FETCH, *self._verbosity()), _refspecs(left), seconds, deadline)
+        while left:
+            done = self._run(git, (*_FETCH, *self._verbosity()), _refspecs(left), seconds, deadline, watch)
             missing = _MISSING.search(done.err)
-            if done.code == 0 or (missing is None and not _CONTENDED.search(done.err)):
-                break
-            if missing is not None:
-                left = self._without(git, missing[1], left, seconds, deadline, first=attempt == 0)
-                if not left:
-                    return {}
-            else:  # another fetch of the same branches
-                time.sleep(random.uniform(0.01, 0.05))  # noqa: S311  not for secrets
-        if done.code != 0:
-            raise as_error(self.name, done.err)
-        return _arrived(left, done.err)
+            if done.code == 0:
+                return _arrived(left, done.err)
+            _check_size(self.name, done.err)
+            if missing is None:
+                raise as_error(self.name, done.err)
+            left = self._without(missing[1], left, deadline, first=left == wants)
+        return {}
 
     def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, Outcome]:
         """See `Remote.push`. Of the refs here only git's own refs/remotes/… of an accepted branch may move.
@@ -95,7 +106,7 @@ class GitProgram:
         leases = (f"--force-with-lease={move.ref}:{move.expected or ''}" for move in moves)
         refspecs = [f"{move.new}:{move.ref}" for move in moves]
         deadline = time.monotonic() + seconds
-        with view(self._git, {}) as (git, _):
+        with view(self._git, {}) as git:
             done = self._run(git, (*_PUSH, *self._verbosity(), *leases), refspecs, seconds, deadline)
         outcomes = _outcomes(done)
         unsaid = [move.ref for move in moves if move.ref not in outcomes]
@@ -106,25 +117,36 @@ class GitProgram:
     def _verbosity(self) -> tuple[str, ...]:
         return ("--progress",) if self._progress is not None else ("--no-progress",)
 
-    def _run(self, git: Git, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float) -> Finished:
+    def _run(
+        self, git: Git, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float,
+        watch: SizeWatch | None = None,
+    ) -> Finished:  # fmt: skip
         left = max(0.0, deadline - time.monotonic())
-        done = git.talk((*words, "--", self._address, *rest), self._settings, self._ssh, left, self._progress)
+        settings = {**self._settings, **(SETTINGS if git.is_quarantine else {})}
+        done = git.talk((*words, "--", self._address, *rest), settings, self._ssh, left, self._progress, watch)
+        if watch is not None:
+            watch.check(self.name)
         if done is None:
             raise too_late(self.name, seconds)
         return done
 
-    def _without(
-        self, git: Git, missing: str, wants: Mapping[str, str], seconds: float, deadline: float, *, first: bool
-    ) -> dict[str, str]:
+    def _without(self, missing: str, wants: Mapping[str, str], deadline: float, *, first: bool) -> dict[str, str]:
         """What is left to want. git names only one missing ref at a time, so the second time the server is asked."""
         if first or len(wants) == 1:
             return {there: here for there, here in wants.items() if there != missing}
-        exact = [there for there in wants if "*" not in there]
-        done = self._run(git, ("ls-remote", "--refs"), exact, seconds, deadline)
-        if done.code != 0:
-            raise as_error(self.name, done.err)
-        present = {line.partition("\t")[2] for line in done.out.splitlines()}
+        left = max(0.0, deadline - time.monotonic())
+        present = self.tips({there: here for there, here in wants.items() if "*" not in there}, seconds=left)
         return {there: here for there, here in wants.items() if "*" in there or there in present}
+
+
+def _check_size(name: str, said: str) -> None:
+    """Raises Rejected when git refused to allocate the memory for one object."""
+    found = _TOO_LARGE.search(said)
+    if found:
+        raise Rejected(
+            f"{name}: an object of {int(found[1]):,} bytes, the limit is {int(found[2]):,}",
+            hint="nothing was taken in; ask who pushed it to take that file out again",
+        )
 
 
 def _known(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from baton_git.remotes import configured
 from baton_git.remotes.configured import Configured
+from baton_git.remotes.git_command import Progress
 from baton_git.remotes.git_program import GitProgram
-from baton_git.remotes.remote import Progress, Remote
+from baton_git.remotes.remote import Remote
 from baton_git.store import Repository
 
 
@@ -39,8 +40,10 @@ def remote_names(repository: Repository, environment: Mapping[str, str]) -> tupl
     """The remotes that the configuration names, in its order.
 
     Raises:
-        RemoteError: there is no git program, or it cannot be started.
+        RemoteError: there is a remote, but no git program, or it cannot be started.
     """
+    if not configured.has_git(environment) and not repository.config().keys("remote"):
+        return ()
     return configured.by_git(configured.git_for(repository, environment)).names
 
 

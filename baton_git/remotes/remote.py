@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from baton_git.names import Oid
-
-Progress = Callable[[str], None]
-"""Is given one line at a time of what git and the server say while they work, without control characters."""
+from baton_git.remotes.quarantine import Limits, Quarantine
 
 
 class Push(NamedTuple):
@@ -45,19 +44,30 @@ class Remote(Protocol):
     @property
     def name(self) -> str: ...
 
-    def fetch(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
-        """Brings branches here, durably, and moves a local ref to each, wherever it stood before.
+    def fetch(
+        self, wants: Mapping[str, str], *, seconds: float, limits: Limits, everything: bool = False
+    ) -> AbstractContextManager[Quarantine]:
+        """Brings branches into a quarantine, which is gone at the end of the `with`. Nothing else here changes.
 
-        `wants`: by full name of a ref there, the private ref here; both may have one `*`. Nothing else here changes.
-
-        Returns:
-            Where each ref that exists there stands. Of the others the local refs are left alone.
+        Args:
+            wants: by full name of a ref there, the private ref here that it goes with; both may have one `*`. Refs that
+                do not exist there are left out.
+            everything: whether also what is here already is fetched, because some of it may be damaged.
 
         Raises:
             Unreachable: no answer, a connection that broke off, or more than `seconds` passed.
             AccessDenied: it does not know us, there is no such repository, or we may not read it.
+            Rejected: what came is over the limits.
             RemoteError: it said something else.
-            StoreError: what came cannot be stored, or is not whole.
+            StoreError: what came cannot be stored.
+        """
+        ...
+
+    def tips(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
+        """Where the wanted refs stand there; those that do not exist are left out. Nothing is fetched.
+
+        Raises:
+            Unreachable, AccessDenied, RemoteError: as in `fetch`.
         """
         ...
 

@@ -15,15 +15,21 @@ from typing import Final
 
 from baton_git.names import Oid
 from baton_git.remotes.git_command import Git
-from baton_git.store import Repository, Store, disk
+from baton_git.store import Repository, disk
 
 _PREFIX: Final = "view-"
 _ABANDONED: Final = 86_400.0  # seconds; after that its owner was killed
 
 
+def is_partial(repository: Repository) -> bool:
+    """Whether objects may be missing here because a promisor remote has them."""
+    promised = (repository.common_dir / "objects" / "pack").glob("pack-*.promisor")
+    return bool(repository.config().get("extensions.partialClone")) or any(promised)
+
+
 @contextmanager
-def view(git: Git, refs: Mapping[str, Oid]) -> Iterator[tuple[Git, Store]]:
-    """The same git where there are only these refs, and the store that reads those it makes.
+def view(git: Git, refs: Mapping[str, Oid]) -> Iterator[Git]:
+    """The same git where there are only these refs, over the repository's own objects.
 
     A repository that git keeps in a way of its own (a shallow or partial clone) is shown as it is.
 
@@ -31,17 +37,56 @@ def view(git: Git, refs: Mapping[str, Oid]) -> Iterator[tuple[Git, Store]]:
         WriteFailed: the disk said no.
     """
     repository = git.repository
-    if (repository.common_dir / "shallow").exists() or repository.config().get("extensions.partialClone"):
-        with Store(repository) as store:
-            yield git, store
+    if (repository.common_dir / "shallow").exists() or is_partial(repository):
+        yield git
         return
-    folder = repository.common_dir / "baton" / f"{_PREFIX}{disk.random_name()}"
+    with _folder(git, refs) as folder:
+        yield replace(git, view=folder)
+
+
+@contextmanager
+def quarantine(git: Git, refs: Mapping[str, Oid], extra: Mapping[str, str], *, alone: bool) -> Iterator[Git]:
+    """The same git where there are only these refs, and where new objects stay in the view's own object directory.
+
+    Args:
+        extra: further variables for the program.
+        alone: whether the repository's objects are not seen, so that a fetch brings all of them.
+
+    Raises:
+        WriteFailed: the disk said no.
+    """
+    with _folder(git, refs) as folder:
+        with disk.writing(str(folder)):
+            _make_objects(folder, git.repository, alone=alone)
+        yield replace(git, view=folder, is_quarantine=True, extra=extra)
+
+
+def _make_objects(folder: Path, repository: Repository, *, alone: bool) -> None:
+    common = repository.common_dir
+    for name in ("pack", "info"):
+        (folder / "objects" / name).mkdir(parents=True)
+    if not alone:
+        (folder / "objects" / "info" / "alternates").write_bytes(_quoted(common / "objects") + b"\n")
+    with suppress(FileNotFoundError):
+        shutil.copyfile(common / "shallow", folder / "shallow")
+
+
+def _quoted(path: Path) -> bytes:
+    """A path as `info/alternates` has it: in quotes where it would not be read as it is."""
+    raw = str(path).encode("utf-8", "surrogateescape")
+    if not raw.startswith((b'"', b"#")) and b"\n" not in raw:
+        return raw
+    return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+
+
+@contextmanager
+def _folder(git: Git, refs: Mapping[str, Oid]) -> Iterator[Path]:
+    folder = git.repository.common_dir / "baton" / f"{_PREFIX}{disk.random_name()}"
     try:
         with disk.writing(str(folder)):
             _sweep(folder.parent)
-            _make(folder, repository, refs)
-        with Store(Repository(folder, folder, None)) as store:
-            yield replace(git, view=folder), store
+            _make(folder, git.repository, refs)
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -7,9 +7,10 @@ index, work tree and other refs are never touched, and nothing that baton did no
 from baton_git.store.config import Config
 from baton_git.store.draft import Draft, Edit
 from baton_git.store.folder import Folder
+from baton_git.store.headers import Header
 from baton_git.store.housekeeping import PackReport
 from baton_git.store.objects import CommitInfo, Entry
 from baton_git.store.repository import Repository
 from baton_git.store.store import Store
 
-__all__ = ["CommitInfo", "Config", "Draft", "Edit", "Entry", "Folder", "PackReport", "Repository", "Store"]
+__all__ = ["CommitInfo", "Config", "Draft", "Edit", "Entry", "Folder", "Header", "PackReport", "Repository", "Store"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -78,6 +78,10 @@ class PackIndex:
         """All objects, by name; only of an index that was written by `encoded_index`."""
         crcs = struct.unpack_from(f">{self.count}L", self._table, self._offsets - 4 * self.count)
         return [Indexed(self._name(number), self._offset(number), crc) for number, crc in enumerate(crcs)]
+
+    def offsets(self) -> Iterator[tuple[bytes, int]]:
+        """The binary id of each object, and where it begins."""
+        return ((self._name(number), self._offset(number)) for number in range(self.count))
 
     def _name(self, number: int) -> bytes:
         start = self._names + number * self._name_step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -17,9 +17,11 @@ from weakref import WeakValueDictionary
 from baton_git.errors import Busy, Corrupt, StoreError
 from baton_git.names import Oid
 from baton_git.store import ancestry, disk, history, reflog
+from baton_git.store.adopting import adopt_pack
 from baton_git.store.checkouts import checked_out_at
 from baton_git.store.draft import Draft
 from baton_git.store.folder import Folder
+from baton_git.store.headers import Header, headers
 from baton_git.store.housekeeping import Housekeeping, PackReport
 from baton_git.store.line import Line
 from baton_git.store.locks import Ticket, flocked, local_name
@@ -143,6 +145,14 @@ class Store:
         """Whether the object is here and whole."""
         return self._objects.has(oid)
 
+    def headers(self, folder: Path) -> Iterator[Header]:
+        """Kind and size of all objects in one object folder, in which nothing is expanded.
+
+        Raises:
+            Corrupt: a pack or a file there is damaged.
+        """
+        return headers(folder, self._objects.form)
+
     def draft(self) -> Draft:
         """A place to make new objects, stored by `publish`."""
         return Draft(self._objects)
@@ -227,27 +237,39 @@ class Store:
             self.tidy()
         return moved
 
-    def receive(self, objects: Mapping[Oid, Raw], refs: Mapping[str, Oid]) -> None:
-        """Stores objects that came from elsewhere durably, then moves each of these private refs, wherever it stood.
+    @contextmanager
+    def keeping(self, packs: Iterable[Path]) -> Iterator[None]:
+        """Adopts packs (each with an index) that are elsewhere on this disk; inside, refs are moved to what they hold.
+
+        They are durable and kept from git's gc before the `with` begins, and ordinary packs of ours after it.
 
         Raises:
-            Busy: the lock of a ref was held by somebody living for longer than `locks.wait`.
-            Corrupt: the present value of a ref cannot be read.
-            WriteFailed: the disk said no. Refs that moved already stay where they are.
+            Corrupt: an index is damaged.
+            WriteFailed: the disk said no.
         """
-        draft = self.draft()
-        draft.objects.update(objects)
+        kept: list[KeptPack] = []
         with disk.writing(f"what was fetched in {self.repository.common_dir}"):
-            pack = self._stored(draft)
             try:
-                for ref, new in refs.items():
-                    self._move(ref, new)
+                kept.extend(adopt_pack(one, self.housekeeping.packs, self._objects.form) for one in packs)
+                yield
             finally:  # also after a failure: a ref may lead to it, and nobody is harmed by what nothing needs
-                self._settle(pack, draft, needed=True)
+                for pack in kept:
+                    self.housekeeping.settle(pack)
         self.tidy()
 
+    def move(self, ref: str, new: Oid) -> None:
+        """Moves a private ref to `new`, wherever it stood.
+
+        Raises:
+            Busy: the lock of the ref was held by somebody living for longer than `locks.wait`.
+            Corrupt: its present value cannot be read, or there is no commit `new`.
+            WriteFailed: the disk said no.
+        """
+        self._objects.read_again(new, COMMIT)
+        with disk.writing(f"{ref} in {self.repository.common_dir}"):
+            self._move(ref, new)
+
     def _move(self, ref: str, new: Oid) -> None:
-        """Moves a private ref to `new`, wherever it stood."""
         while (old := self.tip(ref)) != new:
             with self._refs.ticket(new) as ticket:
                 if self._refs.swap(ref, old, new, None, ticket) is not Swap.ELSEWHERE:

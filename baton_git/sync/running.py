@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from baton_git.branch import Branch
 from baton_git.errors import BatonError, Busy, NotAllowed, Unreachable, Unsettled
+from baton_git.ingest.budget import SYNC, Budget
+from baton_git.ingest.receiving import Received, receive
 from baton_git.local import Marks
 from baton_git.names import Oid
 from baton_git.remotes import Accepted, Overtaken, Push, Refused, Remote
@@ -71,6 +73,7 @@ class _Job(NamedTuple):
 def synchronise(
     branches: Sequence[Branch], remote: Remote, name: str, terms: Terms, stamp: Stamp, *,
     seconds: float, dry_run: bool = False, receive_only: bool = False, more: bool = False,
+    budget: Budget = SYNC, retry: bool = True,
 ) -> list[Outcome]:  # fmt: skip
     """Brings branches (all of one store) and their likes on a remote together.
 
@@ -80,24 +83,27 @@ def synchronise(
         dry_run: fetches and plans, and changes no branch.
         receive_only: sends nothing.
         more: also the namespaces that only the remote has.
+        budget: what may come in.
+        retry: whether commits that were rejected before are fetched again.
 
     Raises:
-        Unreachable, AccessDenied, RemoteError: as in `Remote.fetch` and `Remote.push`; what came before is kept.
+        Unreachable, AccessDenied, Rejected, RemoteError: as in `receive` and `Remote.push`; what came before is kept.
     """
     end = time.monotonic() + seconds
     jobs = [_job(branch, name) for branch in branches]
     done: list[_Job] = []
     for attempt in range(ATTEMPTS):
         try:
-            tips = remote.fetch(_wants(jobs, name, more=more), seconds=_left(end))
+            wants = _wants(jobs, name, more=more)
+            came = receive(branches[0].store, remote, wants, seconds=_left(end), budget=budget, retry=retry)
         except Unreachable:
             if attempt == 0:
                 raise
             break  # there was time for all but this
         if more:
-            jobs += [_job(one, name) for one in _others(branches[0], tips, jobs)]
+            jobs += [_job(one, name) for one in _others(branches[0], came, jobs)]
             more = False
-        jobs = [_worked(job, tips.get(job.branch.ref), terms, stamp, dry_run=dry_run) for job in jobs]
+        jobs = [_worked(job, came, terms, stamp, dry_run=dry_run) for job in jobs]
         moves = [] if dry_run or receive_only else [job.push for job in jobs if job.push is not None]
         answers = remote.push(moves, seconds=_left(end)) if moves else {}
         jobs = [_answered(job, answers.get(job.branch.ref), stamp) for job in jobs]
@@ -126,21 +132,26 @@ def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
     return {job.branch.ref: job.places.incoming for job in jobs}
 
 
-def _others(first: Branch, tips: Mapping[str, Oid], jobs: Iterable[_Job]) -> list[Branch]:
+def _others(first: Branch, came: Received, jobs: Iterable[_Job]) -> list[Branch]:
     """The namespaces that the remote has and nobody named; refs there that are no namespace are left alone."""
     known = {job.branch.ref for job in jobs}
     found = []
-    for ref in tips:
+    for ref in (*came.tips, *came.rejected):
         branch = first.beside(ref)
-        if branch is not None and ref not in known and branch.is_namespace(tips[ref]):
+        if branch is None or ref in known:
+            continue
+        if ref in came.rejected or branch.is_namespace(came.tips[ref]):
             found.append(branch)
     return found
 
 
-def _worked(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry_run: bool) -> _Job:
+def _worked(job: _Job, came: Received, terms: Terms, stamp: Stamp, *, dry_run: bool) -> _Job:
     """Everything here: the plan, what comes in, and what is to be pushed."""
+    rejected = came.rejected.get(job.branch.ref)
+    if rejected is not None:
+        return job._replace(outcome=replace(job.outcome, error=rejected), push=None)
     try:
-        return _done_here(job, theirs, terms, stamp, dry_run=dry_run)
+        return _done_here(job, came.tips.get(job.branch.ref), terms, stamp, dry_run=dry_run)
     except BatonError as error:  # one namespace that cannot be read must not keep the others from their sync
         return job._replace(outcome=replace(job.outcome, error=error), push=None)
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from baton_git.faces.http import connection
-from baton_git.faces.http.guard import CALLER, Guard, is_token, name_of
+from baton_git.faces.http.guard import CALLER, FREE_WRONG, Guard, is_token, name_of
 from baton_git.faces.http.problems import refusal
 from baton_git.faces.http.timing import MAX_BODY, Timed
 
@@ -150,6 +150,17 @@ def test_how_long_a_wrong_token_takes_does_not_tell_how_much_of_it_is_right(monk
     monkeypatch.setattr("baton_git.faces.http.guard.hmac.compare_digest", lambda *both: compared.append(both) or False)
     status(Guard(inner, token="secret"), HOST, (b"authorization", b"Bearer secreX"))
     assert compared == [(b"secreX", b"secret")]
+
+
+def test_wrong_tokens_are_limited_and_the_right_one_always_gets_in():
+    guard = Guard(inner, token="secret")
+    wrong, right = ((b"authorization", b"Bearer " + token) for token in (b"secreX", b"secret"))
+    assert [status(guard, HOST, wrong) for _ in range(FREE_WRONG)] == [401] * FREE_WRONG
+    for path in (READ, "/v1/status", "/checkpoint/zero"):
+        code, headers, _ = asked(guard, HOST, wrong, path=path)
+        assert (code, int(headers[b"retry-after"]) >= 1) == (429, True)
+    assert status(guard, HOST) == 401
+    assert status(guard, HOST, right) == 200
 
 
 # --- every answer

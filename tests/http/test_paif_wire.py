@@ -272,6 +272,25 @@ def test_a_damaged_file_of_agents_opens_nothing(guarded, agents):
     guarded.get("/checkpoint/zero/latest")
 
 
+def test_a_body_does_not_name_a_session_of_another_agent(guarded, agents):
+    guarded.post("/v1/boot", {}, headers={"Baton-Session": "s-claude", "Baton-Agent": "claude"})
+    guarded.post("/checkpoint/one", {**TEXT, "session_id": "s-one"}, code=201, **bearer(agents["one"]))
+    for session in ("s-claude", "s-one"):
+        flat, nested = (
+            {**TEXT, "session_id": session},
+            {"metadata": {"session_id": session}, "context": {"conversation_summary": "Did it"}},
+        )
+        for body in (flat, nested, {"session_checkpoint": nested}):
+            answer = guarded.post("/checkpoint/zero", body, code=403, **bearer(agents["zero"]))
+            assert answer.json()["detail"] == f"session {session} is another agent's"
+    for session in ("s-zero", "s-zero"):
+        guarded.post("/checkpoint/zero", {**TEXT, "session_id": session}, code=None, **bearer(agents["zero"]))
+    guarded.post("/checkpoint/one", {**TEXT, "session_id": "s-one"}, code=None, **bearer(agents["one"]))
+    newest = guarded.get("/sessions/zero", **bearer(agents["zero"])).json()["sessions"][0]["session_id"]
+    assert newest == "s-zero"
+    guarded.get("/v1/checkpoints", code=403, **bearer(agents["zero"]))
+
+
 def test_an_agents_token_does_not_act_in_a_session_that_another_began(guarded):
     zero, one = (guarded.post("/agents", {"agent_id": name}, code=201).json()["token"] for name in ("zero", "one"))
     guarded.post("/v1/boot", {}, headers={"Baton-Session": "s-claude", "Baton-Agent": "claude"})

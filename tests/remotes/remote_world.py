@@ -11,6 +11,7 @@ from pathlib import Path
 
 from servers import Served
 
+from baton_git.ingest.receiving import receive
 from baton_git.names import Oid
 from baton_git.remotes import Outcome, Push, Remote, open_remote
 from baton_git.store import Repository, Store
@@ -63,7 +64,12 @@ class Place:
         return self.remote().push([Push(ref, new, expected)], seconds=SECONDS)[ref]
 
     def fetch(self, there: str = X, here: str = INCOMING) -> Oid | None:
-        return self.remote().fetch({there: here}, seconds=SECONDS).get(there)
+        return self.received({there: here}).get(there)
+
+    def received(self, wants: Mapping[str, str], name: str | None = None, seconds: float = SECONDS) -> dict[str, Oid]:
+        """Where the wanted refs of the server stand, after they came in here."""
+        with self.store() as store:
+            return receive(store, self.remote(name), wants, seconds=seconds).tips
 
     def tip(self, ref: str) -> Oid | None:
         with self.store() as store:

@@ -68,15 +68,14 @@ def test_several_some_missing_and_patterns(both: Both, git):
         X: Accepted(), Y: Accepted(),
     }  # fmt: skip
     git(ada.served.bare, "update-ref", "refs/heads/other", tips[X])
-    remote = bob.remote()
-    assert remote.fetch({}, seconds=SECONDS) == {}
-    assert remote.fetch({X + "z": "refs/in/z"}, seconds=SECONDS) == {}
+    assert bob.received({}) == {}
+    assert bob.received({X + "z": "refs/in/z"}) == {}
     wanted = {X: "refs/in/x", Y: "refs/in/y", X + "1": "refs/in/x1", X + "2": "refs/in/x2"}
-    assert remote.fetch(wanted, seconds=SECONDS) == tips
-    assert remote.fetch({X: "refs/in/x", "refs/heads/none": "refs/in/none"}, seconds=SECONDS) == {X: tips[X]}
-    assert remote.fetch({"refs/heads/baton/*": "refs/all/*"}, seconds=SECONDS) == tips
-    assert remote.fetch({"refs/heads/baton/*": "refs/all/*"}, seconds=SECONDS) == tips
-    assert remote.fetch({"refs/heads/nothing/*": "refs/all/*"}, seconds=SECONDS) == {}
+    assert bob.received(wanted) == tips
+    assert bob.received({X: "refs/in/x", "refs/heads/none": "refs/in/none"}) == {X: tips[X]}
+    assert bob.received({"refs/heads/baton/*": "refs/all/*"}) == tips
+    assert bob.received({"refs/heads/baton/*": "refs/all/*"}) == tips
+    assert bob.received({"refs/heads/nothing/*": "refs/all/*"}) == {}
     with bob.store() as store:
         assert store.refs("refs/in/") == {"refs/in/x": tips[X], "refs/in/y": tips[Y]}
         assert store.refs("refs/all/") == {"refs/all/x": tips[X], "refs/all/y": tips[Y]}
@@ -88,9 +87,9 @@ def test_what_vanished_there_stays_here_and_is_not_reported(both: Both, git):
     ada.push(X, first, None)
     ada.push(Y, first, None)
     wants = {"refs/heads/baton/*": "refs/all/*"}
-    bob.remote().fetch(wants, seconds=SECONDS)
+    bob.received(wants)
     git(ada.served.bare, "update-ref", "-d", Y)
-    assert bob.remote().fetch(wants, seconds=SECONDS) == {X: first}
+    assert bob.received(wants) == {X: first}
     assert bob.tip("refs/all/y") == first
 
 
@@ -196,7 +195,7 @@ def test_nothing_of_the_user_is_touched(both: Both, git):
     git(top, "add", "staged")
     before, refs = _files(top), refs_of(top)
     remote = bob.remote("origin")
-    assert remote.fetch({X: INCOMING}, seconds=SECONDS) == {X: x}
+    assert bob.received({X: INCOMING}, "origin") == {X: x}
     assert refs_of(top).replace(f"{x} commit\t{INCOMING}\n", "") == refs
     after = _files(top)
     objects = ".git/objects/", ".git/baton/", f".git/{INCOMING}"
@@ -271,7 +270,7 @@ def test_a_repository_that_is_not_there(both: Both):
     ada, _ = both
     url = ada.served.url.replace(".git", "-gone.git")
     with pytest.raises(AccessDenied) as caught:
-        ada.remote(url).fetch({X: INCOMING}, seconds=SECONDS)
+        ada.received({X: INCOMING}, url)
     assert caught.value.hint
     assert "s3cr3t" not in str(caught.value)
     with pytest.raises(AccessDenied):

@@ -31,12 +31,13 @@ from baton_git.diff import TITLES
 from baton_git.merge import decide
 from baton_git.merge.decisions import canonical, record_data, values
 from baton_git.merge.gate import GRADUATION
+from baton_git.records.archive import Archived
 from baton_git.records.base import TIERS, Part, Record, alike, parse
-from baton_git.records.baton import FollowUp, Pattern
+from baton_git.records.baton import FollowUp, Head, Pattern
 from baton_git.records.conflict import Conflict
 from baton_git.records.identity import Identity
 from baton_git.records.rule import Rule
-from baton_git.state import Key, State, Unreadable
+from baton_git.state import HEAD, Key, State, Unreadable
 
 HANDED = ("checkpoint", "identity", "handover", "snapshot")
 handed = histories(without=[op for op in OPS if op not in HANDED])
@@ -331,6 +332,25 @@ def test_a_state_merged_with_itself_without_a_base_stays_as_it_is(history: Histo
     assert tree(merged(State(), history.ours, history.ours)) == tree(history.ours)
 
 
+# --- text that only grows
+
+words = st.text(st.sampled_from("ab .\n"), max_size=4)
+
+
+@some
+@given(st.text(st.sampled_from("xy .\n"), max_size=4), words, words, words, words)
+def test_text_that_only_grew_is_never_contested_and_all_of_it_is_kept(
+    base: str, before: str, after: str, other_before: str, other_after: str
+) -> None:
+    """At either end, on either side: the additions are lines of their own."""
+    texts = [f"{one}\n{base}\n{two}" for one, two in ((before, after), (other_before, other_after))]
+    sides = [State().put(Head(context=one), HEAD) for one in (base, *texts)]
+    result = both_ways(*sides[1:], sides[0])
+    assert not result.records(Conflict)
+    for text in (base, before, after, other_before, other_after):
+        assert text.strip("\n") in result.head.context
+
+
 # --- what is made once, set once, or one thing
 
 
@@ -495,3 +515,32 @@ def test_what_two_sides_could_store_can_be_merged_and_stored() -> None:
     files = layout.encode(merged(base, ours, theirs).edits, limited=False)
     again = layout.state_of(MemoryFolder({path: one for path, one in files.items() if one is not None}))
     assert [one.field for one in again.records(Conflict)] == ["reason"]
+
+
+# --- the order of keys
+
+
+@some
+@given(histories(), st.booleans())
+def test_another_order_of_keys_is_no_change(history: History, mirrored: bool) -> None:
+    """One side has written the base anew, in another order: the result says what the other side says."""
+    rewritten = reversed_fields(history.base)
+    result = merged(history.base, *((rewritten, history.ours) if mirrored else (history.ours, rewritten)))
+    was, now = entries(history.ours), entries(result)
+    assert was.keys() == now.keys()
+    assert all(alike(values(was[key]), values(now[key])) for key in was)
+
+
+def test_a_closed_record_in_another_order_of_keys_is_no_change_of_it() -> None:
+    def closed(record: dict[str, Any]) -> State:
+        data = {"at": "2026-11-02", "reason": "done", "record": record}
+        return State().put(parse(Archived, data), Key("follow_up", "F", archived=True))
+
+    record = {"id": "F", "item": "x", "first_seen": "2026-11-01", "more": {"a": 1, "b": 2}}
+    base, turned_around = closed(record), closed(turned(record))
+    assert not merged(base, State(), turned_around).ids("follow_up", archived=True)
+    assert not merged(base, turned_around, State()).records(Conflict)
+    assert tree(both_ways(turned_around, closed({**record, "more": {"b": 2, "a": 1}}), base)) in (
+        tree(turned_around),
+        tree(closed({**record, "more": {"b": 2, "a": 1}})),
+    )

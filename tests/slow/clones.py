@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -396,11 +397,12 @@ class Racing:
     def name(self) -> str:
         return self.remote.name
 
-    def fetch(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
-        tips = self.remote.fetch(wants, seconds=seconds)
+    @contextmanager
+    def fetch(self, wants: Mapping[str, str], **more: Any) -> Iterator[Any]:
+        with self.remote.fetch(wants, **more) as quarantine:
+            yield quarantine
         if not self.before_push and self.meanwhile:
             self.meanwhile.pop()()
-        return tips
 
     def push(self, moves: Any, *, seconds: float) -> Any:
         if self.before_push and self.meanwhile:

@@ -215,8 +215,8 @@ class Overtaking:
     def __init__(self, remote, turns) -> None:
         self.remote, self.turns, self.name = remote, list(turns), "origin"
 
-    def fetch(self, wants, *, seconds):
-        return self.remote.fetch(wants, seconds=seconds)
+    def fetch(self, wants, **more):
+        return self.remote.fetch(wants, **more)
 
     def push(self, moves, *, seconds):
         if self.turns:

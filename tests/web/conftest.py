@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -27,11 +29,37 @@ def serve(top: Path) -> Iterator[Serve]:
             namespace: str = "shop",
             whole: bool = False,
             page_token: str | None = None,
+            agent: str | None = None,
         ) -> Served:
-            site = Site(Asked(str(repo), namespace, None, None), token)
+            site = Site(Asked(str(repo), namespace, None, None), token, agent)
             served = Served(stack.enter_context(Running(site, whole=whole, page_token=page_token)), site, namespace)
             stack.callback(site.close)
             stack.callback(served.client.close)
             return served
 
         yield start
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[tuple[str, list[str]]]:
+    """Another server on this host, and the cookies that it was sent."""
+    received: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            received.append(self.headers.get("Cookie", ""))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>elsewhere</title><link rel=icon href=data:,>")
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: the tests' output is not for it."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", received
+    server.shutdown()
+    server.server_close()
+    thread.join()

@@ -29,7 +29,7 @@ def newest(git: Any, top: Path) -> str:
 def test_a_click_and_the_typed_id_are_a_persons_word_behind_the_token(
     work: None, git: Any, top: Path, serve: Any
 ) -> None:
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     served.log_in()
     page = served.get("graduate?id=PAT-1").text
     for words in ("Guessed", "3 times", RULE, "PAT-1"):
@@ -57,7 +57,7 @@ def _mark(served: Any) -> str:
 
 
 def test_another_id_than_the_patterns_confirms_nothing(work: None, serve: Any) -> None:
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     served.log_in()
     tip = served.site.tip("shop")
     for typed in ("", "yes", "PAT-2"):
@@ -66,7 +66,7 @@ def test_another_id_than_the_patterns_confirms_nothing(work: None, serve: Any) -
 
 
 def test_a_rule_that_changed_since_it_was_shown_is_not_confirmed(work: None, baton: Any, serve: Any) -> None:
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     served.log_in()
     page = served.get("graduate?id=PAT-1").text
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page.partition('rule">')[2]))
@@ -79,7 +79,7 @@ def test_a_rule_that_changed_since_it_was_shown_is_not_confirmed(work: None, bat
 
 
 def test_another_wording_is_shown_before_it_is_confirmed(work: None, git: Any, top: Path, serve: Any) -> None:
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     served.log_in()
     page = "graduate?id=PAT-1&rule=Read%20%3Call%3E%20first%0Aand%20ask"
     assert "Read &lt;all&gt; first" in served.get(page).text
@@ -126,7 +126,7 @@ def test_going_back_from_where_nobody_stands_any_more_is_shown_again(work: None,
 
 
 def test_going_back_to_a_rule_takes_a_person_who_types_its_id(work: None, git: Any, top: Path, serve: Any) -> None:
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     served.log_in()
     served.send("graduate?id=PAT-1", {"typed": "PAT-1"})
     served.send("back?way=undo", {"tip": str(served.site.tip("shop"))})
@@ -135,7 +135,7 @@ def test_going_back_to_a_rule_takes_a_person_who_types_its_id(work: None, git: A
     served.send("back?way=undo", {"tip": tip, "typed.PAT-1": "nonsense"}, code=422)
     assert served.site.tip("shop") == tip
     open_to_all = serve()
-    assert "no person’s word" in open_to_all.get("back?way=undo").text
+    assert "only with BATON_PAGE_TOKEN" in open_to_all.get("back?way=undo").text
     mark = _mark_of_back(open_to_all)
     open_to_all.post("back?way=undo", {"mark": mark, "tip": tip, "typed.PAT-1": "PAT-1"}, code=403)
     assert served.site.tip("shop") == tip
@@ -146,7 +146,7 @@ def test_going_back_to_a_rule_takes_a_person_who_types_its_id(work: None, git: A
 def test_all_rules_that_going_back_makes_are_named_and_each_id_is_typed(work: None, baton: Any, serve: Any) -> None:
     for _ in range(4):
         baton("pattern", "record", "Another", "--id", "PAT-2", "--rule", RULE, "--namespace", "shop")
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     served.log_in()
     for id_ in ("PAT-1", "PAT-2"):
         served.send(f"graduate?id={id_}", {"typed": id_})
@@ -274,7 +274,7 @@ def test_a_rule_from_elsewhere_is_taken_over_only_by_a_person(world: World, serv
         world.there("pattern", "record", "Guessed", "--id", "PAT-1", "--rule", RULE, *GEMINI)
     world.there("sync")
     world.here("sync")
-    there = serve(token=TOKEN, repo=world.other)
+    there = serve(page_token=TOKEN, repo=world.other)
     there.log_in()
     there.send("graduate?id=PAT-1", {"typed": "PAT-1"})
     queue(world)
@@ -285,7 +285,7 @@ def test_a_rule_from_elsewhere_is_taken_over_only_by_a_person(world: World, serv
     open_to_all.send("review", {"choice.pattern.PAT-1": "accept"}, code=403)
     open_to_all.send("review", {"choice.follow_up.FU-fonts": "reject", "every": "accept"}, code=403)
     assert open_to_all.site.tip("shop") == tip
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     served.log_in()
     served.send("review", {"choice.pattern.PAT-1": "accept", "confirm.PAT-1": "PAT-2"}, code=403)
     served.send("review", {"choice.pattern.PAT-1": "accept", "confirm.PAT-1": "PAT-1"})

@@ -56,7 +56,7 @@ def world(baton: Any, git: Any, top: Path) -> World:
 
 def test_the_whole_round(world: World, serve: Any, opened: Opened) -> None:
     """Resolve, review, graduate, go back with a preview, undo: each by clicks, each as the command would have it."""
-    served = serve(token=TOKEN, whole=True)
+    served = serve(page_token=TOKEN, whole=True)
     page = opened(served, token=TOKEN)
     _settle_the_conflict(page, served)
     _decide_the_review(page, served)
@@ -116,7 +116,7 @@ def test_no_page_is_wider_than_a_phone_and_each_is_readable_in_both_schemes(
     world: World, baton: Any, serve: Any, opened: Opened
 ) -> None:
     baton("init", "--namespace", "名前")
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     page = opened(served, token=TOKEN)
     for width, scheme in ((1280, "light"), (360, "light"), (360, "dark"), (1280, "dark")):
         page.size(width, 800)
@@ -134,7 +134,7 @@ def test_no_page_is_wider_than_a_phone_and_each_is_readable_in_both_schemes(
 
 def test_whatever_is_planted_in_the_state_does_not_run(baton: Any, serve: Any, opened: Opened) -> None:
     baton("init", "--namespace", "shop")
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     page = opened(served, token=TOKEN)
     page.size(360, 800)
     for path in plant(served):
@@ -233,12 +233,37 @@ def _tab_until(page: Browser, kind: str) -> list[str]:
 
 
 def test_everything_works_without_scripts(world: World, serve: Any, opened: Opened) -> None:
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     page = opened(served, token=TOKEN, scripts=False)
     page.open(served.path("timeline"))
     page.all("input[name=a]")[4].click()
     page.press("Show what differs")
     assert "What differs" in page.text()
     page.open(served.path("graduate?id=PAT-schema"))
+    page.one(".key input").send_keys(TOKEN)
     page.one("#typed").send_keys("PAT-schema" + Keys.ENTER)
     page.until(lambda: "The pattern is a rule now" in page.text())
+
+
+def test_another_port_receives_the_cookie_and_not_what_forms_must_bring(
+    world: World, serve: Any, elsewhere: tuple[str, list[str]], tmp_path: Path
+) -> None:
+    served, (url, received) = serve(page_token=TOKEN), elsewhere
+    with browser(served.url, tmp_path / "profile") as page:
+        page.open("/login")
+        page.one("#token").send_keys(TOKEN + Keys.ENTER)
+        page.until(lambda: page.run("return location.pathname") == "/")
+        assert page.run("return localStorage.length") == 1
+        page.driver.get(url)
+        assert "baton_" in received[0]
+        assert page.run("return localStorage.length") == 0
+        page.driver.switch_to.new_window("tab")
+        page.open(served.path("back?way=undo"))
+        assert page.all(".key") == []
+        page.press("Go back")
+        assert "Done, by a new revision" in page.text()
+        page.run("localStorage.clear()")
+        page.open(served.path("back?way=undo"))
+        page.one(".key input").send_keys(TOKEN)
+        page.press("Go back")
+        assert "Done, by a new revision" in page.text()

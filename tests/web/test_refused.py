@@ -70,7 +70,7 @@ def test_only_forms_are_accepted(baton: Any, serve: Any) -> None:
 
 def test_a_rule_that_is_one_already_is_not_made_twice(baton: Any, serve: Any) -> None:
     some_work(baton)
-    served = serve(token=TOKEN)
+    served = serve(page_token=TOKEN)
     served.log_in()
     fields = hidden(served.get("graduate?id=PAT-1").text, {"typed": ""})
     served.post("graduate?id=PAT-1", {**fields, "typed": "PAT-1"})

@@ -27,15 +27,16 @@ TOKEN = "an-öpen-sesame of the tests"
 
 @dataclass
 class Served:
-    """A running server, and a browser that knows no scripts: it keeps cookies and fills in forms."""
+    """A running server, and a browser: it keeps cookies and the seal of its login, and fills in forms."""
 
     url: str
     site: Site
     namespace: str
     client: httpx2.Client = field(init=False)
+    seal: str | None = None
 
     def __post_init__(self) -> None:
-        self.client = httpx2.Client(base_url=self.url, timeout=30)
+        self.client = httpx2.Client(base_url=self.url, timeout=30, headers={"Origin": self.url})
 
     def path(self, page: str, namespace: str | None = None) -> str:
         return f"/n/{quote(Namespace(namespace or self.namespace).component, safe='')}/{page}"
@@ -53,12 +54,17 @@ class Served:
 
     def post(self, path: str, fields: dict[str, str], *, code: int = 303, **more: Any) -> httpx2.Response:
         path = path if path.startswith("/") else self.path(path)
+        if self.seal is not None and fields.get("mark") == "":
+            fields = {**fields, "mark": self.seal}
         answer = self.client.post(path, data=fields, **more)
         assert answer.status_code == code, f"{path}: {answer.status_code} {answer.text[:3000]}"
         return answer
 
-    def log_in(self, token: str = TOKEN, *, code: int = 303) -> httpx2.Response:
-        return self.send("/login", {"token": token}, code=code)
+    def log_in(self, token: str = TOKEN, *, code: int = 200, page: str = "/login") -> httpx2.Response:
+        answer = self.send(page, {"token": token}, code=code)
+        if code == 200:
+            self.seal = re.findall(r'data-seal="([^"]+)"', answer.text)[0]
+        return answer
 
 
 def hidden(page: str, fields: dict[str, str]) -> dict[str, str]:

@@ -88,11 +88,13 @@ def _receive(app: App, *_: Any) -> int | None:
     """Refuses a push that breaks a rule."""
     settings = app.settings
     may_rewrite = settings.config.get("baton.allowrewrite", "").lower() in ("true", "yes", "on", "1")
-    with Store(settings.repository, more_objects=_quarantine()) as store:
+    folders = _quarantine()
+    with Store(settings.repository, more_objects=folders) as store:
         pushed = updates(sys.stdin.read())
         found = refusals_of(
-            store, settings.prefix, pushed, trusted=settings.reach.trusted(store), may_rewrite=may_rewrite
-        )
+            store, settings.prefix, pushed,
+            trusted=settings.reach.trusted(store), may_rewrite=may_rewrite, quarantine=next(iter(folders), None),
+        )  # fmt: skip
         refused = [f"baton: {flat(told(one))}" for one in islice(found, SHOWN)]
         more = sum(1 for _ in found)
     app.say(*refused, *([f"baton: and {more} more"] if more else []))
@@ -103,7 +105,7 @@ _RUN: dict[str, Callable[[App, str, tuple[str, ...]], int | None]] = {"pre-push"
 
 
 def _quarantine() -> list[Path]:
-    """Where git keeps the objects of a push that is not yet accepted."""
+    """Where git keeps the objects of a push that is not yet accepted, first, and what it borrows from."""
     named = [os.environ.get("GIT_OBJECT_DIRECTORY", "")]
     named += os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split(os.pathsep)
     return [Path(one) for one in named if one]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 9101
 """session-baton's."""
+LONG = 16
+"""Characters of a token below which somebody could guess it."""
 LEAVE_SECONDS = 2
 """How long requests that are being answered may take once the server is told to end."""
 
@@ -60,6 +62,9 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
         raise InvalidArgument(
             f"{PAGE_TOKEN} is the same as {TOKEN}, which agents may have", hint="set it to another long secret"
         )
+    for name, secret in ((TOKEN, token), (PAGE_TOKEN, page_token)):
+        if secret is not None and len(secret) < LONG:
+            app.say(f"{name} is short enough to be guessed; make a long one: openssl rand -hex 24")
     if token is None and not all(is_this_machine(one) for one in addresses):
         raise InvalidArgument(
             f"without a token this serves only this machine, not {where}",
@@ -73,10 +78,11 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
 def _site(app: App, token: str | None) -> Site:
     """What is to be served. What is wrong with the options or the repository is told now, not at the first request."""
     from baton_git.faces.http.site import Site  # a quarter of a second, and an extra that is not everywhere
+    from baton_git.faces.where.person import find_agent  # as above
 
     named = app.settings.asked.repo or os.environ.get("BATON_REPO")
     is_new = bool(named) and not Path(str(named)).exists()
-    site = Site(app.settings.asked, token)
+    site = Site(app.settings.asked, token, find_agent(os.environ, app.settings.agent))
     with site.work() as ws:
         ws.branch.read()
     if is_new:

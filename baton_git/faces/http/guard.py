@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,12 +15,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton_git.agent_tokens import AgentTokens
 from baton_git.errors import BatonError
+from baton_git.faces.http.attempts import Attempts
 from baton_git.faces.http.json_response import SafeJSONResponse
 from baton_git.faces.http.problems import is_ours, of_error, problem, refusal
 from baton_git.faces.http.timing import MAX_BODY, too_large
 
 CALLER = "baton.caller"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+FREE_WRONG = 20
+"""Wrong tokens of one address that are answered with 401."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 HEADERS = {
@@ -66,6 +70,7 @@ class Guard:
     hosts: frozenset[str] | None = LOOPBACK
     agents: AgentTokens | None = None
     is_page: Callable[[str], bool] = field(default=lambda path: False)
+    attempts: Attempts = field(default_factory=lambda: Attempts(FREE_WRONG))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -86,7 +91,7 @@ class Guard:
         if method not in SAFE and _is_foreign(asked):
             return refusal(path, 403, "cross_site", "another site's page must not write here")
         try:
-            caller = self._caller(path, asked.get(b"authorization", b""))
+            caller = self._caller(path, asked.get(b"authorization", b""), (scope.get("client") or ("",))[0])
         except BatonError as error:
             return of_error(path, error)
         if isinstance(caller, Response):
@@ -99,7 +104,7 @@ class Guard:
     def _is_called_right(self, host: bytes) -> bool:
         return self.hosts is None or name_of(host) in self.hosts
 
-    def _caller(self, path: str, given: bytes) -> Caller | Response:
+    def _caller(self, path: str, given: bytes, address: str) -> Caller | Response:
         """As session-baton answers: before anything is looked at, also whether there is such a path."""
         if path.rstrip("/") == "/health":
             return Caller("nobody")
@@ -114,8 +119,18 @@ class Guard:
             return Caller("owner")
         agent = self.agents.of(brought) if self.agents else None
         if agent is None:
-            return _unknown(path, "invalid token")
+            return self._wrong(path, address)
         return Caller("agent", agent.agent, agent.namespace)
+
+    def _wrong(self, path: str, address: str) -> Response:
+        """The answer to a wrong token; a right one never comes here, whatever others at its address have tried."""
+        wait = math.ceil(self.attempts.note_wrong(address))
+        if wait <= 0:
+            return _unknown(path, "invalid token")
+        message, headers = f"too many wrong tokens from {address}", {"Retry-After": str(wait)}
+        if is_ours(path):
+            return problem(429, "too_many_attempts", message, hint="check the token", headers=headers)
+        return SafeJSONResponse({"detail": message}, 429, headers)
 
 
 def is_token(brought: bytes, token: str) -> bool:
@@ -148,12 +163,23 @@ def _is_foreign(asked: Mapping[bytes, bytes]) -> bool:
     if asked.get(b"sec-fetch-site", b"").lower() in (b"cross-site", b"same-site"):
         return True
     origin = asked.get(b"origin")
-    if origin is None:
-        return False
+    return origin is not None and not _is_of_host(origin.decode("latin-1"), asked.get(b"host", b"").decode("latin-1"))
+
+
+def is_own_page(headers: Mapping[str, str]) -> bool:
+    """Whether a browser says that a page of ours sends this. `_is_foreign` asks the other way round, since clients that
+    are no browsers say nothing."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site.lower() == "same-origin"
+    return _is_of_host(headers.get("origin"), headers.get("host", ""))
+
+
+def _is_of_host(origin: str | None, host: str) -> bool:
     try:
-        return urlsplit(origin).netloc.lower() != asked.get(b"host", b"").lower()
+        return origin is not None and urlsplit(origin).netloc.lower() == host.lower()
     except ValueError:
-        return True
+        return False
 
 
 def _length(asked: Mapping[bytes, bytes]) -> int:

@@ -71,15 +71,16 @@ def _protocol(routes: APIRouter, site: Site) -> None:
 
     @routes.post("/checkpoint/{agent_id}", status_code=201, dependencies=its, responses=known)
     def create_checkpoint(
-        agent_id: str, body: Annotated[dict[str, Any], Body()], response: Response, who: Who,
+        agent_id: str, body: Annotated[dict[str, Any], Body()], request: Request, response: Response, who: Who,
         periodic: Annotated[bool, Query(description="Only if one is due.")] = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Saves where an agent stands: PAIF's flat body, or a whole checkpoint; gives the nested one."""
         strict_json.check(body)
         with who.on(site) as ws:
             saved = save_checkpoint(
-                ws, site.now(), agent_id, body, periodic=periodic, interval_minutes=INTERVAL_MINUTES
-            )
+                ws, site.now(), agent_id, body, periodic=periodic, interval_minutes=INTERVAL_MINUTES,
+                own_only=request.scope[CALLER].kind == "agent",
+            )  # fmt: skip
         version = saved.written.version
         response.headers["ETag"] = tag(version.commit)
         response.status_code = 200 if saved.id is None or saved.known else 201

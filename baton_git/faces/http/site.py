@@ -45,11 +45,13 @@ class Site:
     Attributes:
         asked: what `baton serve` was asked for; nobody's session or agent, those come with each request.
         token: what `Authorization: Bearer` must bring; None where anybody who reaches us may do anything.
+        agent: how an agent is known that started the server, and so knows its tokens; None where none is.
         ending: is set when the server ends; what streams then ends as well.
     """
 
     asked: Asked
     token: str | None = None
+    agent: str | None = None
     ending: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
     _read: _Read | None = None

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotFound
+from baton_git.faces.http.guard import is_own_page
 from baton_git.faces.http.problems import RETRY_AFTER, status_of
 from baton_git.faces.http.site import Site
 from baton_git.faces.web.door import LOGIN_SECONDS, PERSON, Door, Visitor
@@ -102,9 +103,13 @@ class Asked:
             yield ws
 
     @property
-    def is_person(self) -> bool:
-        """Whether a click is a person's word: whoever clicks has shown the token of the page."""
-        return self.door.has_lock and self.visitor.kind == PERSON
+    def no_person(self) -> str:
+        """Why a click is no person's word; empty where it is: behind a token of the page that no agent has."""
+        if self.site.agent is not None:
+            return f"an agent started this server ({self.site.agent}), so a click here is no person's word"
+        if not self.door.is_apart:
+            return "agents may use this page too, and it is for people alone only with BATON_PAGE_TOKEN"
+        return "" if self.visitor.kind == PERSON else "nobody is logged in"
 
     def number(self, name: str, default: int = 1, most: int = 100_000) -> int:
         """A whole number of the query, at least 1; what is none counts as the default."""
@@ -114,9 +119,11 @@ class Asked:
     def page(self, template: str, ws: Workspace | None = None, *, status: int = 200, **data: Any) -> Response:
         """A page in the common look; of a namespace where its workspace is given."""
         shared = {
-            "frame": frame_of(ws) if ws is not None else None, "mark": self.door.mark(self.visitor),
+            "frame": frame_of(ws) if ws is not None else None,
+            "mark": "" if self.visitor.kind == PERSON else self.door.mark(self.visitor),
+            "login": self.door.login(self.visitor),
             "has_lock": self.door.has_lock, "is_apart": self.door.is_apart,
-            "is_person": self.is_person, "now": self.site.now(), "path": self.path,
+            "no_person": self.no_person, "now": self.site.now(), "path": self.path,
             "here": template.removesuffix(".html"), "done": self.query.get("done", ""),
             "is_in": self.door.lets_in(self.visitor),
         }  # fmt: skip
@@ -156,11 +163,13 @@ Handler = Callable[[Asked], Response]
 
 
 class Page(NamedTuple):
-    """What answers at an address. `is_open`: whoever is not logged in may see it as well."""
+    """What answers at an address. `is_open`: whoever is not logged in may see it as well; `is_sealed`: its form must
+    bring what only a page of ours can know."""
 
     get: Handler
     post: Handler | None = None
     is_open: bool = False
+    is_sealed: bool = True
 
 
 def frame_of(ws: Workspace, version: Version | None = None) -> Frame:
@@ -190,7 +199,9 @@ class Desk:
         asked = self.asked(request, known or self.door.welcome())
         try:
             sort = request.headers.get("content-type", "")
-            response = self._checked(page, asked, known is not None, body if request.method == "POST" else None, sort)
+            sent = body if request.method == "POST" else None
+            is_ours = known is not None and is_own_page(request.headers)
+            response = self._checked(page, asked, is_ours, sent, sort)
         except BatonError as error:
             response = _told(asked, error)
         except Exception:  # the boundary of the pages: what comes here is a bug, and is logged as one
@@ -209,7 +220,7 @@ class Desk:
         path, asked = request.url.path, dict(request.query_params)
         return Asked(self.site, self.door, visitor, path, here, names, asked, {}, is_safe)
 
-    def _checked(self, page: Page, asked: Asked, is_known: bool, body: bytes | None, sort: str) -> Response:
+    def _checked(self, page: Page, asked: Asked, is_ours: bool, body: bytes | None, sort: str) -> Response:
         if not page.is_open and not self.door.lets_in(asked.visitor):
             return RedirectResponse(f"/login?next={quoted(asked.address)}", 303)
         if body is None or page.post is None:
@@ -217,9 +228,23 @@ class Desk:
         if sort.partition(";")[0].strip().lower() != FORM:
             return asked.error(415, "Only the forms of this page are accepted.")
         form = form_of(body)
-        if not is_known or not self.door.is_mark(form.get("mark", ""), asked.visitor):
-            return asked.error(403, "this form is not from a page of this server, or is too old", "open the page again")
-        return page.post(replace(asked, form=form))
+        wait = self._find_fault(page, asked, form) if is_ours else 0.0
+        if wait is None:
+            return page.post(replace(asked, form=form))
+        if wait > 0:
+            return asked.error(429, "too many wrong tokens came from this address", "wait a moment")
+        return asked.error(403, "this form is not from a page of this server, or is too old", "open the page again")
+
+    def _find_fault(self, page: Page, asked: Asked, form: Mapping[str, str]) -> float | None:
+        """None for a form that counts: it brings the mark of its browser, or the token anew. Else the seconds until
+        another token is looked at.
+
+        A cookie alone is not enough: other servers on this host receive it.
+        """
+        if not page.is_sealed or self.door.is_mark(form.get("mark", ""), asked.visitor):
+            return None
+        is_typed = asked.visitor.kind == PERSON and "key" in form
+        return self.door.try_token(form["key"].strip(), asked.names["client"]) if is_typed else 0.0
 
 
 def remember(response: Response, asked: Asked, visitor: Visitor | None) -> None:

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from baton_git.errors import StoreError, WriteFailed
+from baton_git.faces.http.attempts import Attempts
 from baton_git.faces.http.guard import is_token
 from baton_git.faces.http.site import Site
 from baton_git.store.disk import make_folder, writing
@@ -38,13 +39,14 @@ class Door:
         is_apart: whether the page has a token of its own, which opens nothing else; else the server's opens it.
     """
 
-    def __init__(self, site: Site, page_token: str | None = None) -> None:
+    def __init__(self, site: Site, page_token: str | None = None, attempts: Attempts | None = None) -> None:
         self._site = site
         self._token = page_token or site.token or ""
         self.is_apart = bool(page_token)
         # Of this process only: another one on the same repository still takes the ticket until it ends.
         self._refused: dict[str, int] = {}
         self._lock = Lock()
+        self._attempts = attempts or Attempts()
 
     @property
     def has_lock(self) -> bool:
@@ -97,12 +99,19 @@ class Door:
     def lets_in(self, visitor: Visitor) -> bool:
         return visitor.kind == PERSON or not self.has_lock
 
-    def is_key(self, brought: str) -> bool:
-        """Whether this is the token of the page."""
-        return self.has_lock and is_token(brought.encode("utf-8", "replace"), self._token)
+    def try_token(self, brought: str, address: str) -> float | None:
+        """None for the token of the page; for a wrong one the seconds until another is looked at as such, 0 for now."""
+        if self.has_lock and is_token(brought.encode("utf-8", "replace"), self._token):
+            return None
+        return self._attempts.note_wrong(address)
+
+    def login(self, visitor: Visitor) -> str:
+        """The name under which a browser keeps the mark of its login; empty for a guest, whose pages hold it."""
+        return f"{self.cookie}.{visitor.ticket.split('.')[2]}" if visitor.kind == PERSON else ""
 
     def mark(self, visitor: Visitor) -> str:
-        """What every form of this browser carries, and no other page can know."""
+        """What every form of this browser carries, and no other page can know. Whoever has only the cookie of somebody
+        who logged in cannot work it out, and no page tells it but the answer to the login."""
         return _text(_mac(self._key, "form", visitor.ticket))
 
     def is_mark(self, brought: str, visitor: Visitor) -> bool:

@@ -105,9 +105,9 @@ def settle(asked: Asked) -> Response:
         except (InvalidArgument, NotFound, Ambiguous, NotAllowed) as error:
             return _asked_again(asked, ws, error)
         rules = preview(ws, way).rules
-        if rules and not asked.is_person:
+        if rules and asked.no_person:
             raise NeedsHuman(
-                f"it would make a rule of pattern {' and '.join(rules)} again, and this server asks nobody for a token",
+                f"it would make a rule of pattern {' and '.join(rules)} again: {asked.no_person}",
                 hint=f"in a terminal: {_command(asked, ws)}",
             )
         missing = [one for one in rules if asked.form.get(f"typed.{quoted(one)}", "").strip() != one]

@@ -36,9 +36,9 @@ def _shown(asked: Asked, ws: Workspace, pattern: Pattern, text: str, status: int
 
 
 def settle(asked: Asked) -> Response:
-    if not asked.is_person:
+    if asked.no_person:
         raise NeedsHuman(
-            "this server asks nobody for a token, so a click here is no person's word",
+            asked.no_person,
             hint="in a terminal: "
             + command("baton", "pattern", "graduate", asked.query.get("id", "ID"), namespace=str(asked.namespace)),
         )

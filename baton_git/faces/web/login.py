@@ -1,38 +1,31 @@
-"""`/login` and `/logout`: the token of the page, once, for a cookie."""
+"""`/login` and `/logout`: the token of the page, once, for a cookie and a seal.
+
+The cookie goes to every server on this host, whatever its port. The seal, which forms must bring, is told in the answer
+to the login alone; the page's script keeps it where only pages of this very origin can read it.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from starlette.responses import RedirectResponse, Response
 
-from baton_git.faces.web.attempts import Attempts
 from baton_git.faces.web.desk import Asked, Page, remember
 from baton_git.faces.web.door import PERSON
 from baton_git.faces.web.texts import count_words
 
 
-def pages() -> dict[str, Page]:
-    """The pages, with the attempts of this process."""
-    attempts = Attempts()
-
-    def enter(asked: Asked) -> Response:
-        address = asked.names["client"]
-        wait = attempts.begin(address)
-        if wait > 0:
-            return _again(
-                asked,
-                429,
-                f"Too many attempts. Try again in {count_words(math.ceil(wait), 'second')}.",
-                math.ceil(wait),
-            )
-        if not asked.door.is_key(asked.form.get("token", "").strip()):
-            return _again(asked, 403, f"That is not the {'page' if asked.door.is_apart else 'server'}'s token.")
-        attempts.succeeded(address)
+def enter(asked: Asked) -> Response:
+    wait = asked.door.try_token(asked.form.get("token", "").strip(), asked.names["client"])
+    if wait is None:
         return _entered(asked)
-
-    return {"/login": Page(ask, enter, is_open=True), "/logout": Page(ask, leave, is_open=True)}
+    if wait > 0:
+        seconds = math.ceil(wait)
+        said = f"Too many attempts. Try again in {count_words(seconds, 'second')}."
+        return _again(asked, 429, said, seconds)
+    return _again(asked, 403, f"That is not the {'page' if asked.door.is_apart else 'server'}'s token.")
 
 
 def ask(asked: Asked) -> Response:
@@ -50,8 +43,10 @@ def _again(asked: Asked, status: int, problem: str, wait: int = 0) -> Response:
 
 
 def _entered(asked: Asked) -> Response:
-    response = RedirectResponse(next_page(asked.form.get("next", "")), 303)
-    remember(response, asked, asked.door.welcome(PERSON))
+    visitor = asked.door.welcome(PERSON)
+    next_ = next_page(asked.form.get("next", ""))
+    response = replace(asked, visitor=visitor).page("entered.html", seal=asked.door.mark(visitor), next=next_)
+    remember(response, asked, visitor)
     return response
 
 
@@ -67,3 +62,10 @@ def next_page(text: str) -> str:
     parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
     is_ours = parts is not None and not parts.scheme and not parts.netloc and text.startswith(("/n/", "/?"))
     return text if is_ours else "/"
+
+
+PAGES = {
+    "/login": Page(ask, enter, is_open=True),
+    "/logout": Page(ask, leave, is_open=True, is_sealed=False),
+}
+"""The addresses, and what answers there."""

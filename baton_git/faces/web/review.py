@@ -114,8 +114,8 @@ def _wish(asked: Asked, found: Waiting) -> Wish:
 
 
 def _confirmed(asked: Asked, found: Waiting) -> set[str]:
-    """The records whose id a person has typed. Without a token nobody knows who types."""
-    if not asked.is_person:
+    """The records whose id a person has typed. None where a click is no person's word."""
+    if asked.no_person:
         return set()
     return {one.id for one in found.items if asked.form.get(f"confirm.{quoted(one.id)}", "").strip() == one.id}
 

@@ -52,7 +52,7 @@ def router(site: Site, places: Places | None = None, page_token: str | None = No
     routes = APIRouter()
     routes.add_route("/static/{name}", _static, include_in_schema=False)
     routes.add_route("/n/{component}/events", events.endpoint(site, door, places or Places()), include_in_schema=False)
-    for path, page in {**PAGES, **login.pages(), "/n": Page(_nothing), "/n/{rest:path}": Page(_nothing)}.items():
+    for path, page in {**PAGES, **login.PAGES, "/n": Page(_nothing), "/n/{rest:path}": Page(_nothing)}.items():
         methods = ["GET", "HEAD", *(["POST"] if page.post is not None or page.get is _nothing else [])]
         routes.add_route(path, desk.endpoint(page), methods=methods, include_in_schema=False)
     return routes

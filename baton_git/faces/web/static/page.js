@@ -2,6 +2,37 @@
 /* Keeps an open page up to date. Everything else works without it. */
 
 (() => {
+  /* A cookie goes to every port of this host. What forms must bring besides, the answer to the login tells, and only
+     pages of this origin can read it here. Without it each form asks for the token. */
+  const login = document.documentElement.dataset.login;
+  const entered = document.getElementById("entered");
+
+  function kept() {
+    try { return localStorage.getItem(login); } catch { return null; }
+  }
+
+  function keep(seal) {
+    try {
+      const older = Object.keys(localStorage).filter((name) => name.split(".")[0] === login.split(".")[0]);
+      for (const one of older) localStorage.removeItem(one);
+      localStorage.setItem(login, seal);
+    } catch { /* then each form asks */ }
+  }
+
+  function sealForms(root) {
+    const seal = login && kept();
+    if (!seal) return;
+    for (const one of root.querySelectorAll("input[name=mark]")) one.setAttribute("value", seal);
+    for (const one of root.querySelectorAll(".key")) one.remove();
+  }
+
+  if (entered) {
+    keep(entered.dataset.seal);
+    location.replace(entered.dataset.next);
+    return;
+  }
+  sealForms(document);
+
   for (const one of document.querySelectorAll(".other textarea, .other [type=checkbox]")) {
     one.addEventListener("input", () => { one.closest(".other").querySelector("input[type=radio]").checked = true; });
   }
@@ -60,6 +91,7 @@
     if (!main || isBusy()) return say();
     const kept = marks();
     const [x, y] = [scrollX, scrollY];
+    sealForms(main);
     document.querySelector("main").replaceWith(document.adoptNode(main));
     for (const part of [".tabs", ".foot"]) {
       const [old, young] = [document.querySelector(part), fresh.querySelector(part)];

@@ -1,0 +1,34 @@
+"""How much may come in at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits of one ingest; what is over one of them is not taken in at all.
+
+    Attributes:
+        total_bytes: of what is fetched, as it is packed.
+        object_bytes: of one object, once it is expanded.
+        entries: files in the tree of one commit, each path counted.
+        depth: folders below each other.
+        commits: that are new.
+        seconds: for the checks.
+    """
+
+    total_bytes: int = 256 << 20
+    object_bytes: int = 16 << 20
+    entries: int = 200_000
+    depth: int = 64
+    commits: int = 100_000
+    seconds: float = 30.0
+
+
+SYNC = Budget()
+"""For a sync that somebody asked for."""
+BOOT = Budget(total_bytes=32 << 20, entries=50_000, commits=20_000, seconds=2.0)
+"""For what a session's start fetches."""
+PUSHED = Budget(seconds=20.0)
+"""For what is pushed to a server."""

@@ -1,0 +1,34 @@
+"""A point in time by which something must be done."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from baton_git.errors import Rejected
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """`end` by the monotonic clock, and the seconds that were given."""
+
+    end: float
+    seconds: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        return cls(time.monotonic() + seconds, seconds)
+
+    def at_most(self, seconds: float) -> Deadline:
+        """The same, or so many seconds from now if that is earlier."""
+        own = Deadline.after(seconds)
+        return own if own.end < self.end else self
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.end - time.monotonic())
+
+    def check(self, what: str) -> None:
+        """Raises Rejected once it has passed; `what` was to be done until then."""
+        if time.monotonic() > self.end:
+            raise Rejected(f"{what} takes more than {self.seconds:.3g} s", hint="baton sync gives it more time")

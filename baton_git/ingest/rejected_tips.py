@@ -1,0 +1,42 @@
+"""Commits that were not taken in, remembered by id: a session's start does not fetch them again.
+
+`baton/rejected/<commit>` in the common directory holds the reason and the next step. Losing it only costs a fetch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton_git.errors import Rejected
+from baton_git.names import Oid
+from baton_git.store import disk
+
+
+@dataclass(frozen=True)
+class RejectedTips:
+    folder: Path
+
+    @classmethod
+    def of(cls, common_dir: Path) -> RejectedTips:
+        return cls(common_dir / "baton" / "rejected")
+
+    def any(self) -> bool:
+        return self.folder.is_dir() and any(self.folder.iterdir())
+
+    def get(self, tip: Oid) -> Rejected | None:
+        """Why a tip was not taken in before; None when it was not rejected, or that cannot be read."""
+        try:
+            why, _, hint = (self.folder / tip).read_text(encoding="utf-8").partition("\n")
+        except (OSError, ValueError):  # then it is fetched, and checked, again
+            return None
+        return Rejected(why, hint=hint.strip())
+
+    def add(self, tip: Oid, error: Rejected) -> None:
+        """Raises WriteFailed when the disk refuses."""
+        with disk.writing(str(self.folder)):
+            disk.make_folder(self.folder)
+            (self.folder / tip).write_text(f"{error}\n{error.hint}\n", encoding="utf-8")
+
+    def forget(self, tip: Oid) -> None:
+        disk.remove(self.folder / tip)

@@ -1,0 +1,65 @@
+r"""Blocks of private keys: PEM (RFC 7468), OpenSSH, PGP, PuTTY; whole, or what of one was cut off at either end.
+
+Lines may end in a newline, or in the two characters `\n` when a JSON text is held in a string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+KIND = "private key"
+SIGNS = ("private key", "putty-user-key-file")
+
+_LABEL = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_MOST_OF_A_BLOCK = 64 << 10
+"""Characters before a lone END line in which its block is looked for."""
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
+
+
+def find_blocks(text: str, *, is_list: bool = False) -> Iterator[tuple[int, int]]:
+    """Where the blocks are, in order.
+
+    Args:
+        is_list: whether the lines are texts of their own: a block without its END line then ends with the last line
+            that looks like one of a key, and not with the text.
+    """
+    done = 0
+    for begin in _compiled(rf"-----BEGIN {_LABEL}|PuTTY-User-Key-File-[23]|(?P<end>-----END {_LABEL})").finditer(text):
+        if begin.start() < done:
+            continue
+        if begin["end"]:
+            start, done = _find_start(text, done, begin.start()), begin.end()
+        else:
+            start, done = begin.start(), _find_end(text, begin, is_list)
+        if start is not None:
+            yield start, done
+
+
+def _find_end(text: str, begin: re.Match[str], is_list: bool) -> int:
+    is_putty = begin[0].startswith("PuTTY")
+    end = _compiled(r"Private-MAC: {0,4}[0-9a-f]+" if is_putty else rf"-----END {_LABEL}").search(text, begin.end())
+    other = _compiled(rf"-----BEGIN {_LABEL}").search(text, begin.end())
+    if end and (other is None or end.start() < other.start()):
+        return end.end()
+    if not is_list:
+        return len(text)
+    lines = _compiled(r"(?:\s+(?:[A-Za-z0-9+/=]{16,}|[\w-]+: [^\n]{0,200})(?=\s|\Z))*").match(text, begin.end())
+    return lines.end() if lines else begin.end()
+
+
+def _find_start(text: str, done: int, end: int) -> int | None:
+    """Where the lines of a key before an END line begin; only the last of them may be short."""
+    first = max(done, end - _MOST_OF_A_BLOCK)
+    start = None
+    tokens = [match.span() for match in _compiled(r"(?:(?!\\[nr])\S)+").finditer(text, first, end)]
+    for number, (at, to) in enumerate(reversed(tokens)):
+        if not _compiled(r"[A-Za-z0-9+/=]+").fullmatch(text, at, to) or (number and to - at < 16):
+            break
+        start = at
+    return start

@@ -1,0 +1,70 @@
+"""What stands where a secret would and is none: placeholders, references, code, words."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+_LONGEST = 400
+"""Characters beyond which nothing is a placeholder."""
+
+_PLACEHOLDER = r"""(?ix)
+    \$ (?: [{(]{1,2} | [a-z_]\w*\b ) | % (?: [({] | [a-z_]+% ) | <[\w\s.:/-]*>?      # $TOKEN, <token>
+    | \{\{? [\w\s.$()|'\"-]* \}?\}? \Z                                                          # {name}
+    | \#\{ | \[[\w\s-]+\] | @[\w.]+@ \Z | env[:.(] | secrets?\. | vault: | op:// | ref\+ | arn:
+    | (?: .{0,40} [^a-z] )? (?: your | my | insert | enter | replace | put | add | paste )
+        [-_ ] [a-z_ -]* \Z
+    | your [a-z_-]* \Z
+    | (?: .{0,40} [^a-z0-9] )? (?: change | replace | fill | rotate ) [-_ ]? (?: me | this | it | in ) \b
+    | .{0,40} (?: placeholder | redacted | dummy | [x*•]{6} | … )
+    | .{0,40} [-_] \.{3} | \.{3} | (?: user_? | db_? )? (?: password | passwd | pass | pwd | secret | token ) \Z
+    | (?: .{0,40} [^a-z0-9] )? example (?: [^a-z0-9] | \Z )
+"""
+
+_NO_VALUE = r"""(?ix)
+    (?: none | null | nil | true | false | undefined | yes | no | ok | n/a | empty | missing | unknown | unset | any
+      | required | optional | expired | rotated | revoked | invalid | wrong | unchanged | changed | inherit | hidden
+      | removed | redacted | todo | tbd | string | str | bytes | text | int | example | placeholder | x+
+      | read-?only | read-?write | same-origin | include | omit | prompt | stdin | default | auto | manual | enabled
+      | disabled | masked | encrypted | pending | valid | active | external | internal | managed | public | private
+      | … | \*+ | \.+ | -+ | _+ | \#+ ) [,;.]* \Z
+    | [{\[()\],;]
+    | (?: self | os | process | config | settings | env | ctx | this | args | options | params | request | vars | var
+        | local | data | secrets | inputs | github | steps | props | state | cfg | conf | opts ) [.\[]
+    | [a-z_][\w.]* [(\[{]                                                            # a call, a type: Optional[str]
+    | [a-z_]+ (?: \.[a-z_]+ )+ \Z | [a-z_]\w*(?:->|::)\w | @[\w.]+ \Z                # an attribute
+    | (?: [a-z]+[_.-] ){0,20} (?: password | passwd | pwd | secret | token | key | credential )s? \Z   # client_secret
+    | (?: pass | pw | credential ) s? \Z | [a-z]+(?-i: Password | Secret | Token | Key | Pass ) \Z
+    | (?: ~ | \.{0,2} ) / (?: [\w.@-]{0,30} / )* [\w.@-]{0,30} \Z                               # a path
+    | [a-z]:\\ | [a-z][a-z0-9+.-]{0,20}://                                             # a url
+    | \d{4}-\d\d-\d\d
+"""
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text stands for a secret that is filled in elsewhere; asked of every secret that is found."""
+    return len(text) <= _LONGEST and _compiled(_PLACEHOLDER).match(text) is not None
+
+
+def is_value(text: str, *, is_token: bool = False) -> bool:
+    """Whether what is assigned to the name of a secret can be one.
+
+    Args:
+        is_token: whether it must look random: people write `token: pending`, but nobody chooses a token by hand.
+    """
+    if len(text) < 4 or is_placeholder(text):
+        return False
+    if len(text) <= _LONGEST and _compiled(_NO_VALUE).match(text):
+        return False
+    return not is_token or is_random(text)
+
+
+def is_random(text: str) -> bool:
+    """Whether a text is one long word with a digit and a letter."""
+    has_both = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+    return len(text) >= 12 and has_both and not any(map(str.isspace, text))

@@ -1,0 +1,141 @@
+"""Kind and size of every object of one object folder, read from headers: nothing is expanded.
+
+entry  ::= (1: more | kind: 3 bits | size: 4 bits) (1: more | size: 7 bits)* base? zlib-stream
+base   ::= offset backwards (kind 6) | id (kind 7)
+delta  ::= size of the base, size of the result, instructions          (in the zlib stream of kinds 6 and 7)
+"""
+
+from __future__ import annotations
+
+import mmap
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from dulwich.object_format import ObjectFormat
+
+from baton_git.errors import Corrupt
+from baton_git.names import Oid
+from baton_git.store.objects import TYPE_NUMBERS
+from baton_git.store.pack_reading import DAMAGE, OpenPack
+
+_OFFSET_DELTA: Final = 6
+_ID_DELTA: Final = 7
+_LONGEST_HEAD: Final = 32  # bytes; two sizes of a delta, or `commit 123` and a NUL
+_DEEPEST: Final = 4096
+
+
+class Header(NamedTuple):
+    """An object's id, type number and size in bytes once it is expanded; the type of a delta is that of its base."""
+
+    oid: Oid
+    kind: int
+    size: int
+
+
+def headers(folder: Path, form: ObjectFormat) -> Iterator[Header]:
+    """The headers of all objects in the packs and loose files of `folder`, without its alternates.
+
+    Raises:
+        Corrupt: a pack or a file is damaged.
+    """
+    for index in sorted((folder / "pack").glob("*.idx")):
+        with closing(OpenPack(index, form)) as pack:
+            try:
+                yield from _PackHeaders(pack).read()
+            except DAMAGE as error:
+                raise Corrupt(f"pack {pack.path.name}", f"is damaged ({error})") from error
+    for path in folder.glob("[0-9a-f][0-9a-f]/*"):
+        yield _loose(path)
+
+
+def _loose(path: Path) -> Header:
+    name = Oid(path.parent.name + path.name)
+    try:
+        with path.open("rb") as file:
+            head = zlib.decompressobj().decompress(file.read(256), _LONGEST_HEAD).partition(b"\0")[0]
+        kind, _, size = head.partition(b" ")
+        return Header(name, TYPE_NUMBERS[kind], int(size))
+    except DAMAGE as error:
+        raise Corrupt(f"object {name}", f"is damaged ({error})") from error
+
+
+class _PackHeaders:
+    """The headers of one pack; the kind at an offset is looked up once."""
+
+    def __init__(self, pack: OpenPack) -> None:
+        self._pack = pack
+        self._body: bytes | mmap.mmap = pack.body
+        self._kinds: dict[int, int] = {}
+
+    def read(self) -> Iterator[Header]:
+        for name, offset in self._pack.index.offsets():
+            kind, size, base, start = self._entry(offset)
+            if base is not None:
+                size = self._result_size(start)
+                kind = self._kind(base)
+            self._kinds[offset] = kind
+            yield Header(Oid(name.hex()), kind, size)
+
+    def _entry(self, offset: int) -> tuple[int, int, int | None, int]:
+        """Kind, size, offset of the base (of a delta), and where the zlib stream begins."""
+        byte = self._body[offset]
+        kind, size, shift = byte >> 4 & 7, byte & 15, 4
+        at = offset + 1
+        while byte & 0x80:
+            byte = self._body[at]
+            size |= (byte & 0x7F) << shift
+            shift, at = shift + 7, at + 1
+        if kind == _OFFSET_DELTA:
+            back, at = self._back(at)
+            return kind, size, offset - back, at
+        if kind == _ID_DELTA:
+            width = self._pack.form.oid_length
+            base = self._pack.index.offset(self._body[at : at + width])
+            if base is None:
+                raise ValueError("a delta without its base")
+            return kind, size, base, at + width
+        return kind, size, None, at
+
+    def _back(self, at: int) -> tuple[int, int]:
+        byte = self._body[at]
+        back = byte & 0x7F
+        while byte & 0x80:
+            at += 1
+            byte = self._body[at]
+            back = (back + 1 << 7) | byte & 0x7F
+        return back, at + 1
+
+    def _result_size(self, start: int) -> int:
+        head = zlib.decompressobj().decompress(self._body[start : start + 64], _LONGEST_HEAD)
+        _, at = _varint(head, 0)
+        return _varint(head, at)[0]
+
+    def _kind(self, offset: int) -> int:
+        """The kind of what a chain of deltas ends in."""
+        seen = []
+        for _ in range(_DEEPEST):
+            if offset in self._kinds:
+                kind = self._kinds[offset]
+                break
+            kind, _, base, _ = self._entry(offset)
+            if base is None:
+                break
+            seen.append(offset)
+            offset = base
+        else:
+            raise ValueError("a chain of deltas without an end")
+        self._kinds.update(dict.fromkeys(seen, kind))
+        return kind
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if not byte & 0x80:
+            return value, at

@@ -1,0 +1,82 @@
+"""Credentials of many kinds in realistic settings, and harmless texts that look like them.
+
+The values are made when the tests run, always the same ones, so no file holds anything that looks like a real secret.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+_ALPHABETS = {
+    "h": "0123456789abcdef",
+    "H": "0123456789ABCDEF",
+    "a": string.ascii_letters + string.digits,
+    "l": string.ascii_lowercase + string.digits,
+    "u": string.ascii_uppercase + string.digits,
+    "d": string.digits,
+    "w": string.ascii_letters + string.digits + "_-",
+    "b": string.ascii_letters + string.digits + "+/",
+    "o": string.ascii_lowercase,
+}
+_ALONE = ("use {} for it, then go on", '{{"note": "{}"}}', "export SOME_VALUE={}\n", "X-Thing: {}")
+_PLACE = re.compile(r"\{(?:g|([hHaludwbop])(\d+)([ux]?))\}")
+
+
+class Planted(NamedTuple):
+    """A text with a secret in it."""
+
+    kind: str
+    text: str
+    secret: str
+
+
+def secrets() -> Iterator[Planted]:
+    """All credentials; those that are known by themselves in several settings."""
+    for kind, template in _rows("secrets.txt"):
+        text = _filled(kind, template)
+        secret = re.search("‹(.*?)›", text, re.DOTALL)[1]
+        whole = text.replace("‹", "").replace("›", "")
+        settings = _ALONE if whole == secret and "\n" not in whole else ("{}",)
+        for setting in settings:
+            yield Planted(kind, setting.format(whole) if setting != "{}" else whole, secret)
+
+
+def harmless() -> Iterator[str]:
+    """Texts without a secret."""
+    for line in _lines("harmless.txt"):
+        yield _filled(line, line)
+
+
+def _rows(name: str) -> Iterator[list[str]]:
+    return (line.split(" :: ", 1) for line in _lines(name))
+
+
+def _lines(name: str) -> list[str]:
+    lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("# ")]
+
+
+def _filled(seed: str, template: str) -> str:
+    source = random.Random(seed)
+    text = _PLACE.sub(lambda place: _value(source, place), template)
+    return text.replace("\\\\n", "\0").replace("\\n", "\n").replace("\0", "\\n")
+
+
+def _value(source: random.Random, place: re.Match[str]) -> str:
+    alphabet, size, style = place[1], int(place[2] or 0), place[3]
+    if alphabet is None:
+        return str(UUID(int=source.getrandbits(128), version=4))
+    if alphabet == "p":
+        signs = {"u": "-._~!", "x": "!#%*+-_"}.get(style, "!#%*+-_@")
+        made = "".join(source.choice(_ALPHABETS["a"] + signs) for _ in range(size - 2))
+        return f"{source.choice(string.ascii_letters)}{made}{source.choice(string.digits)}"
+    made = "".join(source.choice(_ALPHABETS[alphabet]) for _ in range(size))
+    if size >= 12 and alphabet not in "do":  # a long token without a digit, or without a letter, is too rare to matter
+        made = f"{made[:3]}{source.choice('abcdef' if alphabet not in 'uH' else 'ABCDEF')}7{made[5:]}"
+    return made

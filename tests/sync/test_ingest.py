@@ -1,0 +1,324 @@
+"""What a remote sends is fetched into a quarantine, checked there, kept, and only then does a ref lead to it."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import FILE, FOLDER, LINK, Hostile
+from machines import INCOMING, REF, Machine
+
+from baton_git.errors import Rejected, RemoteError
+from baton_git.ingest.budget import SYNC
+from baton_git.ingest.receiving import Received, receive
+from baton_git.ingest.tree_names import tree_fault
+from baton_git.names import Oid
+from baton_git.operations.by_themselves import at_start
+from baton_git.operations.receiving import Update, refusals_of, told
+from baton_git.operations.sessions import boot
+from baton_git.remotes import Limits, open_remote
+from baton_git.store import Repository, Store
+
+Pair = tuple[Machine, Machine]
+LIMITS = Limits(1 << 30, 1 << 30)
+
+
+@pytest.fixture
+def mallory(bare: Path) -> Hostile:
+    return Hostile(bare)
+
+
+def remote_of(one: Machine) -> Any:
+    return open_remote(one.store.repository, "origin", one.ws.environment)
+
+
+def received(one: Machine, remote: Any = None, **more: Any) -> Received:
+    return receive(one.store, remote or remote_of(one), {REF: INCOMING}, **{"seconds": 30.0, **more})
+
+
+def rejected(one: Machine, **budget: Any) -> str:
+    """Why the branch of the remote is not taken in; everything here stays as it was."""
+    before = (one.tip, one.store.tip(INCOMING), objects(one))
+    found = received(one, budget=replace(SYNC, **budget)).rejected[REF]
+    assert (one.tip, one.store.tip(INCOMING), objects(one)) == before
+    assert found.hint
+    return str(found)
+
+
+def objects(one: Machine) -> set[str]:
+    return set(one.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split())
+
+
+# --- the way in
+
+
+class Pruning:
+    """A remote beside which git removes everything that no ref leads to, after each fetch."""
+
+    def __init__(self, one: Machine) -> None:
+        self.remote, self.one, self.name = remote_of(one), one, "origin"
+
+    @contextmanager
+    def fetch(self, wants: Any, **more: Any) -> Iterator[Any]:
+        with self.remote.fetch(wants, **more) as quarantine:
+            self.one.git("gc", "-q", "--prune=now")
+            yield quarantine
+
+
+def test_git_may_prune_between_the_fetch_and_the_storing(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    ada.sync()
+    assert received(bob, Pruning(bob)).tips == {REF: ada.tip}
+    assert bob.store.tip(INCOMING) == ada.tip
+    bob.git("fsck", "--strict", "--connectivity-only")
+    bob.git("gc", "-q", "--prune=now")
+
+
+def test_git_may_prune_between_the_storing_and_the_moving_of_the_ref(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    ada.sync()
+    with remote_of(bob).fetch({REF: INCOMING}, seconds=30, limits=LIMITS) as quarantine:
+        tip = quarantine.tips[REF]
+        with bob.store.keeping(quarantine.packs([tip], 30)):
+            bob.git("gc", "-q", "--prune=now")
+            bob.store.move(INCOMING, tip)
+    bob.git("fsck", "--strict", "--connectivity-only")
+    assert not list((bob.top / ".git/objects/pack").glob("*.keep"))
+    assert bob.git("show", f"{INCOMING}:open_loops/OL-2.toml")
+
+
+def test_objects_that_lay_around_unprotected_are_kept_too(pair: Pair) -> None:
+    """The user fetched them, and no ref leads to them any more: the server has nothing to send."""
+    ada, bob = pair
+    ada.loop("OL-2")
+    ada.sync()
+    bob.git("fetch", "-q", "origin", f"{REF}:refs/heads/mine")
+    bob.git("update-ref", "-d", "refs/heads/mine")
+    assert received(bob, Pruning(bob)).tips == {REF: ada.tip}
+    bob.git("gc", "-q", "--prune=now")
+    bob.git("fsck", "--strict", "--connectivity-only")
+    assert bob.sync().received == 1
+
+
+def test_nothing_of_a_fetch_is_seen_before_it_is_accepted(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    ada.sync()
+    before = objects(bob)
+    with remote_of(bob).fetch({REF: INCOMING}, seconds=30, limits=LIMITS):
+        assert objects(bob) == before
+    assert objects(bob) == before
+    assert not list((bob.top / ".git/baton").glob("view-*"))
+
+
+def test_the_commits_that_came_are_listed_once(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    ada.loop("OL-3")
+    ada.sync()
+    assert received(bob).commits == {REF: tuple(ada.git("log", "--format=%H", "-2", REF).split())}
+    assert received(bob).commits == {REF: ()}
+
+
+# --- budgets
+
+
+def test_a_tree_of_a_billion_paths_is_rejected_at_once(pair: Pair, mallory: Hostile) -> None:
+    _, bob = pair
+    commit = mallory.push(mallory.bomb())
+    why = rejected(bob)
+    assert f"commit {commit[:8]}: holds more than 200,000 files" in why
+    assert bob.tried().error is not None
+    assert bob.tip
+
+
+def test_folders_below_each_other_without_end_are_rejected(pair: Pair, mallory: Hostile) -> None:
+    inside = mallory.tree((FILE, b"x", mallory.blob()))
+    for _ in range(100):
+        inside = mallory.tree((FOLDER, b"d", inside))
+    mallory.push((FOLDER, b"deep", inside))
+    assert "nested deeper than 64" in rejected(pair[1])
+
+
+def test_a_large_file_is_rejected_by_its_header(pair: Pair, mallory: Hostile) -> None:
+    _, bob = pair
+    folder = mallory.tree((FILE, b"notes", mallory.blob(bytes(3_000_000))))
+    commit = mallory.push((FOLDER, b"docs", folder))
+    assert rejected(bob, object_bytes=1 << 20) == (
+        f"{REF} is not taken in: commit {commit[:8]}, docs/notes: has 3,000,000 bytes, the limit is 1,048,576"
+    )
+
+
+def test_a_file_that_git_would_have_to_expand_is_rejected_while_it_comes(pair: Pair, mallory: Hostile) -> None:
+    _, bob = pair
+    mallory.push((FILE, b"zeros", mallory.blob(bytes(70 << 20))))
+    with pytest.raises(Rejected, match="an object of 73,4"):
+        received(bob)
+    assert bob.store.tip(INCOMING) == bob.tip
+    assert not list((bob.top / ".git/objects/pack").glob("tmp*"))
+
+
+def test_more_bytes_than_a_fetch_may_bring_are_not_waited_for(pair: Pair, mallory: Hostile) -> None:
+    _, bob = pair
+    noise = b"".join(number.to_bytes(32, "big") for number in range(1, 1 << 15))
+    mallory.push((FILE, b"noise", mallory.blob(noise)))
+    with pytest.raises(Rejected, match="more than 10,000 bytes"):
+        received(bob, budget=replace(SYNC, total_bytes=10_000))
+
+
+def test_too_many_commits_are_rejected(pair: Pair, mallory: Hostile) -> None:
+    tree, tip = mallory.root(), mallory.tip()
+    for number in range(30):
+        tip = mallory.commit(tree, tip, message=str(number))
+    mallory.lead_to(tip)
+    assert "more than 20 new commits" in rejected(pair[1], commits=20)
+
+
+def test_the_session_starts_in_time_without_what_is_over_the_budget(pair: Pair, mallory: Hostile) -> None:
+    _, bob = pair
+    mallory.push(mallory.bomb())
+    started = time.monotonic()
+    begun = boot(bob.ws, bob.clock(), sync_seconds=3.0, check_seconds=0)
+    assert time.monotonic() - started < 4.0
+    assert [one for one in begun.news if "holds more than 50,000 files" in one]
+    assert "OL-1" in begun.brief.text
+
+
+def test_a_tip_that_was_rejected_is_not_fetched_again_by_the_next_session(pair: Pair, mallory: Hostile) -> None:
+    _, bob = pair
+    mallory.push(mallory.bomb())
+    [first] = at_start(bob.ws, bob.clock())
+    trace = bob.top / "trace"
+    bob.ws = replace(bob.ws, environment={**bob.ws.environment, "GIT_TRACE": str(trace)})
+    assert list(at_start(bob.ws, bob.clock())) == [first]
+    assert " fetch " not in trace.read_text()
+    mallory.lead_to(bob.tip or "")
+    assert list(at_start(bob.ws, bob.clock())) == []
+    mallory.push(mallory.bomb())
+    assert bob.tried().error is not None
+    assert " fetch " in trace.read_text()
+
+
+def test_one_bad_branch_of_two_keeps_out_only_itself(pair: Pair, mallory: Hostile) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    ada.sync()
+    good = mallory.tip()
+    mallory.push(mallory.bomb())
+    bad = mallory.tip()
+    wants = {REF: INCOMING, "refs/heads/baton/y": "refs/baton-incoming/origin/y"}
+    (mallory.bare / "refs/heads/baton/y").write_text(f"{good}\n")
+    found = receive(bob.store, remote_of(bob), wants, seconds=30)
+    assert found.tips == {"refs/heads/baton/y": good}
+    assert set(found.rejected) == {REF}
+    assert bad not in objects(bob)
+    bob.git("fsck", "--strict", "--connectivity-only")
+
+
+# --- names
+
+
+UNSAFE = [
+    b"a/b", b".git", b".GIT", b"git~1", b"GIT~1", b".git.", b".git ", b".git::$INDEX_ALLOCATION", b".", b"..",
+    ".g\u200cit".encode(), ".gi\u200dt".encode(), "\ufeff.git".encode(), ".git\u206f".encode(),
+]  # fmt: skip
+SAFE = [
+    b"OL-1.toml",
+    b".gitattributes",
+    b".gitignore",
+    b"git~2",
+    b".gitx",
+    b"x.git",
+    b"a b",
+    "\u00e9".encode(),
+    b".github",
+    b"...",
+]
+
+
+def test_no_tree_comes_in_that_git_fsck_calls_an_error(mallory: Hostile) -> None:
+    """git itself is asked about the same trees."""
+    trees = {mallory.tree((FILE, name, mallory.blob())): name for name in UNSAFE}
+    trees |= {tree: kind.encode() for kind, tree in _trees(mallory).items()}
+    safe = {mallory.tree((FILE, name, mallory.blob())): name for name in SAFE}
+    said = git_fsck(mallory.bare)
+    for tree, name in {**trees, **safe}.items():
+        fault = tree_fault(raw_tree(mallory.bare, tree), 20)
+        assert (fault is not None, tree.hex() in said) == (tree in trees, tree in trees), name
+
+
+def git_fsck(bare: Path) -> str:
+    done = subprocess.run(["git", "-C", str(bare), "fsck", "--strict", "--no-dangling"], capture_output=True, text=True)
+    return done.stderr
+
+
+def raw_tree(bare: Path, tree: bytes) -> bytes:
+    raw = (bare / "objects" / tree.hex()[:2] / tree.hex()[2:]).read_bytes()
+    return zlib.decompress(raw).partition(b"\0")[2]
+
+
+@pytest.mark.parametrize("name", [b"a/b", ".g\u200cit".encode()])
+def test_such_a_tree_is_rejected_with_its_commit_and_path(pair: Pair, mallory: Hostile, name: bytes) -> None:
+    folder = mallory.tree((FILE, name, mallory.blob()))
+    commit = mallory.push((FOLDER, b"docs", folder))
+    assert f"commit {commit[:8]}, docs/{name.decode()}: " in rejected(pair[1])
+
+
+@pytest.mark.parametrize("entry", [(FILE, b"", b"x" * 20), (FILE, b"a", bytes(20))], ids=["no name", "null id"])
+def test_what_git_itself_cannot_read_does_not_come_in(pair: Pair, mallory: Hostile, entry: Any) -> None:
+    _, bob = pair
+    mallory.push((FOLDER, b"docs", mallory.tree(entry)))
+    with pytest.raises(RemoteError):
+        received(bob)
+    assert bob.store.tip(INCOMING) == bob.tip
+
+
+def _trees(mallory: Hostile) -> dict[str, bytes]:
+    blob, empty = mallory.blob(), mallory.tree()
+    return {
+        "duplicate": mallory.tree((FILE, b"a", blob), (FILE, b"a", mallory.blob(b"y"))),
+        "duplicate folder": mallory.tree((FILE, b"a", blob), (FILE, b"a.b", blob), (FOLDER, b"a", empty)),
+        "unsorted": mallory.tree((FILE, b"b", blob), (FILE, b"a", blob)),
+        "padded": mallory.tree((b"0100644", b"a", blob)),
+        "modules": mallory.tree((LINK, b".gitmodules", blob)),
+        "modules, short": mallory.tree((LINK, b"GITMOD~1", blob)),
+        "attributes": mallory.tree((LINK, b".GITATTRIBUTES", blob)),
+    }
+
+
+def test_a_bad_name_in_an_older_commit_counts_too(pair: Pair, mallory: Hostile) -> None:
+    bad = mallory.push((FILE, b"git~1", mallory.blob()))
+    mallory.push()
+    assert f"commit {bad[:8]}, git~1" in rejected(pair[1])
+
+
+def test_the_next_sync_takes_in_what_was_put_right(pair: Pair, mallory: Hostile) -> None:
+    ada, bob = pair
+    good = mallory.tip()
+    mallory.push(mallory.bomb())
+    assert bob.tried().error is not None
+    mallory.lead_to(good)
+    ada.loop("OL-2")
+    ada.sync()
+    assert bob.sync().received == 1
+
+
+def test_a_server_applies_the_same_checks_to_a_push(pair: Pair, mallory: Hostile) -> None:
+    old = Oid(mallory.tip())
+    new = Oid(mallory.push(mallory.bomb(), (FILE, b"git~1", mallory.blob())))
+    with Store(Repository.open(mallory.bare)) as store:
+        pushed = [Update(old, new, REF), Update(None, new, "refs/heads/main")]
+        [refusal] = refusals_of(store, "refs/heads/baton/", pushed, quarantine=mallory.bare / "objects")
+    assert told(refusal) == (
+        f"refused: {REF} is not taken in: commit {new[:8]}, git~1: is, or is taken for, .git on some systems "
+        f"(commit {new[:8]})"
+    )

@@ -1,0 +1,90 @@
+"""A cookie goes to every port of a host. Whoever has received one can look, and changes nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx2
+import pytest
+from web_server import TOKEN, Served, hidden
+
+from baton_git.faces.http.attempts import FREE
+
+PAGES = ("/", "/login", "board", "timeline", "review", "conflicts", "back?way=undo", "graduate?id=PAT-1", "nothing")
+
+
+@pytest.fixture
+def served(baton: Any, serve: Any) -> Served:
+    baton("init", "--namespace", "shop")
+    for _ in range(3):
+        baton("pattern", "record", "Guessed", "--id", "PAT-1", "--rule", "Look", "--namespace", "shop")
+    found: Served = serve(page_token=TOKEN)
+    found.log_in()
+    return found
+
+
+def undoing(served: Served, **more: str) -> dict[str, str]:
+    return {**hidden(served.get("back?way=undo").text, {}), **more}
+
+
+def test_the_cookie_that_another_port_received_changes_nothing(served: Served, elsewhere: Any) -> None:
+    url, received = elsewhere
+    served.client.get(url)
+    name, _, ticket = received[0].partition("=")
+    assert name.startswith("baton_")
+    thief = Served(served.url, served.site, served.namespace)
+    thief.client.cookies.set(name, ticket)
+    tip = str(served.site.tip("shop"))
+    shown = "".join(thief.client.get(one if one.startswith("/") else thief.path(one)).text for one in PAGES)
+    assert "Board" in shown
+    assert served.seal not in shown
+    for mark in {"", ticket, *re.findall(r'name="mark" value="([^"]*)"', shown)}:
+        thief.post("back?way=undo", {**undoing(thief), "mark": mark}, code=403)
+        thief.post("graduate?id=PAT-1", {"mark": mark, "typed": "PAT-1"}, code=403)
+    thief.client.close()
+    assert served.site.tip("shop") == tip
+    served.post("back?way=undo", undoing(served))
+    assert served.site.tip("shop") != tip
+
+
+def test_without_scripts_a_form_takes_the_token_anew_and_wrong_ones_are_limited(served: Served) -> None:
+    served.seal = None
+    assert 'name="key" type="password"' in served.get("back?way=undo").text
+    for code in [403] * FREE + [429]:
+        served.post("back?way=undo", undoing(served, key="wrong"), code=code)
+    served.post("back?way=undo", undoing(served, key=TOKEN))
+
+
+def test_a_form_comes_from_a_page_of_this_very_origin(served: Served) -> None:
+    fields = {**undoing(served), "mark": str(served.seal)}
+    port = served.url.rpartition(":")[2]
+    for headers in (
+        {"Origin": "null"}, {"Origin": "http://127.0.0.1:9"}, {"Origin": f"http://localhost:{port}"}, {"Origin": ""},
+        {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "cross-site"},
+    ):  # fmt: skip
+        served.post("back?way=undo", fields, code=403, headers=headers)
+    with httpx2.Client(base_url=served.url, cookies=dict(served.client.cookies)) as silent:
+        assert silent.post(served.path("back?way=undo"), data=fields).status_code == 403
+    served.post("back?way=undo", fields, headers={"Sec-Fetch-Site": "same-origin"})
+
+
+@pytest.mark.parametrize(
+    ("started", "why"),
+    [
+        ({"token": TOKEN}, "only with BATON_PAGE_TOKEN"),
+        ({"page_token": TOKEN, "agent": "CLAUDECODE is set"}, "n agent started this server (CLAUDECODE is set)"),
+    ],
+    ids=["the server's token", "an agent's server"],
+)
+def test_a_token_that_an_agent_has_makes_no_click_a_persons_word(
+    served: Served, serve: Any, started: dict[str, str], why: str
+) -> None:
+    again: Served = serve(**started)
+    again.log_in()
+    tip = again.site.tip("shop")
+    assert why in again.get("graduate?id=PAT-1").text
+    told = served.get("graduate?id=PAT-1").text
+    fields = {**hidden(told, {"typed": ""}), "typed": "PAT-1", "mark": str(again.seal)}
+    assert why in again.post("graduate?id=PAT-1", fields, code=403).text.replace("&#39;", "'")
+    assert again.site.tip("shop") == tip
