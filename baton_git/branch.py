@@ -23,7 +23,7 @@ from baton_git.provenance.bootstrap import ledger_of
 from baton_git.provenance.ledger import Ledger
 from baton_git.provenance.origins import record_draft
 from baton_git.records.baton import OpenLoop
-from baton_git.scrubbing import scrubbed
+from baton_git.scrubbing import is_secret_name, refuse_secret, scrubbed
 from baton_git.state import State, Unreadable
 from baton_git.store import Draft, Store
 from baton_git.times import typed
@@ -63,6 +63,17 @@ class Branch:
         return ledger_of(self.store, self.prefix)
 
     # --- reading
+
+    def check_name(self) -> None:
+        """Lets a namespace be used that exists, or whose name is harmless: a secret in it would stand in the name of
+        a ref, in what is pushed, and in what everybody is told.
+
+        Raises:
+            InvalidDocument: it does not exist yet, and its name holds a secret.
+        """
+        name = self.namespace.text
+        if is_secret_name(name) and self.store.tip(self.ref) is None:
+            refuse_secret("name of the namespace", name)
 
     def read(self, at: str | None = None) -> Version:
         """The newest version, or the one that `at` names (see `resolve`).

@@ -53,6 +53,11 @@ _secret_of_name = lru_cache(maxsize=4096)(holds_secret)
 """The same ids and sessions come again and again."""
 
 
+def is_secret_name(text: str) -> bool:
+    """Whether a name, which cannot be redacted, holds a secret."""
+    return bool(_secret_of_name(text))
+
+
 def refuse_secret(what: str, text: str) -> None:
     """Raises InvalidDocument when a name, which cannot be redacted, holds a secret."""
     kind = _secret_of_name(text)

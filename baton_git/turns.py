@@ -48,6 +48,9 @@ class Target(Protocol):
     def namespace(self) -> Namespace: ...
     @property
     def ref(self) -> str: ...
+    def check_name(self) -> None:
+        """Raises InvalidDocument for a namespace that does not exist yet and is called like a secret."""
+
     def read(self) -> Version:
         """The newest version."""
 
@@ -206,9 +209,10 @@ class _Wish:
         self._found = self._found or error
 
     def may_be(self) -> bool:
-        """Whether the name of who wishes can be written; else that is the answer."""
+        """Whether the name of who wishes, and that of a new namespace, can be written; else that is the answer."""
         try:
             _check_names(self.stamp)
+            self.target.check_name()
         except InvalidDocument as error:
             self.fail(error)
         return not self.is_answered

@@ -39,11 +39,13 @@ class SettingsFile:
         path: as the CLI names it; it may be a link, which stays one.
         memory: the folder with the copies.
         comments: whether the file may have comments.
+        within: the work tree that must hold what links of the path lead to; None: it may be anywhere.
     """
 
     path: Path
     memory: Path
     comments: bool = False
+    within: Path | None = None
 
     def entries(self) -> list[Entry]:
         """Our handlers in it; none when there is no file.
@@ -73,6 +75,8 @@ class SettingsFile:
         return self._of(found, lambda text: parse(text, comments=self.comments).data)
 
     def read(self) -> bytes | None:
+        """The content; None when there is no file. Raises as `entries` does."""
+        self._check_links()
         if self.path.is_fifo() or self.path.is_char_device():  # a read would wait, or never end
             raise InvalidArgument(f"{shown(self.path)} is no file", hint="move it away")
         try:
@@ -120,6 +124,17 @@ class SettingsFile:
             write_all({self.path: fresh})
         remove(self._memo)
         return fresh != there
+
+    def _check_links(self) -> None:
+        """Raises InvalidArgument where links, which came with the project, lead out of the work tree or into `.git`."""
+        if self.within is None:
+            return
+        top, place = self.within.resolve(), landing(self.path)
+        if not place.is_relative_to(top) or ".git" in place.relative_to(top).parts:
+            raise InvalidArgument(
+                f"{shown(self.path)} leads out of the repository, to {shown(place)}",
+                hint="a symbolic link on its way does; remove that, or leave --project out",
+            )
 
     # --- texts
 

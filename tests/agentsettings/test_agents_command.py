@@ -254,3 +254,29 @@ def test_without_codex_its_configuration_can_only_say_no(baton, home):
     key = json.dumps(f"{home / FILES['codex']}:stop:0:0")
     (home / ".codex/config.toml").write_text(f'[hooks.state.{key}]\ntrusted_hash = "sha256:x"\n')
     assert "alone knows" in said(of(baton("agents", "status", "codex", "--json", code=5), "codex"))[0]
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+@pytest.mark.parametrize("kind", ["file", "folder", "into .git"])
+def test_project_settings_follow_no_link_out_of_the_repository(baton, home, top, tmp_path, agent, kind):
+    path = top / FILES[agent]
+    outside = tmp_path / "outside" / path.name
+    outside.parent.mkdir()
+    outside.write_text("{}")
+    if kind == "folder":
+        path.parent.symlink_to(outside.parent)
+    else:
+        path.parent.mkdir()
+        path.symlink_to(outside if kind == "file" else "../.git/config")
+    config = (top / ".git/config").read_bytes()
+    for verb in ("install", "uninstall"):
+        done = baton("agents", verb, agent, "--project", code=2)
+        assert "leads out of the repository" in done.err
+    assert (outside.read_text(), (top / ".git/config").read_bytes()) == ("{}", config)
+
+
+def test_project_settings_may_be_a_link_within_the_repository(baton, home, top):
+    (top / "shared").mkdir()
+    (top / ".claude").symlink_to("shared")
+    baton("agents", "install", "claude", "--project")
+    assert "baton" in (top / "shared" / "settings.json").read_text()

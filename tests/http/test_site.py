@@ -35,3 +35,17 @@ def test_a_repository_that_is_gone_is_neither_empty_nor_made_anew(site, top):
     assert not (top / ".git").exists()
     (top / "away").rename(top / ".git")
     assert site.tip() is not None
+
+
+def test_a_namespace_that_is_called_like_a_secret_is_not_begun_over_http(serve, top):
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    served = serve()
+    answers = [
+        served.post("/v1/boot", {}, code=422, params={"namespace": secret}),
+        served.post("/v1/baton/write", {"namespace": secret, "session_id": "s", "baton": {"context": "x"}}, code=None),
+        served.post("/checkpoint/zero", {"summary": "x"}, code=422, params={"namespace": secret}),
+    ]
+    for answer in answers:
+        assert answer.status_code == 422
+        assert "the name of the namespace holds a secret" in answer.text
+        assert secret not in answer.text

@@ -156,8 +156,9 @@ def _agents(name: str) -> list[str]:
 def _file(app: App, agent: str, scope: Scope) -> SettingsFile:
     settings = SETTINGS[agent]
     own = scope == "user"
-    folder = user_folder(settings, Path.home(), os.environ) if own else _work_tree(app) / settings.folder
-    return SettingsFile(folder / settings.file, _memory(), settings.comments)
+    top = None if own else _work_tree(app)
+    folder = user_folder(settings, Path.home(), os.environ) if top is None else top / settings.folder
+    return SettingsFile(folder / settings.file, _memory(), settings.comments, top)
 
 
 def _work_tree(app: App) -> Path:

@@ -139,15 +139,18 @@ class Site:
 
         Raises:
             InvalidName: one of the names cannot be one.
+            InvalidDocument: the namespace does not exist, and its name holds a secret.
             NotARepository: the repository is gone.
         """
         plain = self._settled.plain
         branch = plain.branch
         chosen = branch.namespace if namespace is None else Namespace(namespace)
+        branch = replace(branch, namespace=chosen)
+        branch.check_name()
         acting = SessionId(session).text if session is not None else None
         by = AgentId(agent).text if agent is not None else None
         actor = Actor(plain.actor.author, acting, by, plain.actor.machine)
-        yield replace(plain, branch=replace(branch, namespace=chosen), actor=actor)
+        yield replace(plain, branch=branch, actor=actor)
 
     def namespaces(self) -> list[Namespace]:
         return namespaces(self.store, self.settings.prefix)

@@ -30,6 +30,7 @@ class Call:
         session = settings.session or settings.hooked_session or self.current.get()
         with Store(settings.repository) as store:
             ws = self.workspace_on(store, settings.namespace)
+            ws.branch.check_name()
             yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent))
 
     def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
