@@ -125,6 +125,10 @@ class Branch:
             return
         yield from (diary_of(self.store, info) for info in self.store.log(start, first_parent=first_parent))
 
+    def entry(self, commit: Oid) -> LogEntry:
+        """One commit of the diary."""
+        return diary_of(self.store, self.store.commit(commit))
+
     def suspected_revert(self, version: Version) -> LogEntry | None:
         """The version that the newest commit goes back to, when a person made it by hand and without saying so.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
@@ -13,6 +13,8 @@ from baton_git.document import EXPORTED, Document, held_back, parse_document, to
 from baton_git.errors import LimitExceeded
 from baton_git.lifecycle import Held, known_session, seen_session
 from baton_git.merge import Decision, apply, decide
+from baton_git.names import Oid
+from baton_git.operations.last_seen import last_seen
 from baton_git.operations.workspace import Workspace
 from baton_git.records.base import Record, merge_rule
 from baton_git.records.baton import Head, Pattern
@@ -223,9 +225,10 @@ def _start_of(ws: Workspace, tip: Version, document: Document, op: str, source: 
         if own is not None:
             return own
     if document.parent and known_session(tip.state, document.parent) is not None:
-        found = _first(ws.branch.history(tip.commit), lambda one: one.session == document.parent)
-        if found is not None:
-            return _at(ws, found)
+        found = last_seen(ws.branch, tip.commit, document.parent) if tip.commit else None
+        if found is not None and found.last is not None:
+            version = ws.branch.version(found.last)
+            return Start(version, version.state)
     return Start(tip, tip.state)
 
 
@@ -241,27 +244,20 @@ def _at(ws: Workspace, entry: LogEntry) -> Start:
 
 def _own_start(ws: Workspace, tip: Version, session: str) -> Start | None:
     """What a session saw last, at its last boot or document, and what it did itself since."""
-    own: list[LogEntry] = []
-    others = False
-    for entry in ws.branch.history(tip.commit):
-        if entry.session != session:
-            others = True
-        elif entry.op in ("boot", "write"):
-            if not others:
-                return Start(tip, tip.state)
-            version = ws.branch.version(entry.commit)
-            return Start(version, _with_own(ws, version.state, own))
-        elif len(entry.parents) == 1:
-            own.append(entry)
-        else:
-            others = True  # a merge brought in what the session has not seen
-    return None
+    seen = last_seen(ws.branch, tip.commit, session) if tip.commit else None
+    if seen is None or seen.base is None:
+        return None
+    if not seen.others:
+        return Start(tip, tip.state)
+    version = ws.branch.version(seen.base)
+    return Start(version, _with_own(ws, version.state, seen.own))
 
 
-def _with_own(ws: Workspace, state: State, own: list[LogEntry]) -> State:
-    """A state with the records as a session's own later commits left them."""
-    for entry in reversed(own):
-        after, before = (ws.branch.version(one).state for one in (entry.commit, entry.parents[0]))
+def _with_own(ws: Workspace, state: State, own: Sequence[Oid]) -> State:
+    """A state with the records as a session's own later commits, oldest first, left them."""
+    for commit in own:
+        before = ws.branch.version(ws.branch.store.commit(commit).parents[0]).state
+        after = ws.branch.version(commit).state
         for key in sorted(before.differing(after)):
             left = after.entry(key)
             if not isinstance(left, Unreadable):

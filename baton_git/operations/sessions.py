@@ -17,6 +17,7 @@ from baton_git.lifecycle import archive_closed, known_session, seen_session, set
 from baton_git.names import SessionId, minted
 from baton_git.operations.by_themselves import AT_START, at_start
 from baton_git.operations.checks import MOST_AT_START, Checks, due_checks, run_checks, with_results
+from baton_git.operations.last_seen import last_seen
 from baton_git.operations.reaching import WaitingCount, commits, pending_counts, waiting_counts
 from baton_git.operations.workspace import Workspace
 from baton_git.output import one_line
@@ -364,9 +365,10 @@ def _context_at_start(ws: Workspace, tip: Version) -> str | None:
     """What the session saw when it began or wrote last; None when it never did."""
     if known_session(tip.state, ws.session) is None:
         return None
-    for entry in ws.branch.history(tip.commit):
-        if entry.session == ws.session and entry.op in ("boot", "wrap", "write"):
-            return ws.branch.version(entry.commit).state.head.context
+    seen = last_seen(ws.branch, tip.commit, ws.session) if tip.commit else None
+    for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
+        if commit is not None and ws.branch.entry(commit).op in ("boot", "wrap", "write"):
+            return ws.branch.version(commit).state.head.context
     return None
 
 

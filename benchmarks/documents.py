@@ -1,0 +1,48 @@
+"""Whole documents written by sessions in turn: the 10,000th against the 100th."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+
+from measuring import missed, now, tell, workspace
+
+from baton_git.operations.documents import read, write
+
+WRITES = 10_000
+SAMPLE = 50
+
+
+def documents_in_turn(sessions: int, writes: int) -> None:
+    """Each session reads, changes its own follow-up, and writes the whole document."""
+    with workspace() as ws:
+        times: list[float] = []
+        for number in range(writes):
+            name = f"s{number % sessions}"
+            told = (read(ws).baton or {}).get("follow_ups", [])
+            own = {"id": f"FU-{name}", "item": f"Item {number}", "reason": "later", "first_seen": "s0"}
+            document = {
+                "schema_version": 1, "namespace": "bench", "session_id": name, "updated_at": "2026-11-01T00:00:00Z",
+                "open_loops": [], "active_decisions": [],
+                "follow_ups": [*(one for one in told if one["id"] != own["id"]), own],
+            }  # fmt: skip
+            started = time.perf_counter()
+            write(ws, now(), document)
+            times.append(time.perf_counter() - started)
+        early = statistics.median(times[100 - SAMPLE : 100 + SAMPLE])
+        late = statistics.median(times[-2 * SAMPLE :])
+        print(f"{sessions} sessions: {early * 1e3:.2f} ms at 100, {late * 1e3:.2f} ms at {writes:,}")
+        print(f"  the longest {max(times) * 1e3:.0f} ms")
+        tell(f"document {writes:,} against document 100, {sessions} sessions in turn", late / early, 1.3)
+
+
+def main() -> int:
+    writes = int(sys.argv[1]) if len(sys.argv) > 1 else WRITES
+    for sessions in (2, 8):
+        documents_in_turn(sessions, writes)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""What a session saw last: the index says what the history says, and a write does not read the history."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from world import acting, by_hand, document, later, workspace
+
+from baton_git.operations import last_seen as index
+from baton_git.operations.documents import write
+from baton_git.operations.followups import add_follow_up
+from baton_git.operations.sessions import boot, init
+from baton_git.store import Repository, Store
+
+SESSIONS = ("s0", "s1", "s2")
+STEPS = st.lists(
+    st.tuples(st.sampled_from(SESSIONS), st.sampled_from(("boot", "write", "verb", "hand", "lose", "reset"))),
+    min_size=1, max_size=14,
+)  # fmt: skip
+
+
+def index_file(ws) -> Path:
+    return ws.branch.store.repository.common_dir / "baton/last-seen/x.json"
+
+
+def step(ws, number: int, session: str, what: str) -> None:
+    ws, now = acting(ws, session), later(minutes=number)
+    if what == "boot":
+        boot(ws, now, check_seconds=0, sync_seconds=0)
+    elif what == "write":
+        record = {"id": f"FU-{session}", "item": f"i{number}", "reason": "r", "first_seen": "s0"}
+        write(ws, now, document(session, follow_ups=[record]))
+    elif what == "verb":
+        add_follow_up(ws, now, item=f"j{number}", reason="r")
+    elif what == "hand":
+        by_hand(ws, {f"follow_ups/FU-h{number}.toml": b'item = "x"\nreason = "r"\nfirst_seen = "s0"\n'}, minutes=number)
+    elif what == "lose":
+        index_file(ws).unlink(missing_ok=True)
+    elif tip := ws.branch.read().commit:
+        ref = ws.branch.store.repository.common_dir / ws.branch.ref
+        ref.write_text(f"{ws.branch.store.commit(tip).parents[0]}\n" if ws.branch.store.commit(tip).parents else tip)
+
+
+@settings(max_examples=8, deadline=None)
+@given(STEPS)
+def test_the_index_says_what_the_history_says(steps):
+    with pytest.MonkeyPatch.context() as patched, tempfile.TemporaryDirectory() as place:
+        patched.setattr(index, "EVERY", 2)
+        with Store(Repository.create_bare(Path(place) / "s.git")) as store:
+            ws = workspace(store)
+            init(ws, later())
+            for number, (session, what) in enumerate(steps):
+                step(ws, number, session, what)
+                tip = ws.branch.read().commit
+                for one in SESSIONS:
+                    assert index.last_seen(ws.branch, tip, one) == index._walked(ws.branch, tip, one)
+
+
+@pytest.fixture
+def in_turn(ws):
+    for number in range(24):
+        step(ws, number, f"s{number % 2}", "write")
+    return ws
+
+
+def test_a_document_reads_a_few_commits_however_long_the_history_is(in_turn):
+    with Store(in_turn.branch.store.repository) as store:
+        step(workspace(store), 100, "s0", "write")
+        read = [key for key in store.memory._values if key[0] == "commit"]
+    assert len(list(in_turn.branch.history())) >= 48
+    assert len(read) < 32
+
+
+def test_an_index_that_makes_no_sense_is_as_good_as_none(in_turn):
+    tip = in_turn.branch.read().commit
+    expected = index._walked(in_turn.branch, tip, "s0")
+    one_row = json.dumps({"tip": tip, "sessions": {"s0": 1}})
+    for text in ("", "{", "[]", '{"tip": "x", "sessions": {}}', '{"tip": null}', one_row):
+        index_file(in_turn).write_text(text)
+        assert index.last_seen(in_turn.branch, tip, "s0") == expected
+        assert json.loads(index_file(in_turn).read_text())["tip"] == tip
+    index_file(in_turn).unlink()
+    index_file(in_turn).mkdir()
+    assert index.last_seen(in_turn.branch, tip, "s0") == expected
+
+
+def test_many_sessions_do_not_make_the_index_grow_without_end(in_turn, monkeypatch):
+    monkeypatch.setattr(index, "KEPT", 3)
+    monkeypatch.setattr(index, "EVERY", 1)
+    for number in range(5):
+        step(in_turn, 100 + number, f"t{number}", "write")
+    step(in_turn, 200, "s0", "write")
+    assert len(json.loads(index_file(in_turn).read_text())["sessions"]) <= 3
