@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from baton_git.redaction.values import has_digit_and_letter
+
 _BEGIN = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
 _MOST_OF_A_LINE = 240
 """Characters before an option in which its command is looked for."""
@@ -42,8 +44,7 @@ class Rule(NamedTuple):
 
     def accepts(self, match: re.Match[str], lines: CommandLines) -> bool:
         """Whether a match stands where a secret stands, and looks like one."""
-        secret = match[self.group]
-        if self.is_random and not (any(map(str.isdigit, secret)) and any(map(str.isalpha, secret))):
+        if self.is_random and not has_digit_and_letter(match[self.group]):
             return False
         return not self.commands or lines.have(self.commands, match.start())
 

@@ -66,5 +66,9 @@ def is_value(text: str, *, is_token: bool = False) -> bool:
 
 def is_random(text: str) -> bool:
     """Whether a text is one long word with a digit and a letter."""
-    has_both = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
-    return len(text) >= 12 and has_both and not any(map(str.isspace, text))
+    return len(text) >= 12 and has_digit_and_letter(text) and _compiled(r"\s").search(text) is None
+
+
+def has_digit_and_letter(text: str) -> bool:
+    """Whether a text holds both."""
+    return _compiled(r"\d").search(text) is not None and _compiled(r"[^\W\d_]").search(text) is not None
