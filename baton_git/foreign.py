@@ -109,8 +109,11 @@ def spare_name(folder: Path) -> Path:
     return folder / f".baton-{os.urandom(8).hex()}.tmp"
 
 
-def write_all(contents: Mapping[Path, bytes]) -> None:
+def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> None:
     """Writes every file, or none when the disk refuses: all are written beside their targets and synced, then renamed.
+
+    Args:
+        mode: the permissions that the files get; None: those of the file that was there.
 
     Raises:
         InvalidArgument: a folder, a device or a pipe stands where a file should go, or links make two files one.
@@ -125,7 +128,7 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
             make_folder(target.parent)
             staged[target] = spare_name(target.parent)
             with writing(path):
-                _write_new(staged[target], content, like=target)
+                _write_new(staged[target], content, like=target, mode=mode)
         for target, spare in staged.items():
             with writing(target):
                 spare.replace(target)
@@ -136,10 +139,10 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
         sync_folder(folder)
 
 
-def _write_new(path: Path, content: bytes, *, like: Path) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+def _write_new(path: Path, content: bytes, *, like: Path, mode: int | None) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else mode)
     with os.fdopen(fd, "wb") as file:
-        if like.exists():
+        if mode is None and like.exists():
             os.fchmod(fd, stat.S_IMODE(like.stat().st_mode))
         file.write(content)
         file.flush()

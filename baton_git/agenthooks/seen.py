@@ -75,7 +75,7 @@ class Memory:
         try:
             os.makedirs(self.folder, exist_ok=True)
             os.chmod(self.folder, 0o700)  # what is read of a transcript lies there as it was said
-            with open(fresh, "w", encoding="utf-8", errors="replace") as file:
+            with open(fresh, "w", encoding="utf-8", errors="replace", opener=_open_private) as file:
                 json.dump(seen._asdict(), file)
             os.replace(fresh, path)
         except OSError:
@@ -101,6 +101,10 @@ class Memory:
                     os.remove(self.path(old.cli, old.session, suffix))
                 except OSError:
                     continue
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _is_plain(session: str) -> bool:

@@ -58,7 +58,8 @@ def extract(
 
     Args:
         agent: whose transcript it is; None: it tells.
-        memory: a file in which it is remembered how far was read; the same comes out with and without.
+        memory: a file in which it is remembered how far was read; the same comes out with and without, other than
+            secrets, which are not remembered.
         folder: where the session works, where the transcript does not say it.
 
     Raises:

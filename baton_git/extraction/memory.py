@@ -1,7 +1,7 @@
 """What was found out of a transcript so far, in a file of its own: so the next look reads only what is new.
 
 The file may be lost or damaged at any time: it is then as if there were none. It stands for one transcript, by its
-path, its beginning, and the bytes before the place that was reached.
+path, its beginning, and the bytes before the place that was reached. Secrets are taken out before it is written.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from baton_git.agents.json_lines import opened
 from baton_git.errors import BatonError
 from baton_git.extraction.findings import Findings
 from baton_git.foreign import read_bytes, write_all
+from baton_git.redaction import redact
 
 VERSION = 1
 _LOOKED_AT = 4096
@@ -52,7 +53,8 @@ def remembered(file: Path, transcript: Path, agent: str) -> Reached | None:
 
 
 def remember(file: Path, transcript: Path, agent: str, end: Ended, known: dict[str, Any]) -> None:
-    """Keeps how far a transcript was read. Raises WriteFailed when the disk says no."""
+    """Keeps how far a transcript was read, without secrets. Raises WriteFailed when the disk says no."""
+    (reader, known), _ = redact((dict(end.memory), known))
     data = {
         "program": [VERSION, __version__],
         "path": str(transcript),
@@ -60,11 +62,11 @@ def remember(file: Path, transcript: Path, agent: str, end: Ended, known: dict[s
         "place": list(end.place),
         "unread": end.unread,
         "digest": _digest(transcript, end.place.offset),
-        "reader": dict(end.memory),
+        "reader": reader,
         "known": known,
     }
     body = json.dumps(data).encode()
-    write_all({file: sha256(body).hexdigest().encode() + b"\n" + body})
+    write_all({file: sha256(body).hexdigest().encode() + b"\n" + body}, mode=0o600)
 
 
 def _digest(transcript: Path, offset: int) -> str:

@@ -162,6 +162,8 @@ def _split_blocks(items: list[Any] | tuple[Any, ...]) -> dict[int, list[Span]]:
 
 
 _WORD = re.compile(r"[\w-]+")
+_STEP = 200
+"""Characters of a key that are told: many secrets may stand below a key of megabytes."""
 
 
 def _write_path(path: _Path) -> str:
@@ -169,6 +171,7 @@ def _write_path(path: _Path) -> str:
     steps: list[str] = []
     while path is not None:
         path, step = path
+        step = step[:_STEP] if isinstance(step, str) else step
         if isinstance(step, int):
             steps.append(f"[{step}]")
         elif isinstance(step, str) and _WORD.fullmatch(step):

@@ -201,6 +201,21 @@ def test_whatever_gemini_writes_again_or_takes_back_pieces_give_what_the_whole_g
         assert outcome(path, memory=memory) == outcome(path)
 
 
+def test_what_is_remembered_holds_no_secret_and_is_the_users_own(tmp_path):
+    path, memory = tmp_path / "session", tmp_path / "memory"
+    secret = "ghp_" + "a1B2" * 9
+    memory.write_bytes(b"of an older version, which everybody could read")
+    memory.chmod(0o644)
+    content = SESSIONS["claude-2.1"][1]
+    path.write_bytes(
+        content.replace(json.dumps(GOAL, ensure_ascii=False)[1:-1].encode(), f"use {secret} for it".encode())
+    )
+    assert secret in extract(path, memory=memory).facts["initial_goal"]
+    assert secret.encode() not in memory.read_bytes()
+    assert memory.stat().st_mode & 0o777 == 0o600
+    assert extract(path, memory=memory).facts["initial_goal"] == "use [redacted: github token] for it"
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
