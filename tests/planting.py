@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Union, get_args, get_origin
@@ -17,7 +18,12 @@ from baton_git.state import HEAD, Key, State
 PLANTED = (
     """<script>alert(1)</script>"><img src=x onerror=alert(2)>' onfocus=alert(3) autofocus x='{{7*7}}{% raw %}"""
     """</title></textarea><svg onload=alert(4)><a href=javascript:alert(5)>x</a>\u202egnp.exe\x07\x1b[31m&lt;b&gt;"""
+    "\x1b]0;title\x07\x9b2J\x7f\u2066\u200b\u200f\u061c\ufeff\u2028\U000e0041\r"
 )
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Control characters, what turns the direction of a text, what is invisible, and separators of lines."""
 LINK = "javascript:alert(6)"
 """Where a page might make a link of a text."""
 ID = """"><img src=x onerror=alert(7)>{{7*7}}"""

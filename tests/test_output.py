@@ -1,0 +1,88 @@
+"""Text for output: what is unsafe in a medium stands as an escape, and own styling is known by its type."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planting import PLANTED, UNSAFE
+from strategies import laws
+
+from baton_git import output
+from baton_git.codecs import kairos
+from baton_git.diff import FieldChange, RecordChange
+from baton_git.faces.cli.history import change_lines
+from baton_git.faces.cli.review import _lines
+from baton_git.sync.waiting import Item
+
+ANY = st.text(st.characters()) | st.sampled_from(["\x1b[2J", "\u202e", "\ud800", "a\r\nb", "\U000e0041", "\u034f"])
+OWN = re.compile("\x1b\\[(?:0|1|3[1-6])m")
+
+
+@laws
+@given(ANY)
+def test_no_medium_shows_what_is_unsafe(text: str) -> None:
+    for safe in (output.terminal(text), output.terminal_line(text), output.one_line(text, 100), output.html(text)):
+        assert UNSAFE.findall(safe) == []
+    assert output.terminal_line(text).isprintable()
+    if output.is_safe(text):
+        assert output.terminal(text) == text
+
+
+@laws
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | ANY,
+        lambda one: st.lists(one, max_size=3) | st.dictionaries(ANY, one, max_size=3),
+        max_leaves=6,
+    )
+)
+def test_json_parses_back_to_the_same(data: Any) -> None:
+    text = output.json_text(data)
+    assert UNSAFE.findall(text) == []
+    assert json.loads(text) == data
+
+
+@laws
+@given(st.dictionaries(st.sampled_from(["a", "n m"]), ANY.filter(lambda text: not re.search("[\ud800-\udfff]", text))))
+def test_a_handover_that_is_shown_reads_back_the_same(state: dict[str, str]) -> None:
+    data: dict[str, Any] = {"id": "run-1", **({"state": state} if state else {})}
+    shown = kairos.shown(data)
+    assert UNSAFE.findall(shown) == []
+    assert kairos.loads(shown.encode()) == kairos.loads(kairos.dumps(data))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\tb\nc", "a\tb\nc"), ("\x1b[31m", "\\x1b[31m"), ("\x9b", "\\x9b"), ("\u202e\u2028", "\\u202e\\u2028"),
+        ("\U000e0041", "\\U000e0041"), ("é 名前 ❤️", "é 名前 ❤️"), ("x\u3164", "x\\u3164"), ("\ufe01", "\\ufe01"),
+    ],
+)  # fmt: skip
+def test_a_terminal_is_shown_escapes(text: str, shown: str) -> None:
+    assert output.terminal(text) == shown
+
+
+def test_only_what_was_styled_by_us_keeps_its_styling() -> None:
+    line = "see " + output.style(f"x{PLANTED}", output.RED) + " \x1b[8m" + output.style("y", output.BOLD)
+    assert isinstance(line, output.Styled)
+    assert output.terminal(line) == line
+    assert OWN.findall(line) == ["\x1b[31m", "\x1b[0m", "\x1b[1m", "\x1b[0m"]
+    assert UNSAFE.findall(OWN.sub("", line)) == []
+    assert "\x1b" not in output.terminal(f"{line}")
+
+
+def test_changes_and_what_waits_for_review_are_styled_by_us_alone() -> None:
+    field = FieldChange(PLANTED, (PLANTED,), ([PLANTED],))
+    lists = FieldChange("x", ([PLANTED],), ([PLANTED, "y"],))
+    change = RecordChange("follow_up", PLANTED, "changed", PLANTED, PLANTED, (field, lists))
+    gone = change._replace(action="archived")
+    told = output.Styled("\n").join(
+        [*change_lines([change, gone]), *_lines(Item("follow_up", PLANTED, (change, gone), frozenset()))]
+    )
+    assert "\x1b[1m" in told
+    assert UNSAFE.findall(OWN.sub("", output.terminal(told))) == []

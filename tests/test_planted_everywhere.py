@@ -1,0 +1,202 @@
+"""Whatever stands in records, commits, trailers and file names: no output holds a character that steers what shows it.
+
+Every command, every route that is read and every tool that only reads is found and called by itself, a new one too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+import httpx2
+import pytest
+from cli.command_tree import all_commands
+from mcp_client import talk
+from planting import ID, PLANTED, SESSION, UNSAFE, planted_states
+
+from baton_git.branch import Branch
+from baton_git.faces.http.app import application
+from baton_git.faces.http.site import Site
+from baton_git.faces.where.settings import Asked
+from baton_git.names import Namespace
+from baton_git.state import State
+from baton_git.store import Repository, Store
+from baton_git.versions import Stamp
+
+EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp\u2066\u200b\u200f\ufeff\u2028\U000e0041\x7f"
+MESSAGE = f"""a subject {EVIL}
+
+Baton-Op: op{EVIL}
+Baton-Session: s{EVIL}
+Baton-Agent: a{EVIL}
+Baton-Machine: m{EVIL}
+Baton-Confirmed: c{EVIL}
+Baton-Revision: {{}}
+"""
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+FILES = {
+    "open_loops/OL-1.toml": f'id = "OL-1"\naction = "a{EVIL[0:0]}"\nnot toml {EVIL}'.encode(),
+    f"open_loops/{EVIL.replace('/', '')}.toml": b"x",
+    "patterns/P-1.toml": b'id = "P-1"\n"\\u202e\\u001b" = 0x' + b"f" * 4000,
+    f"rules/{EVIL}.md": b"x",
+    f"{EVIL}": b"somebody else's",
+}
+
+
+def plant(top: Path) -> None:
+    """A record of every kind, live and closed, files that are none, and commits with texts of their own."""
+    with Store(Repository.open(top)) as store:
+        branch = Branch(store, Namespace("work"))
+        branch.create(Stamp("init", NOW, "Ada <ada@example.org>"))
+        for state in planted_states():
+            stamp = Stamp("plant", NOW, "Ada <ada@example.org>", SESSION)
+            branch.update(lambda tip, new=state: State(tip.state.source, {**tip.state.edits, **new.edits}), stamp)
+        for revision, files in ((7, FILES), (8, {"open_loops/OL-1.toml": f"still not {EVIL}".encode()})):
+            tip = store.tip(branch.ref)
+            assert tip is not None
+            draft, seconds, who = store.draft(), int(NOW.timestamp()), f"Eve {EVIL} <eve@example.org>"
+            tree = draft.tree(store.commit(tip).tree, files)
+            told = {"time": seconds, "timezone": 0, "message": MESSAGE.format(revision)}
+            new = draft.commit(tree, [tip], author=who, **told)
+            assert store.publish(draft, branch.ref, tip, new, who="Eve <eve@example.org>", **told)
+
+
+def assert_safe(text: str, what: object) -> None:
+    found = UNSAFE.search(text)
+    assert found is None, (what, text[max(0, found.start() - 80) : found.end() + 40])
+
+
+# --- commands
+
+RUN_ON = {("serve",), ("mcp",), ("demo",), ("loop-run",), ("session", "stop")}
+"""Commands that run on, or start programs."""
+TEXTS = {"ID": ID, "SESSION": SESSION, "REV": "~0", "A": "~1", "B": "~0", "NAME": "zero", "EVENT": "on_stop"}
+
+
+GIVEN = {
+    ("handoff", "show"): [f"{ID}/1"], ("session", "history"): [f"{ID}/{ID}"], ("todo", "set"): [PLANTED],
+    ("decision", "supersede"): [ID, "--by", "DEC-2"], ("todo", "list"): ["--session", SESSION],
+}  # fmt: skip
+"""What makes a command that shows planted texts go on to them."""
+
+
+def word_for(parameter: click.Parameter, folder: Path) -> list[str]:
+    """A word that a parameter takes."""
+    kind = parameter.type
+    if isinstance(kind, click.Choice):
+        return [str(kind.choices[0])]
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        return [str(int(kind.min or 1))]
+    if isinstance(kind, click.Path) or "FILE" in (parameter.metavar or ""):
+        return [str(folder / f"given{EVIL.replace('/', '')}.json")]
+    return [TEXTS.get((parameter.metavar or parameter.name or "").strip("[]").upper().rstrip("…"), PLANTED)]
+
+
+def arguments(command: click.Command, folder: Path) -> Iterator[str]:
+    for parameter in command.params:
+        if parameter.required and isinstance(parameter, click.Option):
+            yield from (parameter.opts[0], *word_for(parameter, folder))
+    named = [one for one in command.params if isinstance(one, click.Argument)]
+    words = [word for one in named for word in (word_for(one, folder) if one.required or one.nargs == 1 else [])]
+    yield from ["--", *words] if any(word.startswith("-") for word in words) else words
+
+
+@pytest.mark.parametrize("as_json", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["text", "json"])
+def test_no_command_prints_what_steers_a_terminal(baton: Any, top: Path, tmp_path: Path, as_json: bool) -> None:
+    plant(top)
+    (tmp_path / f"given{EVIL.replace('/', '')}.json").write_text(json.dumps({"session_id": PLANTED, EVIL: [EVIL]}))
+    ref = top / ".git" / "refs" / "heads" / "baton" / "work"
+    tip = ref.read_bytes()
+    for words, command in sorted(all_commands().items()):
+        if isinstance(command, click.Group) or words in RUN_ON:
+            continue
+        ref.write_bytes(tip)  # what the commands before have written is not there
+        rest = GIVEN.get(words) or arguments(command, tmp_path)
+        given = [*words, *(["--json"] if as_json else []), *rest]
+        done = baton(*given, code=None, env={"BATON_AGENT": "zero"})
+        assert done.code != 70, (given, done)
+        assert_safe(done.out + done.err, given)
+    if not as_json:
+        assert "\\u202egnp" in baton("log").out
+
+
+# --- routes and tools
+
+
+def value_for(name: str, schema: Any) -> str:
+    known = {"kind": "open_loop", "namespace": "work", "id": ID, "at": "~0", "revision": "~0", "a": "~1", "b": "~0"}
+    return str(known.get(name, 1 if schema.get("type") == "integer" else PLANTED))
+
+
+def requests(document: Any) -> Iterator[str]:
+    """A path with its query for each route that is read."""
+    for path, methods in document["paths"].items():
+        operation = methods.get("get")
+        if operation is None or "text/event-stream" in json.dumps(operation.get("responses", {})):
+            continue
+        query = []
+        for one in operation.get("parameters", ()):
+            text = quote(value_for(one["name"], one.get("schema", {})), safe="")
+            if one["in"] == "path":
+                path = path.replace(f"{{{one['name']}}}", text)
+            elif one["in"] == "query" and (one.get("required") or one["name"] == "namespace"):
+                query.append(f"{one['name']}={text}")
+        yield f"{path}?{'&'.join(query)}"
+
+
+def test_no_answer_over_http_holds_what_steers_a_terminal(top: Path) -> None:
+    plant(top)
+    site = Site(Asked(str(top), "work", None, None))
+
+    async def ask() -> list[tuple[str, int, str]]:
+        transport = httpx2.ASGITransport(application(site))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            document = (await client.get("/openapi.json")).json()
+            found = [(path, await client.get(path)) for path in requests(document)]
+        return [(path, answer.status_code, answer.text) for path, answer in found]
+
+    try:
+        answers = asyncio.run(ask())
+    finally:
+        site.close()
+    assert len(answers) > 20
+    for path, status, text in answers:
+        assert status < 500, (path, text)
+        assert_safe(text, path)
+    assert sum(status == 200 for _, status, _ in answers) > len(answers) // 2
+    assert any("\\u202egnp" in text for _, _, text in answers)
+
+
+def test_no_answer_of_a_tool_that_reads_holds_what_steers_a_terminal(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(top)
+    monkeypatch.chdir(top)
+    monkeypatch.setattr(sys, "argv", ["baton", "mcp"])
+
+    async def use(client: Any) -> list[tuple[str, str]]:
+        said = []
+        for tool in (await client.list_tools()).tools:
+            if tool.annotations is None or not tool.annotations.read_only_hint:
+                continue
+            schema = tool.input_schema
+            given = {name: value_for(name, schema["properties"][name]) for name in schema.get("required", ())}
+            answer = await client.call_tool(tool.name, given)
+            said += [(tool.name, block.text) for block in answer.content]
+        for resource in (await client.list_resources()).resources:
+            read = await client.read_resource(str(resource.uri))
+            said += [(str(resource.uri), one.text) for one in read.contents]
+        return said
+
+    answers = talk(use, asked=Asked(str(top), "work", None, None))
+    assert len(answers) > 8
+    for name, text in answers:
+        assert_safe(text, name)
+    assert any("\\u202egnp" in text for _, text in answers)
