@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from baton_git.diary import CONFIRMED
 from baton_git.errors import NeedsHuman
 from baton_git.lifecycle import monitored, superseded
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
 from baton_git.records.base import parse
 from baton_git.records.baton import ActiveDecision
 from baton_git.times import iso
+from baton_git.versions import Proposal
 
 
 class Vouched(NamedTuple):
@@ -57,7 +59,10 @@ def add_decision(
     }
     lists = {"evidence": list(evidence), "rejected": list(rejected)}
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
-    return Made(decision.id, ws.update("decision-add", now, lambda tip: tip.state.add(decision)))
+    said = ((CONFIRMED, f"{vouched.how}, by {vouched.by}"),) if vouched is not None else ()
+    return Made(
+        decision.id, ws.update("decision-add", now, lambda tip: Proposal(tip.state.add(decision), trailers=said))
+    )
 
 
 def monitor_decision(ws: Workspace, now: datetime, id_: str) -> Made:

@@ -1,4 +1,4 @@
-"""One run of `ssh-keygen -Y`: bounded in time, and without a way to ask anybody for anything."""
+"""One run of `ssh-keygen -Y`: bounded in time; `run` has no way to ask anybody for anything, `ask` has."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Final, NamedTuple
 
 SECONDS: Final = 10.0
 """Time given to one run; a key in hardware waits for a touch meanwhile."""
+
+PERSON_SECONDS: Final = 120.0
+"""Time given to a person for a passphrase or a touch."""
 
 NAMESPACE: Final = ("-n", "git")
 
@@ -63,6 +66,25 @@ def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: byte
     if ran.status and _TOO_OLD.search(ran.said):
         raise NoAnswer(f"{program} cannot do this; OpenSSH 8.8 or newer is needed")
     return ran
+
+
+def ask(argv: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Runs ssh-keygen so that it can ask the person: at our terminal, or with SSH_ASKPASS where there is none. Its
+    messages go where ours go. Gives its exit status.
+
+    Raises:
+        NoAnswer: it did not start, or nobody answered in time.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603  the key is the user's own setting
+            argv, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=PERSON_SECONDS,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise NoAnswer(f"nobody answered {argv[0]} within {PERSON_SECONDS:g} seconds") from None
+    except OSError as error:
+        raise NoAnswer(f"cannot run {argv[0]}: {error.strerror or error}") from error
+    return done.returncode
 
 
 def _quiet(environment: Mapping[str, str]) -> dict[str, str]:

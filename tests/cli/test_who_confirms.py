@@ -32,7 +32,7 @@ def an_agent(folder, kind):
     return [str(folder / "node"), str(script)]
 
 
-@pytest.mark.parametrize("kind", ["claude", "gemini"])
+@pytest.mark.parametrize("kind", ["claude", pytest.param("gemini", marks=pytest.mark.slow)])
 def test_an_agents_process_among_the_ancestors_makes_a_terminal_no_persons(baton, filled, top, tmp_path, kind):
     before = baton("read").json["commit"]
     argv = [*an_agent(tmp_path, kind), sys.executable, "-m", "baton_git", *GRADUATE]
@@ -60,7 +60,7 @@ def test_an_agents_variable_makes_a_terminal_no_persons(baton, filled, top, monk
 
 def test_the_error_names_the_page_the_client_and_the_signature(filled, top, monkeypatch):
     screen = typing_here(monkeypatch, top, *GRADUATE, typed=b"PAT-1\n", BATON_AGENT="zero")[1].replace("\r\n", " ")
-    for said in ("the command acts as agent zero", "BATON_PAGE_TOKEN", "MCP client"):
+    for said in ("the command acts as agent zero", "BATON_PAGE_TOKEN", "MCP client", "--sign"):
         assert said in screen
 
 

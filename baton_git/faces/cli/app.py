@@ -136,6 +136,12 @@ def command(
     return decorate
 
 
+SIGN = click.option(
+    "--sign", is_flag=True, help="Confirm by a signature: with a key that needs a touch or a passphrase."
+)
+"""For what only a person may do."""
+
+
 def at_terminal() -> bool:
     """Whether somebody can be asked here: who only shows our output on a terminal types nothing. What counts as a
     person's word asks `App.can_ask_person` instead."""

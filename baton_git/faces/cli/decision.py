@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from baton_git.faces.cli.app import App, command, flat, group
+from baton_git.faces.cli.app import SIGN, App, command, flat, group
 from baton_git.faces.cli.printing import ask
 from baton_git.operations.decisions import Vouched, add_decision, monitor_decision, supersede_decision
 
@@ -17,6 +17,7 @@ TIERS = click.Choice(["raw_source", "llm_derived", "human_confirmed"])
 @click.option("--evidence", multiple=True, metavar="TEXT", help="What speaks for it; repeatable.")
 @click.option("--rejected", multiple=True, metavar="TEXT", help="What was turned down; repeatable.")
 @click.option("--tier", type=TIERS, help="Who vouches for it; a person is asked.  [llm_derived]")
+@SIGN
 @click.option("--id", "id_", metavar="ID", help="An id of your own, for example DEC-042, to go on with your numbering.")
 def add(
     app: App,
@@ -25,22 +26,34 @@ def add(
     evidence: tuple[str, ...],
     rejected: tuple[str, ...],
     tier: str | None,
+    sign: bool,
     id_: str | None,
 ) -> None:
-    """Note a decision and its reasons. With --tier human_confirmed a person must say so at a terminal.
+    """Note a decision and its reasons. With --tier human_confirmed a person must say so at a terminal where no agent
+    acts, or sign it with a key that needs a touch or a passphrase.
 
     \b
     baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others" \\
         --evidence "incident of 2026-06-12" --rejected "a wrapper script"
     """
-    vouched = _vouched(app, what, why, evidence, rejected) if tier == "human_confirmed" else None
+    if sign and tier != "human_confirmed":
+        raise click.UsageError("--sign goes with --tier human_confirmed")
+    by = Vouched(app.person, "signature") if sign else None
+    vouched = by or (_vouched(app, what, why, evidence, rejected) if tier == "human_confirmed" else None)
     with app.workspace() as ws:
         app.made(
             add_decision(
-                ws, app.now, what=what, why=why, evidence=evidence, rejected=rejected, tier=tier, id_=id_,
+                app.signing_by_person(ws) if sign else ws,
+                app.now,
+                what=what,
+                why=why,
+                evidence=evidence,
+                rejected=rejected,
+                tier=tier,
+                id_=id_,
                 vouched=vouched,
             )
-        )  # fmt: skip
+        )
 
 
 def _vouched(app: App, what: str, why: str, evidence: tuple[str, ...], rejected: tuple[str, ...]) -> Vouched | None:

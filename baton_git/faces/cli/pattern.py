@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from baton_git.faces.cli.app import App, command, flat, group
+from baton_git.faces.cli.app import SIGN, App, command, flat, group
 from baton_git.faces.cli.printing import ask
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
@@ -43,26 +43,33 @@ def propose(app: App, id_: str, rule: str) -> None:
 @command("graduate", short_help="Make a rule of a pattern; a person must confirm it.")
 @click.argument("id_", metavar="ID")
 @click.option("--rule", metavar="TEXT", help="The rule, in place of the proposed one.")
-def graduate(app: App, id_: str, rule: str | None) -> None:
-    """Make a rule of a pattern. Only a person can: the id must be typed at a terminal.
+@SIGN
+def graduate(app: App, id_: str, rule: str | None, sign: bool) -> None:
+    """Make a rule of a pattern. Only a person can: the id must be typed at a terminal where no agent acts, or the
+    commit signed with a key (git config baton.signingKey) that needs a touch or a passphrase.
 
     \b
     baton pattern graduate PAT-9d2k1m
+    baton pattern graduate PAT-9d2k1m --sign
     """
     with app.workspace() as ws:
-        confirmed = _confirmed(app, ws, id_, rule)
-        app.made(graduate_pattern(ws, app.now, id_, confirmed, rule=rule))
+        work = app.signing_by_person(ws) if sign else ws
+        confirmed = _confirmed(app, ws, id_, rule, sign=sign)
+        app.made(graduate_pattern(work, app.now, id_, confirmed, rule=rule))
 
 
-def _confirmed(app: App, ws: Workspace, id_: str, rule: str | None) -> Confirmed | None:
-    """A person's word, typed at a terminal; None where there is no terminal, or the word is another one."""
+def _confirmed(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bool) -> Confirmed | None:
+    """A person's word, typed at a terminal or about to be signed; None where there is no terminal, or the word is
+    another one."""
     pattern = ws.branch.read().state.find(Pattern, id_)
     text = rule or pattern.proposed_rule
-    if pattern.status != "rule_candidate" or not text or not app.can_ask_person():
+    if pattern.status != "rule_candidate" or not text or not (sign or app.can_ask_person()):
         return None
     app.say(flat(f"{pattern.id}: {pattern.what}"))
     app.say(flat(f"seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}"))
     app.say("", f"It would become the rule: {flat(text)}", "")
+    if sign:
+        return Confirmed(app.person, "signature", pattern=pattern.id, rule=text, what=pattern.what)
     typed = ask(f"Type {flat(pattern.id)} to confirm")
     if typed.strip() != pattern.id:
         return None

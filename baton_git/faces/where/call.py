@@ -10,7 +10,7 @@ from typing import Self
 
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch
-from baton_git.errors import InvalidName
+from baton_git.errors import InvalidArgument, InvalidName
 from baton_git.faces.where.settings import Settings, data_home
 from baton_git.local import CurrentSession
 from baton_git.names import Namespace, SessionId
@@ -61,6 +61,23 @@ class Call:
         if asked.session is None or other.settings.session or other.current.get() or not _names_session(asked.session):
             return other
         return self
+
+    def signing_by_person(self, ws: Workspace) -> Workspace:
+        """The workspace in which one commit can be made, with a signature that only a person can give.
+
+        Raises:
+            InvalidArgument: no key is set.
+            NeedsHuman: the key needs neither a touch nor a passphrase.
+            StoreError: it cannot be read.
+        """
+        from baton_git.signing import PersonalSigner  # few have a key, and every start would pay for it
+
+        key = self.settings.config.get("baton.signingkey")
+        if not key:
+            raise InvalidArgument("there is no key to sign with", hint="git config baton.signingKey ~/.ssh/KEY")
+        signer = PersonalSigner(key, self.settings.environment)
+        signer.check()
+        return replace(ws, branch=replace(ws.branch, sign=signer.sign))
 
     @property
     def now(self) -> datetime:

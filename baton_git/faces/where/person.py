@@ -21,7 +21,8 @@ from baton_git.spawning.starting import KEEPER
 
 HOW_A_PERSON_CONFIRMS = (
     "a person confirms it at a terminal of their own, on the page of baton serve with its own token "
-    "(BATON_PAGE_TOKEN), or in an MCP client that asks its user"
+    "(BATON_PAGE_TOKEN), in an MCP client that asks its user, or, for a pattern or a decision, with --sign and a key "
+    "that needs a touch or a passphrase"
 )
 
 
