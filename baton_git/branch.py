@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from typing import NoReturn
 
 from baton_git import constancy, diff, layout, turns
-from baton_git.diary import LogEntry, diary_of, revision_of
-from baton_git.errors import InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
+from baton_git.diary import LogEntry, diary_of, numbered, revision_of, with_unique_numbers
+from baton_git.errors import Ambiguous, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
 from baton_git.lifecycle import waits_for_code
 from baton_git.local import Marks
 from baton_git.names import Namespace, Oid
@@ -118,6 +119,10 @@ class Branch:
             entry.op,
         )
 
+    def log(self, tip: Oid | None = None) -> Iterator[LogEntry]:
+        """As `history`, for people: a number that several commits have is left away."""
+        return with_unique_numbers(self.store, self.history(tip))
+
     def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
         """The diary, newest first, read as far as it is asked for."""
         start = tip or self.store.tip(self.ref)
@@ -166,32 +171,49 @@ class Branch:
 
         Raises:
             NotFound: there is no such commit on the branch.
+            Ambiguous: two machines gave several commits this number.
             InvalidArgument: it is none of these.
         """
         tip = tip or self.store.tip(self.ref)
         if tip is None:
             raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
+        if match := _REVISION.fullmatch(text):
+            found = numbered(self.store, tip, int(match[1]))
+            if len(found) > 1:
+                raise Ambiguous("revision", text, [_named(one) for one in found], hint="name the commit by its id")
+            return found[0].commit if found else self._missing(text)
         test = self._test_of(text)
-        plain = not _COMMIT.fullmatch(text) or _REVISION.fullmatch(text)
-        for number, entry in enumerate(self.history(tip, first_parent=bool(plain))):
+        for number, entry in enumerate(self.history(tip, first_parent=not _COMMIT.fullmatch(text))):
             if test(number, entry):
                 return entry.commit
-        raise NotFound("revision", text, hint="baton log shows what there is")
+        return self._missing(text)
 
-    def _number(self, entry: LogEntry) -> int:
-        return revision_of(self.store, self.store.commit(entry.commit)) if entry.revision is None else entry.revision
+    def _missing(self, text: str) -> NoReturn:
+        raise NotFound("revision", text, hint="baton log shows what there is")
 
     def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:
         if match := _BACK.fullmatch(text):
             back = int(match[1] or 1)
             return lambda number, _: number == back
-        if match := _REVISION.fullmatch(text):
-            wanted = int(match[1])
-            return lambda _, entry: self._number(entry) == wanted
         if _COMMIT.fullmatch(text):
             return lambda _, entry: entry.commit.startswith(text)
         latest = _moment(text)
         return lambda _, entry: entry.time <= latest
+
+    def shown_entry(self, commit: Oid) -> LogEntry:
+        """What the diary says of a commit of this branch; without its number (None) where another one has it too."""
+        entry = diary_of(self.store, self.store.commit(commit))
+        return entry if self._is_numbered(commit) else entry._replace(revision=None)
+
+    def name(self, commit: Oid) -> str:
+        """What a person may call a commit of this branch: `revision 7`; by its id where another one has that number."""
+        number = revision_of(self.store, self.store.commit(commit))
+        return f"revision {number}" if self._is_numbered(commit) else f"commit {commit[:10]}"
+
+    def _is_numbered(self, commit: Oid) -> bool:
+        """Whether a commit is the only one of its number."""
+        number, tip = revision_of(self.store, self.store.commit(commit)), self.store.tip(self.ref)
+        return tip is None or len(numbered(self.store, tip, number)) <= 1
 
     def is_namespace(self, commit: Oid) -> bool:
         """Whether a commit is one of baton's, and not of a branch that only has such a name."""
@@ -368,6 +390,10 @@ def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
         except InvalidName:
             continue
     return sorted(found, key=str)
+
+
+def _named(entry: LogEntry) -> str:
+    return f"{entry.commit[:10]} ({one_line(entry.subject, 60)})"
 
 
 def _moment(text: str) -> datetime:

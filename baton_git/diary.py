@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -77,13 +78,70 @@ def taken_back(newest_first: Iterable[LogEntry]) -> set[str]:
 
 
 def revision_of(store: Store, info: CommitInfo) -> int:
-    """The number in the trailer; for a commit made by hand, counted on from its parents'."""
-    uncounted = 0
-    entry = diary_of(store, info)
-    while entry.revision is None and entry.parents:
-        uncounted += 1
-        entry = diary_of(store, store.commit(entry.parents[0]))
-    return (entry.revision or 0) + uncounted
+    """The number in the trailer; for a commit made by hand, counted on from the largest of its parents'."""
+    numbers: dict[Oid, int] = {}
+    waiting = [info.oid]
+    while waiting:
+        entry = diary_of(store, store.commit(waiting[-1]))
+        missing = [] if entry.revision is not None else [one for one in entry.parents if one not in numbers]
+        if missing:
+            waiting += missing
+            continue
+        counted = 1 + max((numbers[one] for one in entry.parents), default=-1) if entry.revision is None else 0
+        numbers[waiting.pop()] = counted if entry.revision is None else entry.revision
+    return numbers[info.oid]
+
+
+def numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
+    """The commits behind `tip` that have a revision number, the latest first; several where machines worked apart.
+
+    A commit's number is larger than those of its parents, so only what has larger ones is read.
+    """
+    found, seen, waiting = [], {tip}, [tip]
+    while waiting:
+        info = store.commit(waiting.pop())
+        if revision_of(store, info) == number:
+            found.append(diary_of(store, info))
+        onward = [one for one in info.parents if one not in seen and _may_lead_to(store, one, number)]
+        seen.update(onward)
+        waiting += onward
+    return sorted(found, key=lambda entry: (entry.time, entry.commit), reverse=True)
+
+
+def _may_lead_to(store: Store, commit: Oid, number: int) -> bool:
+    """Whether a commit of that number may be behind this one; so too where its own number is a lie."""
+    info = store.commit(commit)
+    own = revision_of(store, info)
+    return own >= number or any(revision_of(store, store.commit(one)) >= own for one in info.parents)
+
+
+def with_unique_numbers(store: Store, newest_first: Iterable[LogEntry]) -> Iterator[LogEntry]:
+    """All commits of a history; without its number (None) each that shares it with another one.
+
+    Numbers repeat only between where ways part and where they meet again, so no more than that is read ahead.
+    """
+    stretch: list[LogEntry] = []
+    seen: set[Oid] = set()
+    ahead: set[Oid] = set()
+    for entry in newest_first:
+        stretch.append(entry)
+        seen.add(entry.commit)
+        ahead.discard(entry.commit)
+        ahead.update(one for one in entry.parents if one not in seen)
+        if len(ahead) <= 1:
+            yield from _told_apart(store, stretch)
+            stretch = []
+    yield from _told_apart(store, stretch)
+
+
+def _told_apart(store: Store, stretch: Sequence[LogEntry]) -> Iterator[LogEntry]:
+    if len(stretch) == 1:
+        yield stretch[0]
+        return
+    numbers = [revision_of(store, store.commit(entry.commit)) for entry in stretch]
+    times = Counter(numbers)
+    for entry, number in zip(stretch, numbers, strict=True):
+        yield entry if times[number] == 1 else entry._replace(revision=None)
 
 
 def _time_of(seconds: int) -> datetime:

@@ -102,11 +102,11 @@ class NotFound(BatonError):
 class Ambiguous(BatonError):
     code = "ambiguous"
 
-    def __init__(self, what: str, name: str, candidates: Sequence[str]) -> None:
+    def __init__(self, what: str, name: str, candidates: Sequence[str], hint: str = "give more of the id") -> None:
         shown = ", ".join(candidates[:6]) + (", …" if len(candidates) > 6 else "")
         super().__init__(
             f"{what} {shortened(name)} could be {shown}",
-            hint="give more of the id", what=what, name=name, candidates=list(candidates),
+            hint=hint, what=what, name=name, candidates=list(candidates),
         )  # fmt: skip
 
 

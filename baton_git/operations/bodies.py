@@ -127,7 +127,7 @@ def _stored(ws: Workspace, path: str) -> Iterator[tuple[LogEntry, Oid | None]]:
     """The file at `path` in each version, newest version first; None where there is none."""
     *folders, name = path.split("/")
     seen: dict[Oid | None, Oid | None] = {}
-    for entry in ws.branch.history():
+    for entry in ws.branch.log():
         top = ws.branch.store.folder(entry.tree).folder(folders[0])
         if top.oid not in seen:
             folder = top

@@ -14,7 +14,7 @@ from baton_git.kinds import FOLDERS
 from baton_git.layout import path_of
 from baton_git.merge import apply, decide
 from baton_git.names import Oid
-from baton_git.operations.history import entry_of, files_at, full_id
+from baton_git.operations.history import files_at, full_id
 from baton_git.operations.workspace import Workspace
 from baton_git.records.baton import Pattern
 from baton_git.records.lineage import Session
@@ -94,7 +94,8 @@ def rollback(ws: Workspace, now: datetime, revision: str, person: str | None = N
 def way_to(ws: Workspace, revision: str) -> WayBack:
     """The way back to how everything was at `revision`."""
     old = ws.branch.read(revision)
-    return WayBack("rollback", lambda tip: _as_it_was(ws, tip, old, f"roll back to revision {old.revision}"))
+    name = _name(ws, old)
+    return WayBack("rollback", lambda tip: _as_it_was(ws, tip, old, f"roll back to {name}"))
 
 
 def _as_it_was(ws: Workspace, tip: Version, old: Version, note: str) -> Proposal:
@@ -172,7 +173,7 @@ def _record_as_it_was(ws: Workspace, tip: Version, old: Version, key: Key) -> Pr
         both.append(Key(Rule.kind, key.id))  # a pattern and the rule that it became go together
     entries = {one: old.state.entry(one) for one in both}
     if any(isinstance(one, Unreadable) for one in entries.values()):
-        raise NotAllowed(f"{key} cannot be read at revision {old.revision} either", hint="choose an older revision")
+        raise NotAllowed(f"{key} cannot be read at {_name(ws, old)} either", hint="choose an older revision")
     assert tip.tree is not None
     assert old.tree is not None
     paths = [path_of(one) for one in both]
@@ -180,7 +181,7 @@ def _record_as_it_was(ws: Workspace, tip: Version, old: Version, key: Key) -> Pr
     files: dict[str, Edit] = {path: then.get(path) for path in paths if now.get(path) != then.get(path)}
     edits = {one: entry for one, entry in entries.items() if not isinstance(entry, Unreadable)}
     state = State(tip.state.source, {**tip.state.edits, **edits})
-    return Proposal(state, files=files, note=f"{key.id} as at revision {old.revision}")
+    return Proposal(state, files=files, note=f"{key.id} as at {_name(ws, old)}")
 
 
 def rollback_session(ws: Workspace, now: datetime, session: str, person: str | None = None) -> Written:
@@ -193,10 +194,14 @@ def rollback_session(ws: Workspace, now: datetime, session: str, person: str | N
 
 def way_without_session(ws: Workspace, session: str) -> WayBack:
     """The way to what would stand had one session done nothing."""
-    entries = list(ws.branch.history(first_parent=True))
+    entries = list(ws.branch.history())
     undone = taken_back(entries)
     own = [one for one in entries if one.session == session and one.parents]
-    commits = [one for one in own if one.commit not in undone and not _takes_back(one, own)]
+    beside = {
+        info.oid for one in own for side in one.parents[1:] for info in ws.branch.store.only_in(side, one.parents[0])
+    }
+    whole = [one for one in own if one.commit not in beside]  # what a commit of its own merged goes with that one
+    commits = [one for one in whole if one.commit not in undone and not _takes_back(one, own)]
     if not commits:
         raise NotFound("commit of session", session, hint="baton log shows who did what")
     trailers = tuple((UNDOES, one.commit) for one in commits)
@@ -205,6 +210,11 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
         return Proposal(_without(ws, tip.state, commits), note=f"without session {session}", trailers=trailers)
 
     return WayBack("rollback-session", change)
+
+
+def _name(ws: Workspace, version: Version) -> str:
+    """What an older version is called: `revision 7`, or by the id of its commit."""
+    return f"revision {version.revision}" if version.commit is None else ws.branch.name(version.commit)
 
 
 def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
@@ -235,7 +245,7 @@ def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, Lo
     tip = ws.branch.read()
     if tip.commit is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
-    entry = entry_of(ws, ws.branch.resolve(revision) if revision is not None else tip.commit)
+    entry = ws.branch.shown_entry(ws.branch.resolve(revision) if revision is not None else tip.commit)
     if not entry.parents:
         raise NotAllowed("the first commit of a namespace cannot be undone")
     name = str(entry.revision) if entry.revision is not None else entry.commit[:10]

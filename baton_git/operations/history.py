@@ -58,7 +58,7 @@ def log(
     if tip is None:
         return
     found = 0
-    for entry in _standing_after(ws.branch.history(tip), wanted.after):
+    for entry in _standing_after(ws.branch.log(tip), wanted.after):
         if wanted.since is not None and entry.time < wanted.since:
             if entry.time < wanted.since - SKEW:
                 return
@@ -149,13 +149,8 @@ def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:
 
 def show(ws: Workspace, revision: str) -> Shown:
     """The commit that `revision` names (as in `Branch.resolve`), with what it changed."""
-    entry = entry_of(ws, ws.branch.resolve(revision))
+    entry = ws.branch.shown_entry(ws.branch.resolve(revision))
     return Shown(entry, tuple(changes_of(ws, entry)))
-
-
-def entry_of(ws: Workspace, commit: Oid) -> LogEntry:
-    """What the diary says of a commit."""
-    return next(ws.branch.history(commit))
 
 
 class Compared(NamedTuple):

@@ -166,8 +166,8 @@ def _reverted(ws: Workspace, version: Version) -> list[str]:
         return [_said(error)]
     if older is None:
         return []
-    what = "" if older.revision is None else f" {older.revision}"
-    said = f"the newest commit was made by hand and goes back to revision{what}, without what came after it"
+    what = ws.branch.name(older.commit)
+    said = f"the newest commit was made by hand and goes back to {what}, without what came after it"
     return [f"{said} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
 
 

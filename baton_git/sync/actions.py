@@ -112,7 +112,8 @@ def _stop(branch: Branch, facts: Facts, terms: Terms) -> Action | None:
     found = _reverted(branch, facts.local, known) if facts.local is not None and known is not None else {}
     for commit, older in found.items():
         return Action(
-            "stop", name, 0, f"a commit made by hand here goes back to revision {_number(older)} without saying so",
+            "stop", name, 0,
+            f"a commit made by hand here goes back to {branch.name(older.commit)} without saying so",
             f"baton undo {commit[:10]} takes it back; baton sync --settle merge stands by it",
         )  # fmt: skip
     if facts.seen is not None and facts.theirs is None:
@@ -165,7 +166,7 @@ def _judged(branch: Branch, facts: Facts, terms: Terms) -> tuple[str, Oid | None
     why = _UNSIGNED[terms.trusted is None]
     if reverted:
         older = next(iter(reverted.values()))
-        why = f"a commit made by hand goes back to revision {_number(older)} without saying so"
+        why = f"a commit made by hand goes back to {branch.name(older.commit)} without saying so"
 
     def fits(info: CommitInfo) -> bool:
         return info.oid not in reverted and (terms.policy != "signed" or is_vouched_for(store, info, terms.trusted))
@@ -222,10 +223,6 @@ def _stands(branch: Branch, commit: Oid, tip: Oid) -> bool:
     roots = [branch.store.folder(info.tree) for info in infos]
     paths = [path for path in differing_paths(roots[0], roots[1]) if key_at(path) is None]
     return any(entry_at(roots[1], path) == entry_at(roots[2], path) for path in paths)
-
-
-def _number(entry: LogEntry) -> str:
-    return entry.commit[:8] if entry.revision is None else str(entry.revision)
 
 
 def _faults(store: Store, facts: Facts) -> str:

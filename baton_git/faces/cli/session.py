@@ -217,7 +217,7 @@ def _in_words(snapshot: CanonicalSession) -> str:
 
 
 def _body_line(one: Body) -> str:
-    revision = "?" if one.revision is None else str(one.revision)
+    revision = (one.commit or "?")[:10] if one.revision is None else str(one.revision)
     return _line(one.recorded_at, f"revision {revision}", _in_words(one.snapshot))
 
 

@@ -1,0 +1,97 @@
+"""Revision numbers that two machines gave before they met, and what can be taken back of the other one's work."""
+
+from __future__ import annotations
+
+import pytest
+from machines import REF, Machine
+
+from baton_git.errors import Ambiguous, NotFound
+from baton_git.joining import join
+from baton_git.operations.going_back import rollback, rollback_session, undo
+from baton_git.operations.history import Filter, compare, log, show
+
+Pair = tuple[Machine, Machine]
+
+
+def meet(ada: Machine, bob: Machine) -> None:
+    """Ada has the merge of both then."""
+    ada.git("fetch", "-q", str(bob.top), f"+{REF}:refs/other")
+    joined = join(ada.store, ada.tip, bob.tip)
+    assert ada.ws.branch.advance(joined.draft, ada.tip, joined.commit, ada.ws.stamp("sync", ada.clock()))
+
+
+@pytest.fixture
+def met(pair: Pair) -> tuple[Machine, str, str]:
+    """A machine with two commits of one number: its own, and the other one's, whose line was the longer one."""
+    ada, bob = pair
+    ada.loop("OL-ada")
+    bob.loop("OL-bob")
+    tips = str(ada.tip), str(bob.tip)
+    bob.loop("OL-bob2")
+    meet(ada, bob)
+    ada.loop("OL-after")
+    return ada, *tips
+
+
+def test_a_number_that_two_commits_have_is_refused_with_both_ids(met: tuple[Machine, str, str]) -> None:
+    ada, mine, other = met
+    number = str(ada.ws.branch.version(mine).revision)
+    for ask in (
+        lambda: ada.ws.branch.read(number),
+        lambda: undo(ada.ws, ada.clock(), number),
+        lambda: rollback(ada.ws, ada.clock(), f"r{number}"),
+        lambda: compare(ada.ws, number),
+        lambda: show(ada.ws, number),
+    ):
+        with pytest.raises(Ambiguous) as caught:
+            ask()
+        assert {one[:10] for one in caught.value.data["candidates"]} == {mine[:10], other[:10]}
+        assert "id" in caught.value.hint
+    assert show(ada.ws, mine).entry.revision is None
+
+
+def test_the_log_leaves_such_a_number_away_and_all_that_it_shows_can_be_read(met: tuple[Machine, str, str]) -> None:
+    ada, mine, other = met
+    found = {one.entry.commit: one.entry.revision for one in log(ada.ws)}
+    assert {commit for commit, number in found.items() if number is None} == {mine, other}
+    assert all(ada.ws.branch.resolve(str(number)) == commit for commit, number in found.items() if number is not None)
+    assert next(log(ada.ws, Filter(after=ada.tip))).entry.revision
+
+
+def test_a_commit_of_the_other_machine_is_taken_back_by_its_id(met: tuple[Machine, str, str]) -> None:
+    ada, mine, other = met
+    undo(ada.ws, ada.clock(), mine)
+    assert ada.get("open_loop", "OL-ada") is None
+    undo(ada.ws, ada.clock(), other[:10])
+    assert ada.state.ids("open_loop") == {"OL-1", "OL-bob2", "OL-after"}
+
+
+@pytest.mark.parametrize("session", ["s-ada", "s-bob"])
+def test_a_session_that_was_merged_is_taken_back_whole(pair: Pair, session: str) -> None:
+    """On whichever of the two lines it stands."""
+    ada, bob = pair
+    ada.loop("OL-ada")
+    for id_ in ("OL-bob", "OL-bob2"):
+        bob.loop(id_)
+        bob.defer("FU-1")
+    meet(ada, bob)
+    rollback_session(ada.ws, ada.clock(), session)
+    left = {"OL-bob", "OL-bob2"} if session == "s-ada" else set()
+    assert ada.state.ids("open_loop") == left | ({"OL-1", "OL-ada"} if session == "s-bob" else set())
+    with pytest.raises(NotFound):
+        rollback_session(ada.ws, ada.clock(), session)
+
+
+def test_a_merge_by_hand_is_counted_on_from_the_larger_number(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-ada")
+    for number in range(3):
+        bob.loop(f"OL-bob{number}")
+    ada.git("fetch", "-q", str(bob.top), f"+{REF}:refs/other")
+    joined = join(ada.store, ada.tip, bob.tip)
+    parents = (ada.tip, bob.tip)
+    commit = joined.draft.commit(joined.tree, parents, author="A <a>", time=9, timezone=0, message="Merge by hand")
+    assert ada.ws.branch.advance(joined.draft, ada.tip, commit, ada.ws.stamp("sync", ada.clock()))
+    largest = bob.ws.branch.read().revision
+    assert ada.ws.branch.read().revision == largest + 1
+    assert ada.ws.branch.resolve(str(largest)) == bob.tip
