@@ -48,7 +48,11 @@ class Unreadable(NamedTuple):
             Corrupt: the repository cannot say.
         """
         if self.raw is None:
-            raise Corrupt(self.path, self.why, hint="run `git fsck`; a whole copy can come from a remote")
+            raise Corrupt(
+                self.path,
+                self.why,
+                hint="baton sync fetches it again from the remote; git fsck shows what is lost",
+            )
         return self.raw
 
 

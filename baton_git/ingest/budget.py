@@ -15,6 +15,7 @@ class Budget:
         entries: files in the tree of one commit, each path counted.
         depth: folders below each other.
         commits: that are new.
+        changed: files that differ from ours.
         seconds: for the checks.
     """
 
@@ -23,12 +24,13 @@ class Budget:
     entries: int = 200_000
     depth: int = 64
     commits: int = 100_000
+    changed: int = 50_000
     seconds: float = 30.0
 
 
 SYNC = Budget()
 """For a sync that somebody asked for."""
-BOOT = Budget(total_bytes=32 << 20, entries=50_000, commits=20_000, seconds=2.0)
+BOOT = Budget(total_bytes=32 << 20, entries=50_000, commits=5_000, changed=5_000, seconds=2.0)
 """For what a session's start fetches."""
 PUSHED = Budget(seconds=20.0)
 """For what is pushed to a server."""

@@ -10,28 +10,39 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from baton_git import kinds, layout
+from baton_git.errors import Rejected
+from baton_git.ingest.budget import SYNC
 from baton_git.ingest.tree_names import name_fault
 from baton_git.store import Entry, Folder
 
-MAX_CHANGED_FILES = 50_000
 _REGULAR = 0o100000
 _KIND = 0o170000
 _PLACES = {row.place for row in kinds.FOLDERS.values()} | {kinds.ARCHIVE}
 
 
-def unsafe(before: Folder, after: Folder) -> Iterator[tuple[str, str]]:
-    """Changed files that no tree of ours may have, and why.
+def unsafe(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:
+    """Changed files that no tree of ours may have, and why; one answer for all when more than `most` changed.
 
     Raises:
         Corrupt: a tree cannot be read.
     """
     if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
         yield layout.FORMAT_FILE, "is gone: without it this is no branch of baton-git"
-    changed = list(islice(_changed(before, after, "", 0), MAX_CHANGED_FILES + 1))
-    if len(changed) > MAX_CHANGED_FILES:
-        yield "", f"more than {MAX_CHANGED_FILES:,} files changed"
+    changed = list(islice(_changed(before, after, "", 0), most + 1))
+    if len(changed) > most:
+        yield "", f"more than {most:,} files changed"
         return
     yield from ((path, why) for path, why in changed if why)
+
+
+def check_changed(before: Folder, after: Folder, most: int) -> None:
+    """Raises Rejected when more than `most` files differ, which would take too long to merge and to read now."""
+    found = islice(layout.differing_paths(before, after), most + 1)
+    if sum(1 for _ in found) > most:
+        raise Rejected(
+            f"more than {most:,} files changed there, which is more than the start of a session takes in",
+            hint="baton sync takes its time for them",
+        )
 
 
 def _changed(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:

@@ -29,13 +29,18 @@ def _by_itself(ws: Workspace, now: datetime, seconds: float, *, receive_only: bo
     try:
         name = automatic_remote(ws)
         if name is None:
-            there = others_there(ws)
-            text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
-            return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []
+            return []
         from baton_git.operations.syncing import in_words, sync  # slow to load, and many have no remote
 
         done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only, budget=BOOT, retry=False)
-        return in_words(done, waiting=not receive_only)
+        return [*in_words(done, waiting=not receive_only), *_elsewhere(ws)]
     except (BatonError, OSError) as error:
         hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""
         return [f"not synced: {error}{hint}"]
+
+
+def _elsewhere(ws: Workspace) -> list[str]:
+    """That the remote has other namespaces, where this one exists nowhere yet."""
+    there = others_there(ws)
+    text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
+    return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []

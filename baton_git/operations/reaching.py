@@ -50,16 +50,17 @@ def address_of(ws: Workspace, remote: str) -> str:
 def automatic_remote(ws: Workspace) -> str | None:
     """The remote that sessions sync with by themselves; None when there is none.
 
-    The one that is set, or one that has this namespace already: nothing is sent by itself to where it never was.
+    The one that is set, or one that has this namespace already: nothing is sent by itself to where it never was. Where
+    the namespace does not exist here yet, there is nothing to send, and only the remote can tell whether it has it: a
+    clone of a single branch does not know.
     """
     if not ws.reach.automatic:
         return None
     if ws.reach.remote:
         return ws.reach.remote
     name = remote_of(ws)
-    if name is None or _is_tracked(ws, name) or ws.branch.store.tip(places_of(ws.branch, name).seen):
-        return name
-    return None
+    is_known = name is None or _is_tracked(ws, name) or ws.branch.store.tip(places_of(ws.branch, name).seen)
+    return name if is_known or ws.branch.store.tip(ws.branch.ref) is None else None
 
 
 def _is_tracked(ws: Workspace, remote: str) -> bool:

@@ -60,6 +60,7 @@ _NETWORK_RULES: Final = (
         "check the network and the server, and try again",
     ),
 )
+_MISMATCH = re.compile(r"mismatched algorithms|does not support this repository's hash algorithm")
 _KINDS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), kind, hint)
     for kind, rules in ((AccessDenied, _ACCESS_RULES), (Unreachable, _NETWORK_RULES))
@@ -98,6 +99,10 @@ def as_error(name: str, text: str) -> RemoteError:
     """The error for what was said about the remote `name` (any number of lines)."""
     said = [line for line in text.splitlines() if not line.startswith("warning: ")]
     lines = [line for line in said if not _GENERIC.search(line)]
+    mismatch = next((line for line in lines if _MISMATCH.search(line)), None)
+    if mismatch is not None:
+        hint = "a clone has the object format of its remote: make a new one with git clone <remote>"
+        return RemoteError(f"{name}: {_core(mismatch)}", hint=hint, remote=name)
     for pattern, kind, hint in _KINDS:
         for line in lines:
             if pattern.search(line):

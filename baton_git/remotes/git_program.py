@@ -60,15 +60,32 @@ class GitProgram:
     ) -> Iterator[Quarantine]:
         """See `Remote.fetch`."""
         patterns.check(wants)
+        deadline = time.monotonic() + seconds
         alone = everything or is_partial(self._git.repository)
         with Store(self._git.repository) as store:
             known = {} if alone else _known(store, wants)
+            same = self._unchanged(store, wants, seconds) if alone and not everything else {}
+        if same:
+            wants = {there: here for there, here in wants.items() if there not in same}
+            seconds = max(0.0, deadline - time.monotonic())
         with quarantine(self._git, known, limits.environment, alone=alone) as git:
             objects = cast(Path, git.view) / "objects"
             found = self._fetched(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
             with Store(Repository(objects.parent, objects.parent, None)) as seen:
                 tips = {there: tip for there, here in found.items() if (tip := seen.tip(here)) is not None}
-            yield Quarantine(tips, {there: found[there] for there in tips}, objects, frozenset(known.values()), git)
+            refs = {there: found[there] for there in tips} | {there: here for there, (here, _) in same.items()}
+            tips |= {there: tip for there, (_, tip) in same.items()}
+            here = frozenset((*known.values(), *(tip for _, tip in same.values())))
+            yield Quarantine(tips, refs, objects, here, git)
+
+    def _unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
+        """The refs that stand there where the private ref here stands, with both: these came before.
+
+        A partial clone cannot say what it has, so everything else is fetched as a whole.
+        """
+        tips = self.tips(wants, seconds=seconds)
+        pairs = patterns.matches(wants, tips).items()
+        return {there: (here, tips[there]) for there, here in pairs if store.tip(here) == tips[there]}
 
     def tips(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
         """See `Remote.tips`."""

@@ -18,13 +18,14 @@ from baton_git.memory import Memory
 from baton_git.names import Oid
 from baton_git.store.objects import TYPE_NAMES, TYPE_NUMBERS, object_id
 from baton_git.store.pack_reading import DAMAGE, OpenPack, Raw
+from baton_git.store.time_limit import TimeLimit
 
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_SIZE: Final = 1 << 18
 _OVERHEAD: Final = 200
 _ALTERNATES_DEEP: Final = 5
 _ATTEMPTS: Final = 5
-_REPAIR: Final = "run `git fsck`; a whole copy can come from a remote or another clone"
+_REPAIR: Final = "baton sync fetches it again from the remote; without one, git fsck shows what is lost"
 
 
 class ObjectFolder:
@@ -88,6 +89,10 @@ class ObjectFolder:
         except OSError as error:
             raise StoreError(f"cannot read object {oid}: {error.strerror}", hint=f"check {path}") from error
 
+    def has_file(self, oid: Oid) -> bool:
+        """Whether there is a loose object of this name."""
+        return (self.path / oid[:2] / oid[2:]).exists()
+
     def _opened(self, file: str, damage: list[StoreError]) -> OpenPack | None:
         pack = self._packs.get(file)
         if pack is None:
@@ -135,6 +140,7 @@ class Objects:
         paths = (path for one in (folder, *more) for path in _with_alternates(one, _ALTERNATES_DEEP))
         self.folders = [ObjectFolder(path, form) for path in dict.fromkeys(paths)]
         self.memory = Memory()
+        self.limit = TimeLimit()
         self._coming: tuple[Mapping[Oid, Raw], ...] = ()
         self._cache: OrderedDict[Oid, Raw] = OrderedDict()
         self._cached = 0
@@ -147,6 +153,7 @@ class Objects:
             Corrupt: it is missing, or its bytes are not those that its id stands for.
             StoreError: the file cannot be read.
         """
+        self.limit.check()
         with self._lock:
             found = self._cache.get(oid)
             if found is not None:
@@ -157,7 +164,7 @@ class Objects:
                     return coming[oid]
             found = self._find(oid)
             if found is None:
-                raise Corrupt(f"object {oid}", "is missing", hint="run `git fsck`; fetch it from a remote that has it")
+                raise Corrupt(f"object {oid}", "is missing", hint=_REPAIR)
             self.add(oid, found)
             return found
 
@@ -179,6 +186,17 @@ class Objects:
         """Whether the object reads back (checked like `get`)."""
         with self._lock:
             return oid in self._cache or self._find(oid) is not None
+
+    def is_stored(self, oid: Oid) -> bool:
+        """Whether the object is on the disk, by the index of a pack or the name of a file; nothing is read."""
+        name, damage = bytes.fromhex(oid), list[StoreError]()
+        with self._lock:
+            for _ in range(2):
+                if any(next(one.sources(name, damage), None) or one.has_file(oid) for one in self.folders):
+                    return True
+                if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  all, not up to the first
+                    return False
+        return False
 
     @contextmanager
     def foreseen(self, coming: Mapping[Oid, Raw]) -> Iterator[None]:

@@ -105,6 +105,7 @@ class Store:
         Raises:
             Corrupt: it is missing, damaged, or no commit.
         """
+        self._objects.limit.check()
         found: CommitInfo | None = self.memory.get(("commit", oid))
         if found is None:
             data = self._objects.read(oid, COMMIT)
@@ -140,6 +141,17 @@ class Store:
             Corrupt: it is missing or damaged.
         """
         return self._objects.get(oid)
+
+    def is_stored(self, oid: Oid) -> bool:
+        """Whether the object is on the disk, by the index of a pack or the name of a file; nothing is read."""
+        return self._objects.is_stored(oid)
+
+    def within(self, end: float, what: str) -> AbstractContextManager[None]:
+        """Inside, whatever this thread reads raises Rejected once the monotonic clock is past `end`.
+
+        `what` is being done, for the message.
+        """
+        return self._objects.limit.until(end, what)
 
     def has(self, oid: Oid) -> bool:
         """Whether the object is here and whole."""

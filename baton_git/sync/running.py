@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from baton_git.branch import Branch
-from baton_git.errors import BatonError, Busy, NotAllowed, Unreachable, Unsettled
+from baton_git.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
 from baton_git.ingest.budget import SYNC, Budget
 from baton_git.ingest.receiving import Received, receive
+from baton_git.ingest.trees import check_changed
 from baton_git.local import Marks
 from baton_git.names import Oid
 from baton_git.remotes import Accepted, Overtaken, Push, Refused, Remote
@@ -20,6 +21,7 @@ from baton_git.sync.counting import count
 from baton_git.sync.integrating import Integrated, integrated, resettled
 from baton_git.sync.places import INCOMING, Places, places_of, point, remote_component
 from baton_git.sync.terms import Terms
+from baton_git.sync.wholeness import first_damage
 from baton_git.versions import Stamp
 
 ATTEMPTS = 30
@@ -95,7 +97,11 @@ def synchronise(
     for attempt in range(ATTEMPTS):
         try:
             wants = _wants(jobs, name, more=more)
-            came = receive(branches[0].store, remote, wants, seconds=_left(end), budget=budget, retry=retry)
+            damaged = _damaged(jobs, thorough=retry) if attempt == 0 and not receive_only else {}
+            came = receive(
+                branches[0].store, remote, wants,
+                seconds=_left(end), budget=budget, retry=retry, everything=bool(damaged),
+            )  # fmt: skip
         except Unreachable:
             if attempt == 0:
                 raise
@@ -103,7 +109,9 @@ def synchronise(
         if more:
             jobs += [_job(one, name) for one in _others(branches[0], came, jobs)]
             more = False
-        jobs = [_worked(job, came, terms, stamp, dry_run=dry_run) for job in jobs]
+        jobs = [_repaired(job, damaged) for job in jobs]
+        with branches[0].store.within(end, f"merging what came from {remote.name}"):
+            jobs = [_worked(job, came, terms, stamp, budget, dry_run=dry_run) for job in jobs]
         moves = [] if dry_run or receive_only else [job.push for job in jobs if job.push is not None]
         answers = remote.push(moves, seconds=_left(end)) if moves else {}
         jobs = [_answered(job, answers.get(job.branch.ref), stamp) for job in jobs]
@@ -145,15 +153,53 @@ def _others(first: Branch, came: Received, jobs: Iterable[_Job]) -> list[Branch]
     return found
 
 
-def _worked(job: _Job, came: Received, terms: Terms, stamp: Stamp, *, dry_run: bool) -> _Job:
+def _worked(job: _Job, came: Received, terms: Terms, stamp: Stamp, budget: Budget, *, dry_run: bool) -> _Job:
     """Everything here: the plan, what comes in, and what is to be pushed."""
+    if job.outcome.error is not None:
+        return job._replace(push=None)
     rejected = came.rejected.get(job.branch.ref)
     if rejected is not None:
         return job._replace(outcome=replace(job.outcome, error=rejected), push=None)
     try:
-        return _done_here(job, came.tips.get(job.branch.ref), terms, stamp, dry_run=dry_run)
+        theirs = came.tips.get(job.branch.ref)
+        _check_changed(job.branch, theirs, budget)
+        return _done_here(job, theirs, terms, stamp, dry_run=dry_run)
     except BatonError as error:  # one namespace that cannot be read must not keep the others from their sync
         return job._replace(outcome=replace(job.outcome, error=error), push=None)
+
+
+def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
+    """Raises Rejected when more files differ from ours than may come in now."""
+    store = branch.store
+    local = store.tip(branch.ref)
+    if theirs is not None and theirs != local:
+        trees = [store.commit(one).tree if one is not None else None for one in (local, theirs)]
+        check_changed(store.folder(trees[0]), store.folder(trees[1]), budget.changed)
+
+
+def _damaged(jobs: Iterable[_Job], *, thorough: bool) -> dict[str, Corrupt]:
+    """By ref of a branch, what cannot be read of it."""
+    store_tips = ((job.branch, job.branch.store.tip(job.branch.ref)) for job in jobs)
+    found = ((branch.ref, first_damage(branch.store, tip, thorough=thorough)) for branch, tip in store_tips)
+    return {ref: error for ref, error in found if error is not None}
+
+
+def _repaired(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
+    """The job with a note that what was damaged is whole again, or with the error that it is not."""
+    before = damaged.get(job.branch.ref)
+    if before is None:
+        return job
+    store = job.branch.store
+    store.memory.forget(lambda _: True)  # what was made of it while it was damaged
+    left = first_damage(store, store.tip(job.branch.ref), thorough=True)
+    if left is None:
+        notes = (*job.outcome.notes, f"fetched again what was damaged or missing here ({before})")
+        return job._replace(outcome=replace(job.outcome, notes=notes))
+    error = Corrupt(str(job.branch.namespace), f"{left}, and the remote does not have it", hint=_LOST)
+    return job._replace(outcome=replace(job.outcome, error=error))
+
+
+_LOST = "sync on a machine that has it, then here again; git fsck shows what else is lost"
 
 
 def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry_run: bool) -> _Job:

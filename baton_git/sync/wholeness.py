@@ -1,0 +1,36 @@
+"""Whether the objects of a branch are all here: git may have removed some, or a disk damaged them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from baton_git.errors import Corrupt
+from baton_git.names import Oid
+from baton_git.store import Folder, Store
+
+
+def first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corrupt | None:
+    """What cannot be read of the newest revision, by the first file that is; None when it is whole.
+
+    Args:
+        thorough: reads every file; otherwise it is only looked up.
+    """
+    if tip is None:
+        return None
+    try:
+        for folder, name, oid in _files(store.folder(store.commit(tip).tree)):
+            if thorough:
+                folder.read(name)
+            if not store.is_stored(oid):
+                return Corrupt(f"{folder.path}/{name}", f"object {oid} is missing")
+    except Corrupt as error:
+        return error
+    return None
+
+
+def _files(folder: Folder) -> Iterator[tuple[Folder, str, Oid]]:
+    for name, entry in folder.entries().items():
+        if entry.is_folder:
+            yield from _files(folder.folder(name))
+        else:
+            yield folder, name, entry.oid

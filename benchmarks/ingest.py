@@ -1,0 +1,95 @@
+"""What a push of many records costs whoever takes it in: twice the records, at most twice the time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measuring import missed, now, tell
+
+from baton_git.branch import Branch
+from baton_git.layout import path_of
+from baton_git.names import Namespace
+from baton_git.operations.followups import add_follow_up
+from baton_git.operations.sessions import boot
+from baton_git.operations.syncing import sync
+from baton_git.operations.workspace import Actor, Reach, Workspace
+from baton_git.records.baton import FollowUp
+from baton_git.state import Key
+from baton_git.store import Repository, Store
+
+SIZES = (2_000, 4_000, 8_000, 16_000)
+WHO = "Bench <bench@localhost>"
+
+
+def workspace(folder: Path) -> Workspace:
+    store = Store(Repository.open(folder))
+    reach = Reach(remotes=("origin",))
+    return Workspace(
+        Branch(store, Namespace("bench")), Actor(WHO, folder.name), environment=dict(os.environ), reach=reach
+    )
+
+
+def clone(place: Path, name: str) -> Workspace:
+    top = place / name
+    subprocess.run(["git", "init", "-q", "-b", "main", str(top)], check=True)
+    subprocess.run(["git", "-C", str(top), "remote", "add", "origin", str(place / "r.git")], check=True)
+    return workspace(top)
+
+
+def push_many(ws: Workspace, number: int) -> None:
+    """One commit with so many follow-ups, and its push."""
+    store, tip = ws.branch.store, ws.branch.store.tip(ws.branch.ref)
+    assert tip is not None
+    draft, text = store.draft(), 'item = "item %d"\nid = "FU-%05d"\nstatus = "deferred"\ncreated_at = "2026-11-01"\n'
+    files = {path_of(Key(FollowUp.kind, f"FU-{one:05}")): (text % (one, one)).encode() for one in range(number)}
+    tree = draft.tree(store.commit(tip).tree, files)
+    new = draft.commit(tree, [tip], author=WHO, time=1_800_000_000, timezone=0, message="many")
+    assert store.publish(draft, ws.branch.ref, tip, new, who=WHO, time=0, timezone=0, message="many")
+    top = store.repository.work_tree
+    subprocess.run(["git", "-C", str(top), "push", "-q", "origin", ws.branch.ref], check=True)
+
+
+def timed(number: int, *, diverged: bool) -> tuple[float, float]:
+    """Seconds of the sync that takes them in, and of the next start of a session."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        subprocess.run(["git", "init", "-q", "--bare", str(place / "r.git")], check=True)
+        ada, bob = clone(place, "ada"), clone(place, "bob")
+        add_follow_up(ada, now(), item="first")
+        sync(ada, now())
+        sync(bob, now())
+        if diverged:
+            add_follow_up(bob, now(), item="mine")
+        push_many(ada, number)
+        bob.branch.store.close()
+        bob = workspace(place / "bob")
+        started = time.perf_counter()
+        done = sync(bob, now(), receive_only=True)
+        took = time.perf_counter() - started
+        assert not done.errors
+        assert done.outcomes[0].received
+        bob.branch.store.close()
+        bob = workspace(place / "bob")
+        started = time.perf_counter()
+        boot(bob, now(), sync_seconds=0, check_seconds=0)
+        return took, time.perf_counter() - started
+
+
+def main() -> None:
+    for diverged in (False, True):
+        what = "merged" if diverged else "forward"
+        times = [timed(number, diverged=diverged) for number in SIZES]
+        for number, (took, start) in zip(SIZES, times, strict=True):
+            print(f"{number:>6,} new records, {what}: sync {took:.2f} s, the next start {start:.2f} s")
+        for earlier, later, number in zip(times, times[1:], SIZES[1:], strict=False):
+            tell(f"{number:,} records against half of them, {what}", later[0] / earlier[0], 2.3)
+
+
+if __name__ == "__main__":
+    main()
+    sys.exit(1 if missed else 0)
