@@ -24,6 +24,8 @@ from baton_git.sync.terms import Terms
 from baton_git.sync.wholeness import first_damage
 from baton_git.versions import Stamp
 
+_GRACE = 0.5
+"""Seconds by which the work here may go on after the time for talking is over."""
 ATTEMPTS = 30
 """How often somebody else may be faster before we give up."""
 
@@ -110,7 +112,7 @@ def synchronise(
             jobs += [_job(one, name) for one in _others(branches[0], came, jobs)]
             more = False
         jobs = [_repaired(job, damaged) for job in jobs]
-        with branches[0].store.within(end, f"merging what came from {remote.name}"):
+        with branches[0].store.within(end + _GRACE, f"merging what came from {remote.name}"):
             jobs = [_worked(job, came, terms, stamp, budget, dry_run=dry_run) for job in jobs]
         moves = [] if dry_run or receive_only else [job.push for job in jobs if job.push is not None]
         answers = remote.push(moves, seconds=_left(end)) if moves else {}
