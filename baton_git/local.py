@@ -25,6 +25,11 @@ class CurrentSession:
     def path(self) -> Path:
         return self.git_dir / "baton" / "sessions" / self.namespace.component
 
+    @property
+    def _fresh(self) -> Path:
+        """Where a new value is written before it is renamed: one name, so that killed processes leave one file."""
+        return self.path.with_name(f".{self.path.name}.new")
+
     def get(self) -> str | None:
         try:
             return self.path.read_text().strip() or None
@@ -38,12 +43,11 @@ class CurrentSession:
                 self.path.unlink(missing_ok=True)
                 return True
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-            fresh.write_text(session + "\n")
-            fresh.replace(self.path)
+            self._fresh.write_text(session + "\n")
+            self._fresh.replace(self.path)
         except OSError:
             with contextlib.suppress(OSError):
-                self.path.with_name(f"{self.path.name}.{os.getpid()}").unlink()
+                self._fresh.unlink()
             return False
         return True
 

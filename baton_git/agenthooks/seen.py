@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 KEPT = 60
 """Files that are kept; the oldest ones go."""
+LEFT_AFTER = 3600.0
+"""Seconds by which a file in the making is older than the newest one when its writer was killed."""
 
 
 class Seen(NamedTuple):
@@ -87,20 +89,33 @@ class Memory:
         found = (_read(os.path.join(self.folder, name)) for name in self._names())
         yield from sorted((one for one in found if one), key=lambda one: one.seen, reverse=True)
 
-    def _names(self) -> list[str]:
+    def _names(self, suffix: str = ".json") -> list[str]:
         try:
-            return [name for name in os.listdir(self.folder) if name.endswith(".json")]
+            return [name for name in os.listdir(self.folder) if name.endswith(suffix)]
         except OSError:
             return []
 
     def forget_old(self) -> None:
-        """Removes all but the newest files, those that belong to a session with it."""
+        """Removes all but the newest files, those that belong to a session with it, and what killed hooks left."""
+        newest = max(map(self._written, self._names()), default=0.0)
+        for name in self._names(".tmp"):
+            if newest - self._written(name) > LEFT_AFTER:
+                self._remove(name)
         for old in list(self.all())[KEPT:]:
             for suffix in (".json", ".facts", ".lock"):
-                try:
-                    os.remove(self.path(old.cli, old.session, suffix))
-                except OSError:
-                    continue
+                self._remove(self.path(old.cli, old.session, suffix))
+
+    def _written(self, name: str) -> float:
+        try:
+            return os.stat(os.path.join(self.folder, name)).st_mtime
+        except OSError:
+            return 0.0
+
+    def _remove(self, name: str) -> None:
+        try:  # noqa: SIM105  contextlib is not loaded for this
+            os.remove(os.path.join(self.folder, name))
+        except OSError:
+            pass
 
 
 def _open_private(path: str, flags: int) -> int:

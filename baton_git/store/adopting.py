@@ -12,7 +12,7 @@ from dulwich.object_format import ObjectFormat
 
 from baton_git.store import disk
 from baton_git.store.pack_reading import OpenPack
-from baton_git.store.pack_writing import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack
+from baton_git.store.pack_writing import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack, temporary_path
 
 _ATTEMPTS: Final = 5
 
@@ -56,7 +56,7 @@ def _place(source: Path, prefix: str, path: str) -> None:
 def _copy(file: BinaryIO, prefix: str, path: str) -> None:
     for attempt in range(_ATTEMPTS):
         file.seek(0)
-        temporary = f"{os.path.dirname(path)}{os.sep}{prefix}{disk.random_name()}"
+        temporary = temporary_path(os.path.dirname(path), prefix)
         fd = disk.open_new(temporary, b"", mode=0o444)
         try:
             with open(fd, "wb", closefd=False) as written:

@@ -96,7 +96,7 @@ class Housekeeping:
             if not alone:  # also where there is no lock to be had
                 return None
             self._adopt_orphans()
-            self._clear_halves()
+            self.clear_leftovers()
             before = self._present()
             bytes_before = self._bytes(before)
             self._merge_at_last(everything=everything)
@@ -110,7 +110,7 @@ class Housekeeping:
         with flocked(self.lock, 0.0) as alone:
             if alone:
                 self._adopt_orphans()
-                self._clear_halves()
+                self.clear_leftovers()
                 self._merge_at_last(everything=False)
 
     def _merge_at_last(self, *, everything: bool) -> None:
@@ -201,12 +201,17 @@ class Housekeeping:
             with suppress(FileNotFoundError, Corrupt), closing(OpenPack(index, self.form)) as pack:
                 self._note(NotedPack(pack.index.count, index.stem.removeprefix("pack-")))
 
-    def _clear_halves(self) -> None:
-        """Removes what writers that were killed long ago left half written; git does so too, where its gc runs."""
-        for half in [*self.packs.glob(TEMPORARY_PACK + "*"), *self.packs.glob(TEMPORARY_INDEX + "*")]:
-            with suppress(FileNotFoundError):
-                if disk.now_of(self.packs) - half.stat().st_mtime > self.keep_never_after:
-                    half.unlink()
+    def clear_leftovers(self) -> None:
+        """Removes what killed writers left half written; git's own temporary files are git's."""
+        disk.clear(self.packs, self._is_left)
+
+    def _is_left(self, name: str, age: float) -> bool:
+        for prefix in (TEMPORARY_PACK, TEMPORARY_INDEX):
+            if name.startswith(prefix):
+                pid, _, rest = name.removeprefix(prefix).partition("_")
+                named_dead = bool(rest) and not _is_running(pid.encode())
+                return age > (self.keep_stale_after if named_dead else self.keep_never_after)
+        return name.startswith(disk.CLOCK) and age > disk.LEFT_AFTER
 
     def _dead_keeps(self) -> Iterator[Path]:
         now = None

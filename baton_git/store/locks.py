@@ -15,7 +15,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +30,7 @@ except ImportError:  # no flock on this system: age alone decides about stale lo
     fcntl = None  # type: ignore[assignment]
 
 _TICKET: Final = "ticket-"
+_BROKEN: Final = "broken-"
 _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK, errno.ENOSYS}
 
 
@@ -224,50 +225,63 @@ class RefLocks:
         return True
 
     def _break_stale(self, lock_file: str) -> bool:
-        """Removes a lock whose owner is dead; whether it is gone. One process at a time does this."""
+        """Removes a lock whose owner is dead; whether it is gone. One process at a time does this.
+
+        Where there is no flock two may do it at once. Then each takes the lock away under a name of its own first, and
+        puts it back when it is not the one that was found dead.
+        """
         with flocked(self.folder / "breaking", 0.0) as alone:
             seen = _identity(lock_file)
             if seen is None:
                 return True
-            dead = (alone is True or fcntl is None) and self._is_dead(lock_file, seen)
+            dead = alone is not False and self._is_dead(lock_file, seen)
             if dead and _identity(lock_file) == seen:
-                disk.remove(lock_file)
+                disk.remove(lock_file) if alone else self._take_away(lock_file, seen)
             return dead
 
+    def _take_away(self, lock_file: str, identity: tuple[int, int]) -> None:
+        aside = f"{self.folder}{os.sep}{_BROKEN}{disk.random_name()}"
+        with suppress(OSError):  # another one was faster
+            os.rename(lock_file, aside)
+            if _identity(aside) != identity:
+                os.link(aside, lock_file)
+        disk.remove(aside)
+
     def _is_dead(self, lock_file: str, identity: tuple[int, int]) -> bool:
+        """Whether the owner of a lock is dead: the kernel knows that of a ticket, else its age says so."""
         for ticket in self.folder.glob(_TICKET + "*"):
             if _identity(ticket) == identity:
-                return _ownerless(ticket)
+                ownerless = _ownerless(ticket)
+                if ownerless is not None:
+                    return ownerless
         try:
             return disk.now_of(self.folder) - Path(lock_file).stat().st_mtime > self.stale_after
         except FileNotFoundError:
             return True
 
     def sweep(self) -> None:
-        """Removes the tickets of dead processes."""
-        for ticket in self.folder.glob(_TICKET + "*"):
-            old = disk.now_of(self.folder) - _mtime(ticket) > self.stale_after
-            if old and _ownerless(ticket):  # asked last: it holds the ticket for a moment, which its writer may want
-                disk.remove(ticket)
+        """Removes the tickets of dead processes, and what else they left here."""
+        disk.clear(self.folder, self._is_left)
+
+    def _is_left(self, name: str, age: float) -> bool:
+        if not name.startswith(_TICKET):
+            return name.startswith((disk.CLOCK, _BROKEN)) and age > disk.LEFT_AFTER
+        if age <= self.stale_after or age == float("inf"):  # too young; or only asked whether it may be one
+            return age > self.stale_after
+        ownerless = _ownerless(self.folder / name)  # asked last: it holds the ticket for a moment, as its writer may
+        return ownerless if ownerless is not None else age > disk.LEFT_AFTER
 
 
-def _ownerless(ticket: Path) -> bool:
-    """Whether no living process holds this ticket; it is held by us while we ask."""
+def _ownerless(ticket: Path) -> bool | None:
+    """Whether no living process holds this ticket; it is held by us while we ask. None where there is no flock."""
     try:
         fd = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        return grab(fd) is True
+        return grab(fd)
     finally:
         os.close(fd)
-
-
-def _mtime(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return float("inf")
 
 
 def _take_without_links(lock_file: str, value: bytes) -> bool:

@@ -38,6 +38,11 @@ _SMALL_MEMORY: Final = 5
 _ATTEMPTS: Final = 5
 
 
+def temporary_path(folder: str | Path, prefix: str) -> str:
+    """A name for a file in the making that says which process makes it."""
+    return f"{folder}{os.sep}{prefix}{os.getpid()}_{disk.random_name()}"
+
+
 def entry_bytes(kind: int, data: bytes, base: int | bytes | None, form: ObjectFormat) -> bytes:
     """One entry of a pack: its header and its compressed content."""
     return bytes(pack_object_header(kind, base, len(data), form)) + _compressed(data)
@@ -149,7 +154,7 @@ def _place(folder: Path, files: Iterable[tuple[bytes, str, str]], beside: Sequen
     named: list[tuple[str, str, int]] = []
     try:
         for data, prefix, path in files:
-            temporary = f"{folder}{os.sep}{prefix}{disk.random_name()}"
+            temporary = temporary_path(folder, prefix)
             named.append((temporary, path, disk.open_new(temporary, data, mode=0o444)))
         disk.sync_files([*(fd for _, _, fd in named), *beside])
         for temporary, path, _ in named:

@@ -60,6 +60,7 @@ class Store:
         """Asked when packs are due to be merged: whether somebody else sees to that. It takes 40 to 80 ms of a CPU, in
         which a server could do other things."""
         self._lock = Lock()
+        self._is_swept = False
         self._lines: WeakValueDictionary[str, Line[Any]] = WeakValueDictionary()
 
     def __enter__(self) -> Self:
@@ -230,6 +231,7 @@ class Store:
         """
         if self.tip(ref) != expected:
             return False
+        self._sweep()
         self._check_borrowed(draft, new)
         with disk.writing(f"{ref} in {self.repository.common_dir}"):
             line = self._log_line(ref, who, time, timezone, message)
@@ -434,6 +436,13 @@ class Store:
         draft.is_stored = True
         for oid, raw in draft.objects.items():
             self._objects.add(oid, raw)
+
+    def _sweep(self) -> None:
+        """Removes what killed writers left, once for each store that writes: no merge may ever come to do it."""
+        if not self._is_swept:
+            self._is_swept = True
+            self.housekeeping.clear_leftovers()
+            self.locks.sweep()
 
     def tidy(self) -> None:
         """Merges packs when it is time: after a write, and when nobody waits for us any more.

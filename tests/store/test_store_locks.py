@@ -11,7 +11,7 @@ import pytest
 from store_world import REF, WHO
 
 from baton_git.errors import Busy
-from baton_git.store import Repository, Store, locks
+from baton_git.store import Repository, Store, disk, locks
 from baton_git.store.locks import HeldLock, RefLocks
 
 HOLDER = """
@@ -222,3 +222,93 @@ def test_a_ref_that_was_moved_on_from_our_value_did_move(store, writer, git, top
     assert moved
     assert git(top, "rev-parse", f"{REF}~1") == new
     git(top, "fsck", "--strict")
+
+
+@pytest.fixture
+def no_flock(monkeypatch):
+    """A file system that knows no flock."""
+    monkeypatch.setattr(locks, "grab", lambda fd: None)
+    monkeypatch.setattr(locks, "_grab_at_last", lambda fd: None)
+
+
+@pytest.mark.usefixtures("no_flock")
+def test_without_flock_the_lock_of_a_killed_holder_is_broken_after_its_time(holder, store, writer, git, top):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    lock = top / ".git" / (REF + ".lock")
+    store.locks.wait = 0.05
+    with pytest.raises(Busy):  # nobody can say that it is dead
+        writer.commit({"a": b"1"})
+    os.utime(lock, (time.time() - 90, time.time() - 90))
+    new = writer.commit({"a": b"1"})
+    assert git(top, "rev-parse", REF) == new
+    assert not lock.exists()
+    assert not list(store.locks.folder.glob("broken-*"))
+
+
+@pytest.mark.usefixtures("no_flock")
+def test_without_flock_tickets_of_the_dead_are_swept_when_they_are_old(holder, top):
+    ref_locks = RefLocks(top / ".git/baton/locks")
+    (ticket,) = ref_locks.folder.glob("ticket-*")
+    ref_locks.sweep()
+    assert ticket.exists()
+    os.utime(ticket, (time.time() - 4000, time.time() - 4000))
+    ref_locks.sweep()
+    assert not ticket.exists()
+
+
+@pytest.mark.usefixtures("no_flock")
+def test_without_flock_a_lock_that_was_taken_anew_is_put_back(top, monkeypatch):
+    ref_locks = RefLocks(top / ".git/baton/locks")
+    lock = top / ".git/refs/heads/baton.lock"
+    lock.write_text("of a dead one")
+    os.utime(lock, (0, 0))
+    dead = ref_locks._is_dead
+
+    def overtaken(lock_file, identity):
+        """Another process breaks the lock and takes it, after we found the first one dead."""
+        said = dead(lock_file, identity)
+        monkeypatch.setattr(
+            locks, "_identity", lambda path, real=locks._identity: identity if path == lock_file else real(path)
+        )
+        lock.rename(top / "kept")  # so that its number is not given again
+        lock.write_text("of a living one")
+        return said
+
+    monkeypatch.setattr(ref_locks, "_is_dead", overtaken)
+    ref_locks._break_stale(str(lock))
+    assert lock.read_text() == "of a living one"
+
+
+# --- what killed processes leave
+
+
+def test_a_clock_leaves_no_file_and_takes_over_the_one_that_was_left(top):
+    folder = top / "clocks"
+    folder.mkdir()
+    left = folder / f"clock-{os.getuid()}"
+    left.touch()
+    os.utime(left, (0, 0))
+    assert abs(disk.now_of(folder) - time.time()) < 5
+    assert not list(folder.iterdir())
+
+
+def test_what_killed_writers_left_is_removed_by_the_next_write(store, writer, top):
+    packs, tickets = top / ".git/objects/pack", top / ".git/baton/locks"
+    for folder in (packs, tickets):
+        folder.mkdir(exist_ok=True, parents=True)
+    gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip()
+    old = [
+        packs / "tmp_pack_baton_0123456789abcdef", packs / f"tmp_idx_baton_{gone}_00", packs / "clock-0123456789abcdef",
+        tickets / "clock-0123456789abcdef", tickets / "ticket-00",
+    ]  # fmt: skip
+    young = [packs / f"tmp_pack_baton_{gone}_01", packs / f"tmp_pack_baton_{os.getpid()}_02", packs / "tmp_pack_x"]
+    for path in (*old, *young):
+        path.touch()
+        age = 90 if path.name.startswith("tmp_idx") else 4000
+        os.utime(path, (time.time() - age,) * 2)
+    os.utime(young[0])
+    os.utime(young[1], (time.time() - 90,) * 2)
+    writer.commit({"a": b"1"})
+    assert [path.name for path in old if path.exists()] == []
+    assert [path.name for path in young if not path.exists()] == []
