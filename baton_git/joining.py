@@ -6,17 +6,20 @@ the later parent. Several merge bases are merged first, recursively; without any
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from baton_git import diff, layout
 from baton_git.diary import log_entry, revision_of
-from baton_git.files import entry_at, merge_files
+from baton_git.files import entry_at, merge_files, text_at
+from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.merge import Decision, apply, decide, with_conflicts
+from baton_git.merge.decisions import values
 from baton_git.names import Oid
 from baton_git.output import one_line
+from baton_git.records.base import alike, parse
 from baton_git.records.conflict import Conflict
-from baton_git.state import State
+from baton_git.state import Entry, Key, State
 from baton_git.store import CommitInfo, Draft, Edit, Folder, Store
 
 AUTHOR = "baton-git <baton-git@localhost>"
@@ -102,7 +105,7 @@ def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merge
     files = merge_files(*roots)
     merged = with_conflicts(apply(states[1], decisions), files.conflicts)
     conflicts = tuple(_new_conflicts(states[1], merged))
-    edits = {**_edits(merged, states[2], roots[2]), **files.edits}
+    edits = {**_edits(merged, states[2], roots), **files.edits}
     return Merged(draft.tree(ours, edits), tuple(decisions), conflicts)
 
 
@@ -112,12 +115,33 @@ def _new_conflicts(before: State, after: State) -> Iterator[Conflict]:
             yield entry
 
 
-def _edits(merged: State, theirs: State, root: Folder) -> dict[str, Edit]:
+def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, Edit]:
     """The files of what changed. A record that theirs has as it is keeps its very bytes."""
     taken = {key for key, entry in merged.edits.items() if entry is not None and theirs.entry(key) is entry}
-    made = {key: entry for key, entry in merged.edits.items() if key not in taken}
+    made = {key: _stored(key, entry, roots) for key, entry in merged.edits.items() if key not in taken}
     paths = [layout.path_of(key) for key in taken]
-    return {**{path: entry_at(root, path) for path in paths}, **layout.encode(made, limited=False)}
+    return {**{path: entry_at(roots[2], path) for path in paths}, **layout.encode(made, limited=False)}
+
+
+def _stored(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:
+    """As it is; a conflict that is too large for a file names the files of its sides instead of repeating them."""
+    if not isinstance(entry, Conflict) or entry.record_kind not in {**FOLDERS, **SINGLES} or layout.fits(key, entry):
+        return entry
+    keys = [Key(entry.record_kind, entry.record_id, old) for old in (False, True)]
+    keys = keys[:1] if entry.record_kind in SINGLES else keys
+    data = entry.given()
+    for name in {"base", "ours", "theirs"} & data.keys():
+        places = [found for root in roots for one in keys if (found := _place(one, root, data[name])) is not None]
+        data[name] = places[0] if places else data[name]
+    return parse(Conflict, data)
+
+
+def _place(key: Key, root: Folder, value: Any) -> dict[str, str] | None:
+    """The file at `key`, if it holds a value of a conflict about the whole record."""
+    path = layout.path_of(key)
+    file = entry_at(root, path)
+    is_it = file is not None and alike(values(layout.decode(key, path, text_at(root, path))), (value,))
+    return {"path": path, "blob": file.oid} if file is not None and is_it else None
 
 
 def _message(store: Store, draft: Draft, parents: tuple[CommitInfo, CommitInfo], merged: Merged) -> str:

@@ -130,10 +130,18 @@ def _encode(key: Key, entry: Entry) -> bytes:
         raise InvalidDocument(error.faults, where=str(key)) from error
 
 
+def fits(key: Key, entry: Entry) -> bool:
+    """Whether the file of a record is no larger than one that may be written."""
+    return len(_encode(key, entry)) <= _limit(key)
+
+
+def _limit(key: Key) -> int:
+    return MAX_RECORD_BYTES * (1 if _is_given(key) else FRAMED)
+
+
 def _check_size(key: Key, text: bytes) -> None:
-    limit = MAX_RECORD_BYTES * (1 if _is_given(key) else FRAMED)
-    if len(text) > limit:
-        raise LimitExceeded(str(key), len(text), limit, "bytes", hint="keep the long text in a file and name it")
+    if len(text) > _limit(key):
+        raise LimitExceeded(str(key), len(text), _limit(key), "bytes", hint="keep the long text in a file and name it")
 
 
 def _is_given(key: Key) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from baton_git.kinds import FOLDERS
+from baton_git.layout import fits
 from baton_git.merge.decisions import Contested, Decision, Prefer, canonical, record_data, values, written
 from baton_git.merge.fields import merge_fields
 from baton_git.merge.gate import standing
@@ -88,10 +89,25 @@ class _Merger:
     def _both(self, key: Key, was: Entry | None, mine: Entry | None, other: Entry | None) -> Wish:
         """What becomes of a record that both sides changed, differently."""
         if isinstance(mine, Part) and isinstance(other, Part):
-            return _merged(key, was, mine, other, self.prefer)
-        stands = _readable(mine, other, self.prefer)
+            wish = _merged(key, was, mine, other, self.prefer)
+            assert wish.entry is not None
+            if fits(key._replace(archived=isinstance(wish.entry, Archived)), wish.entry):
+                return wish
+            stands: Entry | None = self._one_of(key, was, mine, other)
+        else:
+            stands = _readable(mine, other, self.prefer)
         told = self._whole(was, mine, other, "ours" if stands is mine else "theirs")
         return Wish(key, stands, key, "keep" if stands is mine else "merge", key, (told,))
+
+    def _one_of(self, key: Key, was: Entry | None, mine: Part, other: Part) -> Part:
+        """Of two records that make one too large to be stored: the one that fits, else as if they were one value."""
+        word = None
+        if key.kind == Pattern.kind:
+            sides = [record_data(one) if isinstance(one, Part) else {} for one in (was, mine, other)]
+            word = standing(sides[0], sides[1], sides[2], self.prefer, one_sided=True)
+        if word is not None or self.prefer is not None:
+            return mine if (word or self.prefer) == "ours" else other
+        return max(mine, other, key=lambda one: (fits(key, one), canonical(one.given()), written(one.given())))
 
     def _whole(self, was: Entry | None, mine: Entry | None, other: Entry | None, winner: Prefer) -> Contested:
         """A record that is contested as a whole."""

@@ -102,6 +102,11 @@ def _settled(
     if conflict.record_kind == Rule.kind and chosen:
         raise NeedsHuman(f"{conflict.record_id}: a rule is what a person confirmed", hint=_keep(conflict))
     key, entry = _place(state, conflict)
+    if is_side and chosen and isinstance(chosen[0], dict) and chosen[0].keys() == {"path", "blob"}:
+        raise NotAllowed(
+            f"{conflict.record_id}: that side is too large to be stored again",
+            hint=f"git cat-file blob {chosen[0]['blob']} shows it; {_keep(conflict)}",
+        )
     if conflict.field == "":
         return _whole(ws, now, state, key, entry, chosen)
     if not isinstance(entry, Part):

@@ -517,6 +517,35 @@ def test_what_two_sides_could_store_can_be_merged_and_stored() -> None:
     assert [one.field for one in again.records(Conflict)] == ["reason"]
 
 
+def grown_too_large(**more: Any) -> list[State]:
+    """A base and two sides whose texts, both kept, make a record that nobody could write."""
+    base = State().put(Pattern(id="P", what="x", first_seen="2026-11-01", last_seen="2026-11-01", proposed_rule="r"))
+    texts = [f"r\n{one}" + one * (layout.MAX_RECORD_BYTES - 1000) for one in "ab"]
+    return [base, *(base.put(base.get(Pattern, "P").replace(proposed_rule=one, **more)) for one in texts)]
+
+
+def test_a_merge_keeps_both_sides_of_a_record_that_it_would_make_too_large() -> None:
+    base, ours, theirs = grown_too_large()
+    result = both_ways(ours, theirs, base)
+    [told_] = result.records(Conflict)
+    assert (told_.record_id, told_.field) == ("P", "")
+    assert result.get(Pattern, "P").proposed_rule == "r\nb" + "b" * (layout.MAX_RECORD_BYTES - 1000)
+    assert told_.ours == result.get(Pattern, "P").given()
+    assert told_.theirs in (ours.get(Pattern, "P").given(), theirs.get(Pattern, "P").given())
+    layout.encode(result.edits)  # raises where a file is too large
+    layout.encode(result.put(result.get(Pattern, "P").replace(count=2)).edits)
+
+
+def test_a_record_that_fits_stands_before_one_that_somebody_made_too_large_by_hand() -> None:
+    base = State().put(FollowUp(id="F", item="x", first_seen="2026-11-01", reason="a"))
+    ours, theirs = (
+        base.put(base.get(FollowUp, "F").replace(**one)) for one in ({"item": "y"}, {"reason": "z" * 300_000})
+    )
+    result = both_ways(ours, theirs, base)
+    assert result.get(FollowUp, "F").item == "y"
+    assert len(result.records(Conflict)[0].theirs["reason"]) == 300_000
+
+
 # --- the order of keys
 
 

@@ -1,0 +1,56 @@
+"""Records that a merge would make too large to be edited, and conflicts that are too large to hold both sides."""
+
+from __future__ import annotations
+
+import pytest
+from machines import REF, Machine
+
+from baton_git.errors import NotAllowed
+from baton_git.joining import join
+from baton_git.layout import FRAMED, MAX_RECORD_BYTES, path_of
+from baton_git.operations.conflicts import resolve
+from baton_git.operations.driving import merge_file
+from baton_git.state import Key
+
+PATH = path_of(Key("open_loop", "OL-1"))
+
+
+def met(ada: Machine, bob: Machine, texts: tuple[bytes, bytes]) -> dict[str, bytes]:
+    """Ada's files after both changed `OL-1` by hand."""
+    base = ada.files()[PATH]
+    for one, text in zip((ada, bob), texts, strict=True):
+        one.by_hand({PATH: base + text})
+    sides = [one.files()[PATH] for one in (ada, bob)]
+    ada.git("fetch", "-q", str(bob.top), f"+{REF}:refs/other")
+    joined = join(ada.store, ada.tip, bob.tip)
+    assert ada.ws.branch.advance(joined.draft, ada.tip, joined.commit, ada.ws.stamp("sync", ada.clock()))
+    files = ada.files()
+    driven = merge_file(ada.store, PATH, base, *sides)
+    assert {PATH: driven.text, **driven.beside}.items() <= files.items()
+    return files
+
+
+def test_of_two_sides_that_are_too_large_together_one_stands_and_can_be_edited(pair: tuple[Machine, Machine]) -> None:
+    ada, bob = pair
+    files = met(ada, bob, tuple(f'{one} = "{one * 140_000}"\n'.encode() for one in "xy"))  # type: ignore[arg-type]
+    assert len(files[PATH]) <= MAX_RECORD_BYTES
+    ada.change("open_loop", "OL-1", expected_outcome="still fine")
+    resolve(ada.ws, ada.clock(), "OL-1", "theirs")
+    assert ada.get("open_loop", "OL-1").given().keys() >= {"x"}
+    assert not ada.conflicts()
+
+
+@pytest.mark.slow  # megabytes of TOML
+def test_sides_that_no_conflict_can_hold_are_named_by_their_blobs(pair: tuple[Machine, Machine]) -> None:
+    """Somebody committed megabytes by hand."""
+    ada, bob = pair
+    files = met(ada, bob, tuple(f'{one} = "{one * 1_100_000}"\n'.encode() for one in "xy"))  # type: ignore[arg-type]
+    [told] = ada.conflicts()
+    assert len(files[path_of(Key("conflict", told.id))]) < MAX_RECORD_BYTES * FRAMED
+    blobs = {one["blob"] for one in (told.ours, told.theirs)}
+    assert {ada.git("rev-parse", f"{commit}:{PATH}") for commit in (f"{REF}^1", f"{REF}^2")} == blobs
+    with pytest.raises(NotAllowed, match="too large") as caught:
+        resolve(ada.ws, ada.clock(), told.id, "theirs")
+    assert told.theirs["blob"] in caught.value.hint
+    resolve(ada.ws, ada.clock(), told.id, "ours")
+    assert not ada.conflicts()
