@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from baton_git.brief import Section, age, named
-from baton_git.output import one_line
+from baton_git.output import is_safe, one_line
 from baton_git.records.handoff import Facts, Handoff
 
 _BRACKETS = str.maketrans("[]", "()")
@@ -104,7 +104,7 @@ def _titled(title: str, heading: str) -> str:
 
 def _wrapped(line: str) -> list[str]:
     """The line in pieces; none of them can pose as the frame around all of it."""
-    line = "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line)
+    line = "".join(c if c == "\t" or is_safe(c) else "\ufffd" for c in line)
     line = one_line(line, len(line)) if not line.startswith((" ", "|")) else line.rstrip()
     line = f"| {line}" if line.startswith(("===", "## ")) else line
     if len(line) <= WIDTH:

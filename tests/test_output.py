@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from typing import Any
 
@@ -17,6 +18,7 @@ from baton_git.codecs import kairos
 from baton_git.diff import FieldChange, RecordChange
 from baton_git.faces.cli.history import change_lines
 from baton_git.faces.cli.review import _lines
+from baton_git.faces.http.logs import SafeFormatter
 from baton_git.sync.waiting import Item
 
 ANY = st.text(st.characters()) | st.sampled_from(["\x1b[2J", "\u202e", "\ud800", "a\r\nb", "\U000e0041", "\u034f"])
@@ -74,6 +76,14 @@ def test_only_what_was_styled_by_us_keeps_its_styling() -> None:
     assert OWN.findall(line) == ["\x1b[31m", "\x1b[0m", "\x1b[1m", "\x1b[0m"]
     assert UNSAFE.findall(OWN.sub("", line)) == []
     assert "\x1b" not in output.terminal(f"{line}")
+
+
+def test_the_servers_log_holds_nothing_unsafe() -> None:
+    error = ValueError(PLANTED)
+    record = logging.LogRecord("x", logging.ERROR, "f", 1, "a bug: %s", (PLANTED,), (ValueError, error, None))
+    said = SafeFormatter("%(message)s").format(record)
+    assert "ValueError" in said
+    assert UNSAFE.findall(said) == []
 
 
 def test_changes_and_what_waits_for_review_are_styled_by_us_alone() -> None:

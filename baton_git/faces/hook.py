@@ -169,12 +169,14 @@ def _note(log: str, payload: Payload, problems: Sequence[str]) -> None:
         return
     from datetime import datetime  # only on the way out
 
+    from baton_git.output import one_line
+
     now = datetime.now().astimezone().isoformat(timespec="seconds")
-    lines = [f"{now} {payload.agent} {payload.event} {payload.session}: {' '.join(one.split())}\n" for one in problems]
+    lines = [f"{now} {payload.agent} {payload.event} {payload.session}: {one}" for one in problems]
     try:
         if os.path.exists(log) and os.path.getsize(log) > LOG_BYTES:
             os.replace(log, f"{log}.old")
         with open(log, "a", encoding="utf-8", errors="replace") as file:
-            file.writelines(lines)
+            file.writelines(f"{one_line(line, LOG_BYTES)}\n" for line in lines)
     except OSError:
         pass

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from baton_git.environment import without_secrets
+from baton_git.output import one_line
 from baton_git.probes.checks import CheckSpec, World
 from baton_git.probes.outcome import Failed, NotApproved, Outcome, Passed, Unknown, no_answer
 
@@ -104,7 +105,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_line(output: bytes) -> str:
-    """Printable characters only: the text ends up on terminals and in records."""
+    """Safe for a log: the text ends up on terminals and in records."""
     lines = output.decode(errors="replace").split("\n")
-    shown = ("".join(c if c.isprintable() else " " for c in line).strip() for line in reversed(lines))
-    return next((line for line in shown if line), "")[:_LINE_LIMIT]
+    shown = (one_line(line, len(line))[:_LINE_LIMIT] for line in reversed(lines))
+    return next((line for line in shown if line), "")

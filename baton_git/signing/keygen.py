@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from baton_git.output import one_line
+
 SECONDS: Final = 10.0
 """Time given to one run; a key in hardware waits for a touch meanwhile."""
 
@@ -44,8 +46,8 @@ class Ran(NamedTuple):
     def last_line(self) -> str:
         """What it said at last, printable: the text ends up on terminals and in records."""
         lines = self.said.decode("utf-8", "replace").splitlines()
-        shown = ("".join(c if c.isprintable() else " " for c in line).strip() for line in reversed(lines))
-        return next((line for line in shown if line), "without a word")[:_LINE_LIMIT]
+        shown = (one_line(line, len(line))[:_LINE_LIMIT] for line in reversed(lines))
+        return next((line for line in shown if line), "without a word")
 
 
 def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes = b"") -> Ran:

@@ -21,7 +21,8 @@ from baton_git.faces.where.process import PAGE_TOKEN, TOKEN, end_in_order, taken
 from baton_git.output import json_text
 
 if TYPE_CHECKING:
-    from baton_git.faces.http.site import Site
+    from baton_git.faces.http.logs import log_to_stderr
+from baton_git.faces.http.site import Site
 
 HOST, PORT = "127.0.0.1", 9101
 """session-baton's."""
@@ -113,6 +114,7 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
     told = {"url": url, "repository": str(site.repository.common_dir)}
     with suppress(KeyboardInterrupt):  # uvicorn ends in order, and then tells us why it ended
         end_in_order()
+        log_to_stderr()
         write(json_text(told, None) if app.json else url)  # a line, whoever reads it need not wait for an end
         sys.stdout.flush()
         app.say(f"serving {site.repository.common_dir}; stop with Ctrl-C")
