@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*[ \t]*:?")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _SUMMARY = re.compile(r"<!--[ \t]*ECC:SUMMARY:(?:START|END)[ \t]*-->")
@@ -65,7 +65,7 @@ def _heading(line: str, *, bold: bool) -> tuple[int, str] | None:
     """How deep a heading is, and what it says; None for any other line."""
     match = _HEADING.fullmatch(line)
     if match:
-        return len(match[1]), match[2]
+        return len(match[1]), match[2].rstrip(" \t#")
     strong = _BOLD.fullmatch(line.strip()) if bold else None
     return (7, strong[1].strip().rstrip(":")) if strong else None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_left
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
@@ -65,14 +66,17 @@ def _without_heredocs(text: str) -> tuple[str, list[str]]:
         return text, []
     bodies: list[str] = []
     lines, kept = text.split("\n"), []
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        places.setdefault(line.strip(), []).append(number)
     at = 0
     while at < len(lines):
         line = lines[at]
         at += 1
         for found in list(_HEREDOC.finditer(line)):
-            name = found[1] or found[2] or found[3]
-            end = next((n for n in range(at, len(lines)) if lines[n].strip() == name), None)
-            if end is not None:
+            ends = places.get(found[1] or found[2] or found[3], [])
+            if (first := bisect_left(ends, at)) < len(ends):
+                end = ends[first]
                 line = line.replace(found[0], f"{found[0]}\0{len(bodies)}\0", 1)
                 bodies.append("\n".join(lines[at:end]))
                 at = end + 1

@@ -9,8 +9,8 @@ from typing import Final
 from baton_git.errors import AccessDenied, RemoteError, Unreachable
 from baton_git.output import one_line
 
-_QUERY = re.compile(r"([a-z][a-z0-9+.-]*://[^\s?'\"]*)\?[^\s'\"]+", re.IGNORECASE)
-_LOGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<login>[^/\s'\"]*)@", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s'\"]+", re.IGNORECASE)
+_LOGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,30})://(?P<login>[^/\s'\"]*)@", re.IGNORECASE)
 _PREFIX = re.compile(r"^(?:(?:fatal|error|ssh|remote|ERROR|FATAL): )+")
 _WORTH = re.compile(r"^(?:fatal|error|remote|ERROR|FATAL): ")
 _GENERIC = re.compile(r"Could not read from remote repository|^and the repository exists|^Please make sure|^\s*$")
@@ -70,13 +70,18 @@ _KINDS: Final = tuple(
 
 def masked(text: str) -> str:
     """The text without the logins and the queries of URLs; of ssh addresses the user stays, for it is no secret."""
-    return _QUERY.sub(r"\1?***", _LOGIN.sub(_without_login, text))
+    return _ADDRESS.sub(_without_query, _LOGIN.sub(_without_login, text))
 
 
 def _without_login(match: re.Match[str]) -> str:
     user, colon, _ = match["login"].partition(":")
     secret = match["scheme"].lower().startswith("http") or not user
     return f"{match['scheme']}://{'***' if secret else user + (':***' if colon else '')}@"
+
+
+def _without_query(match: re.Match[str]) -> str:
+    address, _, query = match[0].partition("?")
+    return f"{address}?***" if query else match[0]
 
 
 def masked_line(text: str) -> str:

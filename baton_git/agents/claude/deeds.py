@@ -24,7 +24,7 @@ from baton_git.agents.fields import Record, table_at, tables, text_at
 from baton_git.agents.gobby_tasks import gateway_deed, made_id
 
 _CREATED = re.compile(r"Task #(\S+) created")
-_LISTED = re.compile(r"^#(\S+) \[(\w+)\] (.*?)(?: \(.*\))?(?: \[blocked by .*\])?$", re.MULTILINE)
+_LISTED = re.compile(r"^#(\S+) \[(\w+)\] (.*)$", re.MULTILINE)
 _ANSWERED = re.compile(r'"([^"\n]+)"="([^"]*)"')
 _BACKGROUND = ("Command running in background with ID", "Command was manually backgrounded")
 
@@ -114,8 +114,19 @@ def _listed(result: Result) -> tuple[Todo, ...] | None:
     noted = (result.structured or {}).get("tasks")
     if isinstance(noted, list):
         return tuple(_task(one) for one in tables(noted) if text_at(one, "subject"))
-    found = tuple(Todo(text, status, number) for number, status, text in _LISTED.findall(result.text))
+    found = tuple(Todo(_title(text), status, number) for number, status, text in _LISTED.findall(result.text))
     return found if found or "No tasks" in result.text else None
+
+
+def _title(text: str) -> str:
+    """What a task is called, without its owner, `(…)`, and without what blocks it, `[blocked by …]`, behind it."""
+    cuts = [len(text)]
+    if text.endswith(")"):
+        cuts.append(text.find(" ("))
+    if text.endswith("]"):
+        cuts.append(text.find(" [blocked by "))
+        cuts.append(text.find(" (", 0, text.rfind(") [blocked by ") + 1))
+    return text[: min(cut for cut in cuts if cut >= 0)]
 
 
 def _task(one: Record) -> Todo:

@@ -49,8 +49,10 @@ def typed(record: Record, content: Any) -> tuple[str, str | None]:
 
 def _own(text: str) -> str:
     """What is the person's own of one text."""
-    while found := _BEFORE.match(text):
-        text = text[found.end() :]
+    at = 0
+    while found := _BEFORE.match(text, at):
+        at = found.end()
+    text = text[at:]
     return "" if text.lstrip().startswith(_NOT_TYPED) else text
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_PLACES = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
-_LISTED = re.compile(r"^[AMD] (.+?)\s*$", re.MULTILINE)
+_PLACES = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S)", re.MULTILINE)
+_LISTED = re.compile(r"^[AMD] (.*\S)", re.MULTILINE)
 WORKED = "Success. Updated the following files:"
 
 

@@ -7,7 +7,7 @@ import re
 from baton_git.agents.events import Place, Setting
 from baton_git.agents.fields import Record, table_at, text_at
 
-_CWD = re.compile(r"<cwd>(.*?)</cwd>|^Current working directory: (.*)$", re.MULTILINE)
+_CWD = re.compile(r"<cwd>((?:(?!<cwd>).)*?)</cwd>|^Current working directory: (.*)$", re.MULTILINE)
 
 
 def session_start(place: Place, record: Record) -> Setting | None:

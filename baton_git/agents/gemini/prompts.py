@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from baton_git.agents.fields import Record, texts
 
 SNAPSHOT = "<state_snapshot>"
 """How the summary of a compressed session begins."""
 
-_ADDED = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_ADDED, _END = "<hook_context>", "</hook_context>"
 _NOT_TYPED = ("<session_context>", "/", "?", SNAPSHOT)
 _WRITTEN = ("This is the Gemini CLI. We are setting up the context for our chat.", "System: Please continue.")
 
@@ -17,5 +15,14 @@ _WRITTEN = ("This is the Gemini CLI. We are setting up the context for our chat.
 def typed(message: Record) -> str:
     """The text that a person typed; empty when nobody did. `displayContent` is what the screen showed of it."""
     shown = texts(message.get("displayContent")) or texts(message.get("content"))
-    text = "\n".join(own for part in shown if (own := _ADDED.sub("", part).strip()))
+    text = "\n".join(own for part in shown if (own := _without_added(part)))
     return "" if text.startswith(_NOT_TYPED + _WRITTEN) else text
+
+
+def _without_added(text: str) -> str:
+    """The text without what hooks added to it, and without the blanks around that."""
+    pieces, at = [], 0
+    while (start := text.find(_ADDED, at)) >= 0 and (end := text.find(_END, start)) >= 0:
+        pieces.append(text[at:start].strip() if at else text[at:start].rstrip())
+        at = end + len(_END)
+    return "".join([*pieces, text[at:].lstrip() if at else text]).strip()

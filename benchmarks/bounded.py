@@ -1,0 +1,102 @@
+"""The time that untrusted text takes when it is twice as long: JSON up to 16 MiB, redaction up to 4 MiB (minutes).
+
+Processor time, so that other programs on the machine matter less. Each figure is the largest ratio of two sizes that
+follow each other, and what the longest text took.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+from measuring import missed, tell
+
+from baton_git.codecs import json
+from baton_git.errors import BatonError
+from baton_git.redaction import redact_text
+
+MIB = 1 << 20
+JSON_SIZES = [MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB]
+REDACTION_SIZES = [MIB // 4, MIB // 2, MIB, 2 * MIB, 4 * MIB]
+GOAL = 2.3
+
+
+def keys(size: int) -> str:
+    """An object of very many keys, the last of them twice."""
+    count = size // 12
+    return "{" + ",".join(f'"{number:07}":0' for number in range(count)) + f',"{count - 1:07}":0}}'
+
+
+JSON: dict[str, Callable[[int], str]] = {
+    "a key twice among very many": keys,
+    "objects with a key twice": lambda size: "[" + ",".join(['{"a":1,"b":{}}'] * (size // 15)) + ',{"a":1,"a":1}]',
+    "one string of escapes": lambda size: '{"a":"' + "\\\\" * (size // 2) + '"}',
+    "a string without an end": lambda size: '{"a":"' + "a" * size,
+    "faults below a long key": lambda size: '{"' + "k" * (size // 2) + '":[' + '"\\ud800",' * (size // 18) + "0]}",
+    "opening brackets": lambda size: "[" * size,
+    "numbers": lambda size: "[" + "1," * (size // 2) + "1]",
+}
+"""Texts of about a size."""
+
+REDACTED = {
+    "keykeykey": "key",
+    "names with a sign": "token=",
+    "names with a value": "password: a1b2c3 ",
+    "one letter": "a",
+    "quotes": "key='",
+    "escaped quotes": 'key=\\"',
+    "backslashes": "\\",
+    "tokens that are too long": "AKIA" + "A1" * 8,
+    "tokens that do not end": "eyJaaaaaaaaaaaa.",
+    "key blocks that do not begin": "A" * 40 + "\n-----END PRIVATE KEY-----",
+    "key blocks that do not end": "-----BEGIN PRIVATE KEY-----\n",
+    "command lines": "mysql -pa1 ",
+    "addresses": "://a:b@",
+    "tags": "<password>a",
+    "marks": "[redacted: ",
+    "lines": "\n",
+    "prose": "The deploy failed because the token ran out. ",
+}
+"""What is repeated."""
+
+
+def measure(what: str, work: Callable[[str], object], sizes: list[int], text_of: Callable[[int], str]) -> None:
+    """Tells the largest ratio of the times of two sizes, each the better of two runs."""
+    work(text_of(1000))
+    times = []
+    for size in sizes:
+        text = text_of(size)
+        times.append(min(seconds(work, text) for _ in range(2)))
+    ratio = max(after / max(before, 0.002) for before, after in pairwise(times))
+    tell(f"{what} ({times[-1]:.2f} s for {sizes[-1] // MIB} MiB)", ratio, GOAL)
+
+
+def seconds(work: Callable[[str], object], text: str) -> float:
+    started = time.process_time()
+    work(text)
+    return time.process_time() - started
+
+
+def repeated(unit: str) -> Callable[[int], str]:
+    return lambda size: unit * (size // len(unit))
+
+
+def read_json(text: str) -> None:
+    try:
+        json.loads(text)
+    except BatonError:
+        return
+
+
+def main() -> None:
+    for what, text_of in JSON.items():
+        measure(f"JSON, {what}", read_json, JSON_SIZES, text_of)
+    for what, unit in REDACTED.items():
+        measure(f"redaction, {what}", redact_text, REDACTION_SIZES, repeated(unit))
+    sys.exit(bool(missed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""What reads text that somebody else wrote takes time in proportion: each of these took minutes, or would.
+
+`benchmarks/bounded.py` measures the ratios.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from baton_git.adapters.markdown import sections
+from baton_git.agents.claude.prompts import typed as typed_in_claude
+from baton_git.agents.codex.patches import files_of
+from baton_git.agents.codex.setting import set_by_environment
+from baton_git.agents.gemini.prompts import typed as typed_in_gemini
+from baton_git.extraction.commits import git_work
+from baton_git.remotes.complaints import masked
+
+NOWHERE: Any = SimpleNamespace(cwd=None)
+CASES = {
+    "the heading of a file": (lambda text: sections(f"# a{text}x"), " #", 400_000),
+    "the files of a patch": (lambda text: files_of(f"*** Add File: a{text}x"), " ", 400_000),
+    "what Gemini added to a prompt": (lambda text: typed_in_gemini({"content": f"a{text}b"}), " ", 400_000),
+    "what Gemini did not end": (lambda text: typed_in_gemini({"content": text}), "<hook_context>", 2_000_000),
+    "reminders before a prompt": (
+        lambda text: typed_in_claude({}, text), "<system-reminder></system-reminder>", 4_000_000
+    ),
+    "folders of an environment": (
+        lambda text: set_by_environment(NOWHERE, f"<environment_context>{text}"), "<cwd>", 400_000
+    ),
+    "heredocs": (lambda text: git_work(f"git commit\n{text}", "/"), "<<A\n", 65_000),
+    "a scheme without end": (masked, "a", 100_000),
+    "addresses without a query": (masked, "a://", 400_000),
+}  # fmt: skip
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("case", CASES)
+def test_a_long_text_is_read_in_time(case: str) -> None:
+    read, unit, size = CASES[case]
+    read(unit * (size // len(unit)))
