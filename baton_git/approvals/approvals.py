@@ -25,6 +25,15 @@ class ApprovedCommand(NamedTuple):
     contents: Contents
 
 
+class ApprovedCheck(NamedTuple):
+    """A check from elsewhere that may be made: of which record, the digest of its specification, since when."""
+
+    namespace: str
+    id: str
+    digest: str
+    at: str
+
+
 class TrustedRemote(NamedTuple):
     """A remote whose user is believed: its name at that time, its address without login, since when (ISO 8601)."""
 
@@ -80,6 +89,28 @@ class Approvals:
     def revoke(self, argv: tuple[str, ...]) -> bool:
         """Takes the approval back; False when there was none."""
         return self._remove("commands", lambda one: one["argv"] == list(argv))
+
+    # --- checks that others wrote
+
+    def checks(self) -> list[ApprovedCheck]:
+        names = ApprovedCheck._fields
+        return self._read("checks", lambda one: ApprovedCheck(*(str(one[name]) for name in names)))
+
+    def approve_check(self, check: ApprovedCheck) -> bool:
+        """Lets a check be made, in place of what was approved for that record; False when it was approved already."""
+
+        def change(kept: Kept) -> Kept:
+            present = kept.get("checks", [])
+            if any(one["digest"] == check.digest and _is_check(one, check.namespace, check.id) for one in present):
+                return kept
+            others = [one for one in present if not _is_check(one, check.namespace, check.id)]
+            return {**kept, "checks": [*others, check._asdict()]}
+
+        return self._change(change)
+
+    def revoke_check(self, namespace: str, id_: str) -> bool:
+        """Takes the approval for a record back; False when there was none."""
+        return self._remove("checks", lambda one: _is_check(one, namespace, id_))
 
     # --- workflows of the project
 
@@ -155,6 +186,10 @@ class Approvals:
             return self._file.change(change)
         except (KeyError, TypeError, AttributeError) as error:
             raise self._file.corrupt(f"is not a table of approvals ({error})") from error
+
+
+def _is_check(entry: Any, namespace: str, id_: str) -> bool:
+    return (entry["namespace"], entry["id"]) == (namespace, id_)
 
 
 def _command(entry: Any) -> ApprovedCommand:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git.code import find_commit, head_commit
 from baton_git.errors import InvalidArgument
 from baton_git.lifecycle import checked
+from baton_git.operations.consent import Consent
 from baton_git.operations.trust import refusal_of
 from baton_git.operations.workspace import Workspace
 from baton_git.probes import Checked, CheckSpec, Failed, NotApproved, Passed, World, run_all
@@ -35,11 +37,13 @@ class Checks(NamedTuple):
     Attributes:
         found: what is told.
         kept: what of that is stored. What this machine's user did not allow concerns nobody else.
+        waiting: the ids of those that wait for the user's approval.
         left: how many were not made, since there are too many.
     """
 
     found: Mapping[str, LastCheck] = MappingProxyType({})
     kept: Mapping[str, LastCheck] = MappingProxyType({})
+    waiting: tuple[str, ...] = ()
     left: int = 0
 
 
@@ -59,7 +63,8 @@ def verify(ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seco
         NotFound, Ambiguous: an id is not that of one live loop.
         InvalidArgument: a named loop has no check.
     """
-    state = ws.branch.read().state
+    version = ws.branch.read()
+    state = version.state
     loops = [state.find(OpenLoop, id_) for id_ in ids] if ids else due_checks(state)
     for loop in loops:
         if loop.verify is None:
@@ -67,7 +72,7 @@ def verify(ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seco
                 f"open loop {loop.id} has no check",
                 hint=f"say what you found: baton loop verify {loop.id} --passed | --failed",
             )
-    checks = run_checks(ws, now, loops, budget_seconds)
+    checks = run_checks(ws, now, version, loops, budget_seconds)
 
     def change(tip: Version) -> State:
         return with_results(tip.state, loops, news(tip.state, checks.kept))
@@ -83,22 +88,38 @@ def due_checks(state: State) -> list[OpenLoop]:
 
 
 def run_checks(
-    ws: Workspace, now: datetime, loops: Sequence[OpenLoop], budget_seconds: float, most: int | None = None
+    ws: Workspace,
+    now: datetime,
+    version: Version,
+    loops: Sequence[OpenLoop],
+    budget_seconds: float,
+    most: int | None = None,
 ) -> Checks:
-    """What the probes of `loops` answer within the budget, as evidence.
+    """What the probes of `loops` answer within the budget, as evidence. Those that wait for the user's approval are not
+    made.
 
     Args:
-        most: how many are made, the first ones; None: all.
+        version: the one that has the loops.
+        most: how many are made, and how many of those that wait are told; None: all.
     """
-    due = [loop for loop in loops if loop.verify]
-    specs = {loop.id: _spec(loop.verify) for loop in due[:most] if loop.verify}
-    if not specs:
-        return Checks()
-    code = head_commit(ws.branch.store) if ws.folder else None
-    answers = run_all(specs, _world(ws), budget_seconds=budget_seconds)
-    found = {id_: _evidence(answer, now, code) for id_, answer in answers.items()}
+    refusals = _refusals(ws, version, loops)
+    allowed = {loop.id: _spec(loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
+    waiting = {id_: Checked(NotApproved(why), 0) for id_, why in islice(refusals.items(), most)}
+    specs = dict(islice(allowed.items(), most))
+    answers = waiting | (run_all(specs, _world(ws), budget_seconds=budget_seconds) if specs else {})
+    code = head_commit(ws.branch.store) if specs and ws.folder else None
+    found = {loop.id: _evidence(answers[loop.id], now, code) for loop in loops if loop.id in answers}
     kept = {id_: one for id_, one in found.items() if not isinstance(answers[id_].outcome, NotApproved)}
-    return Checks(found, kept, len(due) - len(specs))
+    return Checks(found, kept, tuple(refusals), len(allowed) - len(specs))
+
+
+def _refusals(ws: Workspace, version: Version, loops: Sequence[OpenLoop]) -> dict[str, str]:
+    """By id, why a check waits for approval."""
+    if not loops:
+        return {}
+    consent = Consent(ws, version)
+    found = ((loop.id, consent.refusal(loop)) for loop in loops)
+    return {id_: why for id_, why in found if why is not None}
 
 
 def _world(ws: Workspace) -> World:

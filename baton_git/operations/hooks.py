@@ -27,7 +27,7 @@ from baton_git.records.baton import OpenLoop
 from baton_git.store import Repository, disk
 from baton_git.store.locks import flocked
 from baton_git.sync.places import places_of
-from baton_git.versions import Written
+from baton_git.versions import Version, Written
 
 BY_COMMITS: Final = frozenset({"git_commit"})
 """Those that a server answers from the repository alone: what was pushed to it must not make it do anything else."""
@@ -49,18 +49,20 @@ def verify_due(
         seconds: for all checks together.
     """
     ws = replace(ws, actor=replace(ws.actor, session=None, agent=agent))
-    loops = _due(ws, methods)
+    version = ws.branch.read()
+    loops = _due(version, methods)
     if not loops:
         _settle_mark(ws, methods)
         return None
-    kept = {id_: one for id_, one in run_checks(ws, now, loops, seconds).kept.items() if one.result != "unknown"}
+    checks = run_checks(ws, now, version, loops, seconds)
+    kept = {id_: one for id_, one in checks.kept.items() if one.result != "unknown"}
     written = ws.update("verify", now, lambda tip: with_results(tip.state, loops, news(tip.state, kept)))
     _settle_mark(ws, methods)
     return written
 
 
-def _due(ws: Workspace, methods: Collection[str]) -> list[OpenLoop]:
-    return [loop for loop in due_checks(ws.branch.read().state) if loop.verify and loop.verify.method in methods]
+def _due(version: Version, methods: Collection[str]) -> list[OpenLoop]:
+    return [loop for loop in due_checks(version.state) if loop.verify and loop.verify.method in methods]
 
 
 # --- one look at a time
@@ -126,9 +128,9 @@ def _namespace(component: str) -> Namespace | None:
 def _settle_mark(ws: Workspace, methods: Collection[str]) -> None:
     """Takes the mark away when nothing is due; looks again then, since a loop may have been added meanwhile."""
     mark = Marks(ws.branch.store.repository.common_dir).due
-    if not _due(ws, methods):
+    if not _due(ws.branch.read(), methods):
         mark.clear(ws.branch.namespace.component)
-        if _due(ws, methods):
+        if _due(ws.branch.read(), methods):
             mark.set(ws.branch.namespace.component)
 
 

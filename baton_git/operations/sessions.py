@@ -10,7 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose
+from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose, named
 from baton_git.errors import BatonError, InvalidArgument, InvalidName
 from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.lifecycle import archive_closed, known_session, seen_session, settle
@@ -113,14 +113,14 @@ def boot(
     before = _read(ws, problems)
     problems += _reverted(ws, before)
     parent = _parent_of(before.state, session, parent, problems)
-    checks = _checked(ws, now, before.state, check_seconds, problems)
+    checks = _checked(ws, now, before, check_seconds, problems)
     after = _begun(ws, now, before, parent, checks, problems)
     closed = [loop for loop in _listed(before.state, OpenLoop, problems) if loop.status == "verified"]
     problems += [f"{one.path}: {one.why}" for one in _damaged(after.state, problems)]
     waits = [
         f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in _waiting(ws, problems)
     ]
-    news = [*synced, *waits]
+    news = [*synced, *waits, *_unapproved(checks)]
     verified = [f"{one.id}: {one.action}" for one in closed]
     whose = Persona(persona or ws.actor.agent, restored)
     parts = [*_parts(ws, now, after, problems, whose, handoff=handoff)]
@@ -171,15 +171,26 @@ def _reverted(ws: Workspace, version: Version) -> list[str]:
     return [f"{said} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
 
 
-def _checked(ws: Workspace, now: datetime, state: State, seconds: float, problems: list[str]) -> Checks:
+def _checked(ws: Workspace, now: datetime, before: Version, seconds: float, problems: list[str]) -> Checks:
+    if seconds <= 0:
+        return Checks()
     try:
-        made = run_checks(ws, now, due_checks(state), seconds, MOST_AT_START) if seconds > 0 else Checks()
+        made = run_checks(ws, now, before, due_checks(before.state), seconds, MOST_AT_START)
     except (BatonError, OSError) as error:
         problems.append(_said(error))
         return Checks()
     if made.left:
         problems.append(f"{made.left} more checks were not made, only the {MOST_AT_START} most urgent (baton verify)")
     return made
+
+
+def _unapproved(checks: Checks) -> list[str]:
+    """What a person can do about checks that wait for approval."""
+    if not checks.waiting:
+        return []
+    shown = ", ".join(named(one) for one in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
+    verb = "check from elsewhere waits" if len(checks.waiting) == 1 else "checks from elsewhere wait"
+    return [f"{len(checks.waiting)} {verb} for a person's approval: {shown} (baton trust --list)"]
 
 
 def _begun(

@@ -9,7 +9,6 @@ from baton_git.approvals import Approvals, Contents, contents_of
 from baton_git.errors import BatonError, InvalidArgument, NotFound, RemoteError
 from baton_git.operations.reaching import address_of
 from baton_git.operations.workspace import Workspace
-from baton_git.records.baton import OpenLoop
 from baton_git.times import iso
 
 NOT_APPROVED = "not approved on this machine"
@@ -19,14 +18,6 @@ def approvals_of(ws: Workspace) -> Approvals:
     if ws.approvals is None:
         raise InvalidArgument("there is no place for approvals here", hint="work in a repository")
     return ws.approvals
-
-
-def command_of(ws: Workspace, id_: str) -> tuple[str, ...]:
-    """The argv that the check of an open loop would run."""
-    loop = ws.branch.read().state.find(OpenLoop, id_)
-    if loop.verify is None or loop.verify.method != "command" or not loop.verify.argv:
-        raise InvalidArgument(f"open loop {loop.id} runs no command")
-    return loop.verify.argv
 
 
 def trust(ws: Workspace, now: datetime, argv: tuple[str, ...]) -> bool:
@@ -63,16 +54,6 @@ def _contents(ws: Workspace, argv: tuple[str, ...]) -> Contents:
 def distrust(ws: Workspace, argv: tuple[str, ...]) -> bool:
     """Takes an approval back; False when there was none."""
     return approvals_of(ws).revoke(argv)
-
-
-def pending_commands(ws: Workspace) -> dict[str, tuple[str, ...]]:
-    """By loop id, the commands that wait for approval."""
-    commands = {
-        loop.id: loop.verify.argv
-        for loop in ws.branch.read().state.records(OpenLoop)
-        if loop.verify and loop.verify.method == "command" and loop.verify.argv
-    }
-    return {id_: argv for id_, argv in commands.items() if refusal_of(ws, argv) is not None}
 
 
 def trust_remote(ws: Workspace, now: datetime, remote: str) -> bool:

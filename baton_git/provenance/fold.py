@@ -132,7 +132,7 @@ _NOBODY: Mark = ()
 def apply_commit(marks: Marks, look: Look) -> None:
     """Changes the marks at the only parent of a commit to those at the commit."""
     before = look.parent_root(0) if look.info.parents else look.store.folder(None)
-    if not look.confirms and look.plain_mark == marks.default and not _touches(marks, before, look.root):
+    if not look.has_marks_apart and look.plain_mark == marks.default and not _touches(marks, before, look.root):
         return
     keys = list(changed_keys(before, look.root))
     if keys:
@@ -167,8 +167,8 @@ class _Step:
             self._mark(key, moved.get(key, key))
 
     def _mark(self, key: Key, was: Key) -> None:
-        new = self.look.mark(key)
         for facet in facets_of(key):
+            new = self.look.mark(key, facet)
             if self.marks.of(Slot(key, facet)) == new:
                 continue
             if values_at(self.before, was, facet) != values_at(self.after, key, facet):

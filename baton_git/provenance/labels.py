@@ -78,6 +78,7 @@ class Labels:
         self._commit = commit
         self._vouching = vouching
         self._known: dict[Mark, Label] = {}
+        self._strangers: dict[Mark, Label | None] = {}
 
     def of(self, key: Key, facet: Facet = "text") -> Label:
         """Who vouches for what a record says, or (`closing`) for that it was superseded.
@@ -90,6 +91,19 @@ class Labels:
         if mark not in self._known:
             self._known[mark] = min((self._label(claim) for claim in mark), key=lambda one: one.rank, default=_AGENT)
         return self._known[mark]
+
+    def stranger(self, key: Key, facet: Facet) -> Label | None:
+        """Who wrote a part of a record, when that was neither baton on this machine nor a remote that the user trusts;
+        None when it was one of them. Raises as `of` does.
+        """
+        mark = self._marks.of(Slot(key, facet))
+        if mark not in self._strangers:
+            labels = (self._label(one._replace(confirming="")) for one in mark if one.source != "here")
+            self._strangers[mark] = next((one for one in labels if not self._is_trusted(one)), None)
+        return self._strangers[mark]
+
+    def _is_trusted(self, label: Label) -> bool:
+        return label.kind == "received" and self._vouching.trusts_remote(label.url)
 
     @cached_property
     def _marks(self) -> Marks:

@@ -31,9 +31,12 @@ class Look:
         self.origin = origin_of(ledger, info)
         self.root = store.folder(info.tree)
         self._confirms = _confirmed_names(info)
+        self._chooses = self.origin.source == "here" and _chooses(info)
 
-    def mark(self, key: Key) -> Mark:
-        """The mark of what this commit says anew about a record."""
+    def mark(self, key: Key, facet: Facet = "text") -> Mark:
+        """The mark of what this commit says anew about a record. Who goes back to a check has not written it."""
+        if facet == "check" and self._chooses:
+            return (_CHOSEN,)
         return (Claim.of(self.origin, self.info.oid if self._covers(key) else ""),)
 
     def _covers(self, key: Key) -> bool:
@@ -49,8 +52,9 @@ class Look:
         return (Claim.of(self.origin),)
 
     @property
-    def confirms(self) -> bool:
-        return self._confirms is not None
+    def has_marks_apart(self) -> bool:
+        """Whether what it says may have another mark than `plain_mark`."""
+        return self._confirms is not None or self._chooses
 
     def state(self, root: Folder | None = None) -> State:
         return State(layout.TreeSource(root or self.root, self.store.memory))
@@ -70,6 +74,16 @@ def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
         return None
     entry = log_entry(info)
     return frozenset(entry.said(CONFIRMS)) if entry.said(CONFIRMED) else None
+
+
+_CHOSEN = Claim("hand", "an earlier version or the other side of a conflict")
+_CHOOSING = ("rollback", "undo", "resolve")
+"""What the verbs begin with that take a value from the history, whoever wrote it there."""
+
+
+def _chooses(info: CommitInfo) -> bool:
+    """Whether a commit takes values from the history."""
+    return any(one in info.message for one in _CHOOSING) and (log_entry(info).op or "").startswith(_CHOOSING)
 
 
 def values_at(state: State, key: Key, facet: Facet) -> Values:

@@ -6,7 +6,7 @@ A mark does not depend on whom this machine trusts, so a change of that makes no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from baton_git.names import Oid
 from baton_git.provenance.origins import Origin, Source
@@ -63,9 +63,11 @@ class Marks:
         return Marks(self.default, dict(self.known))
 
     def of(self, slot: Slot) -> Mark:
-        """The mark of a facet; of a closing without one of its own, that of the text."""
+        """The mark of a facet; of a closing without one of its own, that of the text. A check has its own: who changes
+        the text of a record has not written its check.
+        """
         found = self.known.get(slot)
-        if found is None and slot.facet != "text":
+        if found is None and slot.facet == "closing":
             found = self.known.get(Slot(slot.key))
         return self.default if found is None else found
 
@@ -76,8 +78,8 @@ class Marks:
 
     def drop(self, key: Key) -> None:
         """Forgets a record that is gone."""
-        self.known.pop(Slot(key), None)
-        self.known.pop(Slot(key, "closing"), None)
+        for facet in get_args(Facet):
+            self.known.pop(Slot(key, facet), None)
 
 
 def as_data(marks: Marks) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def from_data(data: Mapping[str, Any]) -> Marks:
     """
     marks = [_mark(one) for one in data["marks"]]
     known = {
-        Slot(Key(str(kind), str(id_), archived is True), "closing" if facet == "closing" else "text"): marks[number]
+        Slot(Key(str(kind), str(id_), archived is True), _FACETS[facet]): marks[number]
         for kind, id_, archived, facet, number in data["known"]
     }
     return Marks(marks[0], known)
@@ -111,4 +113,5 @@ def _mark(claims: Iterable[Iterable[str]]) -> Mark:
     return tuple(found)
 
 
+_FACETS: dict[str, Facet] = {facet: facet for facet in get_args(Facet)}
 _SOURCES: dict[str, Source] = {"here": "here", "remote": "remote", "hand": "hand"}

@@ -90,7 +90,11 @@ class _Merge:
         """The records whose mark may not be the default one."""
         first, second = self.parents
         known = {slot.key for one in self.parents for slot in one.known if first.of(slot) != second.of(slot)}
-        plain = not (first.known or second.known) and self.look.plain_mark == first.default and not self.look.confirms
+        plain = (
+            not (first.known or second.known)
+            and self.look.plain_mark == first.default
+            and not self.look.has_marks_apart
+        )
         if plain:
             return known
         return known.union(*(changed_keys(side.root, self.look.root) for side in self.sides))
@@ -99,7 +103,7 @@ class _Merge:
         values = values_at(self.state, slot.key, slot.facet)
         if not self._is_expected(slot, values):
             kept = self._kept_here(slot, values)
-            return kept if kept is not None else self.look.mark(slot.key)
+            return kept if kept is not None else self.look.mark(*slot)
         one, other = (side.pair(slot) for side in self.sides)
         base = self.base.pair(slot)
         for mine, theirs in ((one, other), (other, one)):
@@ -135,7 +139,7 @@ class _Merge:
             for key in sorted(keys)
             if (pair := side.pair(Slot(key, slot.facet))) is not None and pair[1] is not None
         ]
-        return _all_of(marks) or self.look.mark(slot.key)
+        return _all_of(marks) or self.look.mark(*slot)
 
     def _renamed_from(self, key: Key) -> Iterable[Key]:
         if any(blob_at(side.root, key) is not None for side in self.sides):
@@ -155,7 +159,8 @@ def _of_many(look: Look, parents: Sequence[Marks]) -> Marks:
     for key in sorted(changed):
         result.drop(key)
         if not is_absent(state, key):
-            result.set(Slot(key), look.mark(key))
+            for facet in facets_of(key):
+                result.set(Slot(key, facet), look.mark(key, facet))
     return result
 
 

@@ -16,7 +16,7 @@ from baton_git.names import Oid
 from baton_git.provenance.marks import Marks, as_data, from_data
 from baton_git.store import disk
 
-_VERSION = 1
+_VERSION = 2
 _MODE = 0o600
 
 

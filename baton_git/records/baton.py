@@ -67,7 +67,7 @@ class OpenLoop(Record):
 
     action: Annotated[Text, Covered()] = Field(description="What was done.")
     expected_outcome: Annotated[Text, Covered()] = Field(description="What must be true if it worked.")
-    verify: Annotated[VerifySpec | None, Covered()] = Field(
+    verify: Annotated[VerifySpec | None, Covered(), Covered("check")] = Field(
         None, description="How to check it; without one a person must."
     )
     created_at: Annotated[Text, Earliest()] = Field(description="When, an ISO date or date and time.")

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from baton_git.records.base import Part
 
-Facet = Literal["text", "closing"]
-"""What may be confirmed of a record, each by itself: what it says, and that something took its place."""
+Facet = Literal["text", "closing", "check"]
+"""The parts of a record that have a provenance each: what it says, that something took its place, how it is checked."""
 
 
 class Covered:

@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 
 import pytest
-from strategies import LOOP
 from world import NOW, by_hand, stored
 
 from baton_git.approvals import Approvals
@@ -16,8 +15,9 @@ from baton_git.approvals.identity import make_identity, read_identity
 from baton_git.errors import Corrupt, InvalidArgument, NotFound
 from baton_git.operations import sessions
 from baton_git.operations.checks import due_checks, verify
+from baton_git.operations.consent import approve_check, loop_with_check, waiting_checks
 from baton_git.operations.loops import add_loop, settle_loop
-from baton_git.operations.trust import command_of, distrust, pending_commands, trust
+from baton_git.operations.trust import distrust, trust
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_script_that_changed_after_its_approval_waits_again(here):
     assert found.result == "unknown"
     assert found.why == "changed since it was approved on this machine: check.sh; run: baton trust -- ./check.sh"
     assert not (here.folder / "ran").exists()
-    assert pending_commands(here) == {made: ("./check.sh",), other: ("./check.sh",)}
+    assert set(waiting_checks(here)) == {made, other}
     trust(here, NOW, ("./check.sh",))
     assert verify(here, NOW).found[other].result == "failed"
 
@@ -158,12 +158,12 @@ def test_an_approval_holds_for_its_repository_only(here, tmp_path):
 
 def test_an_approval_is_taken_back(here, tmp_path):
     made = command(here, *touching(tmp_path / "ran"))
-    trust(here, NOW, command_of(here, made))
-    assert trust(here, NOW, command_of(here, made)) is False
-    assert pending_commands(here) == {}
-    assert distrust(here, command_of(here, made)) is True
-    assert distrust(here, command_of(here, made)) is False
-    assert pending_commands(here) == {made: touching(tmp_path / "ran")}
+    trust(here, NOW, touching(tmp_path / "ran"))
+    assert trust(here, NOW, touching(tmp_path / "ran")) is False
+    assert waiting_checks(here) == {}
+    assert distrust(here, touching(tmp_path / "ran")) is True
+    assert distrust(here, touching(tmp_path / "ran")) is False
+    assert set(waiting_checks(here)) == {made}
     assert verify(here, NOW).found[made].result == "unknown"
 
 
@@ -201,10 +201,13 @@ def test_approvals_are_the_users_own_file(here):
     assert stat.S_IMODE(here.approvals.path.stat().st_mode) == 0o600
 
 
-def test_only_a_loop_with_a_command_can_be_approved(here):
+def test_only_what_needs_it_can_be_approved(here):
     made = add_loop(here, NOW, action="a", expect="b")
-    with pytest.raises(InvalidArgument, match="runs no command"):
-        command_of(here, made.id)
+    with pytest.raises(InvalidArgument, match="has no check"):
+        loop_with_check(here, made.id)
     with pytest.raises(InvalidArgument):
         trust(here, NOW, ())
-    assert LOOP["id"] not in pending_commands(here)
+    local = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"})
+    with pytest.raises(InvalidArgument, match="needs no approval"):
+        approve_check(here, NOW, local.id, loop_with_check(here, local.id)[1])
+    assert waiting_checks(here) == {}

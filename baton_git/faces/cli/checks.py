@@ -12,18 +12,18 @@ from baton_git.faces.cli.app import SECONDS, App, at_terminal, command, flat
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
 from baton_git.faces.cli.printing import agrees
 from baton_git.operations.checks import BUDGET, Verified, verify
+from baton_git.operations.consent import approve_check, loop_with_check, revoke_check, waiting_checks
 from baton_git.operations.reaching import address_of
 from baton_git.operations.trust import (
     approvals_of,
-    command_of,
     distrust,
     distrust_remote,
-    pending_commands,
     trust,
     trust_remote,
 )
 from baton_git.operations.workspace import Workspace
-from baton_git.output import shell_line
+from baton_git.output import shell_line, terminal_line
+from baton_git.records.baton import VerifySpec
 from baton_git.remotes.complaints import masked
 
 
@@ -70,7 +70,7 @@ class _WithDashes(click.Command):
 def trust_command(
     app: App, words: tuple[str, ...], remote: str | None, yes: bool, revoke: bool, show: bool
 ) -> int | None:
-    """Approve what others may have written, for this repository, on this machine: a command that a check may run
+    """Approve what others may have written, for this repository, on this machine: the check of an open loop, a command
     (exactly these arguments), or everything that comes from a remote.
 
     What is approved is shown, and at a terminal you are asked. Without a terminal it needs --yes.
@@ -90,12 +90,38 @@ def trust_command(
             return None
         if remote is not None:
             return _trust_remote(app, ws, remote, yes=yes, revoke=revoke)
-        argv = words if is_command else command_of(ws, words[0])
-        if not (revoke or _agreed(app, f"it would run: {shell_line(argv)}", yes=yes, typed=is_command)):
-            return _not_approved(app, {"argv": list(argv), "approved": False})
-        changed = distrust(ws, argv) if revoke else trust(ws, app.now, argv)
+        if is_command:
+            return _trust_command(app, ws, words, yes=yes, revoke=revoke)
+        return _trust_check(app, ws, words[0], yes=yes, revoke=revoke)
+
+
+def _trust_command(app: App, ws: Workspace, argv: tuple[str, ...], *, yes: bool, revoke: bool) -> int | None:
+    if not (revoke or _agreed(app, f"it would run: {shell_line(argv)}", yes=yes, typed=True)):
+        return _not_approved(app, {"argv": list(argv), "approved": False})
+    changed = distrust(ws, argv) if revoke else trust(ws, app.now, argv)
     _tell_trust(app, {"argv": list(argv)}, shell_line(argv), revoke, changed)
     return None
+
+
+def _trust_check(app: App, ws: Workspace, id_: str, *, yes: bool, revoke: bool) -> int | None:
+    """Approves the check of an open loop, and the command that it runs."""
+    loop, verify = loop_with_check(ws, id_)
+    data = {"argv": list(verify.argv)} if verify.argv else {"id": loop.id, "check": verify.given()}
+    if not (revoke or _agreed(app, f"it would {_in_words(verify)}", yes=yes)):
+        return _not_approved(app, {**data, "approved": False})
+    changed = revoke_check(ws, loop.id) if revoke else approve_check(ws, app.now, loop.id, verify)
+    _tell_trust(app, data, _waiting(verify), revoke, changed)
+    return None
+
+
+def _in_words(verify: VerifySpec) -> str:
+    """`run: COMMAND`, or `check: http url=…`, on one line."""
+    if verify.argv:
+        return f"run: {shell_line(verify.argv)}"
+    details = {name: value for name, value in verify.given().items() if name != "method"}
+    return (
+        f"check: {verify.method} {' '.join(f'{name}={terminal_line(str(value))}' for name, value in details.items())}"
+    )
 
 
 def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bool) -> int | None:
@@ -143,22 +169,32 @@ def _tell_trust(app: App, data: dict[str, Any], what: str, revoke: bool, changed
 def _list(app: App, ws: Workspace) -> None:
     approvals = approvals_of(ws)
     approved, remotes, earlier = approvals.commands(), approvals.remotes(), approvals.earlier_commands()
-    waiting = pending_commands(ws)
+    checks = [one for one in approvals.checks() if one.namespace == str(ws.branch.namespace)]
+    waiting = waiting_checks(ws)
     data = {
         "approved": [{"argv": list(one.argv), "at": one.at} for one in approved],
+        "checks": [{"id": one.id, "at": one.at} for one in checks],
         "remotes": [{"name": one.name, "url": masked(one.url), "at": one.at} for one in remotes],
-        "waiting": {id_: list(argv) for id_, argv in waiting.items()},
+        "waiting": {id_: list(verify.argv) for id_, (verify, _) in waiting.items() if verify.argv},
+        "waiting_checks": {id_: {"check": verify.given(), "why": why} for id_, (verify, why) in waiting.items()},
         "earlier": [list(argv) for argv in earlier],
     }
     lines = [f"approved  {shell_line(one.argv)}  ({one.at})" for one in approved]
+    lines += [f"approved  check of {terminal_line(one.id)}  ({one.at})" for one in checks]
     lines += [f"believed  {flat(one.name)}  {flat(masked(one.url))}  ({one.at})" for one in remotes]
-    lines += [f"waiting   {shell_line(argv)}  (baton trust {id_})" for id_, argv in waiting.items()]
+    lines += [
+        f"waiting   {_waiting(verify)}  (baton trust {terminal_line(id_)})" for id_, (verify, _) in waiting.items()
+    ]
     lines += [f"earlier   {shell_line(argv)}  (baton trust -- {shell_line(argv)})" for argv in earlier]
     app.answer(data, "\n".join(lines))
     if not lines:
         app.say("nothing is approved here, and nothing waits for it")
     if earlier:
         app.say("earlier: approved for this path by an older baton, which counts no more; approve what you still want")
+
+
+def _waiting(verify: VerifySpec) -> str:
+    return shell_line(verify.argv) if verify.argv else _in_words(verify)
 
 
 COMMANDS = {"verify": verify_all, "trust": trust_command}

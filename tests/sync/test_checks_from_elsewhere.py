@@ -1,0 +1,200 @@
+"""Checks that somebody else wrote ask nothing of this machine until its user allows them, and nothing is sent back."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from machines import Machine, loop
+
+from baton_git.approvals import Approvals
+from baton_git.errors import InvalidArgument
+from baton_git.operations.checks import verify
+from baton_git.operations.consent import approve_check, loop_with_check, revoke_check, waiting_checks
+from baton_git.operations.going_back import rollback_record
+from baton_git.operations.hooks import verify_due
+from baton_git.operations.sessions import boot, wrap
+from baton_git.operations.trust import distrust_remote, trust_remote
+
+
+class Asked(http.server.ThreadingHTTPServer):
+    """A server on this machine that counts who asks it: also those that only open its port."""
+
+    daemon_threads = True
+    count = 0
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.count += 1
+        super().process_request(request, client_address)
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Asked]:
+    with Asked(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def both(pair: tuple[Machine, Machine], tmp_path: Path) -> tuple[Machine, Machine]:
+    """Two machines with work trees, each with approvals of its own."""
+    for one in pair:
+        approvals = Approvals(tmp_path / f"{one.name}.json", one.store.repository.common_dir)
+        one.ws = replace(one.ws, folder=one.top, approvals=approvals)
+    return pair
+
+
+def spies(server: Asked, key: Path) -> dict[str, dict[str, Any]]:
+    port = server.server_address[1]
+    return {
+        "key": {"method": "file_exists", "path": str(key)},
+        "process": {"method": "process_running", "process_name": Path(sys.executable).name},
+        "port": {"method": "port_open", "host": "127.0.0.1", "port": port},
+        "get": {"method": "http", "url": f"http://127.0.0.1:{port}/"},
+        "commit": {"method": "git_commit", "commit": "secret"},
+        "command": {"method": "command", "argv": ["true"]},
+    }
+
+
+def checks_of(one: Machine) -> dict[str, Any]:
+    found = {id_: one.get("open_loop", id_) for id_ in one.state.ids("open_loop")}
+    return {id_: loop.last_check for id_, loop in found.items() if loop.last_check is not None}
+
+
+def test_nothing_is_asked_for_a_check_that_was_pushed_and_no_answer_goes_back(both, server, tmp_path):
+    ada, bob = both
+    key = tmp_path / "id_ed25519"
+    key.touch()
+    for id_, spec in spies(server, key).items():
+        ada.loop(id_, verify=spec)
+    ada.sync()
+    begun = boot(bob.ws, bob.clock())
+    told = {**begun.checks, **verify(bob.ws, bob.clock()).found, **verify(bob.ws, bob.clock(), ["key"]).found}
+    verify_due(bob.ws, bob.clock(), 5)
+    wrap(bob.ws, bob.clock(), context="done")
+    bob.sync()
+    ada.sync()
+    assert server.count == 0
+    assert {one.result for one in told.values()} == {"unknown"}
+    assert all(one.why.startswith("waits for approval: this check came from origin") for one in told.values())
+    assert set(told) == set(waiting_checks(bob.ws)) == set(spies(server, key))
+    assert checks_of(ada) == {}
+    assert "6 checks from elsewhere wait for a person's approval" in begun.brief.text
+    assert boot(ada.ws, ada.clock()).checks["get"].result == "passed"  # here it was written
+
+
+def test_a_check_is_made_once_it_was_approved_as_it_stands(both, server, tmp_path):
+    ada, bob = both
+    spec = spies(server, tmp_path)["get"]
+    ada.loop("get", verify=spec)
+    ada.sync()
+    bob.sync()
+    shown = loop_with_check(bob.ws, "get")[1]
+    assert approve_check(bob.ws, bob.clock(), "get", shown)
+    assert not approve_check(bob.ws, bob.clock(), "get", shown)
+    assert verify(bob.ws, bob.clock()).found["get"].result == "passed"
+    assert revoke_check(bob.ws, "get")
+    assert waiting_checks(bob.ws)
+    approve_check(bob.ws, bob.clock(), "get", shown)
+    ada.change("open_loop", "get", verify={**spec, "url": spec["url"] + "other"})
+    ada.sync()
+    bob.sync()
+    asked = server.count
+    assert verify(bob.ws, bob.clock(), ["get"]).found["get"].result == "unknown"
+    assert server.count == asked
+    with pytest.raises(InvalidArgument, match="changed just now"):
+        approve_check(bob.ws, bob.clock(), "get", shown)
+
+
+def test_the_checks_of_a_trusted_remote_are_made_until_that_ends(both, server, tmp_path):
+    ada, bob = both
+    ada.loop("get", verify=spies(server, tmp_path)["get"])
+    ada.sync()
+    bob.sync()
+    assert trust_remote(bob.ws, bob.clock(), "origin")
+    assert waiting_checks(bob.ws) == {}
+    assert distrust_remote(bob.ws, "origin")
+    assert list(waiting_checks(bob.ws)) == ["get"]
+    trust_remote(bob.ws, bob.clock(), "origin")
+    assert verify(bob.ws, bob.clock()).found["get"].result == "passed"
+
+
+@pytest.mark.parametrize("by_git", [True, False])
+def test_how_a_check_reached_the_branch_makes_no_difference(both, server, tmp_path, by_git):
+    ada, bob = both
+    text = loop("get") + f'[verify]\nmethod = "http"\nurl = "http://127.0.0.1:{server.server_address[1]}/"\n'.encode()
+    if by_git:
+        ada.by_hand({"open_loops/get.toml": text})
+        ada.push()
+        bob.pull()
+    else:
+        bob.by_hand({"open_loops/get.toml": text})
+    found = verify(bob.ws, bob.clock()).found["get"]
+    assert found.why == (
+        "waits for approval: this check was not written with baton on this machine "
+        f"({'ada' if by_git else 'bob'} <{'ada' if by_git else 'bob'}@example.org>); run: baton trust get"
+    )
+    assert server.count == 0
+
+
+def test_who_changes_the_text_of_a_loop_or_goes_back_to_its_check_has_not_written_that(both, server, tmp_path):
+    ada, bob = both
+    ada.loop("get", verify=spies(server, tmp_path)["get"])
+    ada.sync()
+    bob.sync()
+    bob.change("open_loop", "get", action="deployed again")
+    assert list(waiting_checks(bob.ws)) == ["get"]
+    bob.change("open_loop", "get", verify={"method": "file_exists", "path": "x"})
+    assert waiting_checks(bob.ws) == {}
+    rollback_record(bob.ws, bob.clock(), "get")
+    assert list(waiting_checks(bob.ws)) == ["get"]
+    assert verify(bob.ws, bob.clock()).found["get"].result == "unknown"
+    assert server.count == 0
+
+
+def test_a_check_of_ones_own_that_was_sent_and_came_back_needs_nobody(both, server, tmp_path):
+    ada, bob = both
+    ada.loop("get", verify=spies(server, tmp_path)["get"])
+    ada.sync()
+    bob.sync()
+    bob.defer("FU-1")
+    ada.defer("FU-1")
+    bob.sync()
+    ada.sync()
+    assert waiting_checks(ada.ws) == {}
+
+
+@pytest.mark.slow
+def test_twenty_thousand_checks_from_elsewhere_cost_a_start_no_request_and_no_thread(both, server):
+    _, bob = both
+    url = f"http://127.0.0.1:{server.server_address[1]}/"
+    spec = f'[verify]\nmethod = "http"\nurl = "{url}"\n'.encode()
+    bob.by_hand({f"open_loops/L{number}.toml": loop(f"L{number}") + spec for number in range(20_000)})
+    bob.loop("mine", verify={"method": "file_exists", "path": os.devnull})
+    started = time.monotonic()
+    begun = boot(bob.ws, bob.clock())
+    assert server.count == 0
+    assert begun.checks["mine"].result == "passed"
+    assert len(begun.checks) == 51
+    assert "20000 checks from elsewhere wait" in begun.brief.text
+    assert time.monotonic() - started < 60
