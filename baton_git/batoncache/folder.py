@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 
 from baton_git.batoncache.note import Note, parse_note
 from baton_git.codecs import json
-from baton_git.errors import Busy, Corrupt, InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
+from baton_git.errors import (
+    BatonError,
+    Busy,
+    Corrupt,
+    InvalidArgument,
+    InvalidDocument,
+    InvalidName,
+    LimitExceeded,
+    NotFound,
+    WriteFailed,
+)
 from baton_git.exchange.session_baton import (
     PENDING,
     SUFFIX,
@@ -193,7 +203,7 @@ class CacheFolder:
         """Writes the note, then the cache file where that is the namespace's own; what must make room is kept first.
 
         Raises:
-            WriteFailed: the disk said no; what was there before still stands, or is known to the note.
+            WriteFailed: the disk said no; what was there before still stands.
             LimitExceeded: the document is too large.
         """
         for one in (*entry.aside, *keep):
@@ -202,19 +212,18 @@ class CacheFolder:
         baton = note.local if note.local is not None else note.seen.baton if note.seen is not None else None
         note = replace(note, owns=entry.rival is None)
         if baton is None or entry.rival is not None:
-            _write(self._note_of(namespace), note.text())
+            _write({self._note_of(namespace): note.text()})
             return Entry(note, _known(note), entry.raw, entry.rival)
         content = cached_text(Found(note.namespace, baton, None, pending=note.local is not None))
         before = () if entry.raw is None else (sha256(entry.raw).hexdigest(),)
         note = replace(note, digests=(sha256(content).hexdigest(), *before))
-        _write(self._note_of(namespace), note.text())
-        _write(self.file(namespace), content)
+        _write({self._note_of(namespace): note.text(), self.file(namespace): content})
         return Entry(note, _known(note), content)
 
     def _keep(self, one: Kept) -> None:
         path = self.path / BESIDE / KEPT / one.name
         if not path.exists():
-            _write(path, one.content)
+            _write({path: one.content})
 
 
 def kept_document(namespace: str, baton: dict[str, Any], why: str) -> Kept:
@@ -271,18 +280,55 @@ def _is_shared(namespace: Namespace) -> bool:
     return "_" in cache_stem(namespace.text)
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Wholly there or not at all, and for the user alone. Raises WriteFailed when the disk says no."""
-    target = landing(path)
-    spare = spare_name(target.parent)
+def _write(contents: Mapping[Path, bytes]) -> None:
+    """Writes files for the user alone, in this order, all of them or none: a note that says that a document waits must
+    not outlive the failure to write that document.
+
+    Raises:
+        WriteFailed: the disk said no; what was there stands again, or the hint says that it does not.
+    """
+    before = {path: _content(path) for path in contents}
+    staged: dict[Path, Path] = {}
+    done: list[Path] = []
     try:
-        with writing(path):
-            fd = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(fd, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(fd)
-            spare.replace(target)
+        for path, content in contents.items():
+            staged[path] = spare_name(landing(path).parent)
+            with writing(path):
+                _write_new(staged[path], content)
+        for path, spare in staged.items():
+            with writing(path):
+                spare.replace(landing(path))
+                done.append(path)
+                sync_folder(landing(path).parent)
+    except BatonError:
+        _put_back({path: before[path] for path in reversed(done)})
+        raise
     finally:
-        remove(spare)
-    sync_folder(target.parent)
+        for spare in staged.values():
+            remove(spare)
+
+
+def _put_back(before: Mapping[Path, bytes | None]) -> None:
+    """What was there before. Raises WriteFailed when the disk refuses that too."""
+    for path, content in before.items():
+        target = landing(path)
+        spare = spare_name(target.parent)
+        try:
+            if content is None:
+                target.unlink(missing_ok=True)
+                continue
+            _write_new(spare, content)
+            spare.replace(target)
+        except OSError as error:
+            hint = "the document may stand in the cache all the same: baton cache status, once the disk can be written"
+            raise WriteFailed(f"cannot write {shown(path)}: {error.strerror}", hint=hint, path=shown(path)) from error
+        finally:
+            remove(spare)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(fd)

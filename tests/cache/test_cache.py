@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from baton_server import Wire, served
@@ -632,3 +634,25 @@ def test_a_newer_document_is_kept_too_when_the_server_refuses_what_waited(cache,
             cache("write", "work", url=wire.url, doc=a_baton(context), code=1)
     assert cached(folder, "work")["context"] == "two"
     assert [one["context"] for one in kept(folder)] == ["one"]
+
+
+# --- a write that failed
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_document_whose_last_file_was_refused_is_not_sent_later(cache, wire, folder, monkeypatch, known):
+    if known:
+        cache("write", "work", url=wire.url, doc=a_baton("old"))
+    real = Path.replace
+
+    def refused(self, target):
+        if Path(target).name == "work.json" and Path(target).parent == folder:
+            raise OSError(errno.EIO, "Input/output error")
+        return real(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", refused)
+        failed = cache("write", "work", url=wire.url, doc=a_baton("refused"), code=1)
+    assert "nothing was changed" in failed.err
+    cache("send", "work", url=wire.url, code=0 if known else 1)
+    assert [one["context"] for one, *_ in wire.batons.values()] == (["old"] if known else [])
