@@ -30,7 +30,7 @@ class Budget:
 
 SYNC = Budget()
 """For a sync that somebody asked for."""
-BOOT = Budget(total_bytes=32 << 20, entries=50_000, commits=5_000, changed=5_000, seconds=2.0)
+BOOT = Budget(total_bytes=32 << 20, entries=50_000, commits=5_000, changed=5_000, seconds=3.0)
 """For what a session's start fetches."""
 PUSHED = Budget(seconds=20.0)
 """For what is pushed to a server."""

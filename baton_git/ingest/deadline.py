@@ -31,4 +31,6 @@ class Deadline:
     def check(self, what: str) -> None:
         """Raises Rejected once it has passed; `what` was to be done until then."""
         if time.monotonic() > self.end:
-            raise Rejected(f"{what} takes more than {self.seconds:.3g} s", hint="baton sync gives it more time")
+            raise Rejected(
+                f"{what} takes more than {self.seconds:.3g} s", hint="baton sync gives it more time", for_now=True
+            )

@@ -68,10 +68,10 @@ def receive(
         _remember_unseen(remote, wants, memory, error, deadline)
         raise
     for ref, tip in quarantine.tips.items():
-        if ref in found:
-            memory.add(tip, found[ref])
-        else:
+        if ref not in found:
             memory.forget(tip)
+        elif not found[ref].data.get("for_now"):  # a slow moment says nothing about the commit
+            memory.add(tip, found[ref])
     return Received(accepted, {**rejected, **found}, commits)
 
 

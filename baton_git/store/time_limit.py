@@ -35,4 +35,4 @@ class TimeLimit(threading.local):
     def check(self) -> None:
         """Raises Rejected once the time is over."""
         if time.monotonic() > self.end:
-            raise Rejected(f"{self.what} takes too long for now", hint="baton sync gives it more time")
+            raise Rejected(f"{self.what} takes too long for now", hint="baton sync gives it more time", for_now=True)
