@@ -17,7 +17,7 @@ from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import REPLACES
 from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import graduate_pattern
-from baton_git.output import terminal_line
+from baton_git.output import one_line
 from baton_git.records.baton import Pattern
 
 
@@ -80,7 +80,7 @@ def _question(found: Shown) -> str:
 
 
 def _flat(text: str) -> str:
-    return terminal_line(text)
+    return one_line(text, len(text))
 
 
 def _confirmed(found: Shown | None, answer: ElicitationResult[Typed], person: str) -> Confirmed | None:
