@@ -1,0 +1,50 @@
+"""Of a change only what is new is searched for secrets, and names that hold one are refused."""
+
+from __future__ import annotations
+
+import pytest
+from memory_folder import MemoryFolder
+from strategies import item
+
+from baton_git import layout
+from baton_git.document import parse_document
+from baton_git.errors import InvalidDocument
+from baton_git.records.archive import Archived
+from baton_git.records.baton import FollowUp
+from baton_git.scrubbing import scrubbed
+from baton_git.state import Key, State
+
+SECRET = "ghp_" + "a1B2" * 9
+AT = "2026-11-21T08:14:19Z"
+
+
+def stored(state: State) -> State:
+    """The state as it is read back from its files."""
+    files = {path: text for path, text in layout.encode(state.edits).items() if text is not None}
+    return layout.state_of(MemoryFolder(files))
+
+
+def test_a_new_secret_goes_and_what_stood_there_before_stays() -> None:
+    before = stored(State().put(item(item=f"old {SECRET}")))
+    old = before.records(FollowUp)[0]
+    edits, found = scrubbed(before, before.put(old.replace(reason=f"new {SECRET}")))
+    (edited,) = edits.values()
+    assert isinstance(edited, FollowUp)
+    assert (edited.item, edited.reason) == (f"old {SECRET}", "new [redacted: github token]")
+    assert [(key.id, one.path) for key, one in found] == [(old.id, "reason")]
+
+
+def test_a_record_is_archived_with_the_text_that_it_had() -> None:
+    before = stored(State().put(item(item=f"old {SECRET}")))
+    old = before.records(FollowUp)[0]
+    edits, found = scrubbed(before, before.archive(old, at=AT, reason="done", session=None))
+    assert found == []
+    archived = edits[Key(FollowUp.kind, old.id, archived=True)]
+    assert isinstance(archived, Archived)
+    assert archived.record["item"] == f"old {SECRET}"
+
+
+def test_a_document_that_json_cannot_hold_is_refused_also_when_a_program_made_it() -> None:
+    for value, said in ((float("nan"), "not a number that JSON can hold"), ("\ud800", "half of a surrogate pair")):
+        with pytest.raises(InvalidDocument, match=said):
+            parse_document({"session_id": "s", "unknown": [value]})
