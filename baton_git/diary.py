@@ -79,8 +79,13 @@ def taken_back(newest_first: Iterable[LogEntry]) -> set[str]:
 
 def revision_of(store: Store, info: CommitInfo) -> int:
     """The number in the trailer; for a commit made by hand, counted on from the largest of its parents'."""
+    own = diary_of(store, info).revision
+    return own if own is not None else _counted(store, info.oid)
+
+
+def _counted(store: Store, commit: Oid) -> int:
     numbers: dict[Oid, int] = {}
-    waiting = [info.oid]
+    waiting = [commit]
     while waiting:
         entry = diary_of(store, store.commit(waiting[-1]))
         missing = [] if entry.revision is not None else [one for one in entry.parents if one not in numbers]
@@ -89,7 +94,7 @@ def revision_of(store: Store, info: CommitInfo) -> int:
             continue
         counted = 1 + max((numbers[one] for one in entry.parents), default=-1) if entry.revision is None else 0
         numbers[waiting.pop()] = counted if entry.revision is None else entry.revision
-    return numbers[info.oid]
+    return numbers[commit]
 
 
 def numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
@@ -97,20 +102,20 @@ def numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
 
     A commit's number is larger than those of its parents, so only what has larger ones is read.
     """
-    found, seen, waiting = [], {tip}, [tip]
+    found, seen, waiting = [], {tip}, [store.commit(tip)]
     while waiting:
-        info = store.commit(waiting.pop())
+        info = waiting.pop()
         if revision_of(store, info) == number:
             found.append(diary_of(store, info))
-        onward = [one for one in info.parents if one not in seen and _may_lead_to(store, one, number)]
-        seen.update(onward)
+        parents = [store.commit(one) for one in info.parents if one not in seen]
+        onward = [one for one in parents if _may_lead_to(store, one, number)]
+        seen.update(one.oid for one in onward)
         waiting += onward
     return sorted(found, key=lambda entry: (entry.time, entry.commit), reverse=True)
 
 
-def _may_lead_to(store: Store, commit: Oid, number: int) -> bool:
+def _may_lead_to(store: Store, info: CommitInfo, number: int) -> bool:
     """Whether a commit of that number may be behind this one; so too where its own number is a lie."""
-    info = store.commit(commit)
     own = revision_of(store, info)
     return own >= number or any(revision_of(store, store.commit(one)) >= own for one in info.parents)
 

@@ -95,3 +95,14 @@ def test_a_merge_by_hand_is_counted_on_from_the_larger_number(pair: Pair) -> Non
     largest = bob.ws.branch.read().revision
     assert ada.ws.branch.read().revision == largest + 1
     assert ada.ws.branch.resolve(str(largest)) == bob.tip
+
+
+def test_a_commit_that_lies_about_its_number_hides_none_behind_it(pair: Pair) -> None:
+    ada, _ = pair
+    ada.loop("OL-2")
+    known, number = ada.tip, ada.ws.branch.read().revision
+    ada.by_hand({"notes.txt": b"x\n"}, "a lie\n\nBaton-Op: edit\nBaton-Revision: 0\n")
+    ada.loop("OL-3")
+    assert ada.ws.branch.resolve(str(number)) == known
+    with pytest.raises(Ambiguous):
+        ada.ws.branch.resolve("1")
