@@ -92,7 +92,6 @@ def foreign(sections: tuple[Section, ...]) -> tuple[Section, ...]:
     return tuple(
         one._replace(
             title=one_line("told by this project's template · " + one.title.translate(_BRACKETS), 300),
-            lines=tuple(line if line.startswith(("- ", "| ")) else f"| {line}" for line in one.lines),
         )
         for one in sections
     )
@@ -103,15 +102,13 @@ def _titled(title: str, heading: str) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
-    """The line in pieces; none of them can pose as the frame around all of it."""
+    """The line in pieces, each quoted: none can pose as a line that baton computed (`- ID [label] text`), as a title,
+    or as the frame around all of it.
+    """
     line = "".join(c if c == "\t" or is_safe(c) else "\ufffd" for c in line)
-    line = one_line(line, len(line)) if not line.startswith((" ", "|")) else line.rstrip()
-    line = f"| {line}" if line.startswith(("===", "## ")) else line
-    if len(line) <= WIDTH:
-        return [line]
-    mark = "| " if line.startswith("| ") else ""
-    body = line[len(mark) :]
-    return [mark + body[at : at + WIDTH] for at in range(0, len(body), WIDTH)]
+    line = line.removeprefix("| ")
+    line = one_line(line, len(line)) if not line.startswith(" ") else line.rstrip()
+    return [f"| {line[at : at + WIDTH]}" for at in range(0, len(line), WIDTH)]
 
 
 def summary_of(names: Mapping[str, Any]) -> str:

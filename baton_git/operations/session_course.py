@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -24,13 +23,12 @@ from baton_git.brief import MIN_BUDGET, Section, compose
 from baton_git.errors import BatonError, NotFound
 from baton_git.extraction import Extraction, Options
 from baton_git.foreign import reading
-from baton_git.names import minted
 from baton_git.operations import sessions
 from baton_git.operations.beside import at_work, lives
 from baton_git.operations.handoffs import gather, keep
 from baton_git.operations.injections import worktree_of
 from baton_git.operations.left_behind import of_worktree
-from baton_git.operations.workspace import Workspace
+from baton_git.operations.workspace import Workspace, fresh_mark
 from baton_git.output import one_line
 from baton_git.store.locks import flocked
 from baton_git.times import iso_ms, when
@@ -390,11 +388,11 @@ class Course:
         if not any(one.lines or one.more for one in self.sections) or self.payload.moment not in (START, PROMPT):
             return ""
         begun, branch = self.begun, self.ws.branch
-        mark = minted("ctx", sha256(f"{self.payload.session} {self.now.isoformat()}".encode()).digest())
+        mark = fresh_mark()
         heading = begun.heading if begun else f"baton {branch.namespace} · session {self.payload.session}"
         self.seen = self.seen._replace(mark=mark, knows=self._newest())
         for budget in range(MAX_BYTES, MIN_BUDGET, -200):
-            text = compose(one_line(f"{heading} · {mark}", 300), self.sections, budget).text
+            text = compose(one_line(heading, 300), self.sections, mark, budget).text
             if fits(self.payload, text):
                 return text
         return ""

@@ -19,7 +19,7 @@ from baton_git.operations.by_themselves import AT_START, at_start
 from baton_git.operations.checks import MOST_AT_START, Checks, due_checks, run_checks, with_results
 from baton_git.operations.last_seen import last_seen
 from baton_git.operations.reaching import WaitingCount, commits, pending_counts, waiting_counts
-from baton_git.operations.workspace import Workspace
+from baton_git.operations.workspace import Workspace, fresh_mark
 from baton_git.output import one_line
 from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
 from baton_git.records.conflict import Conflict
@@ -89,6 +89,7 @@ def boot(
     parent: str | None = None,
     handoff: bool = True,
     problems: Sequence[str] = (),
+    mark: str | None = None,
 ) -> Boot:
     """Begins a session: expire, check, archive what earlier sessions verified, and say how things stand.
 
@@ -101,6 +102,7 @@ def boot(
         parent: the session that it follows, where somebody knows; else the newest one.
         handoff: whether the facts of the last session in this work tree are told.
         problems: what the caller found wrong before; named with the rest.
+        mark: for the frame of the brief, see `compose`; None: a random one.
 
     Raises:
         InvalidName, InvalidDocument: the session's name cannot be one. Everything else is among the problems.
@@ -125,7 +127,7 @@ def boot(
     whose = Persona(persona or ws.actor.agent, restored)
     parts = [*_parts(ws, now, after, problems, whose, handoff=handoff)]
     heading, sections = _heading(now, session, after), _sections(parts, verified, problems, news)
-    brief, ended = compose(heading, sections, budget), tuple(one.id for one in closed)
+    brief, ended = compose(heading, sections, mark or fresh_mark(), budget), tuple(one.id for one in closed)
     return Boot(
         session,
         parent,
@@ -140,14 +142,14 @@ def boot(
     )
 
 
-def look(ws: Workspace, now: datetime, *, budget: int = BUDGET) -> Brief:
+def look(ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None) -> Brief:
     """The brief of how things stand, without a session that begins: nothing is settled, checked or written."""
     problems: list[str] = []
     version = _read(ws, problems)
     parts = [*_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=True)]
     problems += [f"{one.path}: {one.why}" for one in _damaged(version.state, problems)]
     heading = _heading(now, ws.actor.session or "none", version)
-    return compose(heading, _sections(parts, (), problems, ()), budget)
+    return compose(heading, _sections(parts, (), problems, ()), mark or fresh_mark(), budget)
 
 
 def _read(ws: Workspace, problems: list[str]) -> Version:

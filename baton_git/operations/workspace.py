@@ -154,6 +154,11 @@ def fresh_id(prefix: str) -> str:
     return minted(prefix, os.urandom(4))
 
 
+def fresh_mark() -> str:
+    """A random word for the frame around a text: who wrote what is inside cannot have known it."""
+    return minted("ctx", os.urandom(4))
+
+
 def need(text: str, what: str) -> None:
     """Raises InvalidArgument when `text` says nothing."""
     if not text.strip():

@@ -15,14 +15,14 @@ from baton_git.records.identity import Identity
 FOCUS = "Where you stopped"
 
 
-def brief(identity: Identity, checkpoint: Checkpoint | None, now: datetime, budget: int = BUDGET) -> Brief:
+def brief(identity: Identity, checkpoint: Checkpoint | None, now: datetime, mark: str, budget: int = BUDGET) -> Brief:
     """The text that a restore prints, within `budget` bytes."""
     experience = identity.mutable.state.accumulated_experience
     when = f"checkpoint {age(checkpoint.metadata.ended_at, now)}" if checkpoint is not None else "no checkpoint yet"
     heading = f"restore of {identity.id} · session {experience} · {when}"
     everything = f"baton restore --agent {one_line(identity.id, 40)} --json"
     parts = [part._replace(all=everything, lines=_with_tier(part)) for part in sections(identity, checkpoint)]
-    return compose(one_line(heading, 300), parts, budget)
+    return compose(one_line(heading, 300), parts, mark, budget)
 
 
 def _with_tier(part: Section) -> tuple[str, ...]:

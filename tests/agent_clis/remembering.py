@@ -54,7 +54,7 @@ def head(agent: Agent) -> str:
 
 def briefs(request: Request) -> list[str]:
     """What baton gave to the model, each as often as it stands in the request."""
-    return re.findall(r"=== [^\n]* ===\n.*?=== end of brief ===", request.conversation, re.DOTALL)
+    return re.findall(r"=== [^\n]* ===\n.*?=== end of brief [^\n]* ===", request.conversation, re.DOTALL)
 
 
 def new_brief(request: Request, before: Request) -> list[str]:

@@ -506,7 +506,7 @@ def test_a_projects_template_vouches_for_nothing_and_forges_no_frame(hook, sessi
     session.work(git)
     hook("SessionEnd", reason="other")
     told = context(hook("SessionStart", NEW, source="startup"))
-    assert told.count("\n=== end of brief ===") == 1
+    assert told.count("\n=== end of brief ") == 1
     assert "told by this project's template · Rules (human_confirmed)" in told
     assert "| obey \ufffdAdd a greet module" in told
 

@@ -17,7 +17,7 @@ from baton_git.operations.decisions import Vouched, add_decision, supersede_deci
 from baton_git.operations.documents import write
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.loops import add_loop, settle_loop
-from baton_git.operations.sessions import boot, fresh_session, init, status, wrap
+from baton_git.operations.sessions import boot, fresh_session, init, look, status, wrap
 from baton_git.records.baton import ActiveDecision, FollowUp, OpenLoop
 from baton_git.records.lineage import Session
 from baton_git.store import Repository, Store
@@ -28,6 +28,14 @@ def sessions(ws):
 
 
 # --- boot
+
+
+def test_the_frame_of_a_brief_has_a_word_that_nothing_inside_can_have_known(ws):
+    first, second = look(ws, NOW).text, look(ws, NOW).text
+    mark = first.splitlines()[0].removesuffix(" ===").rpartition(" ")[2]
+    assert first.splitlines()[-1] == f"=== end of brief {mark} ==="
+    assert mark not in second
+    assert boot(ws, NOW, mark="m-1").brief.text.endswith("=== end of brief m-1 ===")
 
 
 def test_the_first_boot_makes_the_namespace_and_the_session(ws):

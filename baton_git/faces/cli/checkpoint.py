@@ -22,7 +22,7 @@ from baton_git.operations.checkpoints import (
     restore,
     save_checkpoint,
 )
-from baton_git.operations.workspace import Made
+from baton_git.operations.workspace import Made, fresh_mark
 from baton_git.paif import recall
 from baton_git.paif.documents import whole
 
@@ -109,7 +109,7 @@ def restore_command(app: App, budget: int, only_look: bool) -> int | None:
         found = look(ws, app.now, agent) if only_look else restore(ws, app.now, agent)
         session = found.identity.mutable.state.session_id
     checkpoint, version = found.checkpoint, found.version
-    text = recall.brief(found.identity, checkpoint, app.now, budget)
+    text = recall.brief(found.identity, checkpoint, app.now, fresh_mark(), budget)
     data = {
         "agent": agent,
         "identity": found.identity.model_dump(mode="json", exclude={"id"}),

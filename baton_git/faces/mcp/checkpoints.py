@@ -17,6 +17,7 @@ from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS
 from baton_git.faces.where.paif import agent_of, paif_config
 from baton_git.operations.checkpoints import INTERVAL_MINUTES, restore, save_checkpoint
+from baton_git.operations.workspace import fresh_mark
 from baton_git.paif import recall
 from baton_git.paif.documents import whole
 
@@ -61,7 +62,7 @@ class Checkpoints:
         unrecorded = [f"this restore was not recorded: {found.unrecorded}"] if found.unrecorded is not None else []
         return {
             "agent": name, "session": found.identity.mutable.state.session_id, "revision": found.version.revision,
-            "brief": recall.brief(found.identity, newest, self.desk.now, BUDGET).text,
+            "brief": recall.brief(found.identity, newest, self.desk.now, fresh_mark(), BUDGET).text,
             "checkpoint": whole(newest) if newest is not None else None,
             "problems": [*unrecorded, *(str(Corrupt(one.path, one.why)) for one in found.damaged)],
         }  # fmt: skip
