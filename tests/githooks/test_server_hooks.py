@@ -248,3 +248,18 @@ def test_the_server_of_a_prefix_of_ones_own_guards_that_one(baton, git, top, ser
     baton("hooks", "install", "--repo", str(server))
     assert "is not the encoded name" in push("main:refs/baton/No")[1]
     assert push("main:refs/heads/baton/No")[0] == 0
+
+
+def test_a_push_over_the_budget_is_refused_before_anything_is_expanded(git, top, server, push):
+    """100^6 paths in 9 objects."""
+    assert push("baton/work")[0] == 0
+    inside, mode = git(top, "hash-object", "-w", "--stdin", text="x"), "100644 blob"
+    for _ in range(6):
+        lines = "".join(f"{mode} {inside}\t{number:03}\n" for number in range(100))
+        inside, mode = git(top, "mktree", text=lines), "040000 tree"
+    root = git(top, "ls-tree", "baton/work") + f"\n040000 tree {inside}\tbomb\n"
+    bad = git(top, "commit-tree", "-p", "baton/work", "-m", "by hand", git(top, "mktree", text=root))
+    code, said = push(f"{bad}:refs/heads/baton/work")
+    assert code == 1
+    assert f"is not taken in: commit {bad[:8]}: holds more than 200,000 files" in said
+    assert git(server, "rev-parse", "baton/work") == git(top, "rev-parse", "baton/work")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,3 +69,43 @@ class Hostile:
             inside = self.tree(*((mode, b"%03d" % number, inside) for number in range(width)))
             mode = FOLDER
         return (FOLDER, b"bomb", inside)
+
+    def delta_bomb(self, size: int, times: int) -> tuple[bytes, bytes]:
+        """Two blobs in a small pack: zeros, and a delta that copies them so many times; their binary ids."""
+        copy = bytes([0xF0]) + size.to_bytes(3, "little")
+        delta = _varint(size) + _varint(size * times) + copy * times
+        first = _entry_head(3, size) + zlib.compress(bytes(size))
+        second = _entry_head(6, len(delta)) + _offset(len(first)) + zlib.compress(delta)
+        pack = b"PACK" + (2).to_bytes(4, "big") + (2).to_bytes(4, "big") + first + second
+        path = self.bare / "objects" / "pack" / "pack-b0b0.pack"
+        path.write_bytes(pack + hashlib.sha1(pack).digest())
+        subprocess.run(["git", "index-pack", str(path)], check=True, capture_output=True)
+        sizes = (size, size * times)
+        base, result = (hashlib.sha1(b"blob %d\0" % one + bytes(one)).digest() for one in sizes)
+        return base, result
+
+
+def _entry_head(kind: int, size: int) -> bytes:
+    head = [kind << 4 | size & 15]
+    size >>= 4
+    while size:
+        head[-1] |= 0x80
+        head.append(size & 0x7F)
+        size >>= 7
+    return bytes(head)
+
+
+def _varint(number: int) -> bytes:
+    parts = [number & 0x7F]
+    while number := number >> 7:
+        parts[-1] |= 0x80
+        parts.append(number & 0x7F)
+    return bytes(parts)
+
+
+def _offset(back: int) -> bytes:
+    parts = [back & 0x7F]
+    while back := back >> 7:
+        back -= 1
+        parts.insert(0, 0x80 | back & 0x7F)
+    return bytes(parts)

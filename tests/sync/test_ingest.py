@@ -322,3 +322,14 @@ def test_a_server_applies_the_same_checks_to_a_push(pair: Pair, mallory: Hostile
         f"refused: {REF} is not taken in: commit {new[:8]}, git~1: is, or is taken for, .git on some systems "
         f"(commit {new[:8]})"
     )
+
+
+@pytest.mark.slow
+def test_a_delta_that_would_become_large_is_not_applied(pair: Pair, mallory: Hostile) -> None:
+    """A few hundred bytes that stand for 112 MiB: the same 14 MiB, copied eight times."""
+    _, bob = pair
+    base, result = mallory.delta_bomb(14 << 20, 8)
+    mallory.push((FILE, b"a", base), (FILE, b"z", result))
+    with pytest.raises(Rejected, match="an object of 117,4"):
+        received(bob)
+    assert bob.store.tip(INCOMING) == bob.tip

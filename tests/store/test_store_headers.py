@@ -1,0 +1,56 @@
+"""Kind and size of objects, read without expanding them, are what git says."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from baton_git.errors import Corrupt
+from baton_git.store import Repository, Store
+
+TEXT = "".join(f"line {number} of a text that changes little\n" for number in range(400))
+
+
+@pytest.fixture
+def varied(top: Path, git) -> Path:
+    """A repository with similar files (which become deltas), an annotated tag, and large and empty ones."""
+    for number in range(12):
+        (top / "notes").write_text(TEXT.replace(f"line {number} ", "changed "))
+        (top / "large").write_bytes(bytes([number]) * 70_000)
+        (top / "empty").touch()
+        git(top, "add", "-A")
+        git(top, "commit", "-q", "-m", f"number {number}")
+    git(top, "tag", "-a", "-m", "a tag", "v1")
+    return top
+
+
+def said_by_git(top: Path) -> set[tuple[str, str, int]]:
+    words = ["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype) %(objectsize)"]
+    done = subprocess.run(["git", "-C", str(top), *words], capture_output=True, text=True, check=True)
+    return {(oid, kind, int(size)) for oid, kind, size in (line.split() for line in done.stdout.splitlines())}
+
+
+def said_by_us(top: Path) -> set[tuple[str, str, int]]:
+    kinds = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
+    with Store(Repository.open(top)) as store:
+        return {(one.oid, kinds[one.kind], one.size) for one in store.headers(top / ".git/objects")}
+
+
+@pytest.mark.parametrize("offsets", ["loose", "true", "false"])
+def test_headers_are_what_git_says(varied: Path, git, offsets: str) -> None:
+    """`false`: deltas name their base by its id."""
+    if offsets != "loose":
+        git(varied, "-c", f"repack.useDeltaBaseOffset={offsets}", "repack", "-a", "-d", "-f", "-q")
+        assert not list((varied / ".git/objects").glob("[0-9a-f][0-9a-f]"))
+    assert said_by_us(varied) == said_by_git(varied)
+
+
+def test_a_damaged_pack_is_corrupt(varied: Path, git) -> None:
+    git(varied, "repack", "-a", "-d", "-q")
+    [pack] = (varied / ".git/objects/pack").glob("*.pack")
+    pack.chmod(0o644)
+    pack.write_bytes(pack.read_bytes()[:60])
+    with pytest.raises(Corrupt):
+        said_by_us(varied)
