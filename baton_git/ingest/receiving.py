@@ -23,13 +23,10 @@ class Received:
     Attributes:
         tips: by ref of the remote, where it stands there; the private ref that goes with it stands there too.
         rejected: by ref of the remote, why its tip was not taken in; the private ref stands where it stood.
-        commits: by ref of the remote, the commits that came: those behind its tip that neither the private ref nor
-            the branch of that name had here before. Newest first.
     """
 
     tips: dict[str, Oid] = field(default_factory=dict)
     rejected: dict[str, Rejected] = field(default_factory=dict)
-    commits: dict[str, tuple[Oid, ...]] = field(default_factory=dict)
 
 
 def receive(
@@ -60,19 +57,22 @@ def receive(
             found = _checked(store, quarantine, budget, deadline)
             accepted = {ref: tip for ref, tip in quarantine.tips.items() if ref not in found}
             packs = quarantine.packs(accepted.values(), max(1.0, deadline.left))
-            commits = {ref: _new_commits(store, quarantine, ref, tip) for ref, tip in accepted.items()}
             with store.keeping(packs):
                 for ref, tip in accepted.items():
                     store.move(quarantine.refs[ref], tip)
     except Rejected as error:
         _remember_unseen(remote, wants, memory, error, deadline)
         raise
-    for ref, tip in quarantine.tips.items():
-        if ref not in found:
-            memory.forget(tip)
-        elif not found[ref].data.get("for_now"):  # a slow moment says nothing about the commit
-            memory.add(tip, found[ref])
-    return Received(accepted, {**rejected, **found}, commits)
+    _remember(memory, quarantine, found)
+    if not found and not rejected:
+        memory.clear()
+    return Received(accepted, {**rejected, **found})
+
+
+def _remember(memory: RejectedTips, quarantine: Quarantine, found: Mapping[str, Rejected]) -> None:
+    for ref, error in found.items():
+        if not error.data.get("for_now"):  # a slow moment says nothing about the commit
+            memory.add(quarantine.tips[ref], error)
 
 
 def _without_rejected(
@@ -90,12 +90,6 @@ def _checked(store: Store, quarantine: Quarantine, budget: Budget, deadline: Dea
     with Store(store.repository, more_objects=(quarantine.objects,)) as seen:
         checks = deadline.at_most(budget.seconds)
         return rejections(seen, quarantine.objects, quarantine.tips, budget, checks)
-
-
-def _new_commits(store: Store, quarantine: Quarantine, ref: str, tip: Oid) -> tuple[Oid, ...]:
-    here = (store.tip(quarantine.refs[ref]), store.tip(ref))
-    with Store(store.repository, more_objects=(quarantine.objects,)) as seen:
-        return tuple(info.oid for info in seen.only_in(tip, *(one for one in here if one is not None)))
 
 
 def _remember_unseen(

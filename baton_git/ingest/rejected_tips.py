@@ -38,5 +38,7 @@ class RejectedTips:
             disk.make_folder(self.folder)
             (self.folder / tip).write_text(f"{error}\n{error.hint}\n", encoding="utf-8")
 
-    def forget(self, tip: Oid) -> None:
-        disk.remove(self.folder / tip)
+    def clear(self) -> None:
+        """Forgets all: nothing that is there now was rejected."""
+        for file in self.folder.iterdir() if self.any() else ():
+            disk.remove(file)

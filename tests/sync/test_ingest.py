@@ -120,15 +120,6 @@ def test_nothing_of_a_fetch_is_seen_before_it_is_accepted(pair: Pair) -> None:
     assert not list((bob.top / ".git/baton").glob("view-*"))
 
 
-def test_the_commits_that_came_are_listed_once(pair: Pair) -> None:
-    ada, bob = pair
-    ada.loop("OL-2")
-    ada.loop("OL-3")
-    ada.sync()
-    assert received(bob).commits == {REF: tuple(ada.git("log", "--format=%H", "-2", REF).split())}
-    assert received(bob).commits == {REF: ()}
-
-
 # --- budgets
 
 
