@@ -1,4 +1,4 @@
-"""Whole documents written by sessions in turn: the 10,000th against the 100th."""
+"""Whole documents written by sessions in turn: the 10,000th against the 100th, in processor time."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def documents_in_turn(sessions: int, writes: int) -> None:
                 "open_loops": [], "active_decisions": [],
                 "follow_ups": [*(one for one in told if one["id"] != own["id"]), own],
             }  # fmt: skip
-            started = time.perf_counter()
+            started = time.thread_time()
             write(ws, now(), document)
-            times.append(time.perf_counter() - started)
+            times.append(time.thread_time() - started)
         early = statistics.median(times[100 - SAMPLE : 100 + SAMPLE])
         late = statistics.median(times[-2 * SAMPLE :])
         print(f"{sessions} sessions: {early * 1e3:.2f} ms at 100, {late * 1e3:.2f} ms at {writes:,}")

@@ -23,6 +23,8 @@ from baton_git.store.pack_reading import DAMAGE, OpenPack
 from baton_git.store.pack_writing import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack, write_kept
 
 _ATTEMPTS: Final = 5
+_MERGED: Final = ".merged"
+"""What the name of a note ends in once the objects of its pack are in another one, too, and it can be removed."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ class NotedPack(NamedTuple):
 class Housekeeping:
     """The packs of ours under one common directory.
 
-    `enough`: how many packs are merged. `growth`: a pack stays out of it when it has that many times the objects of all
-    smaller ones. `keep_stale_after`: seconds until the `.keep` of a dead process is removed. `may_remove`: False keeps
-    every pack (`extensions.preciousObjects`).
+    `enough`: how many packs are merged; `at_once`: the most of them in one step. `growth`: a pack stays out of it when
+    it has that many times the objects of all smaller ones. `keep_stale_after`: seconds until the `.keep` of a dead
+    process is removed. `may_remove`: False keeps every pack (`extensions.preciousObjects`).
     """
 
     def __init__(self, common_dir: Path, form: ObjectFormat, *, may_remove: bool) -> None:
@@ -59,6 +61,7 @@ class Housekeeping:
         self.lock = common_dir / "baton" / "pack.lock"
         self.enough = 32
         self.growth = 2
+        self.at_once = 512
         self.keep_stale_after = 60.0
         self.keep_never_after = 3600.0
         self._unlooked = 0
@@ -114,16 +117,21 @@ class Housekeeping:
                 self._merge_at_last(everything=False)
 
     def _merge_at_last(self, *, everything: bool) -> None:
+        self._remove_merged()
         for _ in range(_ATTEMPTS):
             with suppress(FileNotFoundError):  # git packed one of them away just now
                 self._merge_due(everything=everything)
                 return
 
     def _merge_due(self, *, everything: bool) -> None:
-        present = self._present()
-        chosen = present if everything else self._to_merge(present)
-        if self.may_remove and len(chosen) >= (1 if everything else self.enough):
-            self._merge(chosen, anew=everything)
+        """Merges the smallest packs first, `at_once` at a time, so that what is done stays done after a kill."""
+        while self.may_remove:
+            present = self._present()
+            chosen = present if everything else self._to_merge(present)
+            if len(chosen) >= (1 if everything else self.enough):
+                self._merge(chosen if everything else chosen[: self.at_once], anew=everything)
+            if everything or len(chosen) <= self.at_once:
+                return
 
     def _to_merge(self, packs: Iterable[NotedPack]) -> list[NotedPack]:
         """All but the large ones that have `growth` times the objects of all smaller ones together."""
@@ -145,11 +153,23 @@ class Housekeeping:
                 self._set_aside(chosen)
                 raise Corrupt("a pack", f"cannot be merged: {error}", hint="run `git fsck`") from error
             new = write_kept(self.packs, result.body(), result.index(), self.form)
-        for noted in chosen:
-            for suffix in (".idx", ".pack"):
-                disk.remove(self._path(noted, suffix))
-            disk.remove(self._note_path(noted))
+        for noted in chosen:  # from here on whoever finds them goes on with removing them
+            with suppress(FileNotFoundError):  # somebody took the note away: then the pack is git's
+                os.replace(self._note_path(noted), self._note_path(noted) + _MERGED)
         self.settle(new)
+        self._remove_merged()
+
+    def _remove_merged(self) -> None:
+        """Removes the packs whose objects a newer one has, also those that a killed process came to mark only."""
+        with suppress(FileNotFoundError):
+            marks = [name for name in os.listdir(self.notes) if name.endswith(_MERGED)]
+            listed = self._listed_by_git() if marks else b""
+            for mark in marks:
+                name = mark.partition(".")[0]
+                if name.encode() not in listed:
+                    for suffix in (".idx", ".pack"):
+                        disk.remove(self.packs / f"pack-{name}{suffix}")
+                disk.remove(f"{self.notes}{os.sep}{mark}")
 
     def _set_aside(self, chosen: Iterable[NotedPack]) -> None:
         """Forgets that damaged packs are ours, so that the others can be merged; their files stay for a repair."""

@@ -12,7 +12,7 @@ from waiting import until
 
 from baton_git.branch import Branch
 from baton_git.errors import InvalidDocument, Stale
-from baton_git.faces.http.tidying import Tidier
+from baton_git.faces.where.tidying import Tidier
 from baton_git.names import Namespace
 from baton_git.records.baton import Head
 from baton_git.state import HEAD

@@ -11,7 +11,7 @@ from typing import Self
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch
 from baton_git.errors import InvalidArgument, InvalidName
-from baton_git.faces.where.settings import Settings, data_home
+from baton_git.faces.where.settings import Settings, data_home, outside_git
 from baton_git.local import CurrentSession
 from baton_git.names import Namespace, SessionId
 from baton_git.operations.workspace import Actor, Workspace
@@ -29,9 +29,16 @@ class Call:
         settings = self.settings
         session = settings.session or settings.hooked_session or self.current.get()
         with Store(settings.repository) as store:
+            store.tidied_by = self._merges_packs
             ws = self.workspace_on(store, settings.namespace)
             ws.branch.check_name()
             yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent))
+
+    def _merges_packs(self) -> bool:
+        """Has packs merged in the background; loaded once in many writes."""
+        from baton_git.faces.where.background_merge import merge_in_background
+
+        return merge_in_background(self.settings.repository.common_dir, outside_git())
 
     def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
         """A namespace of `store`, in which nobody in particular acts yet."""

@@ -1,0 +1,44 @@
+"""The longest of many writes, with packs merged in the writer's time and beside it."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+
+from measuring import fill, missed, now, tell, workspace
+
+from baton_git.faces.where.background_merge import merge_in_background
+from baton_git.operations.workspace import Workspace
+from baton_git.records.baton import FollowUp
+
+WRITES = 1_500
+
+
+def longest(ws: Workspace) -> float:
+    """The mean of the 20 slowest writes against the median."""
+    ids = fill(ws)
+    times = []
+    for number in range(WRITES):
+        id_ = ids[number % len(ids)]
+        started = time.perf_counter()
+        ws.update(
+            "bench", now(), lambda v, i=id_, n=number: v.state.put(v.state.get(FollowUp, i).replace(reason=f"{n}"))
+        )
+        times.append(time.perf_counter() - started)
+    slowest = statistics.mean(sorted(times)[-20:])
+    print(f"median {statistics.median(times) * 1e3:.2f} ms, the 20 slowest {slowest * 1e3:.0f} ms")
+    return slowest
+
+
+def main() -> int:
+    with workspace() as here, workspace() as beside:
+        folder = beside.branch.store.repository.common_dir
+        beside.branch.store.tidied_by = lambda: merge_in_background(folder, os.environ)
+        tell("the slowest writes, packs merged beside against in their time", longest(beside) / longest(here), 0.6)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""Packs are merged beside the command that writes, and a merge that was killed is gone on with."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from store_world import REF
+
+from baton_git.faces.where import background_merge
+from baton_git.faces.where.background_merge import merge_in_background
+from baton_git.store import Repository, Store
+from baton_git.store.locks import until
+
+DYING = """
+import os, signal, sys
+from pathlib import Path
+from baton_git.store import Repository, Store
+place, call, moment = sys.argv[1:4]
+left = int(moment)
+def dying(real):
+    def called(*args, **rest):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **rest)
+    return called
+with Store(Repository.open(Path(place))) as store:
+    setattr(os, call, dying(getattr(os, call)))
+    store.housekeeping.enough = 3
+    store.roll_up()
+"""
+
+
+def packs(top: Path) -> list[str]:
+    return sorted(path.name for path in (top / ".git/objects/pack").iterdir())
+
+
+@pytest.fixture
+def written(writer, top):
+    """A store with some packs that nobody has merged, and what its tip holds."""
+    writer.store.housekeeping.enough = 1000
+    for number in range(6):
+        writer.commit({f"f{number}": b"%d" % number})
+    assert len(packs(top)) == 12
+    writer.store.housekeeping._unlooked = 0  # another process would not have looked yet either
+    return writer.store
+
+
+def check(top: Path, git) -> None:
+    git(top, "fsck", "--strict")
+    with Store(Repository.open(top)) as store:
+        assert [git(top, "show", f"{REF}:f{number}") for number in range(6)] == [str(number) for number in range(6)]
+        assert len(list(store.log(store.tip(REF)))) == 6
+
+
+@pytest.mark.parametrize(
+    ("call", "moment"), [("fsync", 1), ("replace", 1), ("replace", 2), ("replace", 5), ("replace", 9), ("unlink", 4)]
+)
+def test_a_merge_that_was_killed_is_gone_on_with(written, top, git, call, moment):
+    done = subprocess.run([sys.executable, "-c", DYING, str(top), call, str(moment)], capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    check(top, git)
+    for path in (top / ".git/objects/pack").iterdir():
+        os.utime(path, (time.time() - 120,) * 2)
+    with Store(Repository.open(top)) as store:
+        store.housekeeping.enough = 2
+        store.roll_up()
+        store.roll_up()
+    assert [Path(name).suffix for name in packs(top)] == [".idx", ".pack"]
+    assert len(list((top / ".git/baton/packs").iterdir())) == 1
+    check(top, git)
+
+
+def test_many_packs_are_merged_in_steps_that_stay_done(written, top, git):
+    written.housekeeping.enough, written.housekeeping.at_once = 2, 3
+    merged = []
+    real = written.housekeeping._merge
+    written.housekeeping._merge = lambda chosen, anew: (merged.append(len(chosen)), real(chosen, anew=anew))
+    written.roll_up()
+    assert merged[0] == 3
+    assert len(merged) > 1
+    assert len(packs(top)) <= 4
+    check(top, git)
+
+
+def test_a_merge_happens_beside_and_there_is_only_one(written, writer, top, git, monkeypatch):
+    started = []
+    real = os.posix_spawn
+    monkeypatch.setattr(os, "posix_spawn", lambda *args, **rest: started.append(real(*args, **rest)) or started[-1])
+    for number in range(30):
+        writer.commit({"more": b"%d" % number})
+    written.housekeeping._unlooked, written.housekeeping.enough = 0, 32
+    written.housekeeping.roll_up = lambda: pytest.fail("it was done here")
+    written.tidied_by = lambda: merge_in_background(top / ".git", os.environ)
+    written.tidy()
+    assert merge_in_background(top / ".git", os.environ)
+    assert len(started) == 1
+    assert until(lambda: len(packs(top)) == 2, 20)
+    assert until(lambda: background_merge._reap() is None and not background_merge._children, 20)
+    git(top, "fsck", "--strict")
+
+
+def test_where_no_process_can_be_started_packs_are_merged_at_once(written, top, git, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    written.housekeeping.enough = 2
+    written.tidied_by = lambda: merge_in_background(top / ".git", os.environ)
+    written.tidy()
+    assert len(packs(top)) == 2
+    check(top, git)
