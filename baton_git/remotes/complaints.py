@@ -120,7 +120,7 @@ def as_error(name: str, text: str) -> RemoteError:
 
 def too_late(name: str, seconds: float) -> Unreachable:
     hint = "check the network and the server; give it more time if it is only slow"
-    return Unreachable(f"{name}: no answer within {seconds:.3g} s", hint=hint, remote=name, seconds=seconds)
+    return Unreachable(f"{name}: no answer within {round(seconds, 1):g} s", hint=hint, remote=name, seconds=seconds)
 
 
 def _core(line: str) -> str:

@@ -171,12 +171,14 @@ def _worked(job: _Job, came: Received, terms: Terms, stamp: Stamp, budget: Budge
 
 
 def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
-    """Raises Rejected when more files differ from ours than may come in now."""
+    """Raises Rejected when they changed more files than may come in now."""
     store = branch.store
     local = store.tip(branch.ref)
-    if theirs is not None and theirs != local:
-        trees = [store.commit(one).tree if one is not None else None for one in (local, theirs)]
-        check_changed(store.folder(trees[0]), store.folder(trees[1]), budget.changed)
+    if theirs is None or theirs == local:
+        return
+    base = next(iter(store.merge_bases(local, theirs)), None) if local is not None else None
+    before = store.commit(base).tree if base is not None else None
+    check_changed(store.folder(before), store.folder(store.commit(theirs).tree), budget.changed)
 
 
 def _damaged(jobs: Iterable[_Job], *, thorough: bool) -> dict[str, Corrupt]:

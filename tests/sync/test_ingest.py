@@ -25,6 +25,8 @@ from baton_git.operations.receiving import Update, refusals_of, told
 from baton_git.operations.sessions import boot
 from baton_git.remotes import Limits, open_remote
 from baton_git.store import Repository, Store
+from baton_git.sync.running import synchronise
+from baton_git.sync.terms import Terms
 
 Pair = tuple[Machine, Machine]
 LIMITS = Limits(1 << 30, 1 << 30)
@@ -324,3 +326,19 @@ def test_a_delta_that_would_become_large_is_not_applied(pair: Pair, mallory: Hos
     with pytest.raises(Rejected, match="an object of 117,4"):
         received(bob)
     assert bob.store.tip(INCOMING) == bob.tip
+
+
+def test_what_only_we_changed_does_not_count_against_the_budget(pair: Pair) -> None:
+    ada, bob = pair
+    bob.by_hand({f"notes/{number}": b"x" for number in range(20)})
+    ada.loop("OL-2")
+    ada.sync()
+    few = replace(SYNC, changed=10)
+    stamp = bob.ws.stamp("sync", bob.clock())
+    terms = Terms()
+    [done] = synchronise([bob.ws.branch], remote_of(bob), "origin", terms, stamp, seconds=30, budget=few)
+    assert done.error is None
+    assert done.sent == 2
+    [done] = synchronise([ada.ws.branch], remote_of(ada), "origin", terms, stamp, seconds=30, budget=few)
+    assert "more than 10 files changed there" in str(done.error)
+    assert ada.sync().received == 2
