@@ -65,7 +65,8 @@ def _approved(ws: Workspace) -> frozenset[tuple[str, str]]:
 
 def _written_by(label: Label) -> str:
     if label.kind == "received":
-        return f"this check came from {one_line(label.remote, 60)} (baton trust --from believes all of it)"
+        name = one_line(label.remote, 60)
+        return f"this check came from {name} (all of it: baton trust --from {name})"
     return f"this check was not written with baton on this machine ({one_line(label.author, 80)})"
 
 
