@@ -85,7 +85,7 @@ class Looking:
     def report(self) -> AgentReport:
         program = shutil.which(self.settings.program, path=self.environment.get("PATH"))
         files = tuple(self._file(scope, file) for scope, file in self.files.items())
-        findings: list[Finding] = []
+        findings = [*self._packages()]
         if any(file.state in ("current", "outdated") for file in files):
             findings += self._switches()
             findings += self._trust(program) if self.agent == "codex" else []
@@ -105,6 +105,15 @@ class Looking:
         } and len(found) == len(groups)
         findings = [*self._broken(scope, found), *([] if is_current else [self._outdated(scope, found)])]
         return FileReport(scope, file.path, "current" if is_current else "outdated", tuple(findings))
+
+    def _packages(self) -> Iterator[Finding]:
+        """Copies of the plugin or extension that the CLI made, where all of them have the line of an older baton."""
+        pattern, mend = _COPIES[self.agent]
+        copies = [SettingsFile(path, path.parent, comments=True) for path in sorted(self.own_folder.glob(pattern))]
+        lines = {copy.path: [one.command for one in copy.entries_or_none()] for copy in copies}
+        older = [path for path, found in lines.items() if any(map(is_older, found))]
+        if older and len(older) == len(lines):
+            yield Finding("off", f"{older[-1]}: an older line, with which a broken baton stops the agent: {mend}")
 
     def _install(self, scope: Scope, verb: str = "install") -> str:
         return f"baton agents {verb} {self.agent}{' --project' if scope == 'project' else ''}"
@@ -190,6 +199,13 @@ class Looking:
             else:
                 yield Finding("off", f"codex skips them, as they are not trusted: {TO_TRUST}")
 
+
+_COPIES = {
+    "claude": ("plugins/cache/*/baton/*/hooks/hooks.json", "claude plugin update baton@baton-git"),
+    "codex": ("plugins/cache/*/baton/*/hooks/hooks.json", "codex plugin add baton@baton-git"),
+    "gemini": ("extensions/baton/hooks/hooks.json", "gemini extensions update baton"),
+}
+"""By agent, where its copies of our plugin or extension are below its folder, and what brings them up to date."""
 
 TO_TRUST = "/hooks in codex, or baton agents install codex --trust; for one run codex --dangerously-bypass-hook-trust"
 

@@ -161,6 +161,28 @@ def test_the_program_of_an_older_plugin_is_read():
     assert program_in("something else # baton-git") == []
 
 
+@pytest.mark.parametrize(
+    ("agent", "copy", "line"),
+    [
+        ("claude", ".claude/plugins/cache/baton-git/baton/0.0.9/hooks/hooks.json", OLDER_PLUGIN),
+        ("codex", ".codex/plugins/cache/baton-git/baton/0.0.9/hooks/hooks.json", OLDER_PLUGIN),
+        ("gemini", ".gemini/extensions/baton/hooks/hooks.json", OLDER.format("baton", "gemini")),
+    ],
+)
+def test_a_copy_of_an_older_plugin_is_named_until_there_is_a_newer_one(baton, agent, copy, line):
+    path = Path(os.environ["HOME"]) / copy
+    path.parent.mkdir(parents=True)
+    entry = {"hooks": [{"type": "command", "command": line}]}
+    path.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
+    done = baton("agents", "status", agent, code=1)
+    assert f"{path}: an older line, with which a broken baton stops the agent: {agent} " in done.out
+    entry["hooks"][0]["command"] = plugin_line()(9.5)
+    newer = path if agent == "gemini" else path.parents[2] / "0.1.0/hooks/hooks.json"
+    newer.parent.mkdir(parents=True, exist_ok=True)
+    newer.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
+    assert "an older line" not in baton("agents", "status", agent, code=None).out
+
+
 # --- status
 
 
