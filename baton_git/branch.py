@@ -21,7 +21,7 @@ from baton_git.local import Marks
 from baton_git.names import Namespace, Oid
 from baton_git.output import one_line
 from baton_git.provenance.bootstrap import ledger_of
-from baton_git.provenance.ledger import Ledger
+from baton_git.provenance.ledger import Ledger, RemoteSource
 from baton_git.provenance.origins import record_draft
 from baton_git.records.baton import OpenLoop
 from baton_git.scrubbing import is_secret_name, refuse_secret, scrubbed
@@ -258,13 +258,17 @@ class Branch:
         """
         return turns.take(self, updates, patience)
 
-    def advance(self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp) -> bool:
+    def advance(
+        self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp, *, source: RemoteSource | None = None
+    ) -> bool:
         """Moves the branch to a commit made elsewhere, or in `draft`; False when it does not stand at `expected`.
+
+        `source`: the remote whose words the commits of the draft repeat; None: they are our own.
 
         Raises:
             Busy, Corrupt, WriteFailed: as in `Store.publish`.
         """
-        record_draft(self.ledger, draft)
+        record_draft(self.ledger, draft, source)
         moved = self.store.publish(
             draft, self.ref, expected, new,
             who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from baton_git.lifecycle import PRIORITIES, Policy, deadline
 from baton_git.output import one_line
+from baton_git.records.base import Record
 from baton_git.records.baton import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.records.conflict import Conflict
 from baton_git.records.rule import Rule
-from baton_git.state import HEAD, State
+from baton_git.state import HEAD, Key, State, key_of
 from baton_git.times import point_in_time
 
 Model = TypeVar("Model")
@@ -125,47 +126,76 @@ def _size(lines: Iterable[str]) -> int:
 # --- the sections of a state
 
 CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
+CLAIMED = "Claimed rules, not in force: nobody here vouches for them"
 
 
-Maker = Callable[[State, datetime, Policy], Section]
+class Judge(Protocol):
+    """Says of records who vouches for them, computed from history."""
+
+    def word(self, key: Key) -> str:
+        """The label in a word or two: `confirmed`, `agent`, `from REMOTE`, `by hand`."""
+
+    def claim(self, record: Record) -> str:
+        """What the record claims beyond that, and what helps; empty where that is nothing."""
+
+    def is_confirmed(self, key: Key) -> bool:
+        """Whether a person confirmed what the record says."""
+
+    def is_superseded(self, decision: ActiveDecision) -> bool:
+        """Whether another decision took its place, by the word of somebody who may say so."""
 
 
-def _stand(state: State, now: datetime, policy: Policy) -> Section:
+Maker = Callable[[State, datetime, Policy, Judge], Section]
+
+
+def _stand(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
     return Section("Where the work stands", _context(state), "lines of context")
 
 
-def _open(state: State, now: datetime, policy: Policy) -> Section:
-    return _limited("Open loops", _loops(state), "open loops", policy.max_open_loops, lambda one: loop_line(one, now))
+def _open(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+    loops = _loops(state)
+    return _limited("Open loops", loops, "open loops", policy.max_open_loops, lambda one: loop_line(one, now, judge))
 
 
-def _put_off(state: State, now: datetime, policy: Policy) -> Section:
-    return _limited("Follow-ups", _follow_ups(state), "follow-ups", policy.max_follow_ups, follow_up_line)
+def _put_off(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+    items = _follow_ups(state)
+    return _limited("Follow-ups", items, "follow-ups", policy.max_follow_ups, lambda one: follow_up_line(one, judge))
 
 
-def _candidates(state: State, now: datetime, policy: Policy) -> Section:
+def _candidates(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
     found = [one for one in _patterns(state) if one.status == "rule_candidate"]
-    return _limited(CANDIDATES, found, "rule candidates", policy.max_patterns, pattern_line)
+    return _limited(CANDIDATES, found, "rule candidates", policy.max_patterns, lambda one: pattern_line(one, judge))
 
 
-def _decided(state: State, now: datetime, policy: Policy) -> Section:
-    return _limited("Decisions in force", _decisions(state), "decisions", policy.max_active_decisions, decision_line)
+def _decided(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+    found = _decisions(state, judge)
+    limit = policy.max_active_decisions
+    return _limited("Decisions in force", found, "decisions", limit, lambda one: decision_line(one, judge))
 
 
-def _rules(state: State, now: datetime, policy: Policy) -> Section:
-    return Section("Rules that people confirmed", tuple(rule_line(one) for one in state.records(Rule)), "rules")
+def _rules(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+    found = [one for one in state.records(Rule) if judge.is_confirmed(key_of(one))]
+    return Section("Rules that people confirmed", tuple(rule_line(one, judge) for one in found), "rules")
 
 
-def _observed(state: State, now: datetime, policy: Policy) -> Section:
+def _claimed(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+    found = [one for one in state.records(Rule) if not judge.is_confirmed(key_of(one))]
+    return Section(CLAIMED, tuple(rule_line(one, judge) for one in found), "claimed rules", all="baton validate")
+
+
+def _observed(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
     found = [one for one in _patterns(state) if one.status == "observing"]
-    return _limited("Patterns seen so far", found, "patterns", policy.max_patterns, pattern_line)
+    return _limited(
+        "Patterns seen so far", found, "patterns", policy.max_patterns, lambda one: pattern_line(one, judge)
+    )
 
 
-def _contested(state: State, now: datetime, policy: Policy) -> Section:
+def _contested(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
     lines = tuple(conflict_line(one) for one in state.records(Conflict))
     return Section("Contested values (one side stands for now)", lines, "conflicts")
 
 
-SECTIONS: tuple[Maker, ...] = (_stand, _open, _put_off, _candidates, _decided, _rules, _observed, _contested)
+SECTIONS: tuple[Maker, ...] = (_stand, _open, _put_off, _candidates, _decided, _rules, _claimed, _observed, _contested)
 """What a state has to say, the most urgent first; each is made by itself, so that damage stays where it is."""
 
 
@@ -194,14 +224,13 @@ def _patterns(state: State) -> list[Pattern]:
     return sorted(state.records(Pattern), key=lambda one: -one.count)
 
 
-def _decisions(state: State) -> list[ActiveDecision]:
-    order = ("active", "monitoring")
-    found = [one for one in state.records(ActiveDecision) if one.status in order]
-    newest_first = found[::-1]
-    return sorted(newest_first, key=lambda one: order.index(one.status))
+def _decisions(state: State, judge: Judge) -> list[ActiveDecision]:
+    """Those in force, the monitored ones last; also where somebody who may not says that one is superseded."""
+    newest_first = [one for one in state.records(ActiveDecision)[::-1] if not judge.is_superseded(one)]
+    return sorted(newest_first, key=lambda one: one.status == "monitoring")
 
 
-def loop_line(loop: OpenLoop, now: datetime) -> str:
+def loop_line(loop: OpenLoop, now: datetime, judge: Judge) -> str:
     found = loop.last_check
     parts = [f"{loop.status.upper()}: {loop.action} → expected: {loop.expected_outcome}"]
     if found is not None:
@@ -213,36 +242,43 @@ def loop_line(loop: OpenLoop, now: datetime) -> str:
     end = deadline(loop)
     if loop.status == "open" and end is not None:
         parts.append(f"due in {max(0, -((now - end) // timedelta(days=1)))} d")
-    return tier_line(loop.id, loop.source_tier, " · ".join(parts))
+    return judged_line(loop, " · ".join(parts), judge)
 
 
-def follow_up_line(item: FollowUp) -> str:
+def follow_up_line(item: FollowUp, judge: Judge) -> str:
     mark = "" if item.priority == "normal" else f"{item.priority.upper()}: "
     count = f" (put off {item.defer_count}×)" if item.defer_count else ""
     reason = f" · {item.reason}" if item.reason else ""
-    return tier_line(item.id, item.source_tier, f"{mark}{item.item}{count}{reason}")
+    return judged_line(item, f"{mark}{item.item}{count}{reason}", judge)
 
 
-def pattern_line(pattern: Pattern) -> str:
+def pattern_line(pattern: Pattern, judge: Judge) -> str:
     rule = f" → proposed rule: {pattern.proposed_rule}" if pattern.proposed_rule else ""
-    return tier_line(pattern.id, pattern.source_tier, f"seen {pattern.count}×: {pattern.what}{rule}")
+    return judged_line(pattern, f"seen {pattern.count}×: {pattern.what}{rule}", judge)
 
 
-def decision_line(decision: ActiveDecision) -> str:
+def decision_line(decision: ActiveDecision, judge: Judge) -> str:
     rejected = f" · rejected: {', '.join(decision.rejected)}" if decision.rejected else ""
     mark = "monitoring: " if decision.status == "monitoring" else ""
-    return tier_line(decision.id, decision.source_tier, f"{mark}{decision.what} · because {decision.why}{rejected}")
+    return judged_line(decision, f"{mark}{decision.what} · because {decision.why}{rejected}", judge)
 
 
-def rule_line(rule: Rule) -> str:
+def rule_line(rule: Rule, judge: Judge) -> str:
     lines = [line for line in rule.text.splitlines() if line.strip() and not line.startswith(("#", "---"))]
-    return tier_line(rule.id, "human_confirmed", f"{lines[0] if lines else ''} (rules/{rule.id}.md)")
+    return judged_line(rule, f"{lines[0] if lines else ''} (rules/{rule.id}.md)", judge)
 
 
 def conflict_line(conflict: Conflict) -> str:
     what = f"{conflict.record_kind.replace('_', ' ')} {conflict.record_id}".strip()
     field = conflict.field or "removed on one side"
     return f"- {one_line(f'{conflict.id}: {what}, {field}', LINE)}"
+
+
+def judged_line(record: Record, text: str, judge: Judge) -> str:
+    """A record with its label; what it claims beyond that stands before its text too."""
+    claim = judge.claim(record)
+    word = judge.word(key_of(record))
+    return tier_line(record.id, one_line(f"{word}, {claim}" if claim else word, LINE), text)
 
 
 def tier_line(id_: str, tier: str, text: str) -> str:

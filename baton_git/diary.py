@@ -50,6 +50,11 @@ class LogEntry(NamedTuple):
         return [*self.said(UNDOES), *self.reverts]
 
 
+def confirmation(how: str, by: str, *records: str) -> tuple[tuple[str, str], ...]:
+    """The trailers of a commit in which a person confirmed these records (kind and id, as `Key` writes them)."""
+    return ((CONFIRMED, f"{how}, by {by}"), *((CONFIRMS, one) for one in records))
+
+
 def log_entry(info: CommitInfo) -> LogEntry:
     """A commit with what its trailers say."""
     subject, _, body = info.message.partition("\n")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from baton_git.codecs import json as strict_json
 from baton_git.errors import Fault, InvalidDocument, InvalidName
-from baton_git.lifecycle import Held, hold
+from baton_git.lifecycle import Held, Judge, hold
 from baton_git.names import RecordId, SessionId
 from baton_git.records.archive import Archived
 from baton_git.records.base import Record, SourceTier, parse
@@ -124,16 +124,21 @@ def _ordered(records: Sequence[Record], order: Sequence[str]) -> list[Record]:
     return sorted(records, key=lambda record: place.get(record.id, len(place)))
 
 
-def held_back(base: State, document: Document) -> tuple[Document, list[Held]]:
-    """The document without the claims that only a person may make (graduation, trust)."""
+def held_back(base: State, document: Document, judge: Judge) -> tuple[Document, list[Held]]:
+    """The document without the claims that only a person may make (graduation, trust).
+
+    `judge`: by whose word the tiers of known records count.
+    """
     claimed = {one.id: _tier_held(base, one) for one in document.records if isinstance(one, ActiveDecision)}
 
     def tier_of(id_: str) -> str | None:
-        return claimed.get(id_) or getattr(_known(base, ActiveDecision, id_), "source_tier", None)
+        known = _known(base, ActiveDecision, id_)
+        tier = claimed.get(id_) or getattr(known, "source_tier", None)
+        return judge.tier(Key(ActiveDecision.kind, id_), tier) if known is not None and tier is not None else tier
 
     records, holds = [], []
     for record in document.records:
-        kept, held = hold(_known(base, type(record), record.id), record, tier_of)
+        kept, held = hold(_known(base, type(record), record.id), record, tier_of, judge=judge)
         records.append(kept)
         holds += held
     return Document(document.head, tuple(records), document.shape), holds

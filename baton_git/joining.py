@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from baton_git import diff, layout
+from baton_git import constancy, diff, layout
 from baton_git.diary import log_entry, revision_of
 from baton_git.files import entry_at, merge_files, text_at
 from baton_git.kinds import FOLDERS, SINGLES
@@ -103,10 +103,17 @@ def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merge
     states = [State(layout.TreeSource(root)) for root in roots]
     decisions = decide(*states)
     files = merge_files(*roots)
-    merged = with_conflicts(apply(states[1], decisions), files.conflicts)
+    merged = with_conflicts(_constant(states[0], states[1], apply(states[1], decisions)), files.conflicts)
     conflicts = tuple(_new_conflicts(states[1], merged))
     edits = {**_edits(merged, states[2], roots), **files.edits}
     return Merged(draft.tree(ours, edits), tuple(decisions), conflicts)
+
+
+def _constant(base: State, ours: State, merged: State) -> State:
+    """The merged state with what is set once as it is in the base, whichever side changed it."""
+    changed = {key: merged.entry(key) for key in base.differing(ours) if key not in merged.edits}
+    kept, keys = constancy.restored(base, State(merged.source, {**changed, **merged.edits}))
+    return State(merged.source, {**merged.edits, **{key: kept.edits[key] for key in keys}}) if keys else merged
 
 
 def _new_conflicts(before: State, after: State) -> Iterator[Conflict]:

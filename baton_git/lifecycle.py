@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.names import RecordId
@@ -28,7 +28,7 @@ from baton_git.records.baton import (
 )
 from baton_git.records.lineage import Session
 from baton_git.records.rule import Rule
-from baton_git.state import Key, State
+from baton_git.state import Key, State, key_of
 from baton_git.times import iso, point_in_time
 
 PRIORITIES = ("normal", "elevated", "escalated")
@@ -200,19 +200,43 @@ def monitored(decision: ActiveDecision) -> ActiveDecision:
     return decision.replace(status="monitoring")
 
 
-def superseded(decision: ActiveDecision, by: ActiveDecision) -> ActiveDecision:
+class Judge(Protocol):
+    """Says what counts of a decision, by who vouches for it."""
+
+    def is_superseded(self, decision: ActiveDecision) -> bool:
+        """Whether another one took its place, by the word of somebody who may say so."""
+
+    def tier(self, key: Key, declared: str) -> str:
+        """The tier by which the rules go."""
+
+
+class _Declared:
+    """Takes every record at its word."""
+
+    def is_superseded(self, decision: ActiveDecision) -> bool:
+        return decision.status == "superseded"
+
+    def tier(self, key: Key, declared: str) -> str:
+        return declared
+
+
+DECLARED: Judge = _Declared()
+"""The judge where nothing is known of history, such as on a server that looks at a push."""
+
+
+def superseded(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> ActiveDecision:
     """The decision, replaced by another.
 
     Raises:
         NotAllowed: it is superseded already, by itself, by a superseded one, or both were derived by a model.
     """
-    if decision.status == "superseded":
+    if judge.is_superseded(decision):
         raise NotAllowed(f"decision {decision.id} is superseded already, by {decision.superseded_by}")
     if by.id == decision.id:
         raise InvalidArgument(f"decision {decision.id} cannot supersede itself")
-    if by.status == "superseded":
+    if judge.is_superseded(by):
         raise NotAllowed(f"decision {by.id} is superseded itself, by {by.superseded_by}")
-    if not may_supersede(decision.source_tier, by.source_tier):
+    if not may_supersede(*(judge.tier(key_of(one), one.source_tier) for one in (decision, by))):
         raise NotAllowed(
             f"decision {by.id} was derived by a model and cannot supersede {decision.id}, derived by a model too",
             hint="a person must add the new decision: baton decision add --tier human_confirmed",
@@ -242,13 +266,16 @@ def settle(state: State, now: datetime, policy: Policy) -> State:
     return state
 
 
-def archive_closed(state: State, now: datetime, session: str | None) -> State:
-    """What earlier sessions closed goes to the archive: verified loops and superseded decisions."""
+def archive_closed(state: State, now: datetime, session: str | None, judge: Judge) -> State:
+    """What earlier sessions closed goes to the archive: verified loops and superseded decisions.
+
+    A decision stays where nobody who may has said that it is superseded.
+    """
     for loop in state.records(OpenLoop):
         if loop.status == "verified":
             state = state.archive(loop, at=iso(now), reason="verified", session=session)
     for decision in state.records(ActiveDecision):
-        if decision.status == "superseded":
+        if decision.status == "superseded" and judge.is_superseded(decision):
             reason = f"superseded by {decision.superseded_by}" if decision.superseded_by else "superseded"
             state = state.archive(decision, at=iso(now), reason=reason, session=session)
     return state
@@ -287,15 +314,17 @@ class Held(NamedTuple):
 
 
 def hold(
-    base: Record | None, claim: Record, tier_of: Callable[[str], str | None], *, evidence: bool = True
-) -> tuple[Record, list[Held]]:
+    base: Record | None, claim: Record, tier_of: Callable[[str], str | None], *, evidence: bool = True,
+    judge: Judge = DECLARED,
+) -> tuple[Record, list[Held]]:  # fmt: skip
     """`claim` (a record as a document has it) without what only a person, or nobody, may change.
 
     A graduation that `base` does not have, a tier raised to `human_confirmed` or lowered, a decision that moves
     back, and a supersession that the ACA table forbids keep the value of `base`. `tier_of` gives the tier of
     the decision of an id, None when there is none. `evidence`: whether what a probe found is held as well.
+    `judge`: by whose word the tier of a known record counts.
     """
-    holds = _holds(base, claim, tier_of)
+    holds = _holds(base, claim, tier_of, judge)
     if not evidence:
         holds = [one for one in holds if one.field != "last_check"]
     if not holds:
@@ -309,7 +338,7 @@ def hold(
     return type(claim).model_validate(data), holds
 
 
-def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | None]) -> list[Held]:
+def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | None], judge: Judge) -> list[Held]:
     holds = _tier_holds(base, claim)
     if isinstance(claim, OpenLoop):
         holds += _evidence_holds(base if isinstance(base, OpenLoop) else None, claim)
@@ -317,6 +346,8 @@ def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | No
         holds += _pattern_holds(base if isinstance(base, Pattern) else None, claim)
     if isinstance(claim, ActiveDecision):
         tier = str(holds[0].kept) if holds else claim.source_tier
+        if base is not None:
+            tier = judge.tier(key_of(base), tier)
         holds += _decision_holds(base if isinstance(base, ActiveDecision) else None, claim, tier, tier_of)
     return holds
 

@@ -25,7 +25,7 @@ LEVELS = (
         "agents", "agentsettings", "extraction", "adapters", "spawning", "remotes", "wire",
     ),
     (
-        "versions", "diary", "turns", "files", "joining", "provenance", "incoming", "ingest", "branch", "sync",
+        "versions", "diary", "turns", "files", "joining", "provenance", "ingest", "branch", "sync",
         "exchange", "batoncache", "workflow",
     ),
     ("operations",),

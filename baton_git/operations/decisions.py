@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from baton_git.diary import CONFIRMED
+from baton_git.diary import confirmation
 from baton_git.errors import NeedsHuman
 from baton_git.lifecycle import monitored, superseded
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
 from baton_git.records.base import parse
 from baton_git.records.baton import ActiveDecision
+from baton_git.state import State, key_of
 from baton_git.times import iso
-from baton_git.versions import Proposal
+from baton_git.versions import Proposal, Version
 
 
 class Vouched(NamedTuple):
@@ -59,10 +60,11 @@ def add_decision(
     }
     lists = {"evidence": list(evidence), "rejected": list(rejected)}
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
-    said = ((CONFIRMED, f"{vouched.how}, by {vouched.by}"),) if vouched is not None else ()
-    return Made(
-        decision.id, ws.update("decision-add", now, lambda tip: Proposal(tip.state.add(decision), trailers=said))
-    )
+    said: tuple[tuple[str, str], ...] = ()
+    if vouched is not None and tier == "human_confirmed":
+        said = confirmation(vouched.how, vouched.by, str(key_of(decision)))
+    written = ws.update("decision-add", now, lambda tip: Proposal(tip.state.add(decision), trailers=said))
+    return Made(decision.id, written)
 
 
 def monitor_decision(ws: Workspace, now: datetime, id_: str) -> Made:
@@ -75,7 +77,10 @@ def supersede_decision(ws: Workspace, now: datetime, id_: str, by: str) -> Made:
     Raises:
         NotAllowed: both were derived by a model, or one of them is superseded.
     """
-    return ws.edit(
-        "decision-supersede", now, ActiveDecision, id_,
-        lambda state, one: state.put(superseded(one, state.find(ActiveDecision, by))),
-    )  # fmt: skip
+    id_ = ws.branch.read().state.find(ActiveDecision, id_).id
+
+    def change(tip: Version) -> State:
+        old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, by)
+        return tip.state.put(superseded(old, new, ws.judgement(tip)))
+
+    return Made(id_, ws.update("decision-supersede", now, change))

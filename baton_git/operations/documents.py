@@ -149,7 +149,7 @@ def _proposal(
 ) -> tuple[Proposal, list[Held], list[Decision]]:
     at = iso(now)
     seen = _seen(start.state, tip, document)
-    known, held = held_back(seen, document)
+    known, held = held_back(seen, document, ws.judgement(tip))
     base = start.version
     if base.commit == tip.commit:
         state = written(tip.state, known, at=at)

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from baton_git import constancy, diff, layout
-from baton_git.diary import CONFIRMED, UNDOES, LogEntry, taken_back
+from baton_git.diary import UNDOES, LogEntry, confirmation, taken_back
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.kinds import FOLDERS
 from baton_git.layout import path_of
@@ -291,7 +291,8 @@ def _gated(tip: Version, proposal: Proposal, person: str | None, how: How) -> Pr
             f"going back makes a rule of pattern {' and '.join(raised)} again, which only a person may do",
             hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
         )
-    return proposal._replace(trailers=(*proposal.trailers, (CONFIRMED, f"{how}, by {person}")))
+    names = (str(Key(Pattern.kind, id_)) for id_ in raised)
+    return proposal._replace(trailers=(*proposal.trailers, *confirmation(how, person, *names)))
 
 
 def _lawful(tip: Version, proposal: Proposal) -> Proposal:

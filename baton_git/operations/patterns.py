@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from baton_git.diary import CONFIRMED
+from baton_git.diary import confirmation
 from baton_git.lifecycle import Confirmed, candidate, dismissed, graduate, proposed, recurred
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
 from baton_git.records.base import parse
 from baton_git.records.baton import Pattern
 from baton_git.redaction import redact_text
-from baton_git.state import State
+from baton_git.state import State, key_of
 from baton_git.times import iso, iso_exact
 from baton_git.versions import Proposal, Version
 
@@ -92,6 +92,6 @@ def graduate_pattern(
     def change(state: State, one: Pattern) -> Proposal:
         grown = graduate(state, one, confirmed, now, rule)
         assert confirmed is not None
-        return Proposal(grown, trailers=((CONFIRMED, f"{confirmed.how}, by {confirmed.by}"),))
+        return Proposal(grown, trailers=confirmation(confirmed.how, confirmed.by, str(key_of(one))))
 
     return ws.edit("pattern-graduate", now, Pattern, id_, change)

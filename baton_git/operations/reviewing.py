@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from baton_git.diary import confirmation
 from baton_git.errors import NeedsHuman, NotFound
 from baton_git.names import Oid
+from baton_git.operations.going_back import How
 from baton_git.operations.reaching import remote_of
 from baton_git.operations.workspace import Workspace
+from baton_git.provenance.labels import Labels
+from baton_git.records.baton import Pattern
+from baton_git.records.rule import Rule
+from baton_git.state import Key
+from baton_git.sync.places import places_of
 from baton_git.sync.waiting import Decided, Item, Waiting, resolve, waiting
 
 
@@ -20,18 +27,18 @@ def review(ws: Workspace, remote: str | None = None) -> tuple[str, Waiting | Non
         Corrupt: something cannot be read.
     """
     name = _named(ws, remote)
-    return name, waiting(ws.branch, name, ws.trusted)
+    return name, waiting(ws.branch, name)
 
 
 def decide(
     ws: Workspace, now: datetime, remote: str, *, take: Collection[str] | None, refuse: Collection[str] | None,
-    shown: Oid | None = None, confirmed: Collection[str] = (),
+    shown: Oid | None = None, confirmed: Collection[str] = (), how: How = "terminal",
 ) -> Decided:  # fmt: skip
     """Takes records over, and turns others down, by their ids; None: all that is not named otherwise.
 
     Args:
         shown: up to which commit of theirs a person has looked at it.
-        confirmed: the ids of the records of which a person said, at a face that asked, that they become rules.
+        confirmed: the ids of the records of which a person said, at a face that asked (`how`), that they become rules.
 
     Raises:
         NotFound: no record of such an id waits.
@@ -41,7 +48,7 @@ def decide(
     """
 
     def check(item: Item) -> None:
-        if takes_person(ws, item) and item.id not in confirmed:
+        if takes_person(ws, remote, item) and item.id not in confirmed:
             raise NeedsHuman(
                 f"{item.id} would become a rule, which takes a person",
                 hint=f"look at it, then type its id: on the page, or in a terminal: baton review --accept {item.id}",
@@ -49,18 +56,20 @@ def decide(
             )
 
     stamp = ws.stamp("review", now)
-    return resolve(ws.branch, remote, stamp, take=take, refuse=refuse, trusted=ws.trusted, shown=shown, check=check)
+    names = (str(Key(Pattern.kind, one)) for one in confirmed)
+    said = confirmation(how, ws.actor.author, *names) if confirmed else ()
+    return resolve(
+        ws.branch, remote, stamp, take=take, refuse=refuse, shown=shown, check=check, confirmed=said
+    )  # fmt: skip
 
 
-def takes_person(ws: Workspace, item: Item) -> bool:
-    """Whether taking it over makes a rule here, or changes one, by nobody's signature.
-
-    Where signatures count (baton.allowedSigners), what no trusted key signed was held back before it came up here.
-    """
-    if ws.trusted is not None:
-        return False
+def takes_person(ws: Workspace, remote: str, item: Item) -> bool:
+    """Whether taking it over makes a rule here, or changes one, that nobody here vouches for yet."""
     graduates = any(one.kind == "pattern" and one.after("status") == "graduated" for one in item.changes)
-    return graduates or any(one.kind == "rule" and one.action != "removed" for one in item.changes)
+    if not graduates and not any(one.kind == "rule" and one.action != "removed" for one in item.changes):
+        return False
+    labels = Labels(ws.branch, ws.branch.store.tip(places_of(ws.branch, remote).incoming), ws.vouching)
+    return labels.of(Key(Rule.kind, item.id)).kind != "confirmed"
 
 
 def _named(ws: Workspace, remote: str | None) -> str:

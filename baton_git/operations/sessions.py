@@ -202,7 +202,7 @@ def _begun(
     loops = [one for one in _listed(before.state, OpenLoop, problems) if one.id in checks.kept]
 
     def change(tip: Version) -> State:
-        state = settle(archive_closed(tip.state, now, ws.actor.session), now, ws.policy)
+        state = settle(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
         return _known(ws, now, with_results(state, loops, checks.kept), parent)
 
     try:
@@ -289,9 +289,10 @@ def _parts(
     ws: Workspace, now: datetime, version: Version, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
     """The sections that can be made; one whose records cannot be read takes no other with it."""
+    judge = ws.judgement(version)
     for make in SECTIONS:
         try:
-            yield make(version.state, now, ws.policy)
+            yield make(version.state, now, ws.policy, judge)
         except (BatonError, OSError) as error:
             problems.append(_said(error))
         if make is SECTIONS[0]:  # what somebody was in the middle of comes right after where the work stands

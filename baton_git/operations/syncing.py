@@ -130,9 +130,8 @@ def _told(one: Outcome, remote: str, waiting: bool) -> list[str]:
             lines.append(f"{commits(one.pending)} of ours {verb} sent after that")
     if one.conflicts:
         lines.append(f"{len(one.conflicts)} contested: {', '.join(one.conflicts[:5])} (baton conflicts)")
-    lines += [f"held back: {text}" for text in one.held]
     lines += [f"{old} is now {new}: two records had this id" for old, new in (one.renamed or {}).items()]
-    lines += [f"cannot be read: {text}" for text in one.problems]
+    lines += list(one.problems)
     lines += one.notes
     if one.checked_out_at:
         lines.append(f"{one.checked_out_at} has the branch checked out and shows that as a revert: do not commit there")

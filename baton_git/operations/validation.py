@@ -91,8 +91,9 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[Checked]:
 
 def _document_faults(ws: Workspace, version: Version) -> tuple[Fault, ...]:
     """What is wrong with the document of a version, which `boot` tells of and `read` exports."""
+    judge = ws.judgement(version)
     for make in SECTIONS:
-        make(version.state, version.time or datetime.fromtimestamp(0, UTC), ws.policy)
+        make(version.state, version.time or datetime.fromtimestamp(0, UTC), ws.policy, judge)
     try:
         parse_document(strict_json.loads(strict_json.dumps(to_document(version.state))))
     except InvalidDocument as error:

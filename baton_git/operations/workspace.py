@@ -14,6 +14,7 @@ from baton_git.branch import Branch
 from baton_git.errors import InvalidArgument, StoreError
 from baton_git.lifecycle import Policy
 from baton_git.names import minted
+from baton_git.provenance.judgement import Judgement
 from baton_git.provenance.labels import Labels, Vouching
 from baton_git.records.base import Record
 from baton_git.state import State
@@ -107,7 +108,20 @@ class Workspace:
             Corrupt: the tip cannot be read.
         """
         commit = version.commit if version is not None else self.branch.store.tip(self.branch.ref)
-        return Labels(self.branch, commit, Vouching(self.trusted, self._trusts_remote))
+        return Labels(self.branch, commit, self.vouching)
+
+    def judgement(self, version: Version | None = None) -> Judgement:
+        """What counts at a version, by who vouches for its records.
+
+        Raises:
+            Corrupt: the tip cannot be read.
+        """
+        return Judgement(self.labels(version))
+
+    @property
+    def vouching(self) -> Vouching:
+        """Whose confirmations count on this machine besides its own."""
+        return Vouching(self.trusted, self._trusts_remote)
 
     def _trusts_remote(self, url: str) -> bool:
         """Whether the user trusts the remote at an address; not where the approvals cannot be read."""

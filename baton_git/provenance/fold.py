@@ -169,10 +169,11 @@ class _Step:
     def _mark(self, key: Key, was: Key) -> None:
         for facet in facets_of(key):
             new = self.look.mark(key, facet)
-            if self.marks.of(Slot(key, facet)) == new:
+            slot, said = Slot(key, facet), values_at(self.after, key, facet)
+            if self.marks.of(slot) == new and said is not None:
                 continue
-            if values_at(self.before, was, facet) != values_at(self.after, key, facet):
-                self.marks.set(Slot(key, facet), new)
+            if values_at(self.before, was, facet) != said:
+                self.marks.take_back(slot, new) if said is None else self.marks.set(slot, new)
 
     def _moved_from(self, key: Key) -> Key | None:
         """Where a record was that this commit moved into the archive, or out of it, to this key."""

@@ -37,9 +37,9 @@ class Look:
         """The mark of what this commit says anew about a record. Who goes back to a check has not written it."""
         if facet == "check" and self._chooses:
             return (_CHOSEN,)
-        return (Claim.of(self.origin, self.info.oid if self._covers(key) else ""),)
+        return (Claim.of(self.origin, self.info.oid if self.covers(key) else ""),)
 
-    def _covers(self, key: Key) -> bool:
+    def covers(self, key: Key) -> bool:
         """Whether it says that a person confirmed this record. A rule is confirmed with its pattern."""
         if self._confirms is None:
             return False

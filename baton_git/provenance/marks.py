@@ -76,6 +76,13 @@ class Marks:
         if mark != self.of(slot):
             self.known[slot] = mark
 
+    def take_back(self, slot: Slot, mark: Mark) -> None:
+        """Marks that a closing is gone; without a trace where the same source had said it."""
+        before = self.of(slot)
+        self.known.pop(slot, None)
+        if before != mark:
+            self.known[slot] = mark
+
     def drop(self, key: Key) -> None:
         """Forgets a record that is gone."""
         for facet in get_args(Facet):

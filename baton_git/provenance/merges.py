@@ -101,6 +101,8 @@ class _Merge:
 
     def _mark(self, slot: Slot) -> Mark:
         values = values_at(self.state, slot.key, slot.facet)
+        if self.look.covers(slot.key) and values != values_at(self.sides[0].state, slot.key, slot.facet):
+            return self.look.mark(*slot)
         if not self._is_expected(slot, values):
             kept = self._kept_here(slot, values)
             return kept if kept is not None else self.look.mark(*slot)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from baton_git.diary import CONFIRMED
 from baton_git.names import Oid
-from baton_git.provenance.ledger import Ledger
+from baton_git.provenance.ledger import Ledger, RemoteSource
 from baton_git.store import CommitInfo, Draft
 from baton_git.store.objects import COMMIT
 
@@ -42,14 +42,16 @@ def origin_of(ledger: Ledger, info: CommitInfo) -> Origin:
     return Origin("hand", info.author) if remote is None else Origin("remote", remote.key)
 
 
-def record_draft(ledger: Ledger, draft: Draft) -> None:
-    """Records the commits of a draft as made here, before it is published.
+def record_draft(ledger: Ledger, draft: Draft, source: RemoteSource | None = None) -> None:
+    """Records the commits of a draft as made here, before it is published; or as what `source` said, repeated here.
 
     Raises:
         WriteFailed: the disk refused.
     """
     commits = {name: data for name, (kind, data) in draft.objects.items() if kind == COMMIT}
-    ledger.record_made(commits, _confirming(commits))
+    ledger.record_made(commits if source is None else (), _confirming(commits))
+    if source is not None:
+        ledger.record_received(source.url, source.name, commits)
 
 
 def _confirming(commits: dict[Oid, bytes]) -> Collection[Oid]:

@@ -1,13 +1,14 @@
-"""What may come in, brought into our branch: forward, or by a merge; without what nobody confirmed."""
+"""What may come in, brought into our branch: forward, or by a merge. A pure function of the two sides."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from baton_git import constancy
 from baton_git.branch import Branch
 from baton_git.diary import log_entry, revision_of
 from baton_git.errors import Busy
-from baton_git.incoming import Holding, Trusted, held
 from baton_git.ingest.records import new_unreadable
 from baton_git.joining import join, merge_trees
 from baton_git.names import Oid
@@ -15,8 +16,7 @@ from baton_git.state import State
 from baton_git.store import Draft, Store
 from baton_git.sync.actions import Facts
 from baton_git.sync.counting import count
-from baton_git.sync.places import Places, backed_up
-from baton_git.sync.terms import Terms
+from baton_git.sync.places import backed_up
 from baton_git.versions import Stamp
 
 _ATTEMPTS = 50
@@ -29,47 +29,27 @@ class Integrated:
     tip: Oid | None
     received: int = 0
     conflicts: tuple[str, ...] = ()
-    held: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     checked_out_at: str | None = None
 
 
-def integrated(
-    branch: Branch, accepted: Oid | None, facts: Facts, terms: Terms, stamp: Stamp, places: Places
-) -> Integrated:
+def integrated(branch: Branch, accepted: Oid | None, facts: Facts, stamp: Stamp) -> Integrated:
     """Our branch with `accepted` in it (None: only ours is looked at). Others may write meanwhile.
 
     Raises:
         Busy: others kept writing here.
         Corrupt, WriteFailed: as in `Store.publish`.
     """
-    found = Integrated(facts.local)
-    if accepted is not None:
-        theirs = _without_claims(branch.store, facts.local, accepted, terms.trusted)
-        if theirs is not None:
-            stored = branch.store.publish(
-                theirs.draft, places.incoming, branch.store.tip(places.incoming), theirs.commit,
-                who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message="baton: hold",
-            )  # fmt: skip
-            if not stored:
-                raise Busy(f"{branch.namespace}: somebody else syncs it", hint="try again")
-            accepted, found = theirs.commit, _noted(found, theirs)
+    found = Integrated(facts.local, problems=_own_problems(branch, facts))
     for _ in range(_ATTEMPTS):
-        tip, holding, unreadable = _own(branch, facts, terms, stamp)
-        found = replace(found, problems=tuple(dict.fromkeys((*found.problems, *unreadable))))
-        found = _noted(found, holding) if holding is not None else found
+        tip = branch.store.tip(branch.ref)
         step = _step(branch.store, tip, accepted)
         if step is None:
             return replace(found, tip=tip)
         if branch.advance(step.draft, tip, step.commit, stamp):
             return _told(branch, found, tip, step, facts)
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
-
-
-def _noted(found: Integrated, holding: Holding) -> Integrated:
-    told = tuple(f"{one.held.id} {one.held.field}: {one.held.why}" for one in holding.claims)
-    return replace(found, held=tuple(dict.fromkeys((*found.held, *told))))
 
 
 @dataclass(frozen=True)
@@ -94,8 +74,7 @@ def _step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
 
 def _told(branch: Branch, found: Integrated, tip: Oid | None, step: _Step, facts: Facts) -> Integrated:
     before = branch.version(tip).state if tip is not None else State()
-    unreadable = new_unreadable(before, branch.version(step.commit).state)
-    problems = tuple(f"{one.path}: {one.why}" for one in unreadable)
+    problems = tuple(_problems(before, branch.version(step.commit).state))
     place = branch.store.checked_out_at(branch.ref)
     return replace(
         found, tip=step.commit, received=count(branch.store, step.commit, facts.local), conflicts=step.conflicts,
@@ -103,42 +82,34 @@ def _told(branch: Branch, found: Integrated, tip: Oid | None, step: _Step, facts
     )  # fmt: skip
 
 
-def _own(
-    branch: Branch, facts: Facts, terms: Terms, stamp: Stamp
-) -> tuple[Oid | None, Holding | None, tuple[str, ...]]:
-    """Our tip; where a person committed by hand what takes a confirmation, first a commit that takes that back.
+def _problems(before: State, after: State) -> Iterator[str]:
+    """What cannot be read any more, and what was changed that is set once."""
+    yield from (f"{one.path}: cannot be read: {one.why}" for one in new_unreadable(before, after))
+    for key in sorted(before.differing(after)):
+        for breach in constancy.breaches(key, before.entry(key), after.entry(key)):
+            yield f"{key}: {breach.field} {constancy.WHY}, and was changed"
 
-    And what cannot be read any more of what was committed by hand.
-    """
-    store = branch.store
-    tip = store.tip(branch.ref)
+
+def _own_problems(branch: Branch, facts: Facts) -> tuple[str, ...]:
+    """What commits made by hand here broke since the remote was last known."""
+    store, tip = branch.store, facts.local
     since = facts.seen or facts.theirs
     if tip is None or tip == since:
-        return tip, None, ()
+        return ()
     known = [since] if since is not None else []
     if all(log_entry(info).op for info in store.only_in(tip, *known)):
-        return tip, None, ()
+        return ()
     base = _base(store, since, tip)
     before = branch.version(base).state if base is not None else State()
-    problems = tuple(f"{one.path}: {one.why}" for one in new_unreadable(before, branch.version(tip).state))
-    holding = held(store, base, tip, terms.trusted)
-    if holding is not None and branch.advance(holding.draft, tip, holding.commit, stamp):
-        return holding.commit, holding, problems
-    return store.tip(branch.ref), None, problems
+    return tuple(_problems(before, branch.version(tip).state))
 
 
 def _base(store: Store, one: Oid | None, other: Oid) -> Oid | None:
     return next(iter(store.merge_bases(one, other)), None) if one is not None else None
 
 
-def _without_claims(store: Store, local: Oid | None, accepted: Oid, trusted: Trusted | None) -> Holding | None:
-    return held(store, _base(store, local, accepted), accepted, trusted)
-
-
-def resettled(branch: Branch, facts: Facts, terms: Terms, stamp: Stamp) -> tuple[Oid, str]:
+def resettled(branch: Branch, facts: Facts, stamp: Stamp) -> tuple[Oid, str]:
     """Our branch set to theirs that was rewritten, with what we did since we last agreed on top.
-
-    What nobody confirmed is held back here too.
 
     Returns:
         Its tip, and the backup ref that keeps what it was.
@@ -153,9 +124,6 @@ def resettled(branch: Branch, facts: Facts, terms: Terms, stamp: Stamp) -> tuple
     backup = backed_up(branch, facts.local, stamp)
     info = store.commit(facts.theirs)
     new, theirs, revision, draft = info.oid, info.tree, revision_of(store, info), store.draft()
-    holding = _without_claims(store, facts.local, facts.theirs, terms.trusted)
-    if holding is not None:
-        new, theirs, revision, draft = holding.commit, holding.tree, revision + 1, holding.draft
     base = store.commit(_base(store, facts.seen, facts.local) or facts.seen).tree
     tree = merge_trees(draft, base, theirs, store.commit(facts.local).tree).tree
     if tree != theirs:

@@ -37,7 +37,7 @@ class Outcome:
     Attributes:
         received, sent: commits; `pending`: commits that the remote does not have yet; `waiting`: commits of it that
             wait for a person.
-        problems: what cannot be read, in words.
+        problems: what cannot be read, or was changed and is set once, in words.
         checked_out_at: a work tree in which what came in looks like a revert now.
         error: why it was not done.
     """
@@ -49,7 +49,6 @@ class Outcome:
     pending: int = 0
     waiting: int = 0
     conflicts: tuple[str, ...] = ()
-    held: tuple[str, ...] = ()
     renamed: Mapping[str, str] | None = None
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -59,7 +58,7 @@ class Outcome:
     def as_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {"namespace": self.namespace, "actions": [one.as_data() for one in self.actions]}
         data |= {name: getattr(self, name) for name in ("received", "sent", "pending", "waiting")}
-        lists = {name: list(getattr(self, name)) for name in ("conflicts", "held", "problems", "notes")}
+        lists = {name: list(getattr(self, name)) for name in ("conflicts", "problems", "notes")}
         error = {} if self.error is None else {"error": self.error.code, "message": str(self.error)}
         place = {"checked_out_at": self.checked_out_at} if self.checked_out_at else {}
         return {**data, **lists, "renamed": dict(self.renamed or {}), **place, **error}
@@ -216,7 +215,7 @@ def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry
     reset = (Action("reset", str(branch.namespace), count(store, facts.seen, theirs)),) if resets else ()
     notes: tuple[str, ...] = ()
     if resets and not dry_run:
-        local, backup = resettled(branch, facts, terms, stamp)
+        local, backup = resettled(branch, facts, stamp)
         facts = facts._replace(local=local, seen=None)
         notes = (f"set to what {branch.ref} is there now; what was here is kept as {backup}",)
     found = plan(branch, facts, terms) if not (resets and dry_run) else Plan(())
@@ -231,7 +230,7 @@ def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry
     if theirs is not None and theirs != facts.seen:
         _record_received(branch, facts, theirs, terms)
         point(store, job.places.seen, theirs, stamp)
-    came = integrated(branch, found.accepted, facts, terms, stamp, job.places)
+    came = integrated(branch, found.accepted, facts, stamp)
     return job._replace(outcome=_told(outcome, came), push=_push(branch, found, came, theirs))
 
 
@@ -248,7 +247,6 @@ def _told(outcome: Outcome, came: Integrated) -> Outcome:
         outcome,
         received=outcome.received + came.received,
         conflicts=(*outcome.conflicts, *came.conflicts),
-        held=(*outcome.held, *came.held),
         renamed={**(outcome.renamed or {}), **came.renamed},
         problems=(*outcome.problems, *came.problems),
         checked_out_at=came.checked_out_at or outcome.checked_out_at,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from baton_git.errors import InvalidArgument
-from baton_git.incoming import Trusted
+from baton_git.provenance.claims import Trusted
 
 Policy = Literal["auto", "review", "signed"]
 POLICIES: tuple[Policy, ...] = ("auto", "review", "signed")

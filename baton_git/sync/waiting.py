@@ -15,7 +15,6 @@ from baton_git.branch import Branch
 from baton_git.diary import revision_of
 from baton_git.errors import Busy, NotAllowed, NotFound, Unsettled
 from baton_git.files import KIND, entry_at
-from baton_git.incoming import Trusted, held
 from baton_git.ingest.trees import unsafe
 from baton_git.joining import base_tree, join, merge_trees
 from baton_git.names import Oid
@@ -32,6 +31,7 @@ from baton_git.sync.places import places_of, point
 from baton_git.versions import Stamp
 
 _ATTEMPTS = 20
+Trailers = tuple[tuple[str, str], ...]
 
 
 class Item(NamedTuple):
@@ -60,7 +60,7 @@ class Decided(NamedTuple):
     commit: Oid | None
 
 
-def waiting(branch: Branch, remote: str, trusted: Trusted | None = None) -> Waiting | None:
+def waiting(branch: Branch, remote: str) -> Waiting | None:
     """What waits; None when nothing does.
 
     Raises:
@@ -68,18 +68,19 @@ def waiting(branch: Branch, remote: str, trusted: Trusted | None = None) -> Wait
     """
     if not is_waiting(branch, remote):
         return None
-    return _Review(branch, remote, trusted).waiting()
+    return _Review(branch, remote).waiting()
 
 
 def resolve(
     branch: Branch, remote: str, stamp: Stamp, *, take: Collection[str] | None, refuse: Collection[str] | None,
-    trusted: Trusted | None = None, shown: Oid | None = None, check: Callable[[Item], None] = lambda item: None,
+    shown: Oid | None = None, check: Callable[[Item], None] = lambda item: None, confirmed: Trailers = (),
 ) -> Decided:  # fmt: skip
     """Takes records over, and turns others down, by their ids; None: all that is not named otherwise.
 
     Args:
         shown: up to which commit of theirs a person has looked at it.
         check: raises for a record that must not be taken over; it sees what that changes where the branch then stands.
+        confirmed: the trailers that say what a person confirmed of it.
 
     Raises:
         NotFound: no record of such an id waits.
@@ -88,7 +89,7 @@ def resolve(
         Corrupt, WriteFailed: as in `Store.publish`.
     """
     for _ in range(_ATTEMPTS):
-        review = _Review(branch, remote, trusted)
+        review = _Review(branch, remote)
         if shown not in (None, review.theirs):
             raise Unsettled(f"more came from {remote} meanwhile", hint="look at it again: baton review")
         chosen = _chosen(review.waiting().items, take, refuse)
@@ -97,7 +98,7 @@ def resolve(
         if review.local is None:
             branch.create(stamp)
             continue
-        done = review.carry_out(chosen, stamp)
+        done = review.carry_out(chosen, stamp, confirmed)
         if done is not None:
             return done
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
@@ -133,7 +134,7 @@ def _full(items: tuple[Item, ...], text: str) -> str:
 class _Review:
     """One look at what waits: from where our branch stands now."""
 
-    def __init__(self, branch: Branch, remote: str, trusted: Trusted | None) -> None:
+    def __init__(self, branch: Branch, remote: str) -> None:
         store = branch.store
         theirs, self.local = store.tip(places_of(branch, remote).incoming), store.tip(branch.ref)
         if theirs is None or not is_waiting(branch, remote):
@@ -143,13 +144,7 @@ class _Review:
         self.memory = Memory.of(store.repository.common_dir, remote, branch.namespace)
         self.draft = store.draft()
         self.ours_tree = store.commit(self.local).tree if self.local else self.draft.tree(None, layout.ROOT_FILES)
-        bases = store.merge_bases(self.local, theirs) if self.local else []
-        holding = held(store, bases[0] if bases else None, theirs, trusted)
-        self.is_held = holding is not None
         self.theirs_tree = store.commit(theirs).tree
-        if holding is not None:
-            self.draft.objects.update(holding.draft.objects)
-            self.theirs_tree = holding.tree
         base = base_tree(store, self.draft, self.local, theirs) if self.local else self.ours_tree
         self.decided = self.memory.load()
         self.base = self.draft.tree(base, self.decided.files)
@@ -192,21 +187,21 @@ class _Review:
         base = draft.tree(self.base, {path: entry_at(root, path) for path in others})
         return merge_trees(draft, base, self.ours_tree, self.theirs_tree).tree
 
-    def carry_out(self, chosen: _Choice, stamp: Stamp) -> Decided | None:
+    def carry_out(self, chosen: _Choice, stamp: Stamp, confirmed: Trailers) -> Decided | None:
         """None when our branch moved meanwhile.
 
         Raises:
             NotAllowed: a file that was taken is none that a branch may have.
         """
         self._check(chosen.taken)
-        is_plain = not (chosen.left or chosen.refused or self.decided.refused or self.decided.files or self.is_held)
+        is_plain = not (chosen.left or chosen.refused or self.decided.refused or self.decided.files or confirmed)
         refused = (*self.decided.refused, *(one.id for one in chosen.refused))
         if is_plain:
             done = self._all(stamp)
         elif chosen.left and not chosen.taken:
             done = self.local
         else:
-            done = self._some(chosen, refused, stamp)
+            done = self._some(chosen, refused, stamp, confirmed)
         if done is None:
             return None
         self._remember(chosen, refused, stamp)
@@ -231,8 +226,11 @@ class _Review:
         joined = join(self.store, self.local, self.theirs)
         return joined.commit if self.branch.advance(joined.draft, self.local, joined.commit, stamp) else None
 
-    def _some(self, chosen: _Choice, refused: Collection[str], stamp: Stamp) -> Oid | None:
-        """Some of it; once nothing is left, a merge, so that theirs counts as known."""
+    def _some(self, chosen: _Choice, refused: Collection[str], stamp: Stamp, confirmed: Trailers) -> Oid | None:
+        """Some of it; once nothing is left, a merge, so that theirs counts as known.
+
+        What a person took over of some of it still comes from the remote.
+        """
         assert self.local is not None
         draft = self.draft.on_top()
         tree = self._merged(draft, {path for one in chosen.taken for path in one.paths})
@@ -243,8 +241,9 @@ class _Review:
         said = () if chosen.left else tuple(("Baton-Rejected", one) for one in dict.fromkeys(refused))
         revision = 1 + max(revision_of(self.store, info) for info in infos)
         draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})
-        commit = self.branch.seal(draft, tree, parents, revision, subject, stamp, said)
-        return commit if self.branch.advance(draft, self.local, commit, stamp) else None
+        commit = self.branch.seal(draft, tree, parents, revision, subject, stamp, (*confirmed, *said))
+        source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.left else None
+        return commit if self.branch.advance(draft, self.local, commit, stamp, source=source) else None
 
     def _remember(self, chosen: _Choice, refused: Collection[str], stamp: Stamp) -> None:
         if not chosen.left:

@@ -88,7 +88,7 @@ def test_a_loop_past_its_days_is_escalated(ws):
     assert stored(ws, "open_loop", made.id).status == "open"
     begun = boot(ws, later(days=2))
     assert stored(ws, "open_loop", made.id).status == "escalated"
-    assert f"{made.id} [llm_derived] ESCALATED" in begun.brief.text
+    assert f"{made.id} [agent] ESCALATED" in begun.brief.text
 
 
 def test_checks_run_and_their_evidence_is_kept(ws, tmp_path):
@@ -101,7 +101,7 @@ def test_checks_run_and_their_evidence_is_kept(ws, tmp_path):
     assert stored(ws, "open_loop", good).status == "verified"
     found = stored(ws, "open_loop", bad)
     assert (found.status, found.last_check.result, found.last_check.at) == ("failed", "failed", "2026-11-22T08:00:00Z")
-    assert f"{good} [llm_derived] VERIFIED" in begun.brief.text
+    assert f"{good} [agent] VERIFIED" in begun.brief.text
 
 
 def test_no_check_runs_without_time_for_it(ws, tmp_path):
@@ -173,7 +173,7 @@ def test_a_corrupt_record_is_named_and_the_rest_is_shown(ws):
     begun = boot(ws, NOW)
     assert any("open_loops/OL-9.toml" in one for one in begun.problems)
     assert "open_loops/OL-9.toml" in begun.brief.text
-    assert "FU-1 [llm_derived] i" in begun.brief.text
+    assert "FU-1 [agent] i" in begun.brief.text
     assert "s1" in sessions(ws)
     assert ws.branch.store.folder(ws.branch.read().tree).folder("open_loops").read("OL-9.toml") == b"id = ["
 

@@ -8,6 +8,7 @@ import pytest
 from bad_records import HUGE, KEYS, VALUES, fields_of, files, places, text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import AGENTS
 from memory_folder import MemoryFolder
 from strategies import item, laws, loop
 
@@ -73,7 +74,7 @@ def test_what_can_be_read_can_be_written_and_what_cannot_is_kept(drawn: tuple[Ke
 @given(*[st.lists(changed(), max_size=4).map(read)] * 3)
 def test_no_record_stops_a_document_a_brief_a_diff_or_a_merge(base: State, ours: State, theirs: State) -> None:
     strict_json.dumps(to_document(ours))
-    assert all(make(ours, NOW, Policy()) for make in SECTIONS)
+    assert all(make(ours, NOW, Policy(), AGENTS) for make in SECTIONS)
     settle(ours, NOW, Policy())
     assert subject(diff(base, ours))
     one, other = apply(ours, decide(base, ours, theirs)), apply(theirs, decide(base, theirs, ours))

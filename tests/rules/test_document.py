@@ -13,6 +13,7 @@ from baton_git import layout
 from baton_git.codecs import json
 from baton_git.document import held_back, parse_document, to_document, written
 from baton_git.errors import InvalidDocument
+from baton_git.lifecycle import DECLARED
 from baton_git.records.archive import Archived
 from baton_git.records.base import alike
 from baton_git.records.baton import FollowUp
@@ -170,12 +171,12 @@ def claim(**lists: Any) -> Any:
 
 def test_a_document_without_claims_is_taken_as_it_is() -> None:
     document = claim(patterns=[PATTERN], open_loops=[LOOP], active_decisions=[DECISION])
-    assert held_back(State(), document) == (document, [])
+    assert held_back(State(), document, DECLARED) == (document, [])
 
 
 def test_a_graduation_that_nobody_confirmed_is_held_back_and_reported() -> None:
     document = claim(patterns=[{**PATTERN, "status": "graduated", "source_tier": "human_confirmed"}])
-    kept, held = held_back(State().put(pattern(status="rule_candidate")), document)
+    kept, held = held_back(State().put(pattern(status="rule_candidate")), document, DECLARED)
     assert kept.records[0].given()["status"] == "rule_candidate"
     assert {(one.id, one.field) for one in held} == {("PAT-1", "status"), ("PAT-1", "source_tier")}
 
@@ -188,7 +189,7 @@ REPLACED = {**MODEL_MADE, "status": "superseded", "superseded_by": "DEC-2"}
 def test_a_model_made_decision_is_not_superseded_by_one_whose_trust_is_only_claimed(tier: str) -> None:
     base = State().put(decision(source_tier="llm_derived")).put(decision(id="DEC-2", source_tier="llm_derived"))
     document = claim(active_decisions=[REPLACED, {**MODEL_MADE, "id": "DEC-2", "source_tier": tier}])
-    kept, held = held_back(base, document)
+    kept, held = held_back(base, document, DECLARED)
     assert [one.given()["status"] for one in kept.records if one.id == "DEC-1"] == ["active"]
     assert all(one.given()["source_tier"] == "llm_derived" for one in kept.records)
     assert ("DEC-1", "status") in {(one.id, one.field) for one in held}
@@ -196,7 +197,7 @@ def test_a_model_made_decision_is_not_superseded_by_one_whose_trust_is_only_clai
 
 def test_a_decision_that_the_branch_knows_counts_though_the_document_leaves_it_out() -> None:
     base = State().put(decision(source_tier="llm_derived")).put(decision(id="DEC-2", source_tier="llm_derived"))
-    kept, held = held_back(base, claim(active_decisions=[REPLACED]))
+    kept, held = held_back(base, claim(active_decisions=[REPLACED]), DECLARED)
     assert (kept.records[0].given().get("status"), len(held)) == ("active", 2)
 
 

@@ -15,6 +15,7 @@ from baton_git import layout
 from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.lifecycle import (  # fmt: skip
     DECISION_STATUSES,
+    DECLARED,
     Confirmed,
     Policy,
     archive_closed,
@@ -266,28 +267,28 @@ def test_every_pair_of_tiers_may_supersede_but_model_over_model(target: str, by:
     assert may_supersede(target, by) != forbidden
     if forbidden:
         with pytest.raises(NotAllowed, match="derived by a model"):
-            superseded(old, new)
+            superseded(old, new, DECLARED)
     else:
-        done = superseded(old, new)
+        done = superseded(old, new, DECLARED)
         assert (done.status, done.superseded_by) == ("superseded", "DEC-2")
 
 
 @pytest.mark.parametrize("status", ["active", "monitoring"])
 def test_decisions_only_move_forward(status: str) -> None:
     assert monitored(decision(status=status)).status == "monitoring"
-    assert superseded(decision(status=status), decision(id="DEC-2")).status == "superseded"
+    assert superseded(decision(status=status), decision(id="DEC-2"), DECLARED).status == "superseded"
     gone = decision(status="superseded", superseded_by="DEC-2")
     with pytest.raises(NotAllowed, match="superseded"):
         monitored(gone)
     with pytest.raises(NotAllowed, match="superseded already, by DEC-2"):
-        superseded(gone, decision(id="DEC-3"))
+        superseded(gone, decision(id="DEC-3"), DECLARED)
 
 
 def test_a_decision_is_not_superseded_by_itself_nor_by_one_that_is_gone() -> None:
     with pytest.raises(InvalidArgument, match="itself"):
-        superseded(decision(), decision(what="else"))
+        superseded(decision(), decision(what="else"), DECLARED)
     with pytest.raises(NotAllowed, match="superseded itself, by DEC-3"):
-        superseded(decision(), decision(id="DEC-2", status="superseded", superseded_by="DEC-3"))
+        superseded(decision(), decision(id="DEC-2", status="superseded", superseded_by="DEC-3"), DECLARED)
 
 
 # --- what goes to the archive
@@ -301,7 +302,7 @@ def test_verified_loops_and_superseded_decisions_go_to_the_archive_and_nothing_e
         state = state.put(decision(id=status, status=status, superseded_by="D2" if status == "superseded" else None))
     for status in ("graduated", "dismissed"):
         state = state.put(pattern(id=status, status=status))
-    done = archive_closed(state.put(item(priority="escalated")), NOW, "s2")
+    done = archive_closed(state.put(item(priority="escalated")), NOW, "s2", DECLARED)
     assert done.ids("open_loop") == {"open", "failed", "escalated"}
     assert done.ids("active_decision") == {"active", "monitoring"}
     assert done.ids("pattern") == {"graduated", "dismissed"}
@@ -312,13 +313,13 @@ def test_verified_loops_and_superseded_decisions_go_to_the_archive_and_nothing_e
     ]
     found = [(one.reason, one.session, one.at) for one in closed if isinstance(one, Archived)]
     assert found == [("verified", "s2", iso(NOW)), ("superseded by D2", "s2", iso(NOW))]
-    assert archive_closed(done, NOW, "s2") is done
+    assert archive_closed(done, NOW, "s2", DECLARED) is done
 
 
 def test_ids_used_again_after_archiving_do_not_overwrite_the_older_entry() -> None:
     state = State()
     for number in range(3):
-        state = archive_closed(state.put(loop(action=str(number), status="verified")), NOW, None)
+        state = archive_closed(state.put(loop(action=str(number), status="verified")), NOW, None, DECLARED)
     entries = [
         state.entry(Key("open_loop", id_, archived=True)) for id_ in sorted(state.ids("open_loop", archived=True))
     ]

@@ -13,6 +13,7 @@ from baton_git.errors import Ambiguous, BatonError, InvalidArgument, InvalidDocu
 from baton_git.operations.conflicts import resolve
 from baton_git.operations.contested import writers
 from baton_git.operations.loops import close_loop
+from baton_git.operations.patterns import dismiss_pattern
 from baton_git.store import Repository, Store
 
 Pair = tuple[Machine, Machine]
@@ -265,35 +266,15 @@ def test_settling_graduates_nothing(pair: Pair) -> None:
     ada.pattern("PAT-1")
     settled(ada, bob)
     bob.edit("pattern", "PAT-1", 'status = "rule_candidate"', 'status = "graduated"')
-    bob.by_hand({"rules/PAT-2.md": b"do as I say\n"})
     bob.push()
+    dismiss_pattern(ada.ws, ada.clock(), "PAT-1")
     settled(ada, bob)
-    for one in ada.conflicts():
-        for side in ("ours", "theirs"):
-            if side != one.winner:
-                with pytest.raises(NotAllowed):
-                    settle(ada, one.id, side)
+    [found] = [one for one in ada.conflicts() if one.field == "status"]
     with pytest.raises(NeedsHuman):
         settle(ada, "PAT-1", value="graduated")
-    with pytest.raises(NeedsHuman):
-        settle(ada, "PAT-2", value="do as I say")
-    assert ada.state.ids("rule") == set()
-    for one in ada.conflicts():
-        settle(ada, one.id, one.winner)
+    settle(ada, found.id, found.winner)
     settled(ada, bob)
-    assert bob.get("pattern", "PAT-1").status == "rule_candidate"
-    assert bob.conflicts() == []
-
-
-def test_settling_raises_no_tier(pair: Pair) -> None:
-    ada, bob = pair
-    ada.decision("DEC-1", tier="llm_derived")
-    settled(ada, bob)
-    bob.edit("active_decision", "DEC-1", '"llm_derived"', '"human_confirmed"')
-    bob.push()
-    settled(ada, bob)
-    with pytest.raises(BatonError, match="no person confirmed"):
-        settle(ada, "DEC-1", "theirs")
+    assert bob.get("pattern", "PAT-1").status == "dismissed"
 
 
 # --- conflicts that somebody made up

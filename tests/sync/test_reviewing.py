@@ -413,27 +413,6 @@ def test_a_beginning_of_its_own_is_no_way_around_a_signature(signed: Pair, make:
     assert ada.get("open_loop", "OL-666") is None
 
 
-def test_what_this_program_holds_back_needs_no_signature(signed: Pair, keys: Path) -> None:
-    """Bob's machine holds back what Eve forged, and Ada's takes that over."""
-    ada, bob = signed
-    signing(bob, None)
-    bob.reach(signers=ada.ws.reach.signers)
-    bob.pattern("PAT-1")
-    bob.edit("pattern", "PAT-1", "rule_candidate", "graduated")
-    ada.with_policy("auto")
-    was = bob.tip
-    bob.sync()
-    assert bob.tip != was
-    ada.pull()
-    signing(bob, keys / "bob")
-    ada.with_policy("signed")
-    bob.loop("OL-2")
-    bob.by_hand({"rules/PAT-2.md": b"do as I say\n"})
-    bob.sync()
-    assert kinds(ada.sync()) == ["forward", "wait"]
-    assert ada.get("open_loop", "OL-2")
-
-
 def test_without_a_file_of_signers_all_waits_and_the_way_out_is_said(signed: Pair) -> None:
     ada, bob = signed
     ada.reach(signers=None)

@@ -10,7 +10,7 @@ from machines import Machine, settled
 from baton_git.errors import NotAllowed
 from baton_git.ingest.refusals import refusals
 from baton_git.names import Namespace
-from baton_git.operations import conflicts, going_back
+from baton_git.operations import going_back
 from baton_git.records.base import parse
 from baton_git.records.identity import Identity
 from baton_git.state import Key, State
@@ -88,22 +88,22 @@ def test_going_back_keeps_it_and_takes_the_rest_back(ada: Machine) -> None:
 
 
 @pytest.mark.parametrize("forged", [b"[immutable.purpose]\nstatement = 'please everybody'\n", None])
-@pytest.mark.parametrize("forward", [True, False])
-def test_what_somebody_elsewhere_changed_by_hand_is_held(known: Pair, forged: bytes | None, forward: bool) -> None:
+def test_a_merge_keeps_what_somebody_changed_by_hand(known: Pair, forged: bytes | None) -> None:
     ada, bob = known
     ada.by_hand({PATH: forged, "notes": b"and something harmless\n"})
     ada.push()
-    if not forward:
-        bob.loop("OL-2")
+    bob.loop("OL-2")
     bob.sync()
     assert purpose(bob) == ME["purpose"]["statement"]
-    assert [(one.record_kind, one.record_id, one.field) for one in bob.conflicts()] == [
-        ("identity", "zero", "immutable")
-    ]
     settled(ada, bob)
     assert purpose(ada) == ME["purpose"]["statement"]
-    with pytest.raises(NotAllowed):
-        conflicts.resolve(bob.ws, bob.clock(), bob.conflicts()[0].id, "theirs")
+
+
+def test_a_step_forward_that_changes_it_is_named(known: Pair) -> None:
+    ada, bob = known
+    ada.by_hand({PATH: b"[immutable.purpose]\nstatement = 'please everybody'\n"})
+    ada.push()
+    assert bob.sync().problems == ("identity zero: immutable is set once and stays, and was changed",)
 
 
 def test_a_server_refuses_it(known: Pair) -> None:

@@ -6,6 +6,10 @@ from datetime import UTC
 from typing import Any
 
 from baton_git.operations.documents import DocumentWritten, Read
+from baton_git.operations.workspace import Workspace
+from baton_git.provenance.judgement import as_data
+from baton_git.provenance.trees import LABELLED
+from baton_git.state import Key
 from baton_git.versions import Version
 
 
@@ -22,6 +26,18 @@ def document(found: Read) -> dict[str, Any]:
     if found.unreadable:
         data["unreadable"] = [{"path": one.path, "why": one.why} for one in found.unreadable]
     return data
+
+
+def with_provenance(ws: Workspace, found: Read) -> dict[str, Any]:
+    """The same, and who vouches for each record of it, computed from history."""
+    if found.version.commit is None:
+        return document(found)
+    return {**document(found), "provenance": ws.judgement(found.version).listed(found.version.state)}
+
+
+def provenance(ws: Workspace, version: Version, key: Key) -> dict[str, Any]:
+    """Who vouches for one record, as a value beside it; nothing for kinds that have no provenance."""
+    return {"provenance": as_data(ws.judgement(version).label(key))} if key.kind in LABELLED else {}
 
 
 def updated_at(version: Version) -> str | None:

@@ -6,7 +6,7 @@ import click
 
 from baton_git.codecs import json as strict_json
 from baton_git.errors import LimitExceeded, Stale
-from baton_git.faces.answers.documents import conflict, document, written
+from baton_git.faces.answers.documents import conflict, with_provenance, written
 from baton_git.faces.cli.app import App, command, read_bytes
 from baton_git.faces.cli.failing import CONFLICT
 from baton_git.faces.cli.printing import write_json
@@ -27,7 +27,7 @@ def read_command(app: App, at: str | None) -> None:
     """
     with app.workspace() as ws:
         found = read(ws, at)
-        write_json(document(found))
+        write_json(with_provenance(ws, found))
     for one in found.unreadable:
         app.say(f"baton: {one.path} cannot be read and is left out: {one.why}")
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from baton_git.faces.answers.documents import document, written
+from baton_git.faces.answers.documents import with_provenance, written
 from baton_git.faces.mcp.answers import Answer, taken_out
 from baton_git.faces.mcp.arguments import Json, Revision, Session
 from baton_git.faces.mcp.desk import Ctx, Desk
@@ -26,7 +26,7 @@ class Documents:
     def read(self, at: Revision = None) -> Answer:
         """The whole state as one document."""
         with self.desk.reading() as ws:
-            return document(read(ws, at))
+            return with_provenance(ws, read(ws, at))
 
     def write(
         self,

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.types import Resource
 
 from baton_git.errors import NotFound
-from baton_git.faces.answers.documents import document
+from baton_git.faces.answers.documents import provenance, with_provenance
 from baton_git.faces.answers.history import shown
 from baton_git.faces.mcp.desk import Desk
 from baton_git.kinds import FOLDERS
@@ -22,7 +22,7 @@ from baton_git.operations.sessions import look
 from baton_git.output import json_text
 from baton_git.records.base import Part
 from baton_git.records.rule import Rule
-from baton_git.state import Key
+from baton_git.state import Key, key_of
 
 JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
 NEWEST = 50
@@ -41,7 +41,7 @@ class Resources:
     def state(self, namespace: str) -> str:
         """The whole state as session-baton's document."""
         with self.desk.reading(namespace) as ws:
-            return _json(document(read(ws)))
+            return _json(with_provenance(ws, read(ws)))
 
     def brief(self, namespace: str) -> str:
         """What the next session would be told, without beginning one."""
@@ -74,15 +74,19 @@ class Resources:
         if kind not in FOLDERS:
             raise NotFound("kind of record", kind, hint=f"there are {', '.join(FOLDERS)}")
         with self.desk.reading(namespace) as ws:
-            state = ws.branch.read().state
-            entry = state.entry(Key(kind, id)) or state.entry(Key(kind, id, archived=True))
-            if not isinstance(entry, Part):
+            version = ws.branch.read()
+            keys = (Key(kind, id), Key(kind, id, archived=True))
+            key = next((one for one in keys if isinstance(version.state.entry(one), Part)), None)
+            entry = version.state.entry(key) if key is not None else None
+            if key is None or not isinstance(entry, Part):
                 raise NotFound(kind.replace("_", " "), id)
-            return _json(entry.given())
+            return _json({**entry.given(), **provenance(ws, version, key)})
 
     def _rules(self, namespace: str | None) -> str:
         with self.desk.reading(namespace) as ws:
-            found = ws.branch.read().state.records(Rule)
+            version = ws.branch.read()
+            judge = ws.judgement(version)
+            found = [one for one in version.state.records(Rule) if judge.is_confirmed(key_of(one))]
             return "\n\n".join(one.text.strip() for one in found) or "There are no rules yet."
 
     def listed(self) -> list[Resource]:

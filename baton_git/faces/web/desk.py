@@ -119,6 +119,7 @@ class Asked:
     def page(self, template: str, ws: Workspace | None = None, *, status: int = 200, **data: Any) -> Response:
         """A page in the common look; of a namespace where its workspace is given."""
         shared = {
+            "judge": ws.judgement() if ws is not None else None,
             "frame": frame_of(ws) if ws is not None else None,
             "mark": "" if self.visitor.kind == PERSON else self.door.mark(self.visitor),
             "login": self.door.login(self.visitor),

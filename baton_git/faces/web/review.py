@@ -53,12 +53,12 @@ def _queues(ws: Workspace) -> Iterator[Queue]:
     for one in waiting_counts(ws):
         name, found = review(ws, one.remote)
         if found is not None:
-            yield Queue(name, found, tuple(_asking(ws, item) for item in found.items[:SHOWN]))
+            yield Queue(name, found, tuple(_asking(ws, name, item) for item in found.items[:SHOWN]))
 
 
-def _asking(ws: Workspace, item: Item) -> Asking:
+def _asking(ws: Workspace, remote: str, item: Item) -> Asking:
     words = "; ".join(text for change in item.changes if (text := in_words(change)))
-    return Asking(item, words, takes_person(ws, item))
+    return Asking(item, words, takes_person(ws, remote, item))
 
 
 class Wish(NamedTuple):
@@ -95,7 +95,9 @@ def _settle(asked: Asked, ws: Workspace, remote: str, found: Waiting) -> None:
     if not wish.take and not wish.refuse:
         raise InvalidArgument("nothing was chosen; accept or reject at least one record")
     confirmed = _confirmed(asked, found)
-    decide(ws, asked.site.now(), remote, take=wish.take, refuse=wish.refuse, shown=shown, confirmed=confirmed)
+    decide(
+        ws, asked.site.now(), remote, take=wish.take, refuse=wish.refuse, shown=shown, confirmed=confirmed, how="page"
+    )
 
 
 def _wish(asked: Asked, found: Waiting) -> Wish:

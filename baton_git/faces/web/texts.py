@@ -26,7 +26,7 @@ KINDS = {
 }  # fmt: skip
 
 FIELDS = {
-    "source_tier": "vouched for by", "expected_outcome": "expected", "defer_count": "put off", "why": "because",
+    "source_tier": "declared tier", "expected_outcome": "expected", "defer_count": "put off", "why": "because",
     "rejected": "turned down", "first_seen": "since", "created_at": "since", "last_deferred": "last put off",
     "proposed_rule": "would become the rule", "decision_ref": "from decision", "linked_pattern": "belongs to pattern",
     "recent_occurrences": "newest occurrences",

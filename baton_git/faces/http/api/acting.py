@@ -16,6 +16,7 @@ from baton_git.faces.http.reading import is_named
 from baton_git.faces.http.site import Site
 from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace
+from baton_git.provenance.ledger import RemoteSource
 from baton_git.state import State
 from baton_git.store import Draft
 from baton_git.versions import Change, Proposal, Stamp, Version, Written
@@ -99,10 +100,12 @@ class _Held(Branch):
         self.condition.is_met = True
         return done
 
-    def advance(self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp) -> bool:
+    def advance(
+        self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp, *, source: RemoteSource | None = None
+    ) -> bool:
         if not self.condition.is_met:
             self.condition.check(self.version(expected) if expected is not None else Version(self.namespace, State()))
-        moved = super().advance(draft, expected, new, stamp)
+        moved = super().advance(draft, expected, new, stamp, source=source)
         self.condition.is_met = self.condition.is_met or moved
         return moved
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from baton_git.errors import BatonError
 from baton_git.faces.answers import lifespan, validation
-from baton_git.faces.answers.documents import document
+from baton_git.faces.answers.documents import with_provenance
 from baton_git.faces.http.api.acting import After, At, IfNoneMatch, Limit, Named
 from baton_git.faces.http.api.answering import answer, page, where
 from baton_git.faces.http.api.refusals import WRITES, Responses, refusals
@@ -130,7 +130,8 @@ def router(site: Site) -> APIRouter:
             if if_none_match is not None and is_named(if_none_match, commit):
                 return Response(status_code=304, headers={"ETag": tag(commit)})
             found = read(ws, at)
-        return answer(document(found), commit=found.version.commit)
+            data = with_provenance(ws, found)
+        return answer(data, commit=found.version.commit)
 
     @routes.get("/v1/validate", response_model=Validated)
     def validate(namespace: Named = None, at: At = None) -> Response:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from baton_git.errors import NotFound
+from baton_git.faces.answers.documents import provenance
 from baton_git.faces.http.api.acting import After, At, Limit, Named
 from baton_git.faces.http.api.answering import answer, where
 from baton_git.faces.http.api.refusals import refusals
@@ -33,6 +34,19 @@ class Closed(BaseModel):
     session: str | None = None
 
 
+class Provenance(BaseModel):
+    """Who vouches for what a record says, computed from the commits that made it."""
+
+    kind: Literal["confirmed", "agent", "received", "hand"] = Field(
+        description="`confirmed` by a person, written by an `agent` on this machine, `received` from a remote, or "
+        "edited by `hand`.",
+        examples=["agent"],
+    )
+    text: str = Field(description="The same in words.", examples=["written by an agent on this machine"])
+    remote: str | None = Field(None, description="The remote that it came from.", examples=["origin"])
+    claims: str | None = Field(None, description="What its commit claims, and nobody here vouches for.")
+
+
 class Stored(BaseModel):
     """A record as it is stored; in place of one that cannot be read, why."""
 
@@ -43,6 +57,7 @@ class Stored(BaseModel):
         description="Its fields (`/v1/schema/{kind}`); null where it cannot be read.",
         examples=[{"id": "OL-7k3f9q", "action": "Deployed X", "expected_outcome": "health is 200", "status": "open"}],
     )
+    provenance: Provenance | None = Field(None, description="Who vouches for it; of kinds that have one.")
     closed: Closed | None = Field(None, description="For a record in the archive.")
     unreadable: Damaged | None = Field(None, description="Why it cannot be read; the file is kept as it is.")
 
@@ -72,7 +87,8 @@ def router(site: Site) -> APIRouter:
         with site.work(namespace) as ws:
             version = ws.branch.read()
             keys = _keys(version.state, kind, archived=archived, after=after)
-            found = list(islice(_matching(version.state, keys, status), limit + 1))
+            rows = islice(_matching(version.state, keys, status), limit + 1)
+            found = [{**data, **provenance(ws, version, key)} for key, data in rows]
         more = f"{found[limit - 1]['kind']}/{found[limit - 1]['id']}" if len(found) > limit else None
         return answer({**where(version), "records": found[:limit], "next": more}, commit=version.commit)
 
@@ -82,7 +98,8 @@ def router(site: Site) -> APIRouter:
         with site.work(namespace) as ws:
             version = ws.branch.read(at)
             key, entry = _entry(version.state, _known(kind), record_id)
-        return answer({**where(version), **_data(key, entry)}, commit=version.commit)
+            data = {**_data(key, entry), **provenance(ws, version, key)}
+        return answer({**where(version), **data}, commit=version.commit)
 
     return routes
 
@@ -106,14 +123,14 @@ def _keys(state: State, kind: str | None, *, archived: bool, after: str | None) 
         yield from (Key(one, id_, archived) for id_ in ids if one != last or id_ > last_id)
 
 
-def _matching(state: State, keys: Iterator[Key], status: str | None) -> Iterator[dict[str, Any]]:
+def _matching(state: State, keys: Iterator[Key], status: str | None) -> Iterator[tuple[Key, dict[str, Any]]]:
     for key in keys:
         entry = state.entry(key)
         if entry is None:
             continue
         data = _data(key, entry)
         if status is None or (data["record"] or {}).get("status") == status:
-            yield data
+            yield key, data
 
 
 def _entry(state: State, kind: str, text: str) -> tuple[Key, Entry]:

@@ -1,29 +1,21 @@
-"""What comes from elsewhere is looked at before it counts: claims that take a person.
-
-`held` is for whoever merges: a commit on top, which takes back what nobody confirmed, and keeps it as a conflict.
-"""
+"""What a server does not take: claims that only a person may make, or nobody."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from baton_git import constancy, kinds, layout
-from baton_git.diary import CONFIRMED, LogEntry, log_entry, revision_of
-from baton_git.joining import AUTHOR, bounded, is_pure, is_root, trailers
+from baton_git.diary import CONFIRMED, LogEntry, log_entry
+from baton_git.joining import is_pure, is_root
 from baton_git.lifecycle import Held, hold
-from baton_git.merge import Contested, conflict, with_conflicts
 from baton_git.names import Oid
 from baton_git.records.archive import Archived
 from baton_git.records.base import Record, alike, parse
 from baton_git.records.baton import ActiveDecision, Pattern
 from baton_git.records.rule import Rule
 from baton_git.state import Entry, Key, State
-from baton_git.store import CommitInfo, Draft, Store
-
-_HOLD_DEPTH = 100
-"""How far back the commit is looked for from which both sides grew when something was held."""
+from baton_git.store import CommitInfo, Store
 
 Trusted = Callable[[CommitInfo], bool]
 """Whether a commit is signed by an allowed key; None where signing is not configured."""
@@ -109,7 +101,7 @@ def _is_fixed(claim: Claim) -> bool:
     return claim.held.field in constancy.fixed_fields(kinds.FOLDERS[claim.key.kind].model)
 
 
-def _settles(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | None) -> bool:
+def _settles(store: Store, info: CommitInfo, claim: Claim) -> bool:
     """Whether a commit gives a field that is set once the claimed value, and may."""
 
     def value(commit: Oid) -> Any:
@@ -118,8 +110,6 @@ def _settles(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | No
 
     if not alike(value(info.oid), claim.held.claimed):
         return False
-    if is_hold(store, info, trusted):
-        return True
     sides = [value(parent) for parent in info.parents]
     return len(sides) == 2 and None not in sides and not alike(*sides) and is_pure(store, info)
 
@@ -134,14 +124,14 @@ def _makes(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | None
     None of its parents has it; of a merge in which somebody chose, one may.
     """
     if _is_fixed(claim):
-        return _settles(store, info, claim, trusted)
+        return _settles(store, info, claim)
     entry = log_entry(info)
     raises = _raises(claim)
-    if raises and trusted is None and entry.op != "hold" and not entry.said(CONFIRMED):
+    if raises and trusted is None and not entry.said(CONFIRMED):
         return False
     if not (raises or entry.op) or not _says(_state(store, info.oid), claim):
         return False
-    if raises and not (_is_a_persons(info, entry, trusted) or is_hold(store, info, trusted)):
+    if raises and not _is_a_persons(info, entry, trusted):
         return False
     before = [_says(_state(store, parent), claim) for parent in info.parents]
     return not all(before) if before and not raises and entry.op != "merge" else not any(before)
@@ -166,74 +156,7 @@ def _says(state: State, claim: Claim) -> bool:
     return record is not None and getattr(record, claim.held.field) == claim.held.claimed
 
 
-class Holding(NamedTuple):
-    """A commit on top of another, without what nobody confirmed."""
-
-    draft: Draft
-    commit: Oid
-    tree: Oid
-    claims: tuple[Claim, ...]
-
-
-def held(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | None = None) -> Holding | None:
-    """What is to be merged instead of `tip`, given that both sides grew from `base`; None when nothing is to be held.
-
-    Raises:
-        Corrupt: a commit or a tree cannot be read.
-    """
-    found = unconfirmed(store, base, tip, trusted)
-    if not found:
-        return None
-    info = store.commit(tip)
-    state = _without(_state(store, base), _state(store, tip), found)
-    draft = store.draft()
-    tree = draft.tree(info.tree, layout.encode(state.edits, limited=False))
-    subject = "; ".join(dict.fromkeys(f"{one.held.id} {one.held.field} held: {one.held.why}" for one in found[:3]))
-    said = [("Baton-Op", "hold"), *(("Baton-Held", f"{one.key} {one.held.field}") for one in found)]
-    message = f"{subject}\n\n{trailers(said)}Baton-Revision: {revision_of(store, info) + 1}\n"
-    commit = draft.commit(tree, (tip,), author=AUTHOR, time=bounded(info.time), timezone=0, message=message)
-    return Holding(draft, commit, tree, tuple(found))
-
-
-def is_hold(store: Store, info: CommitInfo, trusted: Trusted | None = None) -> bool:
-    """Whether a commit is exactly what this program puts on top of its parent: nobody added anything."""
-    if log_entry(info).op != "hold" or len(info.parents) != 1:
-        return False
-    [parent] = info.parents
-    bases = (one.oid for one in islice(store.log(parent), 1, _HOLD_DEPTH))
-    found = (held(store, base, parent, trusted) for base in (*bases, None))
-    return any(one is not None and one.commit == info.oid for one in found)
-
-
-def _without(before: State, state: State, found: Sequence[Claim]) -> State:
-    graduations = {one.held.id for one in found if one.held.claimed == "graduated"}
-    for claim in found:
-        if claim.key.kind == Rule.kind or (_is_fixed(claim) and state.entry(claim.key) is None):
-            state = State(state.source, {**state.edits, claim.key: before.entry(claim.key)})
-        else:
-            record = _record(state, claim.key)
-            assert record is not None
-            state = state.put(*_kept(state, claim, record))
-        if claim.key.kind != Rule.kind or claim.held.id not in graduations:
-            told = Contested(claim.held.field, (), _maybe(claim.held.kept), _maybe(claim.held.claimed), "ours")
-            state = with_conflicts(state, [conflict(claim.key.kind, claim.held.id, told)])
-    return state
-
-
-def _kept(state: State, claim: Claim, record: Record) -> tuple[Record | Archived, Key]:
-    data = {name: value for name, value in record.given().items() if name != claim.held.field}
-    if claim.held.kept is not None:
-        data[claim.held.field] = claim.held.kept
-    entry = state.entry(claim.key)
-    kept = entry.replace(record=data) if isinstance(entry, Archived) else parse(type(record), data)
-    return kept, claim.key
-
-
-def _maybe(value: object) -> tuple[object, ...]:
-    return () if value is None else (value,)
-
-
 def is_vouched_for(store: Store, info: CommitInfo, trusted: Trusted | None) -> bool:
     """Whether a commit is signed by an allowed key, or is one that every machine makes alike."""
     signed = trusted is not None and trusted(info)
-    return signed or is_root(store, info) or is_pure(store, info) or is_hold(store, info, trusted)
+    return signed or is_root(store, info) or is_pure(store, info)
