@@ -12,6 +12,8 @@ from baton_git.records.rules import Fixed
 from baton_git.state import Entry, Key, State, Unreadable
 
 WHY = "is set once and stays"
+KINDS = ("identity",)
+"""The kinds that have such fields."""
 
 
 class Breach(NamedTuple):

@@ -111,8 +111,8 @@ def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merge
 
 def _constant(base: State, ours: State, merged: State) -> State:
     """The merged state with what is set once as it is in the base, whichever side changed it."""
-    changed = {key: merged.entry(key) for key in base.differing(ours) if key not in merged.edits}
-    kept, keys = constancy.restored(base, State(merged.source, {**changed, **merged.edits}))
+    changed = {key for key in (*base.differing(ours), *merged.edits) if key.kind in constancy.KINDS}
+    kept, keys = constancy.restored(base, State(merged.source, {key: merged.entry(key) for key in changed}))
     return State(merged.source, {**merged.edits, **{key: kept.edits[key] for key in keys}}) if keys else merged
 
 
