@@ -15,9 +15,9 @@ from baton_git.provenance.ledger import Ledger
 from baton_git.provenance.looks import Look, facets_of, is_absent, other_place, values_at
 from baton_git.provenance.marks import Mark, Marks, Slot
 from baton_git.provenance.merges import merged_marks
-from baton_git.provenance.trees import blob_at, changed_keys, is_bare
-from baton_git.state import Key, State
-from baton_git.store import CommitInfo, Folder, Store
+from baton_git.provenance.trees import Change, Side, changes, is_bare
+from baton_git.state import Key
+from baton_git.store import CommitInfo, Store
 
 Known = Callable[[Oid], Marks | None]
 """The marks at a commit that were kept from earlier; None where there are none."""
@@ -131,29 +131,23 @@ _NOBODY: Mark = ()
 
 def apply_commit(marks: Marks, look: Look) -> None:
     """Changes the marks at the only parent of a commit to those at the commit."""
-    before = look.parent_root(0) if look.info.parents else look.store.folder(None)
-    if not look.has_marks_apart and look.plain_mark == marks.default and not _touches(marks, before, look.root):
+    before = look.store.commit(look.info.parents[0]).tree if look.info.parents else None
+    is_plain = not look.has_marks_apart and look.plain_mark == marks.default
+    if is_plain and not marks.known:
         return
-    keys = list(changed_keys(before, look.root))
-    if keys:
-        _Step(marks, look, look.state(before)).apply(keys)
-
-
-def _touches(marks: Marks, before: Folder, after: Folder) -> bool:
-    """Whether a commit changed a record that has another mark than the default."""
-    if not marks.known or before.oid == after.oid:
-        return False
-    return any(blob_at(before, key) != blob_at(after, key) for key in {slot.key for slot in marks.known})
+    found = list(changes(look.store, before, look.info.tree))
+    if any(marks.knows(one.key) for one in found) if is_plain else found:
+        _Step(marks, look, found).apply([one.key for one in found])
 
 
 class _Step:
     """The changes of one commit with one parent."""
 
-    def __init__(self, marks: Marks, look: Look, before: State) -> None:
+    def __init__(self, marks: Marks, look: Look, found: list[Change]) -> None:
         self.marks = marks
         self.look = look
-        self.before = before
-        self.after = look.state()
+        self.before = Side(look.store, {one.key: one.before for one in found})
+        self.after = Side(look.store, {one.key: one.after for one in found})
 
     def apply(self, keys: list[Key]) -> None:
         moved = {key: was for key in keys if (was := self._moved_from(key)) is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from baton_git import kinds, layout
 from baton_git.diary import CONFIRMED, CONFIRMS, log_entry
@@ -86,7 +86,14 @@ def _chooses(info: CommitInfo) -> bool:
     return any(one in info.message for one in _CHOOSING) and (log_entry(info).op or "").startswith(_CHOOSING)
 
 
-def values_at(state: State, key: Key, facet: Facet) -> Values:
+class Records(Protocol):
+    """What holds records: a state, or some of one."""
+
+    def entry(self, key: Key) -> Entry | None:
+        """What stands at a key."""
+
+
+def values_at(state: Records, key: Key, facet: Facet) -> Values:
     """What the covered fields of a record say; None where it is absent, or cannot be read."""
     entry = state.entry(key)
     model = kinds.FOLDERS[key.kind].model
@@ -99,7 +106,7 @@ def facets_of(key: Key) -> Iterable[Facet]:
     return covered_fields(kinds.FOLDERS[key.kind].model)
 
 
-def is_absent(state: State, key: Key) -> bool:
+def is_absent(state: Records, key: Key) -> bool:
     """Whether nothing readable is at a key."""
     return all(values_at(state, key, facet) is None for facet in facets_of(key))
 

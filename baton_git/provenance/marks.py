@@ -76,6 +76,10 @@ class Marks:
         if mark != self.of(slot):
             self.known[slot] = mark
 
+    def knows(self, key: Key) -> bool:
+        """Whether a record has a mark of its own."""
+        return any(Slot(key, facet) in self.known for facet in get_args(Facet))
+
     def take_back(self, slot: Slot, mark: Mark) -> None:
         """Marks that a closing is gone; without a trace where the same source had said it."""
         before = self.of(slot)

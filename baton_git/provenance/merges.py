@@ -14,7 +14,7 @@ from typing import NamedTuple
 from baton_git.joining import Merged, base_tree, merge_trees, parents_in_order
 from baton_git.provenance.looks import Look, Values, facets_of, is_absent, other_place, values_at
 from baton_git.provenance.marks import Mark, Marks, Slot, both
-from baton_git.provenance.trees import blob_at, changed_keys
+from baton_git.provenance.trees import blob_at, changes
 from baton_git.state import Key, State
 from baton_git.store import Folder
 
@@ -97,7 +97,10 @@ class _Merge:
         )
         if plain:
             return known
-        return known.union(*(changed_keys(side.root, self.look.root) for side in self.sides))
+        return known.union(*(self._changed(side.root) for side in self.sides))
+
+    def _changed(self, root: Folder) -> set[Key]:
+        return {one.key for one in changes(self.look.store, root.oid, self.look.root.oid)}
 
     def _mark(self, slot: Slot) -> Mark:
         values = values_at(self.state, slot.key, slot.facet)
@@ -154,7 +157,7 @@ def _of_many(look: Look, parents: Sequence[Marks]) -> Marks:
     """The marks at a merge of more than two, which baton never makes: what all parents have alike keeps its mark."""
     result = parents[0].copy()
     roots = [look.parent_root(number) for number in range(len(parents))]
-    changed = {key for root in roots for key in changed_keys(root, look.root)}
+    changed = {one.key for root in roots for one in changes(look.store, root.oid, look.root.oid)}
     for slot in {slot for one in parents for slot in one.known}:
         result.set(slot, _all_of([one.of(slot) for one in parents]))
     state = look.state()

@@ -1,17 +1,30 @@
-"""Which records with a provenance differ between the trees of two commits, by the ids of their files."""
+"""Which records with a provenance differ between the trees of two commits, by the ids of their files.
+
+A fold compares thousands of trees with hundreds of entries that differ by one, so their bytes are compared, and only
+what lies between the common beginning and the common end is parsed.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from baton_git import layout
 from baton_git.kinds import ARCHIVE, FOLDERS
-from baton_git.state import Key
-from baton_git.store import Folder
+from baton_git.names import Oid
+from baton_git.records.base import Part
+from baton_git.state import Entry, Key
+from baton_git.store import Folder, Store
 
 LABELLED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")
 """The kinds whose records have a provenance: those with fields that a confirmation covers."""
 _PLACES = frozenset(FOLDERS[kind].place for kind in LABELLED)
+_TOP = frozenset(name.encode() for name in (*_PLACES, ARCHIVE))
+_SHA1, _SHA256 = 40, 64
+
+Entries = dict[bytes, tuple[bool, bytes]]
+"""By name, whether it is a folder, and its binary id."""
 
 
 def blob_at(root: Folder, key: Key) -> str | None:
@@ -24,29 +37,110 @@ def blob_at(root: Folder, key: Key) -> str | None:
     return None if entry is None or entry.is_folder else entry.oid
 
 
-def changed_keys(before: Folder, after: Folder) -> Iterator[Key]:
-    """The keys of labelled records whose file is not the same in both.
+class Change(NamedTuple):
+    """A labelled record whose file differs: the ids of the file before and after; None where there is none."""
+
+    key: Key
+    before: Oid | None
+    after: Oid | None
+
+
+def changes(store: Store, before: Oid | None, after: Oid | None) -> Iterator[Change]:
+    """The labelled records whose file is not the same in both trees.
 
     Raises:
         Corrupt: a tree cannot be read.
     """
-    if before.oid == after.oid:
+    for path, old, new in _changed_paths(store, before, after, b"", _TOP):
+        key = layout.key_at(path.decode("utf-8", "surrogateescape"))
+        if key is not None and key.kind in LABELLED:
+            yield Change(key, old, new)
+
+
+class Side:
+    """The changed records as they were before, or are after: what `State.entry` gives, without reading whole trees."""
+
+    def __init__(self, store: Store, blobs: dict[Key, Oid | None]) -> None:
+        self._store = store
+        self._blobs = blobs
+
+    def entry(self, key: Key) -> Entry | None:
+        blob = self._blobs.get(key)
+        if blob is None:
+            return None
+        known: Part | None = self._store.memory.get((key, blob))
+        return layout.decode(key, layout.path_of(key), self._store.read(blob)) if known is None else known
+
+
+def _changed_paths(
+    store: Store, before: Oid | None, after: Oid | None, prefix: bytes, only: frozenset[bytes] | None = None
+) -> Iterator[tuple[bytes, Oid | None, Oid | None]]:
+    if before == after or prefix.count(b"/") > layout.MAX_FOLDERS:
         return
-    for prefix, left, right in _places(before, after):
-        for path in layout.differing_paths(left, right, prefix):
-            key = layout.key_at(path)
-            if key is not None and key.kind in LABELLED:
-                yield key
-
-
-def _places(before: Folder, after: Folder) -> Iterator[tuple[str, Folder, Folder]]:
-    for prefix, left, right in (("", before, after), (f"{ARCHIVE}/", before.folder(ARCHIVE), after.folder(ARCHIVE))):
-        if left.oid == right.oid:
+    old, new = _differing(_raw(store, before), _raw(store, after), before or after)
+    for name in old.keys() | new.keys():
+        if only is not None and name not in only:
             continue
-        for place in _PLACES:
-            one, other = left.folder(place), right.folder(place)
-            if one.oid != other.oid:
-                yield f"{prefix}{place}/", one, other
+        sides = old.get(name), new.get(name)
+        files = [Oid(side[1].hex()) if side is not None and not side[0] else None for side in sides]
+        if files[0] is not None or files[1] is not None:
+            yield prefix + name, files[0], files[1]
+        folders = [Oid(side[1].hex()) if side is not None and side[0] else None for side in sides]
+        yield from _changed_paths(store, folders[0], folders[1], prefix + name + b"/")
+
+
+def _raw(store: Store, tree: Oid | None) -> bytes:
+    return b"" if tree is None else store.raw(tree)[1]
+
+
+def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Entries]:
+    """The entries of two trees that are not in both alike."""
+    entry = _ENTRY[len(sample or "")]
+    common = _common_prefix(old, new)
+    run = entry.run.match(old, 0, common)
+    start = run.end() if run is not None else 0
+    end = min(_common_prefix(old[::-1], new[::-1]), len(old) - start, len(new) - start)
+    middles = [_parsed(entry.one, data, start, len(data) - end) for data in (old, new)]
+    if len(old) - middles[0][1] != len(new) - middles[1][1]:
+        middles = [_parsed(entry.one, data, start, len(data)) for data in (old, new)]
+    (left, _), (right, _) = middles
+    return (
+        {name: found for name, found in left.items() if right.get(name) != found},
+        {name: found for name, found in right.items() if left.get(name) != found},
+    )
+
+
+def _parsed(one: re.Pattern[bytes], data: bytes, start: int, end: int) -> tuple[Entries, int]:
+    """The entries that begin from `start` on and before `end`, and where the next one begins."""
+    found: Entries = {}
+    while start < end and (match := one.match(data, start)) is not None:
+        found[match[2]] = (match[1] in (b"40000", b"040000"), match[3])
+        start = match.end()
+    return found, start
+
+
+def _common_prefix(one: bytes, other: bytes) -> int:
+    """How many bytes two texts have in common at their beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+class _Entry:
+    """How the entries of a tree are written, for ids of so many bytes."""
+
+    def __init__(self, size: int) -> None:
+        text = rb"([0-7]+) ([^\0]+)\0(.{%d})" % size
+        self.one = re.compile(text, re.DOTALL)
+        self.run = re.compile(rb"(?:[0-7]+ [^\0]+\0.{%d})*+" % size, re.DOTALL)
+
+
+_ENTRY = {0: _Entry(20), _SHA1: _Entry(20), _SHA256: _Entry(32)}
 
 
 def is_bare(root: Folder) -> bool:

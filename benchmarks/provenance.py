@@ -1,0 +1,104 @@
+"""Who vouches for each record of 10,000 commits: computed the first time, and after one more commit.
+
+The peer is `git log --raw` of the same branch in the same run. A tenth of the commits came from a remote, a hundredth
+was made by hand.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from measuring import alternating, fill, missed, now, tell, workspace
+
+from baton_git import layout
+from baton_git.operations.workspace import Workspace
+from baton_git.provenance.labels import Labels, Vouching
+from baton_git.records.baton import FollowUp
+from baton_git.state import Key
+from baton_git.store import Store
+
+COMMITS = 10_000
+RECORDS = 300
+
+
+def grow(ws: Workspace, ids: list[str]) -> None:
+    """Adds the commits, all published at once; each changes one record."""
+    branch, store = ws.branch, ws.branch.store
+    tip = branch.read()
+    assert tip.commit is not None
+    commit, tree, draft = tip.commit, tip.tree, store.draft()
+    made, received = [], []
+    for number in range(COMMITS):
+        key = Key("follow_up", ids[number % len(ids)])
+        record = tip.state.get(FollowUp, key.id).replace(item=f"item {number}")
+        tree = draft.tree(tree, layout.encode({key: record}))
+        message = f"edit\n\nBaton-Op: bench\nBaton-Revision: {tip.revision + number + 1}\n"
+        commit = draft.commit(
+            tree, (commit,), author="B <b@x>", time=1_700_000_000 + number, timezone=0, message=message
+        )
+        if number % 10 == 5:
+            received.append(commit)
+        elif number % 100:
+            made.append(commit)
+    branch.ledger.record_made(made)
+    branch.ledger.record_received("https://example.org/x.git", "origin", received)
+    assert store.publish(draft, branch.ref, tip.commit, commit, who="B <b@x>", time=1, timezone=0, message="bench")
+
+
+def computed(ws: Workspace) -> Callable[[], object]:
+    """Looks at one label, in a store that is opened anew, as a process at its start does."""
+
+    def work() -> None:
+        with Store(ws.branch.store.repository) as store:
+            branch = type(ws.branch)(store, ws.branch.namespace)
+            version = branch.read()
+            [first, *_] = sorted(version.state.ids("follow_up"))
+            Labels(branch, version.commit, Vouching()).of(Key("follow_up", first))
+
+    return work
+
+
+def main() -> None:
+    with workspace() as ws:
+        ids = fill(ws, RECORDS)
+        grow(ws, ids)
+        common = ws.branch.store.repository.common_dir
+        kept = common / "baton" / "provenance" / "labels"
+
+        def first() -> None:
+            subprocess.run(["rm", "-rf", str(kept)], check=True)
+            computed(ws)()
+
+        def log() -> None:
+            subprocess.run(
+                ["git", "-C", str(common), "log", "--raw", ws.branch.ref], check=True, stdout=subprocess.DEVNULL
+            )
+
+        started = time.perf_counter()
+        first()
+        print(f"first computation over {COMMITS:,} commits: {time.perf_counter() - started:.2f} s")
+        first_time, peer = alternating(3, first, log)
+        tell("first computation against git log --raw", first_time / peer, 12)
+        ws.update("bench", now(), lambda v: v.state.put(v.state.get(FollowUp, ids[0]).replace(item="one more")))
+        again, known = alternating(15, computed(ws), lambda: read_only(ws))
+        print(f"after one more commit: {again * 1e3:.1f} ms, a read alone {known * 1e3:.1f} ms")
+        tell("after one more commit, against the first computation", again / first_time, 0.05)
+        print(f"kept on disk: {size(kept) / 1000:,.0f} kB")
+    sys.exit(bool(missed))
+
+
+def read_only(ws: Workspace) -> None:
+    with Store(ws.branch.store.repository) as store:
+        type(ws.branch)(store, ws.branch.namespace).read().state.ids("follow_up")
+
+
+def size(folder: Path) -> int:
+    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+
+
+if __name__ == "__main__":
+    main()
