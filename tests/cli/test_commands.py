@@ -128,7 +128,7 @@ def test_write_answers_what_a_client_needs_and_read_gives_it_back(baton):
     assert done["updated_at"].endswith("+00:00")
     found = baton("read").json
     assert (found["baton"], found["revision"], found["commit"]) == (data, 1, done["commit"])
-    assert set(found) == {"baton", "namespace", "updated_at", "revision", "commit"}
+    assert set(found) == {"baton", "namespace", "updated_at", "revision", "commit", "provenance"}
 
 
 def test_write_names_what_was_held_archived_and_redacted(baton, filled):

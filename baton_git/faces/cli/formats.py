@@ -41,6 +41,9 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
     else:
         with app.workspace() as ws:
             checked = list(validate_branch(ws, at))
+            version = ws.branch.read(at)
+            for claim in ws.judgement(version).unvouched(version.state):
+                app.say(f"claim: {flat(str(claim.key))}: {flat(claim.text)}")
     faulty = [one for one in checked if one.faults]
     app.answer([answers.checked(one) for one in checked], "\n".join(_lines(faulty)))
     app.say(f"{len(checked)} file{'' if len(checked) == 1 else 's'} checked, {len(faulty)} with faults")

@@ -77,6 +77,9 @@ class State(Place):
 
     baton: dict[str, Any] | None = Field(description="The document; null where the namespace does not exist.")
     updated_at: str | None = Field(description="When it was written, ISO 8601 with `+00:00`.")
+    provenance: dict[str, dict[str, dict[str, str]]] = Field(
+        {}, description="By kind and id, who vouches for each record: see `/v1/records`."
+    )
     unreadable: list[Damaged] = Field([], description="Records that cannot be read, and are left out.")
 
 
