@@ -10,9 +10,12 @@ import time
 from baton_git.faces.cli import baton
 from baton_git.faces.cli.failing import run
 
-ADOPT = "import fcntl, os, sys, termios; fcntl.ioctl(2, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+ADOPT = (
+    "import fcntl, os, signal, sys, termios; fcntl.ioctl(2, termios.TIOCSCTTY, 0); "
+    "signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+)
 """Makes its terminal that of its session, and becomes what it is given. A fork of the tests' own process, which has
-threads, may stand still before it becomes anything."""
+threads, may stand still before it becomes anything. Ctrl-C counts again even where the tests run in the background."""
 
 
 def at_terminal(top, argv):

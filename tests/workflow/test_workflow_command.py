@@ -152,7 +152,7 @@ def test_what_is_no_file_is_told(baton, project):
     assert "device.yaml: is a pipe or a device" in said
     assert "folder.yml: is a folder" in said
     assert "link.yaml: is a link that leads nowhere" in said
-    assert "a\\nb.yaml" in said
+    assert "a\\x0ab.yaml" in said
 
 
 def test_a_broken_file_is_told_and_the_others_run(baton, users):
