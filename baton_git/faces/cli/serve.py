@@ -21,8 +21,7 @@ from baton_git.faces.where.process import PAGE_TOKEN, TOKEN, end_in_order, taken
 from baton_git.output import json_text
 
 if TYPE_CHECKING:
-    from baton_git.faces.http.logs import log_to_stderr
-from baton_git.faces.http.site import Site
+    from baton_git.faces.http.site import Site
 
 HOST, PORT = "127.0.0.1", 9101
 """session-baton's."""
@@ -101,6 +100,7 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
 
     from baton_git.faces.http.app import application
     from baton_git.faces.http.connection import Connection
+    from baton_git.faces.http.logs import log_to_stderr
     from baton_git.faces.http.serving import Server
 
     address, port = listener.getsockname()[:2]
