@@ -1,0 +1,101 @@
+"""Check that the default tests notice when a rule is broken: apply one mutant after the other and run the tests.
+
+    python tests/mutation/run.py              # every mutant of mutants.toml
+    python tests/mutation/run.py merge locks  # only those whose name contains one of the words
+    python tests/mutation/run.py --whole      # a survivor of its own tests meets the whole default run as well
+
+A mutant names a file, a text that occurs in it once, what to put there instead, and the test paths (of the default run)
+that should fail. The project is copied to a temporary directory first; the checkout is never changed. Exits with 1 if
+fewer than 95 % of the mutants die, or if a mutant no longer applies: its text is gone, or the tests cannot even be
+collected with it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info")
+GOAL = 0.95
+SECONDS = 900
+"""For one run of tests; a mutant that hangs is dead as well."""
+DIED, SURVIVED, NO_MUTANT = "died", "survived", "does not apply"
+
+
+class Mutant(NamedTuple):
+    """One change that the tests must notice."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+def load_mutants(words: list[str]) -> list[Mutant]:
+    """The mutants of mutants.toml whose name contains one of `words`; all of them without words."""
+    entries = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text())["mutant"]
+    mutants = [Mutant(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
+    return [mutant for mutant in mutants if not words or any(word in mutant.name for word in words)]
+
+
+def outcome(copy: Path, words: tuple[str, ...]) -> tuple[str, str]:
+    """What becomes of a mutant in the copy with these words for pytest, and the test that says so."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "--tb=no", "-rfE", "-p", "no:cacheprovider", *words]
+    try:
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return DIED, "no end"
+    if done.returncode == 0:
+        return SURVIVED, ""
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+::\S+)", done.stdout, re.MULTILINE)
+    if failed is None:
+        return NO_MUTANT, (done.stdout + done.stderr).strip()[-1000:]
+    return DIED, failed[1]
+
+
+def outcomes(copy: Path, mutants: list[Mutant], *, whole: bool) -> Iterator[tuple[Mutant, str, str]]:
+    """Each mutant with what became of it, and why."""
+    for mutant in mutants:
+        path = copy / mutant.file
+        source = path.read_text() if path.exists() else ""
+        if source.count(mutant.old) != 1:
+            yield mutant, NO_MUTANT, "its text is not there once"
+            continue
+        path.write_text(source.replace(mutant.old, mutant.new))
+        try:
+            found, why = outcome(copy, ("-n", "0", *mutant.tests))
+            yield mutant, *(outcome(copy, ()) if whole and found == SURVIVED else (found, why))
+        finally:
+            path.write_text(source)
+
+
+def main() -> int:
+    whole, words = "--whole" in sys.argv, [one for one in sys.argv[1:] if one != "--whole"]
+    mutants = load_mutants(words)
+    counts = dict.fromkeys((DIED, SURVIVED, NO_MUTANT), 0)
+    with tempfile.TemporaryDirectory(prefix="baton-mutants-") as folder:
+        copy = Path(folder) / "project"
+        shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
+        began = time.monotonic()
+        for mutant, found, why in outcomes(copy, mutants, whole=whole):
+            counts[found] += 1
+            print(f"{time.monotonic() - began:6.0f} s  {found:<14}  {mutant.name}  ({why or mutant.file})", flush=True)
+    share = counts[DIED] / len(mutants) if mutants else 0.0
+    print(f"{counts[DIED]} of {len(mutants)} mutants died ({share:.0%}, goal {GOAL:.0%})")
+    return 0 if share >= GOAL and not counts[NO_MUTANT] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
