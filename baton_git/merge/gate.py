@@ -66,12 +66,12 @@ def gated(
     if stands is None:
         return contested
     first, second = (ours, theirs) if stands == "ours" else (theirs, ours)
-    doubt = min((one for one in (merged, first) if "source_tier" in one), key=_trust, default=first)
+    doubted = _trust(min((one for one in (merged, first) if "source_tier" in one), key=_trust, default=first))
     for name in GRADUATION:
         merged.pop(name, None)
     merged |= _part(first)
-    if _trust(doubt) < _trust(first):
-        merged["source_tier"] = doubt["source_tier"]
+    if doubted < _trust(first):
+        merged["source_tier"] = TIERS[doubted]
     differing = [name for name in GRADUATION if not alike(_value(first, name), _value(second, name))]
     names = [name for name in differing if name in ("status", "proposed_rule")] or differing
     told = [_told(name, sides, stands, prefer) for name in names]

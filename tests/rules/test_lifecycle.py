@@ -222,6 +222,13 @@ def test_only_a_candidate_graduates_even_with_a_persons_word(status: str) -> Non
         graduate(State().put(one), one, ADA, NOW)
 
 
+@pytest.mark.parametrize("shown", [{"pattern": "PAT-2"}, {"rule": "Read last"}, {"what": "something else"}])
+def test_a_person_confirms_exactly_what_was_shown(shown: dict[str, str]) -> None:
+    one = pattern(status="rule_candidate", proposed_rule="Read first")
+    with pytest.raises(NotAllowed, match="changed while you were asked"):
+        graduate(State().put(one), one, ADA._replace(**shown), NOW)
+
+
 @pytest.mark.parametrize("rule", [None, ""])
 def test_a_candidate_without_a_rule_has_nothing_to_become(rule: str | None) -> None:
     one = pattern(status="rule_candidate", proposed_rule=rule)
@@ -444,6 +451,17 @@ def test_what_is_not_held_back_comes_through_untouched() -> None:
     kept, held = told(decision(), claim)
     assert kept is claim
     assert held == {}
+
+
+def test_a_document_repeats_what_a_probe_found_and_says_nothing_new_of_it() -> None:
+    found = {"result": "passed", "at": "2026-11-21", "by": "probe"}
+    base = loop(last_check=found)
+    assert told(base, base) == (base, {})
+    for before, claim in ((base, loop(last_check={**found, "result": "failed"})), (loop(), base)):
+        kept, held = told(before, claim)
+        assert (kept, set(held)) == (before, {"last_check"})
+    by_hand = loop(last_check={**found, "by": "human"})
+    assert told(base, by_hand) == (by_hand, {})
 
 
 @laws

@@ -505,6 +505,21 @@ def test_of_two_graduations_one_stands_whole_with_its_own_rule() -> None:
         }  # fmt: skip
 
 
+@pytest.mark.parametrize(("trusted", "doubted"), [("look", "think"), ("think", "look")])
+def test_of_two_graduations_the_less_trusted_one_stands(trusted: str, doubted: str) -> None:
+    result = merged(of(pattern(**CANDIDATE)), graduated(trusted), graduated(doubted, source_tier="llm_derived"))
+    found = result.get(Pattern, "PAT-1")
+    assert (found.proposed_rule, found.source_tier) == (doubted, "llm_derived")
+    assert result.get(Rule, "PAT-1").text == f"{doubted}\n"
+
+
+def test_doubt_lowers_the_tier_of_a_pattern_also_where_its_graduation_does_not_stand() -> None:
+    dismissed = of(pattern(**{**CANDIDATE, "status": "dismissed"}, source_tier="llm_derived"))
+    base = of(pattern(**CANDIDATE, source_tier="llm_derived"))
+    found = merged(base, graduated(source_tier="raw_source"), dismissed).get(Pattern, "PAT-1")
+    assert (found.status, found.source_tier) == ("dismissed", "raw_source")
+
+
 def test_a_rule_that_was_taken_back_does_not_come_again_because_somebody_edited_it() -> None:
     back = of(pattern(**CANDIDATE))
     edited_rule = of(pattern(**GROWN, proposed_rule="look"), Rule(id="PAT-1", text="look\ntwice\n"))
