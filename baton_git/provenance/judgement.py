@@ -8,7 +8,7 @@ from typing import NamedTuple
 from baton_git.provenance.labels import RANK, Kind, Label, Labels
 from baton_git.provenance.trees import LABELLED
 from baton_git.records.base import Record
-from baton_git.records.baton import ActiveDecision
+from baton_git.records.baton import ActiveDecision, Pattern
 from baton_git.records.rule import Rule
 from baton_git.state import Key, State, key_of
 
@@ -82,12 +82,15 @@ class Judgement:
             return ""
         if isinstance(record, ActiveDecision) and record.status == "superseded" and not self.is_superseded(record):
             by = self._labels.of(key, "closing")
-            return f"superseded by {record.superseded_by}, {_claimed(by)}"
+            return f"superseded by {record.superseded_by}, {_claimed(by, 'baton decision supersede')}"
         says_so = label.is_claim or isinstance(record, Rule) or getattr(record, "status", "") == "graduated"
         declared = "source_tier" in record.model_fields_set and getattr(record, "source_tier", "") == "human_confirmed"
         if not says_so and not (declared and label.kind != "agent"):
             return ""
-        return f"confirmed by a person, {_claimed(label)}"
+        remedy = "baton decision add --tier human_confirmed"
+        if record.kind in (Pattern.kind, Rule.kind):
+            remedy = "baton pattern graduate"
+        return f"confirmed by a person, {_claimed(label, remedy)}"
 
     def unvouched(self, state: State) -> Iterator[Unvouched]:
         """What live records claim and nobody here vouches for."""
@@ -131,9 +134,9 @@ def as_data(label: Label) -> dict[str, object]:
     return data
 
 
-def _claimed(label: Label) -> str:
-    """Who claims something, and the command that helps."""
+def _claimed(label: Label, remedy: str) -> str:
+    """Who claims something, and the command that helps: `remedy` where there is no remote to trust."""
     if label.kind == "received":
         return f"claimed by {label.remote}: baton trust --from {label.remote}"
     who = f" by {label.author.partition(' <')[0]}" if label.author else ""
-    return f"claimed{who or ' here'}: confirm it yourself"
+    return f"claimed{who or ' here'}: {remedy}"

@@ -106,7 +106,10 @@ def test_a_tier_written_by_hand_is_shown_as_a_claim(ada: Machine, tmp_path: Path
     ada.edit("active_decision", "DEC-1", "llm_derived", "human_confirmed")
     ada.edit("active_decision", "DEC-1", "because", "I say so")
     assert kind(ada, Key("active_decision", "DEC-1")) == "hand"
-    assert "DEC-1 [by hand, confirmed by a person, claimed by ada: confirm it yourself] use DEC-1" in brief(ada)
+    assert (
+        "DEC-1 [by hand, confirmed by a person, claimed by ada: baton decision add --tier human_confirmed] use DEC-1"
+        in brief(ada)
+    )
     assert ada.get("active_decision", "DEC-1").source_tier == "human_confirmed"
 
 
