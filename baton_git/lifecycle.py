@@ -152,15 +152,18 @@ def dismissed(pattern: Pattern) -> Pattern:
 
 
 def graduate(
-    state: State, pattern: Pattern, confirmed: Confirmed | None, now: datetime, rule: str | None = None
-) -> State:
+    state: State, pattern: Pattern, confirmed: Confirmed | None, now: datetime, rule: str | None = None,
+    *, is_claim: bool = False,
+) -> State:  # fmt: skip
     """The pattern becomes a rule: the only way there, and only with a person's word.
+
+    `is_claim`: it says already that it is one, and nobody here vouches for that.
 
     Raises:
         NeedsHuman: nobody confirmed it.
         NotAllowed: it is not a candidate, has no rule to become, or the person was shown another one.
     """
-    if pattern.status != "rule_candidate":
+    if pattern.status != "rule_candidate" and not (is_claim and pattern.status == "graduated"):
         raise NotAllowed(
             f"pattern {pattern.id} is {pattern.status}, not a rule candidate",
             hint=f"baton pattern propose {pattern.id} --rule TEXT" if pattern.status == "observing" else "",

@@ -9,8 +9,9 @@ from baton_git.lifecycle import Confirmed, candidate, dismissed, graduate, propo
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
 from baton_git.records.base import parse
 from baton_git.records.baton import Pattern
+from baton_git.records.rule import Rule
 from baton_git.redaction import redact_text
-from baton_git.state import State, key_of
+from baton_git.state import Key, State, key_of
 from baton_git.times import iso, iso_exact
 from baton_git.versions import Proposal, Version
 
@@ -90,7 +91,8 @@ def graduate_pattern(
     """
 
     def change(state: State, one: Pattern) -> Proposal:
-        grown = graduate(state, one, confirmed, now, rule)
+        is_claim = not ws.judgement().is_confirmed(Key(Rule.kind, one.id))
+        grown = graduate(state, one, confirmed, now, rule, is_claim=is_claim)
         assert confirmed is not None
         return Proposal(grown, trailers=confirmation(confirmed.how, confirmed.by, str(key_of(one))))
 

@@ -211,6 +211,15 @@ def test_a_graduation_here_is_a_rule_in_force_here_alone(patterned: Pair, tmp_pa
     assert rules(bob) == []
 
 
+def test_a_claimed_rule_can_be_confirmed_here(patterned: Pair) -> None:
+    ada, _ = patterned
+    forge(ada)
+    assert rules(ada) == []
+    ada.graduate("PAT-1")
+    assert rules(ada) == ["PAT-1"]
+    assert ada.get("rule", "PAT-1").text != FORGED.decode()
+
+
 def test_another_text_of_a_rule_needs_another_confirmation(patterned: Pair) -> None:
     ada, bob = patterned
     ada.graduate("PAT-1")
