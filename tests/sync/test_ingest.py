@@ -294,6 +294,25 @@ def test_a_bad_name_in_an_older_commit_counts_too(pair: Pair, mallory: Hostile) 
     assert f"commit {bad[:8]}, git~1" in rejected(pair[1])
 
 
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ([(FILE, b"NOTES"), (FILE, b"notes")], "cannot be told from"),
+        ([(FILE, b"STRASSE"), (FILE, "straße".encode())], "cannot be told from"),
+        ([(LINK, b"notes")], "is a link or a submodule"),
+        ([(FILE, b"archive")], "is in the place of records"),
+    ],
+)
+def test_what_no_tree_of_ours_may_have_waits(
+    pair: Pair, mallory: Hostile, entries: list[tuple[bytes, bytes]], why: str
+) -> None:
+    bob = pair[1]
+    before = bob.tip
+    mallory.push(*((mode, name, mallory.blob()) for mode, name in entries))
+    assert [why in one.why for one in bob.sync().actions] == [True]
+    assert bob.tip == before
+
+
 def test_the_next_sync_takes_in_what_was_put_right(pair: Pair, mallory: Hostile) -> None:
     ada, bob = pair
     good = mallory.tip()
