@@ -18,7 +18,16 @@ from hypothesis import strategies as st
 
 from baton_git.errors import StoreError
 from baton_git.names import Oid
-from baton_git.signing import AllowedSigners, BadSignature, Signed, Signer, Unknown, Unsigned, keygen
+from baton_git.signing import (
+    AllowedSigners,
+    BadSignature,
+    PersonalSigner,
+    Signed,
+    Signer,
+    Unknown,
+    Unsigned,
+    keygen,
+)
 from baton_git.store import Repository, Store
 from baton_git.store.gpgsig import with_signature, without_signature
 
@@ -417,6 +426,18 @@ def test_a_key_of_the_agent(world, agent, tmp_path):
     other = (world.keys / "eve.pub").read_text()
     with pytest.raises(StoreError, match="cannot sign the commit"):
         Signer(f"key::{other}", "ssh-keygen", agent).sign(b"x")
+
+
+def test_an_agent_that_holds_a_key_does_not_answer_for_a_person(keys, agent, tmp_path):
+    key, said = str(keys / "locked"), tmp_path / "said"
+    said.write_text("#!/bin/sh\necho secret\n")
+    said.chmod(0o755)
+    tells = {**agent, "SSH_ASKPASS": str(said), "SSH_ASKPASS_REQUIRE": "force"}
+    subprocess.run(["ssh-add", "-q", key], env=tells, check=True, capture_output=True)
+    assert Signer(key, "ssh-keygen", agent).sign(b"x")
+    with pytest.raises(StoreError, match="gave no signature"):
+        PersonalSigner(key, {**tells, "SSH_ASKPASS": "false"}).sign(b"x")
+    assert PersonalSigner(key, tells).sign(b"x")
 
 
 # --- the header

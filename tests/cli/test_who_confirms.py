@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -13,6 +14,7 @@ from baton_git.faces.mcp.desk import CLIENTS
 from baton_git.faces.where.person import find_agent
 from baton_git.faces.where.settings import SESSION_VARIABLES
 from baton_git.spawning.starters import STARTERS
+from baton_git.spawning.starting import KEEPER
 
 GRADUATE = ("pattern", "graduate", "PAT-1")
 DECIDE = ("decision", "add", "Use 3", "--why", "because", "--tier", "human_confirmed")
@@ -76,6 +78,13 @@ def test_going_back_to_a_rule_takes_a_person_that_is_no_agent(baton, filled, top
 def test_each_of_an_agents_variables_counts_and_an_empty_one_does_not(name):
     assert find_agent({name: "1"}) == f"{name} is set"
     assert find_agent({name: ""}) is None
+
+
+def test_a_session_that_baton_started_is_known_by_its_keeper():
+    asks = "from baton_git.faces.where.person import find_agent; print(find_agent({}))"
+    argv = ["sh", "-c", '"$1" -c "$2"; exit $?', "sh", sys.executable, asks, KEEPER]
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert said == "it runs in a session that baton started\n"
 
 
 def test_settings_of_the_user_do_not_make_an_agent():

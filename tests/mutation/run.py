@@ -21,7 +21,9 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +42,14 @@ class Mutant(NamedTuple):
     old: str
     new: str
     tests: tuple[str, ...]
+
+
+class Found(NamedTuple):
+    """What became of a mutant, and the test that says so, or why there is none."""
+
+    mutant: Mutant
+    outcome: str
+    why: str
 
 
 def load_mutants(words: list[str]) -> list[Mutant]:
@@ -65,20 +75,35 @@ def outcome(copy: Path, words: tuple[str, ...]) -> tuple[str, str]:
     return DIED, failed[1]
 
 
-def outcomes(copy: Path, mutants: list[Mutant], *, whole: bool) -> Iterator[tuple[Mutant, str, str]]:
-    """Each mutant with what became of it, and why."""
-    for mutant in mutants:
-        path = copy / mutant.file
-        source = path.read_text() if path.exists() else ""
-        if source.count(mutant.old) != 1:
-            yield mutant, NO_MUTANT, "its text is not there once"
-            continue
-        path.write_text(source.replace(mutant.old, mutant.new))
+def tried(copy: Path, mutant: Mutant, *, whole: bool) -> Found:
+    """What becomes of a mutant in a copy of the project, which is afterwards as it was."""
+    path = copy / mutant.file
+    source = path.read_text() if path.exists() else ""
+    if source.count(mutant.old) != 1:
+        return Found(mutant, NO_MUTANT, "its text is not there once")
+    path.write_text(source.replace(mutant.old, mutant.new))
+    try:
+        found = outcome(copy, ("-n", "0", *mutant.tests))
+        return Found(mutant, *(outcome(copy, ()) if whole and found[0] == SURVIVED else found))
+    finally:
+        path.write_text(source)
+
+
+def all_tried(copies: list[Path], mutants: list[Mutant], *, whole: bool) -> Iterator[Found]:
+    """What becomes of each mutant, in their order; as many are tried at once as there are copies."""
+    free: SimpleQueue[Path] = SimpleQueue()
+    for copy in copies:
+        free.put(copy)
+
+    def try_one(mutant: Mutant) -> Found:
+        copy = free.get()
         try:
-            found, why = outcome(copy, ("-n", "0", *mutant.tests))
-            yield mutant, *(outcome(copy, ()) if whole and found == SURVIVED else (found, why))
+            return tried(copy, mutant, whole=whole)
         finally:
-            path.write_text(source)
+            free.put(copy)
+
+    with ThreadPoolExecutor(len(copies)) as pool:
+        yield from pool.map(try_one, mutants)
 
 
 def main() -> int:
@@ -86,10 +111,11 @@ def main() -> int:
     mutants = load_mutants(words)
     counts = dict.fromkeys((DIED, SURVIVED, NO_MUTANT), 0)
     with tempfile.TemporaryDirectory(prefix="baton-mutants-") as folder:
-        copy = Path(folder) / "project"
-        shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
+        copies = [Path(folder) / str(number) for number in range(os.cpu_count() or 1)]
+        for copy in copies:
+            shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
         began = time.monotonic()
-        for mutant, found, why in outcomes(copy, mutants, whole=whole):
+        for mutant, found, why in all_tried(copies, mutants, whole=whole):
             counts[found] += 1
             print(f"{time.monotonic() - began:6.0f} s  {found:<14}  {mutant.name}  ({why or mutant.file})", flush=True)
     share = counts[DIED] / len(mutants) if mutants else 0.0

@@ -156,6 +156,7 @@ def test_objects_are_kept_from_gc_until_the_ref_has_moved(store, writer, git, to
     def swap(*args):
         git(top, "gc", "--prune=now")
         git(top, "repack", "-a", "-d")
+        git(top, "cat-file", "-e", args[2])
         return real(*args)
 
     monkeypatch.setattr(store._refs, "swap", swap)
@@ -163,6 +164,29 @@ def test_objects_are_kept_from_gc_until_the_ref_has_moved(store, writer, git, to
     assert store.publish(draft, REF, tip, new, **WHEN)
     git(top, "fsck", "--strict")
     assert not list((top / ".git/objects/pack").glob("*.keep"))
+
+
+def test_everything_is_on_the_disk_before_the_ref_moves(store, writer, top, monkeypatch):
+    tip = writer.commit({"a": b"1"})
+    pack = top / ".git/objects/pack"
+    old, synced = set(pack.iterdir()), set()
+    sync, swap = os.fsync, store._refs.swap
+
+    def spy(fd):
+        sync(fd)
+        synced.add(os.fstat(fd).st_ino)
+
+    def check(*args):
+        new = [one for one in pack.iterdir() if one not in old and one.suffix != ".keep"]
+        needed = {Path(one).stat().st_ino for one in (pack, args[4].path, *new)}
+        assert len(needed) == 4
+        assert needed <= synced
+        return swap(*args)
+
+    draft, new = _draft(store, tip)
+    monkeypatch.setattr(os, "fsync", spy)
+    monkeypatch.setattr(store._refs, "swap", check)
+    assert store.publish(draft, REF, tip, new, **WHEN)
 
 
 def test_a_pack_that_was_removed_all_the_same_is_written_again(store, writer, git, top, monkeypatch):

@@ -176,6 +176,12 @@ def test_too_many_commits_are_rejected(pair: Pair, mallory: Hostile) -> None:
     assert "more than 20 new commits" in rejected(pair[1], commits=20)
 
 
+def test_checks_that_take_too_long_reject_for_now(pair: Pair, mallory: Hostile) -> None:
+    tip = mallory.push()
+    assert "takes more than 0 s" in rejected(pair[1], seconds=0.0)
+    assert received(pair[1], retry=False).tips == {REF: tip}
+
+
 def test_the_session_starts_in_time_without_what_is_over_the_budget(pair: Pair, mallory: Hostile) -> None:
     _, bob = pair
     mallory.push(mallory.bomb())
