@@ -22,10 +22,11 @@ from hypothesis import settings
 from baton_git.faces.cli import baton as command
 from baton_git.faces.cli.failing import run
 
-settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("steady", max_examples=40, derandomize=True, deadline=None)
+settings.register_profile("thorough", max_examples=300, derandomize=True, deadline=None)
 settings.load_profile("steady")
-"""The same examples each time, however busy the machine is: a red run is about the change. To look for more:
---hypothesis-profile=default."""
+"""The same examples each time, however busy the machine is: a red run is about the change. CI also runs the laws of the
+rules with --hypothesis-profile=thorough; to look for new examples: --hypothesis-profile=default."""
 
 SURROUNDINGS = ("GIT_", "BATON_", "XDG_", "CLAUDE", "CODEX_", "GEMINI_")
 """What variables of the machine begin with that would say something: agents run these tests too."""

@@ -94,7 +94,7 @@ def test_what_baton_wrote_is_let_in(git, server, push):
     assert git(server, "for-each-ref", "--format=%(refname)") == "refs/heads/baton/work\nrefs/heads/main"
 
 
-@pytest.mark.parametrize("way", ["path", "daemon"])
+@pytest.mark.parametrize("way", ["path", pytest.param("daemon", marks=pytest.mark.slow)])
 def test_a_push_that_breaks_a_rule_is_refused_with_record_field_and_reason(
     git, top, server, push, by_hand, request, way
 ):

@@ -366,18 +366,18 @@ def test_what_a_restore_prints_keeps_within_its_budget_and_each_text_on_a_line()
         context={"conversation_summary": "one\ntwo\x1b[31m", "pending_items": ["x" * 500] * 99},
         working_memory={"scratchpad": "if a:\n    b()\n\tc()\n"},
     )
-    text = recall.brief(zero, made, NOW, 2000).text
+    text = recall.brief(zero, made, NOW, "m", 2000).text
     assert len(text.encode()) <= 2000
     assert "\x1b" not in text
     assert "\n## Problems" not in text
     assert "historical reference" in text
-    lines = recall.brief(zero, made, NOW, 90_000).text.splitlines()
+    lines = recall.brief(zero, made, NOW, "m", 90_000).text.splitlines()
     assert "|     b()" in lines
     assert "|     c()" in lines
 
 
 def test_a_restore_without_a_checkpoint_says_so():
-    text = recall.brief(parse(Identity, {"id": "zero"}), None, NOW).text
+    text = recall.brief(parse(Identity, {"id": "zero"}), None, NOW, "m").text
     assert "no checkpoint yet" in text
 
 
@@ -386,4 +386,4 @@ def test_a_restore_without_a_checkpoint_says_so():
 def test_any_identity_is_told(extra):
     zero = parse(Identity, {"id": "zero", "immutable": {"values": {"primary": extra}}, "mutable": {"beliefs": [extra]}})
     assert isinstance(zero, Part)
-    assert recall.brief(zero, None, NOW).text
+    assert recall.brief(zero, None, NOW, "m").text
