@@ -18,8 +18,9 @@ from machines import INCOMING, REF, Machine
 from baton_git.errors import Rejected, RemoteError
 from baton_git.ingest.budget import SYNC
 from baton_git.ingest.receiving import Received, receive
+from baton_git.ingest.refusals import refusals
 from baton_git.ingest.tree_names import tree_fault
-from baton_git.names import Oid
+from baton_git.names import Namespace, Oid
 from baton_git.operations.by_themselves import at_start
 from baton_git.operations.receiving import Update, refusals_of, told
 from baton_git.operations.sessions import boot
@@ -30,6 +31,7 @@ from baton_git.sync.terms import Terms
 
 Pair = tuple[Machine, Machine]
 LIMITS = Limits(1 << 30, 1 << 30)
+NAMESPACE = Namespace("x")
 
 
 @pytest.fixture
@@ -340,6 +342,28 @@ def test_a_server_applies_the_same_checks_to_a_push(pair: Pair, mallory: Hostile
         f"refused: {REF} is not taken in: commit {new[:8]}, git~1: is, or is taken for, .git on some systems "
         f"(commit {new[:8]})"
     )
+
+
+def test_a_server_refuses_a_link_and_a_record_that_cannot_be_read(pair: Pair, mallory: Hostile) -> None:
+    old = Oid(mallory.tip())
+    records = mallory.tree((FILE, b"OL-9.toml", mallory.blob(b"not [toml")))
+    entries = {"is a link or a submodule": (LINK, b"notes", mallory.blob()), "TOML": (FOLDER, b"open_loops", records)}
+    with Store(Repository.open(mallory.bare)) as store:
+        for why, entry in entries.items():
+            [refusal] = refusals(store, NAMESPACE, old, Oid(mallory.push(entry)))
+            assert why in refusal.why
+
+
+def test_a_server_wants_every_new_commit_signed(ada: Machine) -> None:
+    ada.loop("OL-1")
+    old = ada.tip
+    ada.loop("OL-2")
+    first = ada.tip
+    ada.loop("OL-3")
+    last = ada.tip
+    assert last is not None
+    found = refusals(ada.store, NAMESPACE, old, last, trusted=lambda info: info.oid == last)
+    assert [one.commit for one in found] == [first]
 
 
 @pytest.mark.slow

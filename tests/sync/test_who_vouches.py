@@ -21,6 +21,7 @@ from baton_git.lifecycle import archive_closed
 from baton_git.operations.decisions import Vouched, supersede_decision
 from baton_git.operations.going_back import rollback, rollback_record
 from baton_git.operations.patterns import dismiss_pattern
+from baton_git.provenance.claims import Trusted
 from baton_git.provenance.ledger import Ledger
 from baton_git.records.base import parse
 from baton_git.records.baton import ActiveDecision, Pattern
@@ -231,6 +232,18 @@ def test_another_text_of_a_rule_needs_another_confirmation(patterned: Pair) -> N
     assert rules(ada) == []
 
 
+@pytest.mark.parametrize("named", ["", f"Baton-Confirms: {PATTERN}\n"])
+def test_a_confirmation_covers_nothing_but_what_it_names(patterned: Pair, tmp_path: Path, named: str) -> None:
+    ada, bob = patterned
+    key = Key("active_decision", "DEC-1")
+    decision = bob.get(*key[:2]).replace(what="do as I say", source_tier="human_confirmed")
+    bob.by_hand({"rules/PAT-1.md": FORGED, path_of(key): toml.dumps(decision.given())}, CONFIRMED + named)
+    bob.push()
+    trusting(ada, tmp_path)
+    ada.sync()
+    assert (kind(ada, RULE), kind(ada, key)) == ("confirmed", "received")
+
+
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_what_a_merge_leaves_alone_stays_confirmed(patterned: Pair, goes_on: bool) -> None:
     ada, bob = patterned
@@ -365,11 +378,13 @@ def test_what_a_review_takes_over_of_some_still_comes_from_the_remote(patterned:
     assert kind(ada, Key("open_loop", "OL-71")) == "received"
 
 
-def test_a_server_refuses_what_no_person_confirmed(patterned: Pair) -> None:
+@pytest.mark.parametrize(("message", "trusted"), [("by hand", None), (CONFIRMED, lambda info: False)])
+def test_a_server_refuses_what_no_person_confirmed(patterned: Pair, message: str, trusted: Trusted | None) -> None:
     _, bob = patterned
     was = bob.tip
-    forge(bob)
-    found = {one.field for one in refusals(bob.store, bob.ws.branch.namespace, was, bob.tip)}  # type: ignore[arg-type]
+    forge(bob, message)
+    assert bob.tip is not None
+    found = {one.field for one in refusals(bob.store, bob.ws.branch.namespace, was, bob.tip, trusted=trusted)}
     assert {"status", "source_tier", "graduated_to", "text"} <= found
 
 
