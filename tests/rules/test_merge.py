@@ -185,6 +185,11 @@ def test_text_that_was_rewritten_on_both_sides_is_contested() -> None:
     assert conflicts(merged(*state)) == {"context": ("yours", "mine", "ours")}
 
 
+def test_what_is_set_once_stays_as_the_base_has_it() -> None:
+    base, other = ({"id": "zero", "immutable": {"purpose": {"statement": text}}} for text in ("old", "new"))
+    assert merge_fields(Identity, base, other, base) == merge_fields(Identity, base, base, other) == (base, [])
+
+
 def test_the_later_of_two_times_and_the_earlier_beginning_stand() -> None:
     one = both(
         item(first_seen="2026-06-05", last_deferred="2026-06-05"),
