@@ -69,20 +69,21 @@ class Judgement:
     def is_superseded(self, decision: ActiveDecision) -> bool:
         """Whether another decision took the place of this one, by the word of somebody who may say so.
 
-        That is a person, an agent on this machine, or whoever the decision itself came from; going back takes the same.
+        That is a person, an agent on this machine, a remote that the user trusts, or whoever the decision itself came
+        from; going back takes the same.
         """
         text, closing = (self._labels.of(key_of(decision), facet) for facet in ("text", "closing"))
-        is_entitled = closing.rank >= RANK["agent"] or _same_source(text, closing)
+        is_entitled = closing.rank >= RANK["agent"] or self._labels.is_trusted(closing) or _same_source(text, closing)
         return (decision.status == "superseded") == is_entitled
 
     def claim(self, record: Record) -> str:
         """What the record or its commit claims beyond its label, and what helps; empty where that is nothing."""
         key, label = key_of(record), self.label(key_of(record))
-        if label.kind == "confirmed":
-            return ""
         if isinstance(record, ActiveDecision) and record.status == "superseded" and not self.is_superseded(record):
             by = self._labels.of(key, "closing")
-            return f"superseded by {record.superseded_by}, {_claimed(by, 'baton decision supersede')}"
+            return f"superseded by {record.superseded_by}, {self._claimed(by, 'baton decision supersede')}"
+        if label.kind == "confirmed":
+            return ""
         says_so = label.is_claim or isinstance(record, Rule) or getattr(record, "status", "") == "graduated"
         declared = "source_tier" in record.model_fields_set and getattr(record, "source_tier", "") == "human_confirmed"
         if not says_so and not (declared and label.kind != "agent"):
@@ -90,7 +91,7 @@ class Judgement:
         remedy = "baton decision add --tier human_confirmed"
         if record.kind in (Pattern.kind, Rule.kind):
             remedy = "baton pattern graduate"
-        return f"confirmed by a person, {_claimed(label, remedy)}"
+        return f"confirmed by a person, {self._claimed(label, remedy)}"
 
     def unvouched(self, state: State) -> Iterator[Unvouched]:
         """What live records claim and nobody here vouches for."""
@@ -114,6 +115,14 @@ class Judgement:
             if (ids := state.ids(kind))
         }
 
+    def _claimed(self, label: Label, remedy: str) -> str:
+        """Who claims something, and the command that helps."""
+        if label.kind == "received":
+            trust = f"baton trust --from {label.remote}"
+            return f"claimed by {label.remote}: {remedy if self._labels.is_trusted(label) else trust}"
+        who = f" by {label.author.partition(' <')[0]}" if label.author else ""
+        return f"claimed{who or ' here'}: {remedy}"
+
 
 def _same_source(one: Label, other: Label) -> bool:
     return (one.kind, one.remote, one.url) == (other.kind, other.remote, other.url)
@@ -132,11 +141,3 @@ def as_data(label: Label) -> dict[str, object]:
     if label.is_claim:
         data["claims"] = "confirmed by a person"
     return data
-
-
-def _claimed(label: Label, remedy: str) -> str:
-    """Who claims something, and the command that helps: `remedy` where there is no remote to trust."""
-    if label.kind == "received":
-        return f"claimed by {label.remote}: baton trust --from {label.remote}"
-    who = f" by {label.author.partition(' <')[0]}" if label.author else ""
-    return f"claimed{who or ' here'}: {remedy}"

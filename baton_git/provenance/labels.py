@@ -99,10 +99,11 @@ class Labels:
         mark = self._marks.of(Slot(key, facet))
         if mark not in self._strangers:
             labels = (self._label(one._replace(confirming="")) for one in mark if one.source != "here")
-            self._strangers[mark] = next((one for one in labels if not self._is_trusted(one)), None)
+            self._strangers[mark] = next((one for one in labels if not self.is_trusted(one)), None)
         return self._strangers[mark]
 
-    def _is_trusted(self, label: Label) -> bool:
+    def is_trusted(self, label: Label) -> bool:
+        """Whether a label is that of a remote that the user trusts."""
         return label.kind == "received" and self._vouching.trusts_remote(label.url)
 
     @cached_property

@@ -147,7 +147,7 @@ def test_a_forged_decision_supersedes_nothing(ada: Machine, message: str) -> Non
         supersede_decision(ada.ws, ada.clock(), "DEC-2", "DEC-9")
 
 
-def test_who_may_supersede_does(patterned: Pair) -> None:
+def test_who_may_supersede_does(patterned: Pair, tmp_path: Path) -> None:
     ada, bob = patterned
     bob.decision("DEC-2", tier="human_confirmed", vouched=Vouched("Bob", "terminal"))
     supersede_decision(bob.ws, bob.clock(), "DEC-1", "DEC-2")
@@ -155,6 +155,24 @@ def test_who_may_supersede_does(patterned: Pair) -> None:
     settled(bob, ada)
     assert not ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-1"))
     assert "superseded by DEC-2, claimed by origin: baton trust --from origin" in brief(ada)
+    trusting(ada, tmp_path)
+    assert ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-1"))
+
+
+def test_a_stranger_supersedes_no_confirmed_decision_and_the_brief_says_what_it_claims(
+    patterned: Pair, tmp_path: Path
+) -> None:
+    ada, bob = patterned
+    ada.decision("DEC-3", tier="human_confirmed", vouched=Vouched("Ada", "terminal"))
+    settled(ada, bob)
+    bob.decision("DEC-4")
+    bob.edit("active_decision", "DEC-4", "llm_derived", "human_confirmed")
+    supersede_decision(bob.ws, bob.clock(), "DEC-3", "DEC-4")
+    settled(bob, ada)
+    assert "DEC-3 [confirmed, superseded by DEC-4, claimed by origin: baton trust --from origin]" in brief(ada)
+    trusting(ada, tmp_path)
+    assert ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-3"))
+    assert "DEC-4 [from origin, confirmed by a person, claimed by origin: baton decision add" in brief(ada)
 
 
 # --- how a commit came makes no difference
