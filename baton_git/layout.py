@@ -82,6 +82,7 @@ def path_of(key: Key) -> str:
     return f"{row.place}/{shard(key.id)}/{path}" if key.archived else f"{row.place}/{path}"
 
 
+@lru_cache(maxsize=NAMES_KNOWN)
 def key_at(path: str) -> Key | None:
     """The key whose record is stored at `path`; None for a file that is nobody's here."""
     for single in SINGLES.values():

@@ -171,8 +171,7 @@ class _Step:
 
     def _moved_from(self, key: Key) -> Key | None:
         """Where a record was that this commit moved into the archive, or out of it, to this key."""
-        entry = self.after.entry(key)
-        if entry is None or self.before.entry(key) is not None:
+        if not self.after.has(key) or self.before.has(key):
             return None
-        other = other_place(key, entry)
-        return other if self.before.entry(other) is not None and self.after.entry(other) is None else None
+        other = other_place(key, self.after.entry(key))
+        return other if self.before.has(other) and not self.after.has(other) else None

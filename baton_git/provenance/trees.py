@@ -22,9 +22,11 @@ LABELLED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")
 _PLACES = frozenset(FOLDERS[kind].place for kind in LABELLED)
 _TOP = frozenset(name.encode() for name in (*_PLACES, ARCHIVE))
 _SHA1, _SHA256 = 40, 64
+_FOLDER_MODES = (b"40000", b"040000")
 
-Entries = dict[bytes, tuple[bool, bytes]]
-"""By name, whether it is a folder, and its binary id."""
+Entries = dict[bytes, tuple[bool, Oid | None]]
+"""By name, whether it is a folder, and its id."""
+_NOTHING = (False, None)
 
 
 def blob_at(root: Folder, key: Key) -> str | None:
@@ -63,8 +65,18 @@ class Side:
     def __init__(self, store: Store, blobs: dict[Key, Oid | None]) -> None:
         self._store = store
         self._blobs = blobs
+        self._entries: dict[Key, Entry | None] = {}
+
+    def has(self, key: Key) -> bool:
+        """Whether a file, readable or not, is at a key."""
+        return self._blobs.get(key) is not None
 
     def entry(self, key: Key) -> Entry | None:
+        if key not in self._entries:
+            self._entries[key] = self._read(key)
+        return self._entries[key]
+
+    def _read(self, key: Key) -> Entry | None:
         blob = self._blobs.get(key)
         if blob is None:
             return None
@@ -81,12 +93,14 @@ def _changed_paths(
     for name in old.keys() | new.keys():
         if only is not None and name not in only:
             continue
-        sides = old.get(name), new.get(name)
-        files = [Oid(side[1].hex()) if side is not None and not side[0] else None for side in sides]
-        if files[0] is not None or files[1] is not None:
-            yield prefix + name, files[0], files[1]
-        folders = [Oid(side[1].hex()) if side is not None and side[0] else None for side in sides]
-        yield from _changed_paths(store, folders[0], folders[1], prefix + name + b"/")
+        (was_folder, was), (is_folder, now) = old.get(name, _NOTHING), new.get(name, _NOTHING)
+        if not (was_folder and is_folder):
+            files = None if was_folder else was, None if is_folder else now
+            if files != (None, None):
+                yield prefix + name, *files
+        if was_folder or is_folder:
+            folders = was if was_folder else None, now if is_folder else None
+            yield from _changed_paths(store, *folders, prefix + name + b"/")
 
 
 def _raw(store: Store, tree: Oid | None) -> bytes:
@@ -99,7 +113,7 @@ def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Ent
     common = _common_prefix(old, new)
     run = entry.run.match(old, 0, common)
     start = run.end() if run is not None else 0
-    end = min(_common_prefix(old[::-1], new[::-1]), len(old) - start, len(new) - start)
+    end = _common_suffix(old, new, min(len(old), len(new)) - start)
     middles = [_parsed(entry.one, data, start, len(data) - end) for data in (old, new)]
     if len(old) - middles[0][1] != len(new) - middles[1][1]:
         middles = [_parsed(entry.one, data, start, len(data)) for data in (old, new)]
@@ -114,7 +128,8 @@ def _parsed(one: re.Pattern[bytes], data: bytes, start: int, end: int) -> tuple[
     """The entries that begin from `start` on and before `end`, and where the next one begins."""
     found: Entries = {}
     while start < end and (match := one.match(data, start)) is not None:
-        found[match[2]] = (match[1] in (b"40000", b"040000"), match[3])
+        mode, name, id_ = match.groups()
+        found[name] = (mode in _FOLDER_MODES, Oid(id_.hex()))
         start = match.end()
     return found, start
 
@@ -125,6 +140,18 @@ def _common_prefix(one: bytes, other: bytes) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_suffix(one: bytes, other: bytes, high: int) -> int:
+    """How many bytes two texts have in common at their end, `high` at most."""
+    low, last, last_other = 0, len(one), len(other)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[last - middle : last - low] == other[last_other - middle : last_other - low]:
             low = middle
         else:
             high = middle - 1

@@ -19,10 +19,8 @@ from dulwich.object_format import ObjectFormat
 from baton_git.errors import Corrupt
 from baton_git.names import Oid
 from baton_git.store.objects import TYPE_NUMBERS
-from baton_git.store.pack_reading import DAMAGE, OpenPack
+from baton_git.store.pack_reading import DAMAGE, OpenPack, entry_head
 
-_OFFSET_DELTA: Final = 6
-_ID_DELTA: Final = 7
 _LONGEST_HEAD: Final = 32  # bytes; two sizes of a delta, or `commit 123` and a NUL
 _DEEPEST: Final = 4096
 
@@ -81,32 +79,13 @@ class _PackHeaders:
 
     def _entry(self, offset: int) -> tuple[int, int, int | None, int]:
         """Kind, size, offset of the base (of a delta), and where the zlib stream begins."""
-        byte = self._body[offset]
-        kind, size, shift = byte >> 4 & 7, byte & 15, 4
-        at = offset + 1
-        while byte & 0x80:
-            byte = self._body[at]
-            size |= (byte & 0x7F) << shift
-            shift, at = shift + 7, at + 1
-        if kind == _OFFSET_DELTA:
-            back, at = self._back(at)
-            return kind, size, offset - back, at
-        if kind == _ID_DELTA:
-            width = self._pack.form.oid_length
-            base = self._pack.index.offset(self._body[at : at + width])
-            if base is None:
-                raise ValueError("a delta without its base")
-            return kind, size, base, at + width
-        return kind, size, None, at
-
-    def _back(self, at: int) -> tuple[int, int]:
-        byte = self._body[at]
-        back = byte & 0x7F
-        while byte & 0x80:
-            at += 1
-            byte = self._body[at]
-            back = (back + 1 << 7) | byte & 0x7F
-        return back, at + 1
+        kind, size, base, start = entry_head(self._body, offset, self._pack.form.oid_length)
+        if base is None:
+            return kind, size, None, start
+        at = self._pack.base_offset(offset, base)
+        if at is None:
+            raise ValueError("a delta without its base")
+        return kind, size, at, start
 
     def _result_size(self, start: int) -> int:
         head = zlib.decompressobj().decompress(self._body[start : start + 64], _LONGEST_HEAD)

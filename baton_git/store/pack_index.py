@@ -63,9 +63,11 @@ class PackIndex:
         """Where the object with this binary id begins; None when it is not in the pack."""
         low = self._fanout[name[0] - 1] if name[0] else 0
         high = self._fanout[name[0]]
+        table, start, step, width = self._table, self._names, self._name_step, self._width
         while low < high:
             middle = (low + high) // 2
-            found = self._name(middle)
+            at = start + middle * step
+            found = table[at : at + width]
             if found == name:
                 return self._offset(middle)
             if found < name:

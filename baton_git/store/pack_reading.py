@@ -8,11 +8,11 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from dulwich.errors import ApplyDeltaError
 from dulwich.object_format import ObjectFormat
-from dulwich.pack import OFS_DELTA, REF_DELTA, apply_delta, unpack_object_at
+from dulwich.pack import OFS_DELTA, REF_DELTA, apply_delta
 
 from baton_git.errors import Corrupt
 from baton_git.store.pack_index import PackIndex
@@ -20,6 +20,9 @@ from baton_git.store.pack_index import PackIndex
 _READ_WHOLE: Final = 1 << 18
 _CACHED_BASES: Final = 256
 _CACHED_SIZE: Final = 1 << 16
+_SLICE: Final = 1 << 16
+_SLACK: Final = 64
+"""How much longer than its content a zlib stream is taken to be at first."""
 _DEEPEST: Final = 4096  # git makes chains of 50; a chain longer than this goes round in a circle
 
 DAMAGE: Final = (
@@ -38,6 +41,73 @@ def contents(path: Path) -> bytes | mmap.mmap:
         if size <= _READ_WHOLE:
             return file.read()
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class EntryHead(NamedTuple):
+    """What stands before the zlib stream of a pack entry.
+
+    Attributes:
+        kind: its type number, which may be that of a delta.
+        size: of what the stream holds: the content, or the delta.
+        base: of a delta: how many bytes before it the base stands, or the binary id of the base.
+        start: where the stream begins.
+    """
+
+    kind: int
+    size: int
+    base: int | bytes | None
+    start: int
+
+
+def entry_head(body: bytes | mmap.mmap, offset: int, id_length: int) -> EntryHead:
+    """The head of the entry at `offset`.
+
+    Raises:
+        IndexError: the pack is cut off there.
+    """
+    byte = body[offset]
+    kind, size, shift, at = byte >> 4 & 7, byte & 15, 4, offset + 1
+    while byte & 0x80:
+        byte = body[at]
+        size |= (byte & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+    if kind == OFS_DELTA:
+        back, at = _back(body, at)
+        return EntryHead(kind, size, back, at)
+    if kind == REF_DELTA:
+        return EntryHead(kind, size, bytes(body[at : at + id_length]), at + id_length)
+    return EntryHead(kind, size, None, at)
+
+
+def _back(body: bytes | mmap.mmap, at: int) -> tuple[int, int]:
+    """How far before a delta its base stands, and where the number ends."""
+    byte = body[at]
+    back = byte & 0x7F
+    while byte & 0x80:
+        at += 1
+        byte = body[at]
+        back = (back + 1 << 7) | byte & 0x7F
+    return back, at + 1
+
+
+def _expanded(body: bytes | mmap.mmap, start: int, size: int) -> bytes:
+    """The content of the zlib stream at `start`, which has to be of this size; no more than that is expanded.
+
+    Raises:
+        zlib.error: it is damaged, cut off, or of another size.
+    """
+    stream, step, left = zlib.decompressobj(), min(size + _SLACK, _SLICE), size + 1
+    parts = []
+    while not stream.eof and left > 0:
+        more = body[start : start + step]
+        if not more:
+            raise zlib.error("the pack ends in the middle of an object")
+        parts.append(stream.decompress(stream.unconsumed_tail + more, left))
+        left -= len(parts[-1])
+        start += step
+    if left != 1:
+        raise zlib.error("an object is not of the size that its head says")
+    return b"".join(parts) if len(parts) > 1 else parts[0]
 
 
 class OpenPack:
@@ -74,26 +144,25 @@ class OpenPack:
         """The object at `offset`, whole; `elsewhere` reads a delta's base that is in another pack."""
         deltas: list[tuple[int, bytes]] = []
         while (found := self._bases.get(offset)) is None:
-            unpacked, _ = unpack_object_at(self.body, offset, self.form.hash_func)
-            data = b"".join(unpacked.decomp_chunks)
-            if unpacked.pack_type_num not in (OFS_DELTA, REF_DELTA):
-                found = (unpacked.pack_type_num, data)
+            head = entry_head(self.body, offset, self.form.oid_length)
+            data = _expanded(self.body, head.start, head.size)
+            if head.base is None:
+                found = (head.kind, data)
                 self._remember(offset, found)
                 break
             deltas.append((offset, data))
             if len(deltas) > _DEEPEST:
                 raise ValueError("a chain of deltas without an end")
-            base = self._base_offset(offset, unpacked.delta_base)
+            base = self.base_offset(offset, head.base)
             if base is None:
-                found = elsewhere(bytes(unpacked.delta_base))  # type: ignore[arg-type]
+                found = elsewhere(bytes(head.base))
                 break
             offset = base
         return self._apply(found, deltas)
 
-    def _base_offset(self, offset: int, base: bytes | int | None) -> int | None:
-        if isinstance(base, int):
-            return offset - base
-        return self.index.offset(base or b"")
+    def base_offset(self, offset: int, base: bytes | int) -> int | None:
+        """Where the base of the delta at `offset` stands; None when it is in another pack."""
+        return offset - base if isinstance(base, int) else self.index.offset(base)
 
     def _apply(self, base: Raw, deltas: list[tuple[int, bytes]]) -> Raw:
         kind, data = base
