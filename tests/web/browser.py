@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -45,12 +45,22 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, css)
 
     def one(self, css: str) -> WebElement:
-        found = self.all(css)
-        assert found, f"no {css} on {self.driver.current_url}:\n{self.text('body')[:1500]}"
-        return found[0]
+        """The first such element, once the page has it."""
+        try:
+            return self.until(lambda: self.all(css))[0]
+        except TimeoutException:
+            body = self.run("return document.body && document.body.innerText") or ""
+            raise AssertionError(f"no {css} on {self.driver.current_url}:\n{body[:1500]}") from None
 
     def text(self, css: str = "main") -> str:
-        return self.one(css).text
+        return self.until(lambda: (self.one(css).text,))[0]
+
+    def reads(self, words: str) -> bool:
+        """Whether the page comes to say so: a click may lead to another page a moment later."""
+        try:
+            return self.until(lambda: words in self.text())
+        except TimeoutException:
+            raise AssertionError(f"{words!r} is not on {self.driver.current_url}:\n{self.text()[:1500]}") from None
 
     def click(self, css: str) -> None:
         self.one(css).click()
