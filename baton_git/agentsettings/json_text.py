@@ -98,7 +98,7 @@ class _Reading:
     def _member(self, at: int, depth: int) -> Item:
         name = _STRING.match(self.text, at)
         if name is None:
-            raise self._wrong(at, "lacks a name in quotes")
+            raise self._wrong(at, "lacks a name in double quotes")
         colon = self._skipped(name.end())
         if self.text[colon : colon + 1] != ":":
             raise self._wrong(colon, "lacks a colon")

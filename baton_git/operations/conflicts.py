@@ -85,7 +85,7 @@ def standing(state: State, conflict: Conflict) -> tuple[Any, ...] | None:
 
 
 def _found(state: State, text: str) -> Conflict:
-    of_record = [one for one in state.records(Conflict) if text in (one.record_id, one.record_kind)]
+    of_record = [one for one in state.records(Conflict) if text and text in (one.record_id, one.record_kind)]
     if len(of_record) > 1:
         raise Ambiguous("conflict", text, [one.id for one in of_record])
     return of_record[0] if of_record else state.find(Conflict, text)

@@ -138,5 +138,5 @@ def export_paif(ws: Workspace, folder: Path, *, agent: str | None = None) -> lis
         for one in reversed(shelf.every(state, name))
     ]
     if not leaving:
-        raise NotFound("checkpoint of", agent or "any agent")
+        raise NotFound("checkpoint of" if agent else "checkpoint of any agent", agent or "")
     return paif.write(folder, leaving, one_agent=agent is not None and folder.name == agent)

@@ -9,7 +9,7 @@ from baton_git.diary import confirmation
 from baton_git.errors import NeedsHuman, NotFound
 from baton_git.names import Oid
 from baton_git.operations.going_back import How
-from baton_git.operations.reaching import remote_of
+from baton_git.operations.reaching import address_of, remote_of
 from baton_git.operations.workspace import Workspace
 from baton_git.provenance.labels import Labels
 from baton_git.records.baton import Pattern
@@ -23,11 +23,14 @@ def review(ws: Workspace, remote: str | None = None) -> tuple[str, Waiting | Non
     """The remote, and what of it waits.
 
     Raises:
-        NotFound: there is no remote.
+        NotFound: there is no such remote, and nothing of it waits.
         Corrupt: something cannot be read.
     """
     name = _named(ws, remote)
-    return name, waiting(ws.branch, name)
+    found = waiting(ws.branch, name)
+    if found is None and remote:
+        address_of(ws, remote)  # what a removed remote sent may still wait; a name that never was is a mistake
+    return name, found
 
 
 def decide(

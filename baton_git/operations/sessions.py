@@ -10,7 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose, named
+from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose, judged_line, named
 from baton_git.errors import BatonError, InvalidArgument, InvalidName
 from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.lifecycle import archive_closed, known_session, seen_session, settle
@@ -55,7 +55,7 @@ class Boot(NamedTuple):
     """What a session starts with. `problems` names what is missing or broken; nothing of it stops the session.
 
     `news`: what came from other machines, what waits, and what could not be had. `heading` and `sections` are what the
-    brief was made of, for who has more to tell.
+    brief was made of, for who has more to tell. `is_new`: this start made the namespace.
     """
 
     session: str
@@ -68,6 +68,7 @@ class Boot(NamedTuple):
     closed: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     news: tuple[str, ...] = ()
+    is_new: bool = False
 
 
 class Persona(NamedTuple):
@@ -123,7 +124,7 @@ def boot(
         f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in _waiting(ws, problems)
     ]
     news = [*synced, *waits, *_unapproved(checks)]
-    verified = [f"{one.id}: {one.action}" for one in closed]
+    verified = _verified_lines(ws, before, closed, problems)
     whose = Persona(persona or ws.actor.agent, restored)
     parts = [*_parts(ws, now, after, problems, whose, handoff=handoff)]
     heading, sections = _heading(now, session, after), _sections(parts, verified, problems, news)
@@ -139,7 +140,18 @@ def boot(
         ended,
         tuple(dict.fromkeys(problems)),
         tuple(news),
+        is_new=before.commit is None and after.commit is not None,
     )
+
+
+def _verified_lines(ws: Workspace, version: Version, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
+    """The loops that earlier sessions verified, each with who vouches for it."""
+    judge = ws.judgement(version)
+    try:
+        return [judged_line(one, one.action, judge) for one in loops]
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return []
 
 
 def look(ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None) -> Brief:
@@ -271,7 +283,7 @@ def _sections(
     sync = Section("Other machines", tuple(f"- {one_line(one, 300)}" for one in news), "news")
     last = Section(
         "Verified by earlier sessions, archived now",
-        tuple(f"- {one_line(one, 200)}" for one in closed),
+        tuple(closed),
         "verified loops",
     )
     return (first, sync, *parts, last)

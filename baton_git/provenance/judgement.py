@@ -81,7 +81,9 @@ class Judgement:
         key, label = key_of(record), self.label(key_of(record))
         if isinstance(record, ActiveDecision) and record.status == "superseded" and not self.is_superseded(record):
             by = self._labels.of(key, "closing")
-            return f"superseded by {record.superseded_by}, {self._claimed(by, 'baton decision supersede')}"
+            return self._unaccepted(
+                by, "still in force", f"{record.superseded_by} takes its place", "baton decision supersede"
+            )
         if label.kind == "confirmed":
             return ""
         says_so = label.is_claim or isinstance(record, Rule) or getattr(record, "status", "") == "graduated"
@@ -91,7 +93,7 @@ class Judgement:
         remedy = "baton decision add --tier human_confirmed"
         if record.kind in (Pattern.kind, Rule.kind):
             remedy = "baton pattern graduate"
-        return f"confirmed by a person, {self._claimed(label, remedy)}"
+        return self._unaccepted(label, "not confirmed", "a person confirmed it", remedy)
 
     def unvouched(self, state: State) -> Iterator[Unvouched]:
         """What live records claim and nobody here vouches for."""
@@ -115,13 +117,13 @@ class Judgement:
             if (ids := state.ids(kind))
         }
 
-    def _claimed(self, label: Label, remedy: str) -> str:
-        """Who claims something, and the command that helps."""
+    def _unaccepted(self, label: Label, stands: str, claim: str, remedy: str) -> str:
+        """How it stands here, who claims something else, and the command that accepts that."""
+        who = label.author.partition(" <")[0] or "the record"
         if label.kind == "received":
-            trust = f"baton trust --from {label.remote}"
-            return f"claimed by {label.remote}: {remedy if self._labels.is_trusted(label) else trust}"
-        who = f" by {label.author.partition(' <')[0]}" if label.author else ""
-        return f"claimed{who or ' here'}: {remedy}"
+            who = label.remote
+            remedy = remedy if self._labels.is_trusted(label) else f"baton trust --from {label.remote}"
+        return f"{stands} here: {who} says that {claim}; to accept: {remedy}"
 
 
 def _same_source(one: Label, other: Label) -> bool:

@@ -217,8 +217,8 @@ def test_a_damaged_copy_is_as_good_as_none(file):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "line 1: lacks a name in quotes"),
-        ('{\n "a": 1,\n}', "line 3: lacks a name in quotes"),
+        ("{", "line 1: lacks a name in double quotes"),
+        ('{\n "a": 1,\n}', "line 3: lacks a name in double quotes"),
         ("[]", "is no JSON object"),
         ("null", "is no JSON object"),
         ('{"hooks": []}', "hooks: is no object"),

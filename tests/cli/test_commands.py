@@ -42,6 +42,27 @@ def test_a_loop_is_added_with_its_check(baton, options, verify):
     assert (loop["status"], loop.get("verify")) == ("open", verify)
 
 
+@pytest.mark.parametrize("option", ["http", "file", "process", "port", "commit", "manual"])
+def test_a_check_of_nothing_is_refused(baton, option):
+    refused = baton("loop", "add", "Did it", "--expect", "works", f"--verify-{option}", "", code=2)
+    assert f"--verify-{option} is empty" in refused.err
+    assert baton("read").json["revision"] is None
+
+
+def test_a_start_says_that_it_began_the_namespace(baton):
+    assert "this began the namespace mistyped in" in baton("boot", "-n", "mistyped", "--no-sync").err
+    assert "this began" not in baton("boot", "-n", "mistyped", "--no-sync").err
+
+
+def test_init_says_that_it_changed_the_namespace_of_the_repository(baton):
+    assert "from now on (git config baton.namespace)" in baton("init", "-n", "another").err
+
+
+@pytest.mark.parametrize("option", ["--yes", "--revoke"])
+def test_trust_without_saying_what_is_refused(baton, option):
+    assert "say what: an ID" in baton("trust", option, code=2).err
+
+
 def test_a_loop_whose_command_waits_for_approval_says_how_to_give_it(baton):
     made = baton("loop", "add", "a", "--expect", "b", "--verify-command", "--", "true")
     assert f"baton trust {made.id}" in made.err

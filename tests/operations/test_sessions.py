@@ -123,7 +123,7 @@ def test_a_verified_loop_is_shown_once_and_then_archived(ws):
     settle_loop(ws, NOW, made.id, "passed")
     begun = boot(acting(ws, "s2"), later(days=1))
     assert begun.closed == (made.id,)
-    assert "Verified by earlier sessions, archived now" in begun.brief.text
+    assert f"## Verified by earlier sessions, archived now\n- {made.id} [agent] Deployed it" in begun.brief.text
     archived = stored(ws, "open_loop", made.id, archived=True)
     assert (archived.reason, archived.session) == ("verified", "s2")
     again = boot(acting(ws, "s3"), later(days=2))

@@ -14,6 +14,7 @@ from baton_git.operations.conflicts import resolve
 from baton_git.operations.contested import writers
 from baton_git.operations.loops import close_loop
 from baton_git.operations.patterns import dismiss_pattern
+from baton_git.operations.sessions import wrap
 from baton_git.store import Repository, Store
 
 Pair = tuple[Machine, Machine]
@@ -48,6 +49,19 @@ def test_a_side_is_chosen_and_that_reaches_the_other_machine(contested: Pair, si
     settled(ada, bob)
     assert bob.conflicts() == []
     assert bob.get("open_loop", "OL-1").action == getattr(conflict, side)
+
+
+def test_an_empty_id_names_no_conflict(pair: Pair) -> None:
+    wrap(pair[0].ws, pair[0].clock(), context="at first")
+    settled(*pair)
+    for one in pair:
+        wrap(one.ws, one.clock(), context=f"where {one.ws.actor.machine} stands")
+    settled(*pair)
+    [conflict] = pair[0].conflicts()
+    assert (conflict.record_kind, conflict.record_id) == ("head", "")
+    with pytest.raises(NotFound):
+        settle(pair[0], "", "ours")
+    settle(pair[0], "head", "ours")
 
 
 def test_it_is_told_who_wrote_the_sides(contested: Pair) -> None:

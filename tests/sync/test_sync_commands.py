@@ -211,6 +211,7 @@ def test_flags_that_contradict_each_other_are_refused(baton: Baton, waiting: Pat
     baton("review", "--accept-all", "--reject-all", code=2)
     baton("review", "--accept", "OL-9", code=1)
     baton("review", "--accept", "OL-2", "--reject", "OL-2", code=2)
+    assert "there is no remote 'nope'" in baton("review", "--remote", "nope", code=1).err
     assert ids(baton, waiting) == {"OL-1"}
 
 

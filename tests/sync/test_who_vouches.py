@@ -108,8 +108,8 @@ def test_a_tier_written_by_hand_is_shown_as_a_claim(ada: Machine, tmp_path: Path
     ada.edit("active_decision", "DEC-1", "because", "I say so")
     assert kind(ada, Key("active_decision", "DEC-1")) == "hand"
     assert (
-        "DEC-1 [by hand, confirmed by a person, claimed by ada: baton decision add --tier human_confirmed] use DEC-1"
-        in brief(ada)
+        "DEC-1 [by hand, not confirmed here: ada says that a person confirmed it; "
+        "to accept: baton decision add --tier human_confirmed] use DEC-1" in brief(ada)
     )
     assert ada.get("active_decision", "DEC-1").source_tier == "human_confirmed"
 
@@ -139,7 +139,8 @@ def test_a_forged_decision_supersedes_nothing(ada: Machine, message: str) -> Non
     version = ada.ws.branch.read()
     judge = ada.ws.judgement(version)
     assert not judge.is_superseded(ada.get("active_decision", "DEC-1"))
-    assert "- DEC-1 [agent, superseded by DEC-9, claimed" in brief(ada)
+    assert "- DEC-1 [agent, still in force here: " in brief(ada)
+    assert "DEC-9 takes its place; to accept: baton decision supersede]" in brief(ada)
     closed = archive_closed(version.state, ada.clock(), None, judge)
     assert closed.entry(Key("active_decision", "DEC-1")) is not None
     ada.decision("DEC-2", tier="llm_derived")
@@ -154,7 +155,7 @@ def test_who_may_supersede_does(patterned: Pair, tmp_path: Path) -> None:
     assert bob.ws.judgement().is_superseded(bob.get("active_decision", "DEC-1"))
     settled(bob, ada)
     assert not ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-1"))
-    assert "superseded by DEC-2, claimed by origin: baton trust --from origin" in brief(ada)
+    assert "origin says that DEC-2 takes its place; to accept: baton trust --from origin" in brief(ada)
     trusting(ada, tmp_path)
     assert ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-1"))
 
@@ -169,10 +170,16 @@ def test_a_stranger_supersedes_no_confirmed_decision_and_the_brief_says_what_it_
     bob.edit("active_decision", "DEC-4", "llm_derived", "human_confirmed")
     supersede_decision(bob.ws, bob.clock(), "DEC-3", "DEC-4")
     settled(bob, ada)
-    assert "DEC-3 [confirmed, superseded by DEC-4, claimed by origin: baton trust --from origin]" in brief(ada)
+    assert (
+        "DEC-3 [confirmed, still in force here: origin says that DEC-4 takes its place; to accept: baton trust"
+        in brief(ada)
+    )
     trusting(ada, tmp_path)
     assert ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-3"))
-    assert "DEC-4 [from origin, confirmed by a person, claimed by origin: baton decision add" in brief(ada)
+    assert (
+        "DEC-4 [from origin, not confirmed here: origin says that a person confirmed it; to accept: baton decision add"
+        in brief(ada)
+    )
 
 
 # --- how a commit came makes no difference

@@ -31,7 +31,7 @@ COMMANDS = {
     "sessions": ("checkpoint", "List the sessions of which an agent has a checkpoint (PAIF)."),
     "identity": ("identity", "Who an agent is, and whether it still speaks so (PAIF)."),
     "verify": ("checks", "Run the checks of open loops."),
-    "trust": ("checks", "Approve a command that a check may run on this machine."),
+    "trust": ("checks", "Approve a check, a command, or what a remote sends."),
     "log": ("history", "What was changed, by whom, newest first."),
     "show": ("history", "One revision and what it changed."),
     "diff": ("history", "What changed between two revisions."),

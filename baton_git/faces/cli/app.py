@@ -20,6 +20,7 @@ from baton_git.faces.answers import changed as answers
 from baton_git.faces.cli.printing import tell, write, write_json
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.settings import Asked, Settings
+from baton_git.names import Namespace
 from baton_git.operations.workspace import Made
 from baton_git.output import one_line
 from baton_git.versions import Written
@@ -96,11 +97,15 @@ class App(Call):
         what = subject(list(written.changes)) if written.changes else "nothing changed"
         self.say(f"{what} (revision {written.version.revision})")
         if written.before.commit is None and written.version.commit is not None:
-            self.say(f"this began the namespace {written.version.namespace} in {self.settings.repository.common_dir}")
+            self.told_new(written.version.namespace)
         for key, redaction in written.redactions:
             self.say(f"redacted: {redaction.kind} in {key}, {redaction.path}")
         if written.checked_out_at is not None:
             self.say(CHECKED_OUT.format(written.checked_out_at))
+
+    def told_new(self, namespace: Namespace) -> None:
+        """In words that a command made the namespace, which a mistyped name or folder does too."""
+        self.say(f"this began the namespace {namespace} in {self.settings.repository.common_dir}")
 
 
 SESSION_HELP = "The session that acts; else BATON_SESSION, the agent's own, or the one that booted here."

@@ -84,6 +84,8 @@ def trust_command(
     is_command = click.get_current_context().meta["is_command"]
     if (remote is not None and words) or (not is_command and len(words) > 1):
         raise click.UsageError("give one ID, or -- and the command, or --from REMOTE")
+    if (yes or revoke) and not (show or words or remote is not None):
+        raise click.UsageError("say what: an ID, -- and the command, or --from REMOTE; --list shows what there is")
     with app.workspace() as ws:
         if show or (remote is None and not words):
             _list(app, ws)
@@ -127,7 +129,9 @@ def _in_words(verify: VerifySpec) -> str:
 def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bool) -> int | None:
     shown = flat(masked(remote)) if revoke else f"{flat(masked(remote))} ({flat(masked(address_of(ws, remote)))})"
     data = {"remote": masked(remote)}
-    if not (revoke or _agreed(app, f"it would be believed what comes from {shown}", yes=yes)):
+    if not (
+        revoke or _agreed(app, f"confirmations and checks from {shown} would count here; commands still wait", yes=yes)
+    ):
         return _not_approved(app, {**data, "approved": False})
     changed = distrust_remote(ws, remote) if revoke else trust_remote(ws, app.now, remote)
     _tell_trust(app, data, shown, revoke, changed)

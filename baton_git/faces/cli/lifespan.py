@@ -40,6 +40,8 @@ def init_command(app: App) -> None:
     data = answers.initialised(version, ws.branch.ref, repository.common_dir, fresh=fresh)
     app.answer(data, f"{version.namespace}")
     app.say(f"{'made' if fresh else 'there is already'} {ws.branch.ref} in {repository.common_dir}")
+    if app.settings.asked.namespace and not app.settings.is_own_store:
+        app.say("commands in this repository use it from now on (git config baton.namespace)")
     if fresh:
         app.say("next: baton boot at the start of a session, baton wrap --context TEXT at its end")
 
@@ -81,6 +83,8 @@ def boot_command(
         )  # fmt: skip
     app.current.set(begun.session)
     app.answer(answers.begun(begun), begun.brief.text)
+    if begun.is_new:
+        app.told_new(begun.version.namespace)
 
 
 @command("wrap")

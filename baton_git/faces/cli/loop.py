@@ -40,6 +40,7 @@ def add(app: App, action: str, argv: tuple[str, ...], expect: str, **options: An
     baton loop add "Deployed X" --expect "health is 200" --verify-http http://localhost:8080/health
     baton loop add "Fixed the parser" --expect "tests pass" --verify-command -- pytest -q tests/parser
     """
+    _refuse_empty(options)
     options["verify_file"] = _from_the_top(app, options["verify_file"])
     verify_spec = _verify_spec(argv, options)
     with app.workspace() as ws:
@@ -50,6 +51,13 @@ def add(app: App, action: str, argv: tuple[str, ...], expect: str, **options: An
     app.made(made)
     if argv:
         app.say(f"the command runs only after: baton trust {made.id}")
+
+
+def _refuse_empty(options: dict[str, Any]) -> None:
+    """An empty value is a variable that was not set: it asks for no check, and must not pass one."""
+    for name, value in options.items():
+        if name.startswith("verify_") and isinstance(value, str) and not value.strip():
+            raise click.UsageError(f"--{name.replace('_', '-')} is empty")
 
 
 def _from_the_top(app: App, path: str | None) -> str | None:
