@@ -74,6 +74,8 @@ class Walk:
 
     def in_order(self) -> Iterator[CommitInfo]:
         """The commits, parents and merge bases first."""
+        if not self.bases and all(len(one.parents) < 2 for one in self.commits.values()):
+            return reversed(self.commits.values())
         sorter = TopologicalSorter(
             {name: [one for one in self.needs(name) if one in self.commits] for name in self.commits}
         )
@@ -85,7 +87,7 @@ class Folding:
 
     def __init__(self, store: Store, ledger: Ledger, walk: Walk) -> None:
         self._store = store
-        self._ledger = ledger
+        self._ledger = ledger.as_it_stands()
         self._walk = walk
         self._marks: dict[Oid, Marks] = dict(walk.starts)
         self._users = Counter(one for name in walk.commits for one in walk.needs(name))

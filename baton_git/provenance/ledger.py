@@ -16,7 +16,7 @@ appending.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -47,6 +47,18 @@ class CommitFile:
         self._data = b""
         self._lookups = 0
         self._ids: frozenset[bytes] | None = None
+        self._stays = False
+
+    def as_it_stands(self) -> CommitFile:
+        """The list as it is now, which does not grow any more.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        self._refresh()
+        copy = CommitFile(self.path)
+        copy._data, copy._ids, copy._stays = self._data, self._ids, True
+        return copy
 
     def append(self, commits: Collection[Oid], *, sync: bool = False) -> None:
         """Adds commits; `sync`: waits until they are on the disk.
@@ -72,6 +84,8 @@ class CommitFile:
         return self._data.rfind(b"\n" + commit.encode()) >= 0
 
     def _refresh(self) -> None:
+        if self._stays:
+            return
         try:
             if self.path.stat().st_size != len(self._data):
                 self._data, self._ids = self.path.read_bytes(), None
@@ -89,6 +103,20 @@ class Ledger:
         self._files: dict[str, CommitFile] = {}
         self._sources: dict[str, RemoteSource] = {}
         self._sources_size = -1
+        self._opened: Callable[[str], CommitFile] = lambda name: CommitFile(folder / name)
+        self._stays = False
+
+    def as_it_stands(self) -> Ledger:
+        """The ledger as it is now, for many questions about one history: each of its files is looked at once. Nothing
+        may be recorded in it.
+
+        Raises:
+            StoreError: the list of remotes cannot be read.
+        """
+        copy = Ledger(self.folder)
+        copy._opened = lambda name: self._file(name).as_it_stands()
+        copy._sources, copy._stays = self.remotes(), True
+        return copy
 
     @property
     def exists(self) -> bool:
@@ -130,6 +158,8 @@ class Ledger:
         Raises:
             StoreError: the file cannot be read.
         """
+        if self._stays:
+            return self._sources
         path = self.folder / "remotes"
         try:
             size = path.stat().st_size
@@ -154,7 +184,7 @@ class Ledger:
 
     def _file(self, name: str) -> CommitFile:
         if name not in self._files:
-            self._files[name] = CommitFile(self.folder / name)
+            self._files[name] = self._opened(name)
         return self._files[name]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Protocol
 
 from baton_git import kinds, layout
@@ -29,9 +30,12 @@ class Look:
         self.store = store
         self.info = info
         self.origin = origin_of(ledger, info)
-        self.root = store.folder(info.tree)
         self._confirms = _confirmed_names(info)
         self._chooses = self.origin.source == "here" and _chooses(info)
+
+    @cached_property
+    def root(self) -> Folder:
+        return self.store.folder(self.info.tree)
 
     def mark(self, key: Key, facet: Facet = "text") -> Mark:
         """The mark of what this commit says anew about a record. Who goes back to a check has not written it."""
