@@ -78,6 +78,19 @@ def test_the_prefix_of_the_refs_is_configurable(baton, git, top):
     assert "baton.refPrefix" in baton("status", code=2).err
 
 
+@pytest.mark.parametrize("option", ["--single-branch", "--depth=1"])
+def test_a_clone_of_one_branch_under_another_name_finds_the_namespace_of_its_remote(baton, git, top, tmp_path, option):
+    git(tmp_path, "init", "-q", "--bare", "shared.git")
+    git(top, "remote", "add", "origin", str(tmp_path / "shared.git"))
+    git(top, "push", "-q", "origin", "main")
+    baton("followup", "add", "Ask Bo")
+    baton("sync")
+    git(tmp_path, "clone", "-q", option, "-b", "main", f"file://{tmp_path}/shared.git", "another")
+    done = baton("boot", cwd=tmp_path / "another")
+    assert "Ask Bo" in done.out
+    assert name_of(baton("status", "--json", cwd=tmp_path / "another")) == "work"
+
+
 def test_an_unknown_namespace_reads_as_null(baton):
     assert baton("read", "-n", "nobody").json == {
         "baton": None, "namespace": "nobody", "updated_at": None, "revision": None, "commit": None,

@@ -35,7 +35,9 @@ Answer = TypeVar("Answer")
 _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
 """Variables that bind git to the repository of the hook or command around us, not to the one we are asked for."""
 
-WANTED = r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
+WANTED = (
+    r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl|fetch)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
+)
 """The keys of git's configuration that matter here."""
 
 SESSION_VARIABLES = {
@@ -144,7 +146,29 @@ class Settings:
             shared = self._synced(store) | {ref.partition(middle)[2]: tip for ref, tip in there if middle in ref}
             found = _only(shared)
             is_one = found is not None and Branch(store, found, self.prefix).is_namespace(shared[found.component])
+        if not shared:
+            return self._namespace_there() or own
         return found if found is not None and is_one else own
+
+    def _namespace_there(self) -> Namespace | None:
+        """The only namespace of a remote of which this clone tracks some branches only, as a single-branch clone does.
+
+        The remote is asked. None if no remote is like that, it has several namespaces or none, or does not answer.
+        """
+        fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in self.config.items()
+                   if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip
+        narrow = [remote for remote, refspec in fetched.items() if "refs/heads/*" not in refspec]
+        if len(narrow) != 1 or not self.reach.automatic:
+            return None
+        from baton_git.operations.by_themselves import AT_START  # slow to load, and rarely needed
+        from baton_git.remotes import open_remote
+
+        wanted = f"{self.prefix}*"
+        try:
+            remote = open_remote(self.repository, narrow[0], self.environment)
+            return _only(ref.removeprefix(self.prefix) for ref in remote.tips({wanted: wanted}, seconds=AT_START))
+        except BatonError:  # the sync of a start says what is wrong
+            return None
 
     def _synced(self, store: Store) -> dict[str, Oid]:
         """By the last part of their refs, where the namespaces stand that were synced with a remote."""
