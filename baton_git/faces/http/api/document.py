@@ -78,9 +78,9 @@ def _operations(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _add_refusals(path: str, operation: dict[str, Any]) -> None:
     """What session-baton's and PAIF's paths answer when they refuse, which stands at no handler of theirs."""
     if path.startswith(SESSION_BATON):
-        refused, plain = refusals(421), {400, 401, 403, *REFUSED}
+        refused, plain = refusals(421), {400, 401, 403, 429, *REFUSED}
     elif not path.startswith("/v1/") and path != "/health":
-        refused, plain = refusals(*WRITES), {400, 401}
+        refused, plain = refusals(*WRITES), {400, 401, 429}
     else:
         return
     operation["responses"].pop("422", None)

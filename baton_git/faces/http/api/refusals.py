@@ -21,13 +21,14 @@ WORDS = {
     413: "It is larger than it may be.",
     421: "The server is not called that.",
     422: "A name, a field or an argument is not what it should be.",
+    429: "Too many wrong tokens from this address; Retry-After says when to try again.",
     502: "The other repository said no.",
     503: "Others kept writing, or there are too many requests of this kind; try again.",
     504: "The other repository cannot be reached.",
     507: "The disk said no; nothing was written.",
     500: "Something stored cannot be read, or a bug; the server's log has the details.",
 }
-ALWAYS = (400, 401, 403, 404, 408, 409, 413, 421, 422, 500, 503)
+ALWAYS = (400, 401, 403, 404, 408, 409, 413, 421, 422, 429, 500, 503)
 """What any request can meet."""
 WRITES = (412, 507)
 """What a request that writes can meet beside that."""
