@@ -16,6 +16,7 @@ class Budget:
         depth: folders below each other.
         commits: that are new.
         changed: files that differ from ours.
+        live: records outside of the archive: each start of a session reads all of them.
         seconds: for the checks.
     """
 
@@ -25,6 +26,7 @@ class Budget:
     depth: int = 64
     commits: int = 100_000
     changed: int = 50_000
+    live: int = 20_000
     seconds: float = 30.0
 
 

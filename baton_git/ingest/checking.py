@@ -14,6 +14,7 @@ from baton_git.errors import BatonError, Rejected
 from baton_git.ingest.budget import Budget
 from baton_git.ingest.deadline import Deadline
 from baton_git.ingest.tree_names import FOLDER, raw_entries, tree_fault
+from baton_git.kinds import KIND_OF_PLACE
 from baton_git.names import Oid
 from baton_git.store import Store
 from baton_git.store.objects import COMMIT, TREE
@@ -71,7 +72,7 @@ class _Check:
     def rejection(self, ref: str, tip: Oid) -> Rejected | None:
         """Why a tip is not taken in; None when it may come in."""
         try:
-            return self._over_budget(ref, tip) or self._malformed(ref, tip)
+            return self._over_budget(ref, tip) or self._malformed(ref, tip) or self._too_many_live(ref, tip)
         except BatonError as error:
             return _rejected(error)
 
@@ -93,6 +94,15 @@ class _Check:
                 where = f"commit {commit[:8]}" + (f", {path}" if path else "")
                 return Rejected(f"{ref} is not taken in: {where}: {why}", hint=_HINT, commit=commit, path=path)
         return None
+
+    def _too_many_live(self, ref: str, tip: Oid) -> Rejected | None:
+        root = self.store.folder(self.store.commit(tip).tree)
+        folders = [entry.oid for name, entry in root.entries().items() if name in KIND_OF_PLACE and entry.is_folder]
+        live = sum(self._measure(one, 1).entries for one in folders)
+        if live <= self.budget.live:
+            return None
+        why = f"{live:,} records outside of the archive, the limit is {self.budget.live:,}"
+        return Rejected(f"{ref} is not taken in: it has {why}", hint=_HINT, commit=tip)
 
     def _new_behind(self, tip: Oid) -> list[Oid]:
         """The new commits behind a tip.

@@ -18,8 +18,10 @@ from baton_git.errors import Corrupt
 from baton_git.store.pack_index import PackIndex
 
 _READ_WHOLE: Final = 1 << 18
-_CACHED_BASES: Final = 256
+_CACHED_BYTES: Final = 8 << 20
 _CACHED_SIZE: Final = 1 << 16
+_OVERHEAD: Final = 200
+"""Bytes that one kept object costs beside its content."""
 _SLICE: Final = 1 << 16
 _SLACK: Final = 64
 """How much longer than its content a zlib stream is taken to be at first."""
@@ -125,6 +127,7 @@ class OpenPack:
         self.index = PackIndex(index_path, self._table, form)
         self._body: bytes | mmap.mmap | None = None
         self._bases: dict[int, Raw] = {}
+        self._cached = 0
 
     @property
     def body(self) -> bytes | mmap.mmap:
@@ -172,12 +175,18 @@ class OpenPack:
         return kind, data
 
     def _remember(self, offset: int, raw: Raw) -> None:
-        """Keeps what was resolved, since the next delta of the chain will want it."""
-        if len(raw[1]) > _CACHED_SIZE:
+        """Keep what was resolved for the next delta of its chain, the oldest going first when there is no room.
+
+        Records are read in the order of their names, deltas stand in the order of their chains: with room for a few
+        hundred objects only, each of 20,000 records costs half of its chain.
+        """
+        if len(raw[1]) > _CACHED_SIZE or offset in self._bases:
             return
-        if len(self._bases) >= _CACHED_BASES:
-            del self._bases[next(iter(self._bases))]
         self._bases[offset] = raw
+        self._cached += len(raw[1]) + _OVERHEAD
+        while self._cached > _CACHED_BYTES:
+            dropped = self._bases.pop(next(iter(self._bases)))
+            self._cached -= len(dropped[1]) + _OVERHEAD
 
     def check(self) -> None:
         """Compares the checksum of the whole pack with its bytes.

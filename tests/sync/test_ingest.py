@@ -391,3 +391,14 @@ def test_what_only_we_changed_does_not_count_against_the_budget(pair: Pair) -> N
     [done] = synchronise([ada.ws.branch], remote_of(ada), "origin", terms, stamp, seconds=30, budget=few)
     assert "more than 10 files changed there" in str(done.error)
     assert ada.sync().received == 2
+
+
+def test_more_live_records_than_a_start_could_read_are_not_taken_in(pair: Pair) -> None:
+    ada, bob = pair
+    for number in range(2, 6):
+        ada.loop(f"OL-{number}")
+    ada.sync()
+    stamp, few = bob.ws.stamp("sync", bob.clock()), replace(SYNC, live=4)
+    [done] = synchronise([bob.ws.branch], remote_of(bob), "origin", Terms(), stamp, seconds=30, budget=few)
+    assert "records outside of the archive, the limit is 4" in str(done.error)
+    assert bob.sync().received == 4
