@@ -6,12 +6,13 @@ What else there is about a kind stands at the fields of its model.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from baton_git.codecs import kairos, toml
-from baton_git.errors import InvalidName
+from baton_git.codecs import json, kairos, toml
+from baton_git.errors import Fault, InvalidDocument, InvalidName, LimitExceeded
 from baton_git.names import RecordId
 from baton_git.records.base import Part
 from baton_git.records.baton import ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Shape
@@ -64,6 +65,28 @@ class Row:
         return None if any("/" in name for name in names[:-1]) else "/".join(names)
 
 
+_NESTING = re.compile(rb"[\[{.]")
+
+
+def _of_document(above: int) -> Callable[[str, bytes], Mapping[str, Any]]:
+    """Return the decoder of a record that is `above` levels below the top of a document (at most `json.MAX_DEPTH`).
+
+    What is nested deeper counts as unreadable: it must not keep the rest from being read as a document.
+    """
+
+    def decode(_: str, text: bytes) -> Mapping[str, Any]:
+        data = toml.loads(text)
+        if len(_NESTING.findall(text)) >= json.MAX_DEPTH - above:
+            try:
+                json.check(data if not above else [[data]])
+            except LimitExceeded:
+                why = f"is nested deeper than {json.MAX_DEPTH - above} levels, so no document could hold it"
+                raise InvalidDocument([Fault("", why)]) from None
+        return data
+
+    return decode
+
+
 def _markdown(record: Part) -> bytes:
     assert isinstance(record, Rule)
     return record.text.encode()
@@ -90,10 +113,10 @@ def _later(module: str, name: str) -> Model:
 FOLDERS = {
     row.kind: row
     for row in (
-        Row("open_loop", "open_loops", lambda: OpenLoop),
-        Row("follow_up", "follow_ups", lambda: FollowUp),
-        Row("pattern", "patterns", lambda: Pattern),
-        Row("active_decision", "active_decisions", lambda: ActiveDecision),
+        Row("open_loop", "open_loops", lambda: OpenLoop, decode=_of_document(2)),
+        Row("follow_up", "follow_ups", lambda: FollowUp, decode=_of_document(2)),
+        Row("pattern", "patterns", lambda: Pattern, decode=_of_document(2)),
+        Row("active_decision", "active_decisions", lambda: ActiveDecision, decode=_of_document(2)),
         Row("rule", "rules", lambda: Rule, ".md", _markdown, lambda id_, text: {"id": id_, "text": text.decode()}),
         Row("session", "sessions", lambda: Session),
         Row("checkpoint", "checkpoints", _later("checkpoint", "Checkpoint"), encode=_nameless, decode=_named, parts=2),
@@ -110,7 +133,10 @@ FOLDERS = {
 
 SINGLES = {
     row.kind: row
-    for row in (Row(HEAD.kind, "baton.toml", lambda: Head), Row(SHAPE.kind, "document.toml", lambda: Shape))
+    for row in (
+        Row(HEAD.kind, "baton.toml", lambda: Head, decode=_of_document(0)),
+        Row(SHAPE.kind, "document.toml", lambda: Shape),
+    )
 }
 
 CLOSED = {kind: replace(row, place=f"{ARCHIVE}/{row.place}", suffix=".toml", parts=1) for kind, row in FOLDERS.items()}

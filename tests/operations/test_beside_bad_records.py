@@ -67,3 +67,15 @@ def test_a_record_with_an_endless_integer_is_reported_kept_and_never_written_ove
     assert [one.path for one in validate_branch(ws) if one.faults] == ["follow_ups/FU-1.toml"]
     sessions.boot(ws, NOW, sync_seconds=0)
     assert stored(ws, "follow_up", "FU-1").raw == text
+
+
+def test_a_record_nested_deeper_than_a_document_may_be_is_left_out_and_named(ws: Any) -> None:
+    sessions.init(ws, NOW)
+    head = 'id = "FU-1"\nitem = "x"\nfirst_seen = "2026-11-20T12:00:00Z"\n'
+    files = {f"follow_ups/FU-{one}.toml": head.replace("FU-1", f"FU-{one}") + f"x = {'[' * levels}{']' * levels}\n"
+             for one, levels in ((1, 60), (2, 63))}  # fmt: skip
+    by_hand(ws, {path: text.encode() for path, text in files.items()}, minutes=-30)
+    found = documents.read(ws)
+    assert [one["id"] for one in found.baton["follow_ups"]] == ["FU-1"]
+    assert [one.path for one in found.unreadable] == ["follow_ups/FU-2.toml"]
+    documents.write(ws, NOW, found.baton)
