@@ -22,6 +22,7 @@ from baton_git.store.objects import TYPE_NUMBERS
 from baton_git.store.pack_reading import DAMAGE, OpenPack, entry_head
 
 _LONGEST_HEAD: Final = 32  # bytes; two sizes of a delta, or `commit 123` and a NUL
+_BEFORE_HEAD: Final = 1024  # bytes of a stream that give the head: the tables of a Huffman code alone take up to 300
 _DEEPEST: Final = 4096
 
 
@@ -53,7 +54,7 @@ def _loose(path: Path) -> Header:
     name = Oid(path.parent.name + path.name)
     try:
         with path.open("rb") as file:
-            head = zlib.decompressobj().decompress(file.read(256), _LONGEST_HEAD).partition(b"\0")[0]
+            head = zlib.decompressobj().decompress(file.read(_BEFORE_HEAD), _LONGEST_HEAD).partition(b"\0")[0]
         kind, _, size = head.partition(b" ")
         return Header(name, TYPE_NUMBERS[kind], int(size))
     except DAMAGE as error:
@@ -88,7 +89,7 @@ class _PackHeaders:
         return kind, size, at, start
 
     def _result_size(self, start: int) -> int:
-        head = zlib.decompressobj().decompress(self._body[start : start + 64], _LONGEST_HEAD)
+        head = zlib.decompressobj().decompress(self._body[start : start + _BEFORE_HEAD], _LONGEST_HEAD)
         _, at = _varint(head, 0)
         return _varint(head, at)[0]
 

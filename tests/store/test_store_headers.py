@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 from pathlib import Path
 
@@ -45,6 +46,19 @@ def test_headers_are_what_git_says(varied: Path, git, offsets: str) -> None:
         git(varied, "-c", f"repack.useDeltaBaseOffset={offsets}", "repack", "-a", "-d", "-f", "-q")
         assert not list((varied / ".git/objects").glob("[0-9a-f][0-9a-f]"))
     assert said_by_us(varied) == said_by_git(varied)
+
+
+def test_a_delta_that_begins_with_the_tables_of_its_code_is_read(top: Path, git) -> None:
+    """What zlib gives for the first bytes of a large delta is nothing: they are its Huffman tables."""
+    words = random.Random(5)
+    lines = TEXT.splitlines()
+    for _ in range(6):
+        lines = [f"{line} {words.randbytes(12)!r}" if words.random() < 0.4 else line for line in lines]
+        (top / "notes").write_text("\n".join(lines))
+        git(top, "add", "-A")
+        git(top, "commit", "-q", "-m", "grown")
+    git(top, "repack", "-a", "-d", "-f", "-q")
+    assert said_by_us(top) == said_by_git(top)
 
 
 def test_a_damaged_pack_is_corrupt(varied: Path, git) -> None:
