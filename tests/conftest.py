@@ -163,9 +163,17 @@ def baton_process(top: Path) -> Baton:
     return call
 
 
+DEFAULT = "not slow and not servers and not tmux and not agents and not browser"
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One worker more than there are cores for the default run: its tests wait for processes much of their time."""
+    return (os.cpu_count() or 1) + 1 if config.option.markexpr == DEFAULT else None
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says which groups were left out, and how to run them."""
-    if config.option.markexpr == "not slow and not servers and not tmux and not agents and not browser":
+    if config.option.markexpr == DEFAULT:
         terminalreporter.write_line(
             "left out: the slow group (many processes, kills, full disks); run it with: pytest -m slow"
         )
