@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
 
-from merge3 import Merge3
-
 from baton_git.layout import differing_paths, key_at, paths_below
-from baton_git.merge import Contested, conflict
+from baton_git.merge import Contested, conflict, merge_lines
 from baton_git.records.conflict import Conflict
 from baton_git.store import Edit, Entry, Folder
 
@@ -115,18 +113,8 @@ def _by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> 
     texts = [text_at(root, path) for root in roots]
     if any(b"\0" in text or len(text) > _MOST_BYTES for text in texts):
         return None
-    base, mine, other = ([*text.splitlines(keepends=True)] for text in texts)
-    first, second = sorted((mine, other))
-    merger = Merge3(base, first, second)
-    groups = list(merger.merge_groups())
-    if any(group[0] == "conflict" for group in groups):
-        return None
-    return b"".join(line for group in groups for line in _lines(group))
-
-
-def _lines(group: object) -> Iterable[bytes]:
-    assert isinstance(group, tuple)
-    return group[1]  # type: ignore[no-any-return]  # a group that is no conflict is its kind and its lines
+    lines = merge_lines(*(text.splitlines(keepends=True) for text in texts))
+    return None if lines is None else b"".join(lines)
 
 
 def _clear(ours: Folder, edits: Mapping[str, Edit]) -> dict[str, Edit]:

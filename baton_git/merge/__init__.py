@@ -11,6 +11,7 @@ from baton_git.merge.deciding import decide
 from baton_git.merge.decisions import Contested, Decision, Prefer
 from baton_git.merge.fields import merge_fields
 from baton_git.merge.lineages import are_two
+from baton_git.merge.lines import merge_lines
 
 __all__ = [
     "Contested",
@@ -22,5 +23,6 @@ __all__ = [
     "conflicts_of",
     "decide",
     "merge_fields",
+    "merge_lines",
     "with_conflicts",
 ]
