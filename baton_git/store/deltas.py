@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from dulwich.object_format import ObjectFormat
-from dulwich.pack import OFS_DELTA, apply_delta, create_delta, pack_object_header
+from dulwich.pack import apply_delta, create_delta
 
 from baton_git.names import Oid
 from baton_git.store.objects import COMMIT, TREE, decoded_commit, decoded_tree
 from baton_git.store.pack_index import Indexed
-from baton_git.store.pack_reading import Raw
+from baton_git.store.pack_reading import OFS_DELTA, Raw, encode_entry_head
 from baton_git.store.pack_writing import entry_bytes
 
 _LONGEST_CHAIN: Final = 50
@@ -53,7 +53,7 @@ def _visit(oid: Oid, path: str, left: dict[Oid, int], found: dict[str, Chain], r
                 _visit(entry.oid, f"{path}{name}/" if entry.is_folder else path + name, left, found, read, form)
 
 
-def encoded_chain(chain: Iterable[Oid], read: Read, start: int, form: ObjectFormat) -> Iterator[tuple[bytes, Indexed]]:
+def encoded_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple[bytes, Indexed]]:
     """The pack entries of a chain whose first byte comes to stand at `start`, and their places."""
     offset, depth = start, 0
     base: tuple[int, Raw] | None = None
@@ -61,22 +61,22 @@ def encoded_chain(chain: Iterable[Oid], read: Read, start: int, form: ObjectForm
         raw = read(oid)
         entry = None
         if base is not None and depth < _LONGEST_CHAIN and base[1][0] == raw[0]:
-            entry = _as_delta(base[1][1], raw[1], offset - base[0], form)
+            entry = _as_delta(base[1][1], raw[1], offset - base[0])
         depth = 0 if entry is None else depth + 1
-        entry = entry or entry_bytes(*raw, None, form)
+        entry = entry or entry_bytes(*raw)
         yield entry, Indexed(bytes.fromhex(oid), offset, zlib.crc32(entry))
         base = (offset, raw)
         offset += len(entry)
 
 
-def _as_delta(base: bytes, data: bytes, distance: int, form: ObjectFormat) -> bytes | None:
+def _as_delta(base: bytes, data: bytes, distance: int) -> bytes | None:
     """The entry that makes `data` out of `base`, which stands `distance` bytes before; None when not worth it."""
     if not _SMALLEST <= len(data) <= _LARGEST or not _alike(base, data):
         return None
     delta = b"".join(create_delta(base, data))
     if len(delta) > len(data) * 2 // 3 or b"".join(apply_delta(base, delta)) != data:
         return None
-    return bytes(pack_object_header(OFS_DELTA, distance, len(delta), form)) + zlib.compress(delta)
+    return encode_entry_head(OFS_DELTA, len(delta), distance) + zlib.compress(delta)
 
 
 def _alike(base: bytes, data: bytes) -> bool:

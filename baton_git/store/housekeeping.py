@@ -18,7 +18,6 @@ from dulwich.object_format import ObjectFormat
 from baton_git.errors import Corrupt
 from baton_git.store import disk
 from baton_git.store.locks import flocked
-from baton_git.store.merging import merged
 from baton_git.store.pack_reading import DAMAGE, OpenPack
 from baton_git.store.pack_writing import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack, write_kept
 
@@ -145,6 +144,8 @@ class Housekeeping:
         return smallest_first[:count]
 
     def _merge(self, chosen: Collection[NotedPack], *, anew: bool) -> None:
+        from baton_git.store.merging import merged  # few writes merge packs, and all would pay for it
+
         with ExitStack() as opened:
             try:
                 packs = [opened.enter_context(self._opened(noted)) for noted in chosen]

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dulwich.object_format import ObjectFormat
-from dulwich.pack import OFS_DELTA, REF_DELTA, pack_object_header, unpack_object_at
+from dulwich.pack import unpack_object_at
 
 from baton_git.errors import Corrupt
 from baton_git.names import Oid
 from baton_git.store.deltas import Read, chains, encoded_chain
 from baton_git.store.objects import object_id
 from baton_git.store.pack_index import Indexed
-from baton_git.store.pack_reading import OpenPack, Raw
+from baton_git.store.pack_reading import OFS_DELTA, REF_DELTA, OpenPack, Raw, encode_entry_head
 from baton_git.store.pack_writing import HEADER_SIZE, pack_header
 
 _KEPT_BYTES: Final = 64 << 20
@@ -94,13 +94,13 @@ def _copy_single(pack: OpenPack, entries: Iterable[Indexed], result: MergedPack)
         if entry.name in result.places:
             continue
         unpacked, _ = unpack_object_at(pack.body, entry.offset, pack.form.hash_func, include_comp=True)
-        base = unpacked.delta_base
+        base, back = unpacked.delta_base, None
         if unpacked.pack_type_num == REF_DELTA or unpacked.comp_chunks is None:
             raise Corrupt(f"pack {pack.path.name}", "was not written by baton")
         if unpacked.pack_type_num == OFS_DELTA and isinstance(base, int):
-            base = result.size - result.places[names[entry.offset - base]].offset
-        header = pack_object_header(unpacked.pack_type_num, base, unpacked.decomp_len or 0, pack.form)
-        data = bytes(header) + b"".join(unpacked.comp_chunks)
+            back = result.size - result.places[names[entry.offset - base]].offset
+        head = encode_entry_head(unpacked.pack_type_num, unpacked.decomp_len or 0, back)
+        data = head + b"".join(unpacked.comp_chunks)
         result.add(data, Indexed(entry.name, result.size, zlib.crc32(data)))
 
 
@@ -114,7 +114,7 @@ def _add_fresh(packs: Iterable[OpenPack], result: MergedPack) -> None:
     read = _reader(sources, result.form)
     known = {oid: read(oid)[0] for oid in sources}
     for chain in chains(known, read, result.form):
-        for entry, place in encoded_chain(chain, read, result.size, result.form):
+        for entry, place in encoded_chain(chain, read, result.size):
             result.add(entry, place)
 
 

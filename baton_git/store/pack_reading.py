@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from dulwich.errors import ApplyDeltaError
 from dulwich.object_format import ObjectFormat
-from dulwich.pack import OFS_DELTA, REF_DELTA, apply_delta
 
 from baton_git.errors import Corrupt
 from baton_git.store.pack_index import PackIndex
@@ -26,6 +25,10 @@ _SLICE: Final = 1 << 16
 _SLACK: Final = 64
 """How much longer than its content a zlib stream is taken to be at first."""
 _DEEPEST: Final = 4096  # git makes chains of 50; a chain longer than this goes round in a circle
+
+OFS_DELTA: Final = 6
+REF_DELTA: Final = 7
+"""The type numbers of deltas: the base is named by how far it stands before them, or by its binary id."""
 
 DAMAGE: Final = (
     ApplyDeltaError, AssertionError, IndexError, KeyError, OverflowError, ValueError, struct.error, zlib.error,
@@ -90,6 +93,29 @@ def _back(body: bytes | mmap.mmap, at: int) -> tuple[int, int]:
         byte = body[at]
         back = (back + 1 << 7) | byte & 0x7F
     return back, at + 1
+
+
+def encode_entry_head(kind: int, size: int, back: int | None = None) -> bytes:
+    """The bytes before the zlib stream of a pack entry, as `entry_head` reads them.
+
+    Args:
+        back: of an `OFS_DELTA`: how many bytes before it its base stands.
+    """
+    head = bytearray()
+    byte, size = kind << 4 | size & 15, size >> 4
+    while size:
+        head.append(byte | 0x80)
+        byte, size = size & 0x7F, size >> 7
+    head.append(byte)
+    return bytes(head) if back is None else bytes(head) + _encode_distance(back)
+
+
+def _encode_distance(back: int) -> bytes:
+    digits = [back & 0x7F]
+    while back := back >> 7:
+        back -= 1
+        digits.append(back & 0x7F | 0x80)
+    return bytes(reversed(digits))
 
 
 def _expanded(body: bytes | mmap.mmap, start: int, size: int) -> bytes:
@@ -161,13 +187,15 @@ class OpenPack:
                 found = elsewhere(bytes(head.base))
                 break
             offset = base
-        return self._apply(found, deltas)
+        return self._apply(found, deltas) if deltas else found
 
     def base_offset(self, offset: int, base: bytes | int) -> int | None:
         """Where the base of the delta at `offset` stands; None when it is in another pack."""
         return offset - base if isinstance(base, int) else self.index.offset(base)
 
     def _apply(self, base: Raw, deltas: list[tuple[int, bytes]]) -> Raw:
+        from dulwich.pack import apply_delta  # loads logging and difflib, and small namespaces have no deltas
+
         kind, data = base
         for offset, delta in reversed(deltas):
             data = b"".join(apply_delta(data, delta))

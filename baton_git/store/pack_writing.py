@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from dulwich.object_format import ObjectFormat
-from dulwich.pack import pack_object_header
 
 from baton_git.names import Oid
 from baton_git.store import disk
 from baton_git.store.pack_index import Indexed, encoded_index
-from baton_git.store.pack_reading import Raw
+from baton_git.store.pack_reading import Raw, encode_entry_head
 
 KEEP_MARK: Final = b"baton "
 """How the content of a `.keep` file of ours begins; the process id follows."""
@@ -43,9 +42,9 @@ def temporary_path(folder: str | Path, prefix: str) -> str:
     return f"{folder}{os.sep}{prefix}{os.getpid()}_{disk.random_name()}"
 
 
-def entry_bytes(kind: int, data: bytes, base: int | bytes | None, form: ObjectFormat) -> bytes:
-    """One entry of a pack: its header and its compressed content."""
-    return bytes(pack_object_header(kind, base, len(data), form)) + _compressed(data)
+def entry_bytes(kind: int, data: bytes) -> bytes:
+    """One whole object as an entry of a pack: its head and its compressed content."""
+    return encode_entry_head(kind, len(data)) + _compressed(data)
 
 
 def _compressed(data: bytes) -> bytes:
@@ -60,13 +59,13 @@ def pack_header(count: int) -> bytes:
     return b"PACK" + (2).to_bytes(4, "big") + count.to_bytes(4, "big")
 
 
-def encoded_pack(objects: Mapping[Oid, Raw], form: ObjectFormat) -> tuple[bytes, list[Indexed]]:
+def encoded_pack(objects: Mapping[Oid, Raw]) -> tuple[bytes, list[Indexed]]:
     """A pack of these objects, each whole, and what its index must say."""
     parts = [pack_header(len(objects))]
     offset = len(parts[0])
     entries = []
     for oid, (kind, data) in objects.items():
-        entry = entry_bytes(kind, data, None, form)
+        entry = entry_bytes(kind, data)
         entries.append(Indexed(bytes.fromhex(oid), offset, zlib.crc32(entry)))
         parts.append(entry)
         offset += len(entry)

@@ -402,7 +402,7 @@ class Store:
         """The draft as a durable pack. The ticket is synced with it: the disk is waited for once."""
         if not draft.objects:
             return None
-        body, entries = encoded_pack(draft.objects, self._objects.form)
+        body, entries = encoded_pack(draft.objects)
         beside = () if ticket is None else (ticket.fd,)
         pack = write_kept(self.housekeeping.packs, [body], entries, self._objects.form, beside)
         if ticket is not None:

@@ -7,9 +7,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from dulwich.object_format import SHA1
+from dulwich.pack import pack_object_header
+from hypothesis import given
+from hypothesis import strategies as st
 
 from baton_git.errors import Corrupt
 from baton_git.store import Repository, Store
+from baton_git.store.pack_reading import OFS_DELTA, EntryHead, encode_entry_head, entry_head
 
 TEXT = "".join(f"line {number} of a text that changes little\n" for number in range(400))
 
@@ -68,3 +73,11 @@ def test_a_damaged_pack_is_corrupt(varied: Path, git) -> None:
     pack.write_bytes(pack.read_bytes()[:60])
     with pytest.raises(Corrupt):
         said_by_us(varied)
+
+
+@given(st.sampled_from([1, 2, 3, 4]), st.integers(0, 1 << 40), st.none() | st.integers(1, 1 << 40))
+def test_an_entry_head_is_written_like_dulwich_writes_it_and_read_back(kind: int, size: int, back: int | None) -> None:
+    kind = kind if back is None else OFS_DELTA
+    head = encode_entry_head(kind, size, back)
+    assert head == bytes(pack_object_header(kind, back, size, SHA1))
+    assert entry_head(head, 0, 20) == EntryHead(kind, size, back, len(head))

@@ -52,7 +52,7 @@ def test_a_folder_says_which_path_is_damaged(store, writer, top):
     tip = writer.commit({"open_loops/OL-1.toml": b"x" * 300})
     for pack in (top / ".git/objects/pack").glob("*.pack"):
         data = bytearray(pack.read_bytes())
-        data[data.find(entry_bytes(BLOB, b"x" * 300, None, store._objects.form)) + 6] ^= 0xFF
+        data[data.find(entry_bytes(BLOB, b"x" * 300)) + 6] ^= 0xFF
         _rewrite(pack, bytes(data))
     with Store(store.repository) as fresh:
         folder = fresh.folder(fresh.commit(tip).tree).folder("open_loops")
