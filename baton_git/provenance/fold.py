@@ -14,7 +14,6 @@ from baton_git.names import Oid
 from baton_git.provenance.ledger import Ledger
 from baton_git.provenance.looks import Look, facets_of, is_absent, other_place, values_at
 from baton_git.provenance.marks import Mark, Marks, Slot
-from baton_git.provenance.merges import merged_marks
 from baton_git.provenance.trees import Change, Side, changes, is_bare
 from baton_git.state import Key
 from baton_git.store import CommitInfo, Store
@@ -107,6 +106,8 @@ class Folding:
         if self._default is None and not is_bare(look.root):
             self._default = look.plain_mark
         if len(info.parents) > 1:
+            from baton_git.provenance.merges import merged_marks  # loads all of merging, and few starts look at a merge
+
             parents, bases = info.parents, self._walk.bases.get(info.oid, ())
             return merged_marks(look, [self._at(one) for one in parents], [self._at(one) for one in bases])
         marks = self._start(info)
