@@ -130,11 +130,12 @@ def _handled(payload: Payload, folder: str, place: Place | None) -> int:
     is_short = payload.moment == END and payload.agent == "codex"
     before = signal.signal(signal.SIGALRM, give_up)
     timer = signal.setitimer(signal.ITIMER_REAL, CODEX_END if is_short else SECONDS[payload.moment])
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         os.chdir(folder)
         from baton_git.faces.agent_hook import handle  # loads everything: only when there is something to do
+        from baton_git.faces.where.process import skip_plugin_search
 
+        skip_plugin_search()
         answer = handle(payload)
         said, problems = reply(payload, answer.context, answer.block), answer.problems
     except Exception as error:  # noqa: BLE001  whatever it is must not stand in the way of the agent

@@ -20,7 +20,8 @@ from baton_git.exchange.session_baton import (
     write_file,
 )
 from baton_git.names import Namespace
-from baton_git.operations.documents import DocumentWritten, read, write
+from baton_git.operations.document_writing import DocumentWritten, write
+from baton_git.operations.documents import read
 from baton_git.operations.workspace import Workspace
 
 Storage = Literal["sqlite", "cache", "json"]

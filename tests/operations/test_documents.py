@@ -15,7 +15,8 @@ from baton_git.errors import InvalidDocument, LimitExceeded, Stale
 from baton_git.lifecycle import Confirmed
 from baton_git.names import Namespace
 from baton_git.operations.decisions import add_decision
-from baton_git.operations.documents import read, write
+from baton_git.operations.document_writing import write
+from baton_git.operations.documents import read
 from baton_git.operations.followups import add_follow_up, defer_follow_up
 from baton_git.operations.loops import add_loop, close_loop
 from baton_git.operations.patterns import graduate_pattern

@@ -13,7 +13,7 @@ from world import NOW, acting, document, workspace
 
 from baton_git.errors import InvalidDocument
 from baton_git.operations.decisions import add_decision
-from baton_git.operations.documents import write
+from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.operations.loops import add_loop
 from baton_git.operations.patterns import record_pattern

@@ -14,7 +14,7 @@ from world import NOW, acting, by_hand, current, document, later, stored, worksp
 from baton_git.errors import InvalidName, Stale
 from baton_git.lifecycle import Policy
 from baton_git.operations.decisions import Vouched, add_decision, supersede_decision
-from baton_git.operations.documents import write
+from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.loops import add_loop, settle_loop
 from baton_git.operations.sessions import boot, fresh_session, init, look, status, wrap

@@ -7,7 +7,7 @@ from world import NOW, acting, by_hand, current, document, ids, later, stored
 
 from baton_git.errors import NeedsHuman, NotAllowed, NotFound
 from baton_git.lifecycle import Confirmed, Policy
-from baton_git.operations.documents import write
+from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
 from baton_git.operations.loops import add_loop, close_loop

@@ -15,7 +15,7 @@ from world import NOW, WHO, acting, by_hand, document, stored, workspace
 from baton_git.branch import Branch
 from baton_git.errors import Busy, Corrupt, NotAllowed, Stale, WriteFailed
 from baton_git.names import Namespace
-from baton_git.operations.documents import write
+from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.workspace import Workspace
 from baton_git.store import Store

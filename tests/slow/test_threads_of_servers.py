@@ -23,7 +23,7 @@ from pathlib import Path
 from baton_git.branch import Branch
 from baton_git.errors import Busy
 from baton_git.names import Namespace
-from baton_git.operations.documents import write
+from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.workspace import Actor, Workspace
 from baton_git.store import Repository, Store

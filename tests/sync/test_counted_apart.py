@@ -6,7 +6,7 @@ import pytest
 from machines import Machine, settled
 
 from baton_git.layout import path_of
-from baton_git.operations.documents import write
+from baton_git.operations.document_writing import write
 from baton_git.operations.driving import merge_file
 from baton_git.state import Key
 

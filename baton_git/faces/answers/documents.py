@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from baton_git.operations.documents import DocumentWritten, Read
+from baton_git.operations.documents import Read
 from baton_git.operations.workspace import Workspace
 from baton_git.provenance.judgement import as_data
 from baton_git.provenance.trees import LABELLED
 from baton_git.state import Key
 from baton_git.versions import Version
+
+if TYPE_CHECKING:
+    from baton_git.operations.document_writing import DocumentWritten
 
 
 def document(found: Read) -> dict[str, Any]:

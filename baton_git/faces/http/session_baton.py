@@ -19,7 +19,8 @@ from baton_git.faces.http.lane import Handler
 from baton_git.faces.http.reading import Readings, compact, tag
 from baton_git.faces.http.site import Site
 from baton_git.names import Oid
-from baton_git.operations.documents import Read, Writing, prepared, read
+from baton_git.operations.document_writing import Writing, prepared
+from baton_git.operations.documents import Read, read
 from baton_git.operations.workspace import Workspace
 from baton_git.versions import Updated
 
