@@ -19,6 +19,7 @@ from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.building import first, is_file, modified, outputs, present, runtime, session, snapshot, text_of
 from baton_git.adapters.markdown import bullets, fenced, is_placeholder, prose, sections, ticked
 from baton_git.agents.transcripts import matching, newest_first
+from baton_git.codecs.nesting import check_nesting
 from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
 from baton_git.foreign import shown
 
@@ -189,10 +190,12 @@ def _aliased(name: str, file: Path, around: Surroundings) -> Path | None:
     if not _ALIAS.fullmatch(name) or name.lower() in _RESERVED or not os.path.lexists(file):
         return None
     try:
-        found = json.loads(text_of(file))["aliases"].get(name)
+        text = text_of(file)
+        check_nesting(text)
+        found = json.loads(text)["aliases"].get(name)
     except BatonError as error:
         raise _NoAliases(str(error)) from error
-    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
         raise _NoAliases(f"the aliases in {shown(file)} cannot be read") from error
     place = found.get("sessionPath") if isinstance(found, dict) else None
     if not isinstance(place, str) or not place:

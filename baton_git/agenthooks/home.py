@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 
 from baton_git.agenthooks.payloads import Payload
+from baton_git.codecs.nesting import check_nesting
 
 _VARIABLES = {"claude": ("CLAUDE_PROJECT_DIR",), "gemini": ("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")}
 PARENT = "BATON_HOOK_PARENT"
@@ -30,8 +31,10 @@ def _noted(transcript: str) -> str:
     """The folder that a transcript of Codex begins with; empty when it says none."""
     try:
         with open(transcript, "rb") as file:
-            first = json.loads(file.readline(_FIRST_LINE))
-    except (OSError, ValueError, RecursionError):
+            line = file.readline(_FIRST_LINE).decode()
+        check_nesting(line)
+        first = json.loads(line)
+    except (OSError, ValueError):
         return ""
     payload = first.get("payload") if isinstance(first, dict) else None
     cwd = payload.get("cwd") if isinstance(payload, dict) else None

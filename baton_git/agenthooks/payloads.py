@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from baton_git.codecs.nesting import check_nesting
+
 START, PROMPT, COMPACT, STOP, END = "session_start", "prompt_submit", "pre_compact", "stop", "session_end"
 
 MOMENTS = {
@@ -60,8 +62,9 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
         agent: whose hook this is; None: it is told by the payload and the environment.
     """
     try:
+        check_nesting(text)
         data = json.loads(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     if not isinstance(data, dict):
         return None

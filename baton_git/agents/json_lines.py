@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from baton_git.agents.events import BEGINNING, Place
 from baton_git.agents.fields import Record
+from baton_git.codecs.nesting import check_nesting
 from baton_git.errors import InvalidArgument, LimitExceeded
 from baton_git.foreign import reading, shown
 
@@ -91,8 +92,9 @@ def _object_of(line: bytes) -> Record | None:
         return None
     try:
         text = line.decode()
+        check_nesting(text)
         value, end = decoded(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return value if end == len(text) - 1 and isinstance(value, dict) else None
 
@@ -111,16 +113,17 @@ def _objects(text: str) -> tuple[list[Record], bool]:
     """The objects of one line, and whether that is all there is in it."""
     found: list[Record] = []
     at = 0
-    while at < len(text):
-        try:
+    try:
+        check_nesting(text)
+        while at < len(text):
             value, at = decoded(text, at)
-        except (ValueError, RecursionError):
-            return found, False
-        if not isinstance(value, dict):
-            return found, False
-        found.append(value)
-        while at < len(text) and text[at] in _AROUND:
-            at += 1
+            if not isinstance(value, dict):
+                return found, False
+            found.append(value)
+            while at < len(text) and text[at] in _AROUND:
+                at += 1
+    except ValueError:
+        return found, False
     return found, True
 
 
@@ -129,7 +132,6 @@ def decoded(text: str, at: int = 0) -> tuple[Any, int]:
 
     Raises:
         ValueError: there is no JSON value.
-        RecursionError: it is nested too deep.
     """
     try:
         value, end = _scan(text, at)
@@ -153,8 +155,9 @@ def object_in(text: str) -> Record | None:
     """The object that a text is, as the arguments of a call are; None when it is anything else."""
     text = text.strip(_AROUND)
     try:
+        check_nesting(text)
         value, end = decoded(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return value if isinstance(value, dict) and end == len(text) else None
 

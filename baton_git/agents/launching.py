@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
+from baton_git.codecs.nesting import check_nesting
+
 
 class Launch(NamedTuple):
     """A command that starts a session.
@@ -54,8 +56,9 @@ def harmless(text: str) -> str:
 def objects(output: str) -> Iterator[dict[str, Any]]:
     """The JSON objects of `output`: the whole of it, else each line that is one."""
     try:
+        check_nesting(output)
         found = json.loads(output)
-    except (ValueError, RecursionError):
+    except ValueError:
         yield from _lines(output)
         return
     yield from (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict))
@@ -65,8 +68,9 @@ def _lines(output: str) -> Iterator[dict[str, Any]]:
     for line in output.splitlines():
         if line.startswith("{"):
             try:
+                check_nesting(line)
                 found = json.loads(line)
-            except (ValueError, RecursionError):
+            except ValueError:
                 continue
             yield found
 

@@ -11,6 +11,7 @@ import math
 import re
 from typing import Any
 
+from baton_git.codecs.nesting import NestedTooDeep, check_nesting
 from baton_git.codecs.scalars import TOO_LONG, is_writable
 from baton_git.errors import Fault, InvalidDocument, LimitExceeded
 
@@ -31,9 +32,12 @@ def parse(text: str | bytes, **parsers: Any) -> Any:
 
     Raises:
         RepeatedKey: an object has a key twice.
+        NestedTooDeep: it has more levels than any document needs.
         ValueError: it is not JSON (`json.JSONDecodeError`), or not text (`UnicodeDecodeError`).
-        RecursionError: it is nested deeper than the parser goes.
     """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    check_nesting(text)
     try:
         return json.loads(text, object_pairs_hook=_unique_keys, **parsers)
     except RepeatedKey:
@@ -56,7 +60,7 @@ def loads(text: str | bytes, *, where: str = "") -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise InvalidDocument([Fault("", f"not JSON: {error.msg.lower()} at {place}")], where=where) from None
-    except RecursionError:
+    except NestedTooDeep:
         raise LimitExceeded(_nesting(where), MAX_DEPTH + 1, MAX_DEPTH, "levels") from None
     except ValueError as error:
         raise InvalidDocument([Fault("", f"not JSON: {error}")], where=where) from None
@@ -172,9 +176,8 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _STRING_OR_BRACE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?P<colon>\s*+:)?|[{}]', re.DOTALL)
 
 
-def _describe_repeated_key(source: str | bytes) -> str:
+def _describe_repeated_key(text: str) -> str:
     """Names the first key that stands twice in one object of JSON text that is valid up to there, and its place."""
-    text = source if isinstance(source, str) else source.decode(json.detect_encoding(source), "surrogatepass")
     objects: list[set[str]] = []
     for match in _STRING_OR_BRACE.finditer(text):
         if match[0] == "{":

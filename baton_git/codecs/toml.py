@@ -100,7 +100,9 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
         raise InvalidDocument(
             [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")], where=where
         ) from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise InvalidDocument([Fault("", f"nested deeper than {MAX_DEPTH} levels")], where=where) from None
+    except ValueError as error:
         raise InvalidDocument([Fault("", f"not TOML: {error}")], where=where) from None
     return {_plain_key(key, key, where): _decoded(value, key, where, 1) for key, value in table.items()}
 

@@ -71,7 +71,7 @@ def test_an_mcp_message_with_a_repeated_key_is_answered_and_not_passed_on() -> N
 
     for raw, said in (
         (b'{"id": 1, "params": {"a": 1, "a": 2}}', "the key 'a' is given twice at line 1, column 30"),
-        (b"[" * 200_000, "nested too deep"),
+        (b"[" * 200_000, "nested deeper than 200 levels"),
         (b"\xff", "codec"),
     ):
         sent.clear()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import json_values, laws
 
 from baton_git.codecs import json
+from baton_git.codecs.nesting import NestedTooDeep, count_levels
 from baton_git.errors import BatonError, InvalidDocument, LimitExceeded
 from baton_git.records.base import alike
 
@@ -79,6 +80,25 @@ def test_more_than_64_levels_are_refused(levels: int, opening: str, closing: str
     with pytest.raises(LimitExceeded) as caught:
         json.loads(opening * levels + "1" + closing * levels)
     assert (caught.value.data["actual"], caught.value.data["limit"]) == (65, 64)
+
+
+@laws
+@given(json_values, st.booleans())
+def test_levels_are_counted_in_the_text_and_not_in_its_strings(value: Any, escaped: bool) -> None:
+    assert count_levels(plain.dumps(value, ensure_ascii=escaped)) == levels(value)
+    assert count_levels(plain.dumps([plain.dumps(value), '\\"[{'], ensure_ascii=escaped)) == 1
+
+
+def levels(value: Any) -> int:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if children is None else 1 + max(map(levels, children), default=0)
+
+
+@pytest.mark.parametrize("source", ["[" * 201, '{"a":[' * 101, "[1," * 50 + '"x"' + "[" * 151])
+def test_what_no_document_needs_is_refused_before_it_is_parsed(source: str) -> None:
+    with pytest.raises(NestedTooDeep, match="nested deeper than 200 levels"):
+        json.parse(source.encode())
+    assert len(json.parse("[" * 200 + "]" * 200 + " " * 1000)) == 1
 
 
 def test_64_levels_are_read() -> None:

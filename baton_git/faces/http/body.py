@@ -91,7 +91,7 @@ class JsonOnly:
             await _in_thread(raw, parse)
         except ClientDisconnect:
             return
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             await _refuse_message(error)(scope, receive, send)
             return
         await self.app(scope, _replay(raw, receive), send)
@@ -99,9 +99,8 @@ class JsonOnly:
 
 def _refuse_message(error: Exception) -> Response:
     """JSON-RPC's answer to what cannot be parsed."""
-    said = "nested too deep" if isinstance(error, RecursionError) else str(error)
     return SafeJSONResponse(
-        {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": f"Parse error: {said}"}}, 400
+        {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": f"Parse error: {error}"}}, 400
     )
 
 
@@ -128,7 +127,7 @@ async def _parsed(raw: bytes) -> Any:
         _refuse("json_invalid", "JSON decode error", {}, error.pos, ctx={"error": error.msg})
     except RepeatedKey as error:
         _refuse("value_error", str(error), {})
-    except (ValueError, RecursionError):  # no text, a number of too many digits, nested too deep
+    except ValueError:  # no text, a number of too many digits, nested too deep
         raise HTTPException(400, "There was an error parsing the body") from None
 
 
