@@ -15,7 +15,9 @@ from baton_git.lifecycle import checked
 from baton_git.operations.consent import Consent
 from baton_git.operations.trust import refusal_of
 from baton_git.operations.workspace import Workspace
-from baton_git.probes import Checked, CheckSpec, Failed, NotApproved, Passed, World, run_all
+from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.outcome import Failed, NotApproved, Passed
+from baton_git.probes.running import Checked, run_all
 from baton_git.records.baton import LastCheck, OpenLoop, VerifySpec
 from baton_git.state import Key, State
 from baton_git.store import Store

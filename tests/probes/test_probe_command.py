@@ -9,7 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from baton_git.probes import PROBES, CheckSpec, Failed, NotApproved, Passed, Unknown, World
+from baton_git.probes.all_probes import PROBES
+from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.outcome import Failed, NotApproved, Passed, Unknown
 
 
 @pytest.fixture

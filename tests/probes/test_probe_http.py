@@ -12,8 +12,9 @@ from functools import partial
 
 import pytest
 
-from baton_git.probes import CheckSpec, Failed, Passed, Unknown, World
+from baton_git.probes.checks import CheckSpec, World
 from baton_git.probes.http import check
+from baton_git.probes.outcome import Failed, Passed, Unknown
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

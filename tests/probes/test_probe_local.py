@@ -9,7 +9,9 @@ import time
 import pytest
 
 from baton_git.errors import NotARepository
-from baton_git.probes import PROBES, CheckSpec, Failed, Passed, Unknown, World
+from baton_git.probes.all_probes import PROBES
+from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.outcome import Failed, Passed, Unknown
 from baton_git.probes.process_running import names_of
 
 NOWHERE = World()
@@ -102,7 +104,8 @@ def test_a_name_that_is_only_mentioned_is_not_running(started):
 
 def test_neither_we_nor_our_parents_count_for_mentioning_the_name():
     code = (
-        "import sys; from baton_git.probes import *;"
+        "import sys; from baton_git.probes.all_probes import PROBES;"
+        "from baton_git.probes.checks import CheckSpec, World;"
         "print(PROBES['process_running'](CheckSpec('process_running', process_name=sys.argv[1]), World()))"
     )
     inner = [sys.executable, "-c", code, "mentioned-by-us"]

@@ -7,7 +7,9 @@ import time
 
 import psutil
 
-from baton_git.probes import CheckSpec, Passed, Unknown, World, run_all
+from baton_git.probes.checks import CheckSpec, World
+from baton_git.probes.outcome import Passed, Unknown
+from baton_git.probes.running import run_all
 
 
 def named(name):
@@ -94,7 +96,8 @@ def test_a_command_cut_short_by_the_budget_is_killed(tmp_path):
 
 def test_a_hanging_check_does_not_hold_up_the_end_of_the_program():
     code = (
-        "import time; from baton_git.probes import *;"
+        "import time; from baton_git.probes.checks import CheckSpec, World;"
+        "from baton_git.probes.running import run_all;"
         "w = World(find_commit=lambda text, branch: time.sleep(60));"
         "print(run_all({'x': CheckSpec('git_commit', commit='x')}, w, budget_seconds=0.1))"
     )
