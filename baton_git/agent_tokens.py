@@ -16,8 +16,8 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
-from baton_git.errors import Busy, Corrupt, NotFound
-from baton_git.names import AgentId, Namespace
+from baton_git.core.errors import Busy, Corrupt, NotFound
+from baton_git.core.names import AgentId, Namespace
 from baton_git.store.disk import random_name, remove, sync_folder, write_new, writing
 from baton_git.store.locks import flocked
 

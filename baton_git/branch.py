@@ -13,21 +13,23 @@ from datetime import datetime
 from itertools import islice
 from typing import NoReturn
 
-from baton_git import constancy, diff, layout, turns
+from baton_git import turns
+from baton_git.core import diff, layout
+from baton_git.core import immutable_fields as constancy
+from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
+from baton_git.core.lifecycle import waits_for_code
+from baton_git.core.names import Namespace, Oid
+from baton_git.core.output import one_line
+from baton_git.core.records.work_items import OpenLoop
+from baton_git.core.redaction.changes import is_secret_name, refuse_secret, scrubbed
+from baton_git.core.state import State, Unreadable
+from baton_git.core.times import typed
 from baton_git.diary import LogEntry, diary_of, numbered, revision_of, with_unique_numbers
-from baton_git.errors import Ambiguous, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
-from baton_git.lifecycle import waits_for_code
 from baton_git.local import Marks
-from baton_git.names import Namespace, Oid
-from baton_git.output import one_line
 from baton_git.provenance.bootstrap import ledger_of
 from baton_git.provenance.ledger import Ledger, RemoteSource
 from baton_git.provenance.origins import record_draft
-from baton_git.records.baton import OpenLoop
-from baton_git.scrubbing import is_secret_name, refuse_secret, scrubbed
-from baton_git.state import State, Unreadable
 from baton_git.store import Draft, Store
-from baton_git.times import typed
 from baton_git.turns import Prepared
 from baton_git.versions import Change, Proposal, Stamp, Update, Updated, Version, Written
 

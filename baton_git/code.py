@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from baton_git.errors import BatonError, NotFound
-from baton_git.names import Oid
+from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.names import Oid
 from baton_git.store import Store
 
 SEARCHED = 20_000

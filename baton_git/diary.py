@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.store import CommitInfo, Store
 
 CONFIRMED = "Baton-Confirmed"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from baton_git.codecs import json as strict_json
-from baton_git.errors import Fault, InvalidDocument, InvalidName
-from baton_git.lifecycle import Held, Judge, hold
-from baton_git.names import RecordId, SessionId
-from baton_git.records.archive import Archived
-from baton_git.records.base import Record, SourceTier, parse
-from baton_git.records.baton import SECTIONS, ActiveDecision, Baton, Head, Shape
-from baton_git.records.lineage import Session
-from baton_git.state import HEAD, SHAPE, Key, State
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.errors import Fault, InvalidDocument, InvalidName
+from baton_git.core.lifecycle import Held, Judge, hold
+from baton_git.core.names import RecordId, SessionId
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Record, SourceTier, parse
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision, Baton, Head, Shape
+from baton_git.core.state import HEAD, SHAPE, Key, State
 
 EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in SECTIONS.values()))
 """The kinds of records that a document is made of."""

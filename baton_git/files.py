@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
 
-from baton_git.layout import differing_paths, key_at, paths_below
-from baton_git.merge import Contested, conflict, merge_lines
-from baton_git.records.conflict import Conflict
+from baton_git.core.layout import differing_paths, key_at, paths_below
+from baton_git.core.merge import Contested, conflict, merge_lines
+from baton_git.core.records.conflict import Conflict
 from baton_git.store import Edit, Entry, Folder
 
 KIND = "file"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from baton_git.errors import InvalidArgument, LimitExceeded, NotFound, StoreError, WriteFailed
+from baton_git.core.errors import InvalidArgument, LimitExceeded, NotFound, StoreError, WriteFailed
 
 MAX_BYTES = 16 * 1024 * 1024
 """Bytes that one document may have, whether it is a file or a row."""

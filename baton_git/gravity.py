@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from baton_git.output import one_line
+from baton_git.core.output import one_line
 from baton_git.records.identity import Identity, Immutable
 
 CATEGORIES: Mapping[str, tuple[str, ...]] = {

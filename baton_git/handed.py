@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from baton_git.brief import LINE, Section, age, named, tier_line
-from baton_git.output import one_line
-from baton_git.records.base import Part
-from baton_git.state import Key, State, Unreadable
-from baton_git.times import when
+from baton_git.core.brief import LINE, Section, age, named, tier_line
+from baton_git.core.output import one_line
+from baton_git.core.records.base import Part
+from baton_git.core.state import Key, State, Unreadable
+from baton_git.core.times import when
 
 if TYPE_CHECKING:
     from baton_git.records.checkpoint import Checkpoint

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from baton_git.codecs import kairos, toml
-from baton_git.errors import InvalidArgument, NotFound, Overtaken
-from baton_git.output import one_line
-from baton_git.records.base import parse
+from baton_git.codecs import kairos
+from baton_git.core.codecs import toml
+from baton_git.core.errors import InvalidArgument, NotFound, Overtaken
+from baton_git.core.output import one_line
+from baton_git.core.records.base import parse
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.times import iso, point_in_time
 from baton_git.records.handover import Handover, Step
-from baton_git.scrubbing import refuse_secret
-from baton_git.times import iso, point_in_time
 
 STALE_AFTER = timedelta(hours=24)
 """The age at which a run counts as stale, unless its reader says otherwise."""

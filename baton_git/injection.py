@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from baton_git.brief import Section, age, named
-from baton_git.output import is_safe, one_line
+from baton_git.core.brief import Section, age, named
+from baton_git.core.output import is_safe, one_line
 from baton_git.records.handoff import Facts, Handoff
 
 _BRACKETS = str.maketrans("[]", "()")

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from baton_git import constancy, diff, layout
+from baton_git.core import diff, layout
+from baton_git.core import immutable_fields as constancy
+from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.merge import Decision, apply, decide, with_conflicts
+from baton_git.core.merge.decisions import values
+from baton_git.core.names import Oid
+from baton_git.core.output import one_line
+from baton_git.core.records.base import alike, parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import Entry, Key, State
 from baton_git.diary import log_entry, revision_of
 from baton_git.files import entry_at, merge_files, text_at
-from baton_git.kinds import FOLDERS, SINGLES
-from baton_git.merge import Decision, apply, decide, with_conflicts
-from baton_git.merge.decisions import values
-from baton_git.names import Oid
-from baton_git.output import one_line
-from baton_git.records.base import alike, parse
-from baton_git.records.conflict import Conflict
-from baton_git.state import Entry, Key, State
 from baton_git.store import CommitInfo, Draft, Edit, Folder, Store
 
 AUTHOR = "baton-git <baton-git@localhost>"

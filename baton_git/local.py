@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton_git.names import Namespace
+from baton_git.core.names import Namespace
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from itertools import count, islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from baton_git.core.errors import Busy, InvalidDocument, StoreError, WriteFailed
+from baton_git.core.names import Namespace
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import State
 from baton_git.diary import LogEntry
-from baton_git.errors import Busy, InvalidDocument, StoreError, WriteFailed
-from baton_git.names import Namespace
-from baton_git.scrubbing import refuse_secret
-from baton_git.state import State
 from baton_git.store import Draft, Store
 from baton_git.versions import Change, Stamp, Update, Updated, Version, Written
 

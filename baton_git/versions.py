@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from baton_git import diff
-from baton_git.names import Namespace, Oid
-from baton_git.redaction import Redaction
-from baton_git.state import Key, State
+from baton_git.core import diff
+from baton_git.core.names import Namespace, Oid
+from baton_git.core.redaction import Redaction
+from baton_git.core.state import Key, State
 from baton_git.store import Edit
 
 

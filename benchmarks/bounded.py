@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from measuring import missed, tell
 
-from baton_git.codecs import json
-from baton_git.errors import BatonError
-from baton_git.redaction import redact_text
+from baton_git.core.codecs import json
+from baton_git.core.errors import BatonError
+from baton_git.core.redaction import redact_text
 
 MIB = 1 << 20
 JSON_SIZES = [MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB]

@@ -10,12 +10,12 @@ from itertools import islice, pairwise
 
 from measuring import missed, tell, workspace
 
-from baton_git import layout
-from baton_git.merge import apply, decide
-from baton_git.names import Oid
+from baton_git.core import layout
+from baton_git.core.merge import apply, decide
+from baton_git.core.names import Oid
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.state import Key, State
 from baton_git.operations.workspace import Workspace
-from baton_git.records.baton import ActiveDecision, FollowUp, OpenLoop, Pattern
-from baton_git.state import Key, State
 from baton_git.store import Store
 
 RECORDS = 1_000

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from measuring import fill, missed, now, prepared, tell
 
 from baton_git.branch import Branch
-from baton_git.names import Namespace
+from baton_git.core.names import Namespace
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.syncing import sync
 from baton_git.operations.workspace import Actor, Reach, Workspace

@@ -8,9 +8,9 @@ from typing import Any
 
 from planting import FIXED, filled
 
-from baton_git.kinds import FOLDERS, SINGLES
-from baton_git.layout import path_of
-from baton_git.state import Key
+from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.layout import path_of
+from baton_git.core.state import Key
 
 HUGE = "0x" + "f" * 4000
 """An integer that Python reads, and refuses to write: 4,816 decimal digits."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha1
 
-from baton_git.errors import Corrupt
-from baton_git.names import Oid
+from baton_git.core.errors import Corrupt
+from baton_git.core.names import Oid
 
 
 @dataclass(frozen=True)

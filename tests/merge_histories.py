@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from memory_folder import MemoryFolder
 
-from baton_git import kinds, layout
-from baton_git.diff import NUMBERED, TITLES
-from baton_git.merge import apply, decide
-from baton_git.records.archive import Archived
-from baton_git.records.base import Part, Record, parse
-from baton_git.records.baton import SECTIONS, FollowUp, Head, Pattern, Shape
+from baton_git.core import kinds, layout
+from baton_git.core.diff import NUMBERED, TITLES
+from baton_git.core.merge import apply, decide
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, Record, parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import SECTIONS, FollowUp, Head, Pattern, Shape
+from baton_git.core.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 from baton_git.records.checkpoint import Checkpoint
-from baton_git.records.conflict import Conflict
 from baton_git.records.handover import Handover
 from baton_git.records.identity import Identity
-from baton_git.records.lineage import Session
-from baton_git.records.rule import Rule
 from baton_git.records.snapshot import Snapshot
-from baton_git.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 
 Tree = dict[str, bytes]
 

@@ -9,11 +9,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from baton_git.kinds import FOLDERS
-from baton_git.records.archive import Archived
-from baton_git.records.base import Part, Record, parse
-from baton_git.records.baton import Head
-from baton_git.state import HEAD, Key, State
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, Record, parse
+from baton_git.core.records.work_items import Head
+from baton_git.core.state import HEAD, Key, State
 
 PLANTED = (
     """<script>alert(1)</script>"><img src=x onerror=alert(2)>' onfocus=alert(3) autofocus x='{{7*7}}{% raw %}"""

@@ -11,7 +11,7 @@ from typing import Any
 from baton_git.adapters.adapter import Surroundings, Target
 from baton_git.adapters.all_adapters import Opened, opened
 from baton_git.adapters.building import outputs, runtime, session, snapshot
-from baton_git.state import State
+from baton_git.core.state import State
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from baton_git.records.base import Record
-from baton_git.records.baton import SECTIONS, ActiveDecision, FollowUp, OpenLoop, Pattern
-from baton_git.state import State
+from baton_git.core.records.base import Record
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.state import State
 
 laws = settings(
     deadline=None,

@@ -12,7 +12,7 @@ import pytest
 from baton_git.approvals import Approvals, ApprovedCommand, TrustedRemote, contents, contents_of, file, without_login
 from baton_git.approvals.file import ApprovalFile
 from baton_git.approvals.identity import identity_file, read_identity
-from baton_git.errors import Busy, Corrupt, LimitExceeded
+from baton_git.core.errors import Busy, Corrupt, LimitExceeded
 from baton_git.store import locks
 from baton_git.store.locks import flocked
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from planting import PLANTED, UNSAFE
 from strategies import laws
 
-from baton_git import output
 from baton_git.codecs import kairos
-from baton_git.diff import FieldChange, RecordChange
+from baton_git.core import output
+from baton_git.core.diff import FieldChange, RecordChange
 from baton_git.faces.cli.history import change_lines
 from baton_git.faces.cli.review import _lines
 from baton_git.faces.http.logs import SafeFormatter

@@ -22,11 +22,11 @@ from mcp_client import talk
 from planting import ID, PLANTED, SESSION, UNSAFE, planted_states
 
 from baton_git.branch import Branch
+from baton_git.core.names import Namespace
+from baton_git.core.state import State
 from baton_git.faces.http.app import application
 from baton_git.faces.http.site import Site
 from baton_git.faces.where.settings import Asked
-from baton_git.names import Namespace
-from baton_git.state import State
 from baton_git.store import Repository, Store
 from baton_git.versions import Stamp
 

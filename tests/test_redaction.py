@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from planted import HEX, PROSE, SECRETS, some
 from secret_corpus import secrets
 
-from baton_git.redaction import Redaction, holds_secret, redact, redact_text
-from baton_git.redaction.rules import CommandLines, _rows, rule, shown_rows
+from baton_git.core.redaction import Redaction, holds_secret, redact, redact_text
+from baton_git.core.redaction.rules import CommandLines, _rows, rule, shown_rows
 
 ROWS = [pair for table in _rows() for pair in table]
 
@@ -111,7 +111,7 @@ https://example.com:8443/path?next=/a@b&x=1
 http://localhost:4873/@scope/package
 git@github.com:owner/repo.git
 ssh://git@example.com:22/x.git
-/home/user/work/baton_git/redaction.py:120:8
+/home/user/work/baton_git/core/redaction.py:120:8
 192.168.1.10 and 8.8.8.8 and ::1
 for key, value in pairs.items(): print(key, value)
 def handler(token: str, secret: bytes = b"") -> None: ...
@@ -280,9 +280,9 @@ def test_harmless_text_compiles_few_expressions():
         "it's done; APIs work",
     ]
     code = (
-        "import sys, json; from baton_git.redaction import redact;"
+        "import sys, json; from baton_git.core.redaction import redact;"
         "value = json.load(sys.stdin); assert redact(value)[0] is value;"
-        "from baton_git.redaction.rules import rule;"
+        "from baton_git.core.redaction.rules import rule;"
         "assert rule.cache_info().currsize < 10; redact(['ghp_' + 'a1' * 18])"
     )
     subprocess.run([sys.executable, "-c", code], input=json.dumps(texts), text=True, check=True)

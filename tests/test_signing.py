@@ -16,18 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton_git.errors import StoreError
-from baton_git.names import Oid
-from baton_git.signing import (
-    AllowedSigners,
-    BadSignature,
-    PersonalSigner,
-    Signed,
-    Signer,
-    Unknown,
-    Unsigned,
-    keygen,
-)
+from baton_git.core.errors import StoreError
+from baton_git.core.names import Oid
+from baton_git.signing import AllowedSigners, BadSignature, PersonalSigner, Signed, Signer, Unknown, Unsigned, keygen
 from baton_git.store import Repository, Store
 from baton_git.store.gpgsig import with_signature, without_signature
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from baton_git.agents.transcripts import nobody
-from baton_git.state import State
+from baton_git.core.state import State
 
 
 class Target(NamedTuple):

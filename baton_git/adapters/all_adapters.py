@@ -17,9 +17,9 @@ from baton_git.adapters import baton, claude_history, claude_jsonl, codex_rollou
 from baton_git.adapters.adapter import Adapter, Listed, Surroundings, Target
 from baton_git.adapters.canonical import parse_snapshot
 from baton_git.adapters.paths import refusal
-from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
+from baton_git.core.times import when
 from baton_git.records.snapshot import CanonicalSession
-from baton_git.times import when
 
 GROUP = "baton_git.adapters"
 """The entry point group of adapters that others write."""

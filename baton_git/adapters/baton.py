@@ -7,11 +7,11 @@ from typing import Any
 
 from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.building import first, is_fresh, outputs, present, runtime, session, snapshot
-from baton_git.errors import NotFound
-from baton_git.output import one_line
-from baton_git.records.baton import FollowUp, OpenLoop
-from baton_git.records.lineage import Session
-from baton_git.state import State
+from baton_git.core.errors import NotFound
+from baton_git.core.output import one_line
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.work_items import FollowUp, OpenLoop
+from baton_git.core.state import State
 
 ID = "baton"
 DESCRIPTION = "The sessions of this namespace, as baton keeps them"

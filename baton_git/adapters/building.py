@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.json_lines import opened
-from baton_git.errors import LimitExceeded
+from baton_git.core.errors import LimitExceeded
+from baton_git.core.times import iso_ms, when
 from baton_git.records.snapshot import SCHEMA_VERSION
-from baton_git.times import iso_ms, when
 
 Table = dict[str, Any]
 

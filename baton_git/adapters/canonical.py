@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from baton_git.codecs import json
-from baton_git.errors import Fault, InvalidDocument
-from baton_git.records.base import parse
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.core.records.base import parse
 from baton_git.records.snapshot import CanonicalSession, named_fault
 
 

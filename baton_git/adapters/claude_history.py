@@ -19,8 +19,8 @@ from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.building import first, is_file, modified, outputs, present, runtime, session, snapshot, text_of
 from baton_git.adapters.markdown import bullets, fenced, is_placeholder, prose, sections, ticked
 from baton_git.agents.transcripts import matching, newest_first
-from baton_git.codecs.nesting import check_nesting
-from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
+from baton_git.core.codecs.nesting import check_nesting
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
 from baton_git.foreign import shown
 
 ID = "claude-history"

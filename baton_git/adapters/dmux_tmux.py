@@ -33,8 +33,8 @@ from baton_git.adapters.building import (
 from baton_git.adapters.markdown import bullets, is_placeholder, prose, sections
 from baton_git.agents.json_lines import object_in
 from baton_git.agents.transcripts import Warn, matching, nobody
-from baton_git.codecs import json as strict_json
-from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.foreign import shown
 
 ID = "dmux-tmux"

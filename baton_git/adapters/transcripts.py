@@ -19,11 +19,11 @@ from baton_git.adapters.building import first, is_file, is_fresh, modified, outp
 from baton_git.agents.all_agents import AGENTS, detect
 from baton_git.agents.events import Anew, Call, Ended, Event, Goal, Prompt, Reply, Result, Setting, Settled, Title
 from baton_git.agents.transcripts import Transcript
-from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
+from baton_git.core.output import one_line
+from baton_git.core.state import completed
+from baton_git.core.times import when
 from baton_git.foreign import shown
-from baton_git.output import one_line
-from baton_git.state import completed
-from baton_git.times import when
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _OBJECTIVE = 200

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 
 from baton_git.agenthooks.payloads import Payload
-from baton_git.codecs.nesting import check_nesting
+from baton_git.core.codecs.nesting import check_nesting
 
 _VARIABLES = {"claude": ("CLAUDE_PROJECT_DIR",), "gemini": ("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")}
 PARENT = "BATON_HOOK_PARENT"

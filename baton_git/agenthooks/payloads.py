@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from baton_git.codecs.nesting import check_nesting
+from baton_git.core.codecs.nesting import check_nesting
 
 START, PROMPT, COMPACT, STOP, END = "session_start", "prompt_submit", "pre_compact", "stop", "session_end"
 

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 
 from baton_git.agents.events import BEGINNING, Place
 from baton_git.agents.fields import Record
-from baton_git.codecs.nesting import check_nesting
-from baton_git.errors import InvalidArgument, LimitExceeded
+from baton_git.core.codecs.nesting import check_nesting
+from baton_git.core.errors import InvalidArgument, LimitExceeded
 from baton_git.foreign import reading, shown
 
 MAX_BYTES = 64 * 1024 * 1024

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
-from baton_git.codecs.nesting import check_nesting
+from baton_git.core.codecs.nesting import check_nesting
 
 
 class Launch(NamedTuple):

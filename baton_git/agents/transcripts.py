@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import JsonLines, opened
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 from baton_git.foreign import shown
 
 Warn = Callable[[str], None]

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Timer
 from typing import IO, Any, NamedTuple
 
-from baton_git.errors import BatonError, StoreError
+from baton_git.core.errors import BatonError, StoreError
 from baton_git.foreign import read_bytes
 
 SECONDS = 10.0

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from baton_git.agentsettings.editing import Place, Style, line_indent
 from baton_git.agentsettings.json_text import Item, Value, parse
-from baton_git.errors import Fault, InvalidArgument, InvalidDocument
+from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 
 MARK = "# baton-git"
 """The end of every command of ours."""

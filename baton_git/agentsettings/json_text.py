@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from baton_git.errors import Fault, InvalidDocument
+from baton_git.core.errors import Fault, InvalidDocument
 
 MAX_DEPTH = 200
 """Levels of nesting. What a settings file has is far less."""

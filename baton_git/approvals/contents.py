@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from baton_git.errors import LimitExceeded, StoreError
+from baton_git.core.errors import LimitExceeded, StoreError
 
 MAX_FILES: Final = 64
 MAX_BYTES: Final = 64 * 1024 * 1024

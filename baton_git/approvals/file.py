@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.approvals.identity import is_copy, make_identity, read_identity
-from baton_git.errors import Busy, Corrupt
+from baton_git.core.errors import Busy, Corrupt
 from baton_git.store.disk import random_name, remove, sync_folder, write_new, writing
 from baton_git.store.locks import flocked
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.batoncache.note import Note, parse_note
-from baton_git.codecs import json
-from baton_git.errors import (
+from baton_git.core.codecs import json
+from baton_git.core.errors import (
     BatonError,
     Busy,
     Corrupt,
@@ -24,6 +24,8 @@ from baton_git.errors import (
     NotFound,
     WriteFailed,
 )
+from baton_git.core.names import Namespace
+from baton_git.core.records.base import alike
 from baton_git.exchange.session_baton import (
     PENDING,
     SUFFIX,
@@ -36,8 +38,6 @@ from baton_git.exchange.session_baton import (
     usable_stem,
 )
 from baton_git.foreign import landing, make_folder, remove, shown, spare_name, sync_folder, writing
-from baton_git.names import Namespace
-from baton_git.records.base import alike
 from baton_git.store.locks import flocked, local_name
 
 BESIDE, KEPT = ".baton", "kept"

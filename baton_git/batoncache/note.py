@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from baton_git.codecs import json
-from baton_git.errors import Corrupt, InvalidDocument, LimitExceeded
+from baton_git.core.codecs import json
+from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
 from baton_git.wire import Answer
 
 

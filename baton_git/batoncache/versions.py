@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from baton_git.diff import RecordChange, diff
+from baton_git.core.diff import RecordChange, diff
+from baton_git.core.errors import InvalidDocument
+from baton_git.core.merge import Contested, apply, decide
+from baton_git.core.records.base import alike
+from baton_git.core.state import SHAPE, Key, State
 from baton_git.document import parse_document, to_document, written
-from baton_git.errors import InvalidDocument
-from baton_git.merge import Contested, apply, decide
-from baton_git.records.base import alike
-from baton_git.state import SHAPE, Key, State
 
 Document = dict[str, Any]
 

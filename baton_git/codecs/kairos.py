@@ -17,10 +17,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baton_git.codecs import json
-from baton_git.errors import Fault, InvalidDocument, InvalidName, LimitExceeded
-from baton_git.names import RecordId
-from baton_git.output import is_safe, safe_json, terminal_line
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidDocument, InvalidName, LimitExceeded
+from baton_git.core.names import RecordId
+from baton_git.core.output import is_safe, safe_json, terminal_line
 
 SESSION = "SESSION_ID"
 UPDATED = "updated_at"

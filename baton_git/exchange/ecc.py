@@ -15,13 +15,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from baton_git.codecs import json
-from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
+from baton_git.core.codecs import json
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
+from baton_git.core.records.base import Id, Part, Text, parse
+from baton_git.core.times import point_in_time
 from baton_git.exchange.session_baton.found import Unusable
 from baton_git.foreign import check_size, read_bytes, reading, shown
-from baton_git.records.base import Id, Part, Text, parse
 from baton_git.records.snapshot import CanonicalSession, named_fault
-from baton_git.times import point_in_time
 
 SCHEMA_VERSION = "ecc.session.recording.v1"
 

@@ -10,7 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.names import Namespace
 from baton_git.foreign import (
     landing,
     make_folder,
@@ -23,7 +24,6 @@ from baton_git.foreign import (
     write_all,
     writing,
 )
-from baton_git.names import Namespace
 
 
 def read_there(path: Path) -> bytes | None:

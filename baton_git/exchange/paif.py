@@ -15,11 +15,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.codecs import json
-from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound
+from baton_git.core.codecs import json
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound
+from baton_git.core.names import AgentId
+from baton_git.core.records.base import alike
 from baton_git.foreign import read_bytes, reading, shown, write_all
-from baton_git.names import AgentId
-from baton_git.records.base import alike
 
 _SUFFIX = ".json"
 _FOLDER = "checkpoints"

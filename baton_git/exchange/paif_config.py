@@ -19,10 +19,10 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from baton_git.codecs import yaml
-from baton_git.errors import BatonError, Fault, InvalidDocument, InvalidName
-from baton_git.names import AgentId
-from baton_git.records.base import Flag, Part, Text, Whole, parse
+from baton_git.core.codecs import yaml
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, InvalidName
+from baton_git.core.names import AgentId
+from baton_git.core.records.base import Flag, Part, Text, Whole, parse
 
 KEY = "paif_config"
 MAX_BLOCKS = 50

@@ -9,7 +9,7 @@ from typing import Any
 
 from baton_git.agents.all_agents import AGENTS, detect
 from baton_git.agents.events import BEGINNING, FROM_THE_START, Ended, Place
-from baton_git.errors import Fault, InvalidArgument, InvalidDocument, WriteFailed
+from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.extraction.analyser import Analyser
 from baton_git.extraction.facts import Facts, facts_of
 from baton_git.extraction.memory import remember, remembered

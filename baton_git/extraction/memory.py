@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from baton_git import __version__
 from baton_git.agents.events import Ended, Place
 from baton_git.agents.json_lines import opened
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
+from baton_git.core.redaction import redact
 from baton_git.extraction.findings import Findings
 from baton_git.foreign import read_bytes, write_all
-from baton_git.redaction import redact
 
 VERSION = 1
 _LOOKED_AT = 4096

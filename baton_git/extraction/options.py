@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StrictInt
 
-from baton_git.errors import Fault, InvalidDocument
-from baton_git.records.base import Flag, Part, parse
+from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.core.records.base import Flag, Part, parse
 
 MOST = 100
 """Calls of recent activity, and commits, that can be asked for."""

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from baton_git.core.times import when
 from baton_git.extraction.extracting import Extraction
-from baton_git.times import when
 
 TIMEOUT = 5.0
 """Seconds that git may take for one answer."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from baton_git.agenthooks.home import PARENT
 from baton_git.agenthooks.payloads import END, START, Payload
 from baton_git.agenthooks.seen import Memory
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
+from baton_git.core.redaction import redact_text
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.handoff import handoff_options
 from baton_git.faces.where.paif import paif_config
@@ -18,7 +19,6 @@ from baton_git.faces.where.process import hide_tokens
 from baton_git.faces.where.settings import Asked, Settings
 from baton_git.operations.agent_sessions import happened
 from baton_git.operations.session_course import Answer, Setup
-from baton_git.redaction import redact_text
 
 if TYPE_CHECKING:
     from baton_git.operations.workflows import Folders

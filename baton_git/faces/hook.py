@@ -170,7 +170,7 @@ def _note(log: str, payload: Payload, problems: Sequence[str]) -> None:
         return
     from datetime import datetime  # only on the way out
 
-    from baton_git.output import one_line
+    from baton_git.core.output import one_line
 
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     lines = [f"{now} {payload.agent} {payload.event} {payload.session}: {one}" for one in problems]

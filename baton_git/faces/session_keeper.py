@@ -12,8 +12,8 @@ import threading
 from datetime import datetime
 from pathlib import Path
 
+from baton_git.core.times import iso
 from baton_git.spawning.keeping import Job, keep, offered
-from baton_git.times import iso
 
 
 def main() -> None:

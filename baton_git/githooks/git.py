@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from baton_git.errors import StoreError
+from baton_git.core.errors import StoreError
 
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 

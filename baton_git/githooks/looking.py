@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from baton_git.errors import StoreError
+from baton_git.core.errors import StoreError
 
 
 def content(path: Path) -> bytes | None:

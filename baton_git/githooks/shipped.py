@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 
 _PACKAGE = Path(__file__).parent.parent
 

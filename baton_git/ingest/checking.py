@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from baton_git.errors import BatonError, Rejected
+from baton_git.core.errors import BatonError, Rejected
+from baton_git.core.kinds import KIND_OF_PLACE
+from baton_git.core.names import Oid
 from baton_git.ingest.budget import Budget
 from baton_git.ingest.deadline import Deadline
 from baton_git.ingest.tree_names import FOLDER, raw_entries, tree_fault
-from baton_git.kinds import KIND_OF_PLACE
-from baton_git.names import Oid
 from baton_git.store import Store
 from baton_git.store.objects import COMMIT, TREE
 

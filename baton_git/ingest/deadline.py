@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from baton_git.errors import Rejected
+from baton_git.core.errors import Rejected
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from baton_git.errors import Rejected, RemoteError
+from baton_git.core.errors import Rejected, RemoteError
+from baton_git.core.names import Oid
 from baton_git.ingest.budget import SYNC, Budget
 from baton_git.ingest.checking import rejections
 from baton_git.ingest.deadline import Deadline
 from baton_git.ingest.rejected_tips import RejectedTips
-from baton_git.names import Oid
 from baton_git.remotes import Limits, Quarantine, Remote
 from baton_git.remotes.patterns import matches
 from baton_git.store import Store

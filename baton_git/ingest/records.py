@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton_git.state import State, Unreadable
+from baton_git.core.state import State, Unreadable
 
 
 def new_unreadable(before: State, after: State) -> list[Unreadable]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton_git.errors import Rejected
-from baton_git.names import Oid
+from baton_git.core.errors import Rejected
+from baton_git.core.names import Oid
 from baton_git.store import disk
 
 

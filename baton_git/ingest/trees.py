@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from baton_git import kinds, layout
-from baton_git.errors import Rejected
+from baton_git.core import kinds, layout
+from baton_git.core.errors import Rejected
 from baton_git.ingest.budget import SYNC
 from baton_git.ingest.tree_names import name_fault
 from baton_git.store import Entry, Folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 
 from baton_git.agenthooks.seen import Memory, Seen
-from baton_git.times import when
+from baton_git.core.times import when
 
 
 def at_work(memory: Memory, beside: int = 0) -> set[str]:

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from baton_git import layout
-from baton_git.codecs import json
+from baton_git.core import layout
+from baton_git.core.codecs import json
+from baton_git.core.names import Oid
+from baton_git.core.records.base import alike
+from baton_git.core.state import Key
+from baton_git.core.times import point_in_time
 from baton_git.diary import LogEntry
-from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import alike
 from baton_git.records.snapshot import CanonicalSession, Snapshot
-from baton_git.state import Key
-from baton_git.times import point_in_time
 
 _LONG_AGO = point_in_time("0001-01-01")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 from baton_git.ingest.budget import BOOT
 from baton_git.operations.reaching import automatic_remote, others_there
 from baton_git.operations.workspace import Workspace

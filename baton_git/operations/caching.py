@@ -13,12 +13,12 @@ from typing import Any, Literal, NamedTuple
 from baton_git.batoncache import CacheFolder, Entry, Note
 from baton_git.batoncache.folder import Kept, kept_document
 from baton_git.batoncache.versions import Compared, compared, merged
-from baton_git.errors import AccessDenied, BatonError, Busy, InvalidArgument, NotFound, RemoteError, Unreachable
-from baton_git.merge import Contested
-from baton_git.names import Namespace
-from baton_git.records.base import alike
-from baton_git.redaction import Redaction, redact
-from baton_git.state import Key
+from baton_git.core.errors import AccessDenied, BatonError, Busy, InvalidArgument, NotFound, RemoteError, Unreachable
+from baton_git.core.merge import Contested
+from baton_git.core.names import Namespace
+from baton_git.core.records.base import alike
+from baton_git.core.redaction import Redaction, redact
+from baton_git.core.state import Key
 from baton_git.wire import Answer, Server, TurnedAway
 
 Choice = Literal["ours", "theirs", "merge"]

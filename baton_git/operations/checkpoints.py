@@ -9,20 +9,20 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from baton_git.brief import LINE
-from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, WriteFailed
+from baton_git.core.brief import LINE
+from baton_git.core.errors import BatonError, Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, WriteFailed
+from baton_git.core.lifecycle import known_session
+from baton_git.core.names import SessionId
+from baton_git.core.output import one_line
+from baton_git.core.state import State, Unreadable
+from baton_git.core.times import when
 from baton_git.exchange.paif_config import PaifConfig
-from baton_git.lifecycle import known_session
-from baton_git.names import SessionId
 from baton_git.operations.workspace import Workspace
-from baton_git.output import one_line
 from baton_git.paif import recall, shelf
 from baton_git.paif.documents import carried, completed, nested, over, says_something
 from baton_git.paif.growth import grown, identity_of, nobody, restored, with_counts
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
-from baton_git.state import State, Unreadable
-from baton_git.times import when
 from baton_git.versions import Proposal, Version, Written
 
 INTERVAL_MINUTES = PaifConfig().interval_minutes

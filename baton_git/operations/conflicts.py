@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from baton_git.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
+from baton_git.core.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
+from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.layout import key_at
+from baton_git.core.lifecycle import hold
+from baton_git.core.merge.decisions import record_data, values
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, Record, alike, parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso
 from baton_git.files import KIND as FILE
 from baton_git.files import entry_at
-from baton_git.kinds import FOLDERS, SINGLES
-from baton_git.layout import key_at
-from baton_git.lifecycle import hold
-from baton_git.merge.decisions import record_data, values
 from baton_git.operations.workspace import Workspace
-from baton_git.records.archive import Archived
-from baton_git.records.base import Part, Record, alike, parse
-from baton_git.records.baton import ActiveDecision
-from baton_git.records.conflict import Conflict
-from baton_git.records.rule import Rule
-from baton_git.state import Key, State
 from baton_git.store import Edit
-from baton_git.times import iso
 from baton_git.versions import Proposal, Version, Written
 
 Side = Literal["ours", "theirs"]

@@ -12,14 +12,14 @@ from datetime import datetime
 from hashlib import sha256
 
 from baton_git.approvals import ApprovedCheck
-from baton_git.errors import BatonError, InvalidArgument, StoreError
+from baton_git.core.errors import BatonError, InvalidArgument, StoreError
+from baton_git.core.output import one_line
+from baton_git.core.records.work_items import OpenLoop, VerifySpec
+from baton_git.core.state import Key
+from baton_git.core.times import iso
 from baton_git.operations.trust import approvals_of, refusal_of, trust
 from baton_git.operations.workspace import Workspace
-from baton_git.output import one_line
 from baton_git.provenance.labels import Label
-from baton_git.records.baton import OpenLoop, VerifySpec
-from baton_git.state import Key
-from baton_git.times import iso
 from baton_git.versions import Version
 
 

@@ -8,16 +8,16 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import NamedTuple, get_args
 
+from baton_git.core.errors import BatonError
+from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.layout import path_of
+from baton_git.core.names import Oid
+from baton_git.core.records.base import alike
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import Key
 from baton_git.diary import LogEntry
-from baton_git.errors import BatonError
-from baton_git.kinds import FOLDERS, SINGLES
-from baton_git.layout import path_of
-from baton_git.names import Oid
 from baton_git.operations.conflicts import Side, side_value, standing
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import alike
-from baton_git.records.conflict import Conflict
-from baton_git.state import Key
 from baton_git.store import Entry
 
 LOOKED = 500

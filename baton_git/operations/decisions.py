@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.lifecycle import monitored, superseded
+from baton_git.core.records.base import parse
+from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.state import State, key_of
+from baton_git.core.times import iso
 from baton_git.diary import confirmation
-from baton_git.errors import NeedsHuman
-from baton_git.lifecycle import monitored, superseded
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
-from baton_git.records.base import parse
-from baton_git.records.baton import ActiveDecision
-from baton_git.state import State, key_of
-from baton_git.times import iso
 from baton_git.versions import Proposal, Version
 
 

@@ -8,21 +8,21 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from baton_git.core.errors import LimitExceeded
+from baton_git.core.lifecycle import Held, known_session, seen_session
+from baton_git.core.merge import Decision, apply, decide
+from baton_git.core.names import Oid
+from baton_git.core.records.base import Record, merge_rule
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.merge_rules import CHANGED_SIDE
+from baton_git.core.records.work_items import Head, Pattern
+from baton_git.core.redaction.changes import scrubbed
+from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable
+from baton_git.core.times import iso
 from baton_git.diary import LogEntry
 from baton_git.document import Document, held_back, parse_document, written
-from baton_git.errors import LimitExceeded
-from baton_git.lifecycle import Held, known_session, seen_session
-from baton_git.merge import Decision, apply, decide
-from baton_git.names import Oid
 from baton_git.operations.last_seen import last_seen
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import Record, merge_rule
-from baton_git.records.baton import Head, Pattern
-from baton_git.records.lineage import Session
-from baton_git.records.rules import CHANGED_SIDE
-from baton_git.scrubbing import scrubbed
-from baton_git.state import HEAD, SHAPE, Key, State, Unreadable
-from baton_git.times import iso
 from baton_git.versions import Proposal, Update, Version, Written
 
 IMPORT = "import"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from baton_git.core.state import Unreadable
 from baton_git.document import EXPORTED, to_document
 from baton_git.operations.workspace import Workspace
-from baton_git.state import Unreadable
 from baton_git.versions import Version
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from baton_git import kinds, layout
+from baton_git.core import kinds, layout
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import Key, Unreadable
 from baton_git.files import contents, text_at
 from baton_git.joining import merge_trees
-from baton_git.records.conflict import Conflict
-from baton_git.state import Key, Unreadable
 from baton_git.store import Store
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from baton_git.branch import namespaces
-from baton_git.errors import BatonError, NotFound
+from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.names import Namespace
 from baton_git.exchange.session_baton import (
     Found,
     Unusable,
@@ -19,7 +20,6 @@ from baton_git.exchange.session_baton import (
     write_database,
     write_file,
 )
-from baton_git.names import Namespace
 from baton_git.operations.document_writing import DocumentWritten, write
 from baton_git.operations.documents import read
 from baton_git.operations.workspace import Workspace

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from baton_git.lifecycle import deferred
+from baton_git.core.lifecycle import deferred
+from baton_git.core.records.base import parse
+from baton_git.core.records.work_items import FollowUp
+from baton_git.core.times import iso_exact
 from baton_git.operations.workspace import Made, Workspace, archive, fresh_id, need
-from baton_git.records.base import parse
-from baton_git.records.baton import FollowUp
-from baton_git.times import iso_exact
 
 
 def add_follow_up(

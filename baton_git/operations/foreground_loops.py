@@ -12,7 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from baton_git.errors import BatonError, InvalidArgument
+from baton_git.core.errors import BatonError, InvalidArgument
+from baton_git.core.times import iso
 from baton_git.operations.workflows import spawned_records
 from baton_git.operations.workspace import Workspace
 from baton_git.spawning.keeping import run_recorded
@@ -20,8 +21,7 @@ from baton_git.spawning.records import Spawned
 from baton_git.spawning.starters import SPAWNED, STARTERS, executable, surroundings
 from baton_git.spawning.starting import Spawner
 from baton_git.spawning.wish import MAX_SECONDS, Wish, check_prompt
-from baton_git.times import iso
-from baton_git.workflow.looping import (
+from baton_git.workflow.looping import (  # fmt: skip
     Ending,
     Limits,
     Turn,
@@ -31,7 +31,7 @@ from baton_git.workflow.looping import (
     last_line,
     total_cost,
     total_tokens,
-)  # fmt: skip
+)
 
 _GIT_SECONDS = 20.0
 INTERRUPTED = Ending("interrupted", "you ended it; the session that ran is ended too")

@@ -7,19 +7,20 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
-from baton_git import constancy, diff, layout
+from baton_git.core import diff, layout
+from baton_git.core import immutable_fields as constancy
+from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.layout import path_of
+from baton_git.core.merge import apply, decide
+from baton_git.core.names import Oid
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Key, State, Unreadable
 from baton_git.diary import UNDOES, LogEntry, confirmation, taken_back
-from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
-from baton_git.kinds import FOLDERS
-from baton_git.layout import path_of
-from baton_git.merge import apply, decide
-from baton_git.names import Oid
 from baton_git.operations.history import files_at, full_id
 from baton_git.operations.workspace import Workspace
-from baton_git.records.baton import Pattern
-from baton_git.records.lineage import Session
-from baton_git.records.rule import Rule
-from baton_git.state import Key, State, Unreadable
 from baton_git.store import Edit
 from baton_git.versions import Proposal, Version, Written
 

@@ -8,19 +8,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from baton_git.codecs import toml
+from baton_git.core.codecs import toml
+from baton_git.core.records.base import alike, parse
+from baton_git.core.records.lineage import Session
+from baton_git.core.redaction import redact
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso, when
 from baton_git.extraction import Extraction, Options, extract
 from baton_git.extraction.repository import with_git
 from baton_git.operations.left_behind import age_of, found_at
 from baton_git.operations.snapshots import Redactions
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import alike, parse
 from baton_git.records.handoff import Handoff
-from baton_git.records.lineage import Session
-from baton_git.redaction import redact
-from baton_git.scrubbing import refuse_secret
-from baton_git.state import Key, State
-from baton_git.times import iso, when
 from baton_git.versions import Proposal, Version, Written
 
 MAX_GOAL = 64 * 1024

@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.codecs import kairos
-from baton_git.errors import Busy, InvalidDocument, LimitExceeded, NotAllowed, NotFound, Overtaken, WriteFailed
+from baton_git.core.errors import Busy, InvalidDocument, LimitExceeded, NotAllowed, NotFound, Overtaken, WriteFailed
+from baton_git.core.layout import MAX_RECORD_BYTES, path_of
+from baton_git.core.merge import Prefer, apply, decide
+from baton_git.core.records.base import alike, parse
+from baton_git.core.redaction import Redaction, redact
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import Key, State
+from baton_git.core.times import when
 from baton_git.exchange.kairos import Copy, Known, read_there
 from baton_git.foreign import shown, write_all
-from baton_git.layout import MAX_RECORD_BYTES, path_of
-from baton_git.merge import Prefer, apply, decide
 from baton_git.operations.handovers import closed_runs, ended, last_closed, live, show
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import alike, parse
 from baton_git.records.handover import Handover
-from baton_git.redaction import Redaction, redact
-from baton_git.scrubbing import refuse_secret
-from baton_git.state import Key, State
-from baton_git.times import when
 from baton_git.versions import Proposal, Version, Written
 
 LOOKED_BACK = 2_000

@@ -6,17 +6,17 @@ import re
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from baton_git.errors import Corrupt, Ended, InvalidArgument, NotFound, Overtaken
+from baton_git.core.errors import Corrupt, Ended, InvalidArgument, NotFound, Overtaken
+from baton_git.core.names import MAX_COMPONENT, derived
+from baton_git.core.output import one_line
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import Key, State, Unreadable, same_fields
+from baton_git.core.times import iso
 from baton_git.handing import STALE_AFTER, Age, Going, age_of, canonical, closing, gone_on, overtaken
-from baton_git.names import MAX_COMPONENT, derived
 from baton_git.operations.workspace import Workspace, fresh_id
-from baton_git.output import one_line
-from baton_git.records.archive import Archived
-from baton_git.records.base import parse
-from baton_git.records.conflict import Conflict
 from baton_git.records.handover import Handover
-from baton_git.state import Key, State, Unreadable, same_fields
-from baton_git.times import iso
 from baton_git.versions import Version, Written
 
 Outcome = Literal["completed", "abandoned"]

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from baton_git import diff
+from baton_git.core import diff
+from baton_git.core.errors import InvalidArgument, NotFound
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.layout import path_of
+from baton_git.core.names import Oid
+from baton_git.core.records.base import Part
+from baton_git.core.records.lineage import Session
+from baton_git.core.state import Key, State, completed
+from baton_git.core.times import typed
 from baton_git.diary import LogEntry
-from baton_git.errors import InvalidArgument, NotFound
-from baton_git.kinds import FOLDERS
-from baton_git.layout import path_of
-from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import Part
-from baton_git.records.lineage import Session
-from baton_git.state import Key, State, completed
 from baton_git.store import Entry
-from baton_git.times import typed
 from baton_git.versions import Version
 
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from baton_git import rendering
 from baton_git.agenthooks.seen import Memory
-from baton_git.brief import LINE, Section, named
-from baton_git.errors import BatonError, NotFound
+from baton_git.core.brief import LINE, Section, named
+from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.output import one_line
+from baton_git.core.state import Key, State, Unreadable
 from baton_git.githooks.shipped import shipped
 from baton_git.injection import foreign, names_of, origin_of, sections_of
 from baton_git.operations.beside import at_work
 from baton_git.operations.left_behind import Unfinished, has_substance, of_worktree, unfinished
 from baton_git.operations.project_files import read_project_file
 from baton_git.operations.workspace import Workspace
-from baton_git.output import one_line
 from baton_git.records.handoff import Handoff
-from baton_git.state import Key, State, Unreadable
 
 FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"}
 """By the document's `injection_format`, the template."""

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.branch import Branch
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Oid
 from baton_git.diary import LogEntry
-from baton_git.errors import BatonError
-from baton_git.names import Oid
 from baton_git.store import CommitInfo, disk
 from baton_git.store.history import in_order
 from baton_git.store.locks import flocked

@@ -9,13 +9,13 @@ import os
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from baton_git.errors import Ambiguous, Corrupt, NotFound, shortened
-from baton_git.records.archive import Archived
-from baton_git.records.base import parse
+from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shortened
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import parse
+from baton_git.core.records.lineage import CLOSED, OPEN, Session, Todo
+from baton_git.core.state import Key, State
+from baton_git.core.times import when
 from baton_git.records.handoff import Handoff, TodoItem
-from baton_git.records.lineage import CLOSED, OPEN, Session, Todo
-from baton_git.state import Key, State
-from baton_git.times import when
 
 LOOKED_BACK = 20
 """Sessions in which something undone is looked for."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from baton_git.lifecycle import checked
+from baton_git.core.lifecycle import checked
+from baton_git.core.records.base import parse
+from baton_git.core.records.work_items import LastCheck, OpenLoop
+from baton_git.core.times import iso
 from baton_git.operations.workspace import Made, Workspace, archive, fresh_id, need
-from baton_git.records.base import parse
-from baton_git.records.baton import LastCheck, OpenLoop
-from baton_git.times import iso
 
 
 def add_loop(

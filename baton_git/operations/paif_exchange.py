@@ -7,8 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git import layout
-from baton_git.errors import BatonError, InvalidArgument, NotFound, shortened
+from baton_git.core import layout
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound, shortened
+from baton_git.core.redaction import Redaction, redact
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import Key, State
 from baton_git.exchange import paif
 from baton_git.foreign import shown
 from baton_git.operations.checkpoints import check_known
@@ -16,9 +19,6 @@ from baton_git.operations.workspace import Workspace
 from baton_git.paif import shelf
 from baton_git.paif.documents import given_back, taken
 from baton_git.records.checkpoint import Checkpoint
-from baton_git.redaction import Redaction, redact
-from baton_git.scrubbing import refuse_secret
-from baton_git.state import Key, State
 from baton_git.versions import Proposal, Version, Written
 
 NOTHING = "give a folder `checkpoints`, the folder of one agent in it, or a file"

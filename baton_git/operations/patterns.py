@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from baton_git.core.lifecycle import Confirmed, candidate, dismissed, graduate, proposed, recurred
+from baton_git.core.records.base import parse
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.redaction import redact_text
+from baton_git.core.state import Key, State, key_of
+from baton_git.core.times import iso, iso_exact
 from baton_git.diary import confirmation
-from baton_git.lifecycle import Confirmed, candidate, dismissed, graduate, proposed, recurred
 from baton_git.operations.workspace import Made, Workspace, fresh_id, need
-from baton_git.records.base import parse
-from baton_git.records.baton import Pattern
-from baton_git.records.rule import Rule
-from baton_git.redaction import redact_text
-from baton_git.state import Key, State, key_of
-from baton_git.times import iso, iso_exact
 from baton_git.versions import Proposal, Version
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.foreign import reading, shown
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

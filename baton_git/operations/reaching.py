@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from baton_git.errors import NotFound
+from baton_git.core.errors import NotFound
 from baton_git.operations.workspace import Workspace
 from baton_git.sync.counting import count, is_waiting, pending
 from baton_git.sync.places import known_remotes, places_of

@@ -7,18 +7,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git import diff, layout
-from baton_git.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shortened
+from baton_git.core import diff, layout
+from baton_git.core.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shortened
+from baton_git.core.records.base import alike, parse
+from baton_git.core.redaction.changes import refuse_secret, scrubbed
+from baton_git.core.state import Key
 from baton_git.exchange.ecc import SCHEMA_VERSION, Recording, already_at, place_of, read_recordings, recording_text
 from baton_git.exchange.session_baton.found import Unusable
 from baton_git.foreign import shown, write_all
 from baton_git.operations.bodies import Body, bodies_of, moment_of, story_of
 from baton_git.operations.snapshots import Redactions, cleaned, find, latest, made, trimmed
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import alike, parse
 from baton_git.records.snapshot import Snapshot
-from baton_git.scrubbing import refuse_secret, scrubbed
-from baton_git.state import Key
 from baton_git.versions import Stamp, Version
 
 _ATTEMPTS = 20

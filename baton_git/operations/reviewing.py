@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from baton_git.core.errors import NeedsHuman, NotFound
+from baton_git.core.names import Oid
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Key
 from baton_git.diary import confirmation
-from baton_git.errors import NeedsHuman, NotFound
-from baton_git.names import Oid
 from baton_git.operations.going_back import How
 from baton_git.operations.reaching import address_of, remote_of
 from baton_git.operations.workspace import Workspace
 from baton_git.provenance.labels import Labels
-from baton_git.records.baton import Pattern
-from baton_git.records.rule import Rule
-from baton_git.state import Key
 from baton_git.sync.places import places_of
 from baton_git.sync.waiting import Decided, Item, Waiting, resolve, waiting
 

@@ -19,8 +19,10 @@ from baton_git.agenthooks.payloads import COMPACT, END, PROMPT, START, STOP, Pay
 from baton_git.agenthooks.replies import MAX_BYTES, fits
 from baton_git.agenthooks.seen import Memory, Seen
 from baton_git.agents.all_agents import AGENTS
-from baton_git.brief import MIN_BUDGET, Section, compose
-from baton_git.errors import BatonError, NotFound
+from baton_git.core.brief import MIN_BUDGET, Section, compose
+from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.output import one_line
+from baton_git.core.times import iso_ms, when
 from baton_git.extraction import Extraction, Options
 from baton_git.foreign import reading
 from baton_git.operations import sessions
@@ -29,9 +31,7 @@ from baton_git.operations.handoffs import gather, keep
 from baton_git.operations.injections import worktree_of
 from baton_git.operations.left_behind import of_worktree
 from baton_git.operations.workspace import Workspace, fresh_mark
-from baton_git.output import one_line
 from baton_git.store.locks import flocked
-from baton_git.times import iso_ms, when
 from baton_git.workflow.deeds import Event, SessionInfo
 
 if TYPE_CHECKING:

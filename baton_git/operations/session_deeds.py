@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.all_agents import AGENTS
-from baton_git.brief import Section
-from baton_git.diff import in_words
-from baton_git.errors import InvalidArgument, NotFound
+from baton_git.core.brief import Section
+from baton_git.core.diff import in_words
+from baton_git.core.errors import InvalidArgument, NotFound
+from baton_git.core.output import one_line
 from baton_git.extraction import Extraction, Options
 from baton_git.injection import names_of, summary_of
 from baton_git.operations import checks
@@ -22,7 +23,6 @@ from baton_git.operations.injections import handoff_sections, left_for, left_und
 from baton_git.operations.left_behind import last, of_session
 from baton_git.operations.sessions import Boot, boot
 from baton_git.operations.workspace import Workspace
-from baton_git.output import one_line
 from baton_git.records.handoff import Handoff
 from baton_git.workflow.deeds import Offered, SessionInfo
 

@@ -10,23 +10,23 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from baton_git.brief import BUDGET, SECTIONS, Brief, Section, age, compose, judged_line, named
-from baton_git.errors import BatonError, InvalidArgument, InvalidName
-from baton_git.kinds import FOLDERS, SINGLES
-from baton_git.lifecycle import archive_closed, known_session, seen_session, settle
-from baton_git.names import SessionId, minted
+from baton_git.core.brief import BUDGET, SECTIONS, Brief, Section, age, compose, judged_line, named
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidName
+from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.lifecycle import archive_closed, known_session, seen_session, settle
+from baton_git.core.names import SessionId, minted
+from baton_git.core.output import one_line
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import HEAD, Key, State, Unreadable
+from baton_git.core.times import iso
 from baton_git.operations.by_themselves import AT_START, at_start
 from baton_git.operations.checks import MOST_AT_START, Checks, due_checks, run_checks, with_results
 from baton_git.operations.last_seen import last_seen
 from baton_git.operations.reaching import WaitingCount, commits, pending_counts, waiting_counts
 from baton_git.operations.workspace import Workspace, fresh_mark
-from baton_git.output import one_line
-from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
-from baton_git.records.conflict import Conflict
-from baton_git.records.lineage import Session
-from baton_git.scrubbing import refuse_secret
-from baton_git.state import HEAD, Key, State, Unreadable
-from baton_git.times import iso
 from baton_git.versions import Version, Written
 
 HANDED = ("handover", "checkpoint", "snapshot")

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from baton_git.errors import Ambiguous, Corrupt, NotFound, shortened
+from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shortened
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import alike, parse
+from baton_git.core.redaction import Redaction, redact
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso
 from baton_git.operations.bodies import Body, moment_of, story_of
 from baton_git.operations.workspace import Workspace
-from baton_git.records.archive import Archived
-from baton_git.records.base import alike, parse
 from baton_git.records.snapshot import CanonicalSession, Snapshot
-from baton_git.redaction import Redaction, redact
-from baton_git.scrubbing import refuse_secret
-from baton_git.state import Key, State
-from baton_git.times import iso
 from baton_git.versions import Proposal, Version, Written
 
 Redactions = tuple[tuple[Key, Redaction], ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 from baton_git.approvals.remotes import without_login
 from baton_git.branch import Branch, namespaces
-from baton_git.errors import BatonError, NotFound, Unreachable
+from baton_git.core.errors import BatonError, NotFound, Unreachable
 from baton_git.ingest.budget import SYNC, Budget
 from baton_git.operations.reaching import address_of, commits, configured_remote, remote_of
 from baton_git.operations.workspace import Workspace

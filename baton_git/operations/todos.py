@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from baton_git.errors import Ambiguous, Fault, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
-from baton_git.lifecycle import known_session
+from baton_git.core.errors import Ambiguous, Fault, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
+from baton_git.core.lifecycle import known_session
+from baton_git.core.records.base import parse
+from baton_git.core.records.lineage import Session, Todo
+from baton_git.core.state import Key, State
 from baton_git.operations.workspace import Workspace, need
-from baton_git.records.base import parse
-from baton_git.records.lineage import Session, Todo
-from baton_git.state import Key, State
 from baton_git.versions import Version, Written
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]

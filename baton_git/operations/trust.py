@@ -6,10 +6,10 @@ import os
 from datetime import datetime
 
 from baton_git.approvals import Approvals, Contents, contents_of
-from baton_git.errors import BatonError, InvalidArgument, NotFound, RemoteError
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound, RemoteError
+from baton_git.core.times import iso
 from baton_git.operations.reaching import address_of
 from baton_git.operations.workspace import Workspace
-from baton_git.times import iso
 
 NOT_APPROVED = "not approved on this machine"
 

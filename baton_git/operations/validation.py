@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import NamedTuple
 
-from baton_git import kinds, layout
 from baton_git.adapters.canonical import parse_snapshot
-from baton_git.brief import SECTIONS
-from baton_git.codecs import json as strict_json
+from baton_git.core import kinds, layout
+from baton_git.core.brief import SECTIONS
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
+from baton_git.core.state import Key, Unreadable
 from baton_git.document import parse_document, to_document
-from baton_git.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
 from baton_git.operations.workspace import Workspace
-from baton_git.state import Key, Unreadable
 from baton_git.versions import Version
 
 

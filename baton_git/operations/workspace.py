@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch
-from baton_git.errors import InvalidArgument, StoreError
-from baton_git.lifecycle import Policy
-from baton_git.names import minted
+from baton_git.core.errors import InvalidArgument, StoreError
+from baton_git.core.lifecycle import Policy
+from baton_git.core.names import minted
+from baton_git.core.records.base import Record
+from baton_git.core.state import State
+from baton_git.core.times import iso
 from baton_git.provenance.judgement import Judgement
 from baton_git.provenance.labels import Labels, Vouching
-from baton_git.records.base import Record
-from baton_git.state import State
 from baton_git.store import CommitInfo, Store
-from baton_git.times import iso
 from baton_git.versions import Proposal, Stamp, Version, Written
 
 if TYPE_CHECKING:

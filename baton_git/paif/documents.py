@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from baton_git.errors import Fault, InvalidDocument, InvalidName
-from baton_git.names import SessionId
-from baton_git.records.base import Part, parse
+from baton_git.core.errors import Fault, InvalidDocument, InvalidName
+from baton_git.core.names import SessionId
+from baton_git.core.records.base import Part, parse
+from baton_git.core.times import iso_ms, point_in_time
 from baton_git.records.checkpoint import Checkpoint, Context, IdentityUpdates, Metadata, RecentMemories, WorkingMemory
-from baton_git.times import iso_ms, point_in_time
 
 Table = Mapping[str, Any]
 

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from baton_git import layout
-from baton_git.codecs import json
-from baton_git.errors import Fault, InvalidDocument, LimitExceeded, NotAllowed, shortened
+from baton_git.core import layout
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, NotAllowed, shortened
+from baton_git.core.records.base import parse
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso_ms
 from baton_git.gravity import CATEGORIES
-from baton_git.records.base import parse
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity, Immutable
-from baton_git.state import Key, State
-from baton_git.times import iso_ms
 
 Table = Mapping[str, Any]
 

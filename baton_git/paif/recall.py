@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from baton_git.brief import BUDGET, LINE, Brief, Section, age, compose
+from baton_git.core.brief import BUDGET, LINE, Brief, Section, age, compose
+from baton_git.core.output import one_line
 from baton_git.gravity import said, taboos
-from baton_git.output import one_line
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
 

@@ -12,15 +12,15 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count
 
-from baton_git.errors import InvalidDocument, InvalidName
-from baton_git.names import AgentId, RecordId
+from baton_git.core.errors import InvalidDocument, InvalidName
+from baton_git.core.names import AgentId, RecordId
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import alike, parse
+from baton_git.core.state import Entry, Key, State, Unreadable
+from baton_git.core.times import iso
 from baton_git.paif.documents import given_back
-from baton_git.records.archive import Archived
-from baton_git.records.base import alike, parse
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
-from baton_git.state import Entry, Key, State, Unreadable
-from baton_git.times import iso
 
 KEPT = 50
 """How many checkpoints of an agent stay live, the newest ones; the others are in the archive."""

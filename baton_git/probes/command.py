@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import IO, cast
 
-from baton_git.environment import without_secrets
-from baton_git.output import one_line
+from baton_git.core.child_environment import without_secrets
+from baton_git.core.output import one_line
 from baton_git.probes.checks import CheckSpec, World
 from baton_git.probes.outcome import Failed, NotApproved, Outcome, Passed, Unknown, no_answer
 

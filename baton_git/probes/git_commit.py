@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 from baton_git.probes.checks import CheckSpec, World
 from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown
 

@@ -11,9 +11,9 @@ import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
+from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
+from baton_git.core.names import Oid, decode, oid
 from baton_git.diary import CONFIRMED, log_entry
-from baton_git.errors import BatonError, Corrupt, InvalidName, StoreError
-from baton_git.names import Oid, decode, oid
 from baton_git.provenance.ledger import Ledger
 from baton_git.store import CommitInfo, Store, disk
 

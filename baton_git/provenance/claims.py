@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from baton_git import constancy, kinds, layout
+from baton_git.core import immutable_fields as constancy
+from baton_git.core import kinds, layout
+from baton_git.core.lifecycle import Held, hold
+from baton_git.core.names import Oid
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Record, alike, parse
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import ActiveDecision, Pattern
+from baton_git.core.state import Entry, Key, State
 from baton_git.diary import CONFIRMED, LogEntry, log_entry
 from baton_git.joining import is_pure, is_root
-from baton_git.lifecycle import Held, hold
-from baton_git.names import Oid
-from baton_git.records.archive import Archived
-from baton_git.records.base import Record, alike, parse
-from baton_git.records.baton import ActiveDecision, Pattern
-from baton_git.records.rule import Rule
-from baton_git.state import Entry, Key, State
 from baton_git.store import CommitInfo, Store
 
 Trusted = Callable[[CommitInfo], bool]

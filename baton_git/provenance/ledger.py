@@ -22,8 +22,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.errors import StoreError
-from baton_git.names import Oid
+from baton_git.core.errors import StoreError
+from baton_git.core.names import Oid
 from baton_git.store import disk
 
 MODE = 0o600

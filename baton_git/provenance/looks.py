@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Protocol
 
-from baton_git import kinds, layout
+from baton_git.core import kinds, layout
+from baton_git.core.output import one_line
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Record
+from baton_git.core.records.confirmable import Facet, covered_fields, covered_values
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Entry, Key, State
 from baton_git.diary import CONFIRMED, CONFIRMS, log_entry
-from baton_git.output import one_line
 from baton_git.provenance.ledger import Ledger
 from baton_git.provenance.marks import Claim, Mark
 from baton_git.provenance.origins import origin_of
-from baton_git.records.archive import Archived
-from baton_git.records.base import Record
-from baton_git.records.baton import Pattern
-from baton_git.records.covered import Facet, covered_fields, covered_values
-from baton_git.records.rule import Rule
-from baton_git.state import Entry, Key, State
 from baton_git.store import CommitInfo, Folder, Store
 
 Values = tuple[Any, ...] | None

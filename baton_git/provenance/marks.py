@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
+from baton_git.core.records.confirmable import Facet
+from baton_git.core.state import Key
 from baton_git.provenance.origins import Origin, Source
-from baton_git.records.covered import Facet
-from baton_git.state import Key
 
 _MOST = 8
 _SEVERAL = "several"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
+from baton_git.core.names import Oid
 from baton_git.diary import CONFIRMED
-from baton_git.names import Oid
 from baton_git.provenance.ledger import Ledger, RemoteSource
 from baton_git.store import CommitInfo, Draft
 from baton_git.store.objects import COMMIT

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.provenance.marks import Marks, as_data, from_data
 from baton_git.store import disk
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from baton_git import layout
-from baton_git.kinds import ARCHIVE, FOLDERS
-from baton_git.names import Oid
-from baton_git.records.base import Part
-from baton_git.state import Entry, Key
+from baton_git.core import layout
+from baton_git.core.kinds import ARCHIVE, FOLDERS
+from baton_git.core.names import Oid
+from baton_git.core.records.base import Part
+from baton_git.core.state import Entry, Key
 from baton_git.store import Folder, Store
 
 LABELLED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")

@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from baton_git.records.base import Id, Part, Record, Text, Texts, Whole
-from baton_git.times import point_in_time
+from baton_git.core.records.base import Id, Part, Record, Text, Texts, Whole
+from baton_git.core.times import point_in_time
 
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]|$)"
 

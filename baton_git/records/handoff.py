@@ -4,8 +4,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from baton_git.records.base import Flag, Part, Record, Text, Texts, Whole
-from baton_git.records.rules import Beside, Earliest, Latest
+from baton_git.core.records.base import Flag, Part, Record, Text, Texts, Whole
+from baton_git.core.records.merge_rules import Beside, Earliest, Latest
 
 
 class Source(Part):

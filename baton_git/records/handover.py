@@ -4,8 +4,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from baton_git.records.base import Part, Record, Text
-from baton_git.records.rules import Either, Fields, Latest
+from baton_git.core.records.base import Part, Record, Text
+from baton_git.core.records.merge_rules import Either, Fields, Latest
 
 
 class Step(Part):

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from baton_git.records.base import Part, Record, Text, Texts, Whole
-from baton_git.records.rules import Counter, Either, Fields, Fixed, Keyed, Latest, Recording
+from baton_git.core.records.base import Part, Record, Text, Texts, Whole
+from baton_git.core.records.merge_rules import Counter, Either, Fields, Fixed, Keyed, Latest, Recording
 
 
 class Origin(Part):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from baton_git.errors import AccessDenied, RemoteError, Unreachable
-from baton_git.output import one_line
+from baton_git.core.errors import AccessDenied, RemoteError, Unreachable
+from baton_git.core.output import one_line
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s'\"]+", re.IGNORECASE)
 _LOGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,30})://(?P<login>[^/\s'\"]*)@", re.IGNORECASE)

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from baton_git.errors import NotFound, RemoteError
+from baton_git.core.errors import NotFound, RemoteError
 from baton_git.remotes.complaints import masked
 from baton_git.remotes.git_command import Git
 from baton_git.remotes.ssh import SshSettings

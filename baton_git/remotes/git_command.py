@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from baton_git.errors import RemoteError
+from baton_git.core.errors import RemoteError
 from baton_git.remotes import child, ssh
 from baton_git.remotes.complaints import masked_line
 from baton_git.remotes.git_environment import for_git

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, cast
 
-from baton_git.errors import Rejected, StoreError
-from baton_git.names import Oid, oid
+from baton_git.core.errors import Rejected, StoreError
+from baton_git.core.names import Oid, oid
 from baton_git.remotes import patterns, verdict
 from baton_git.remotes.child import Finished
 from baton_git.remotes.complaints import as_error, masked, too_late

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 
 
 def check(wants: Mapping[str, str]) -> None:

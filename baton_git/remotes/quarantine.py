@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from baton_git.errors import Rejected, Unreachable
-from baton_git.names import Oid
+from baton_git.core.errors import Rejected, Unreachable
+from baton_git.core.names import Oid
 from baton_git.remotes.git_command import Git
 
 SETTINGS: Final = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.remotes.quarantine import Limits, Quarantine
 
 

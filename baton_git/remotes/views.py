@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.remotes.git_command import Git
 from baton_git.store import Repository, disk
 

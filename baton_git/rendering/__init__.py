@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 
 LIMIT = 64 * 1024
 """Bytes of UTF-8 that a rendered text may have, where its caller says nothing else."""

@@ -14,8 +14,8 @@ from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from baton_git.errors import InvalidArgument
-from baton_git.output import one_line
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.output import one_line
 from baton_git.rendering.bounds import Guard, TooMuch
 
 METHODS: dict[type, frozenset[str]] = {

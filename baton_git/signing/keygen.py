@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from baton_git.output import one_line
+from baton_git.core.output import one_line
 
 SECONDS: Final = 10.0
 """Time given to one run; a key in hardware waits for a touch meanwhile."""

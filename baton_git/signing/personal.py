@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from baton_git.errors import Busy, NeedsHuman, StoreError
+from baton_git.core.errors import Busy, NeedsHuman, StoreError
 from baton_git.signing.keygen import NAMESPACE, NoAnswer, ask
 from baton_git.signing.signer import ARMOR
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from baton_git.errors import StoreError
+from baton_git.core.errors import StoreError
 from baton_git.signing.keygen import NAMESPACE, NoAnswer, Ran, run
 
 ARMOR: Final = b"-----BEGIN SSH SIGNATURE-----"

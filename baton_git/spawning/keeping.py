@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.launching import Report, objects
-from baton_git.codecs import json
-from baton_git.redaction import redact_text
+from baton_git.core.codecs import json
+from baton_git.core.redaction import redact_text
 from baton_git.spawning.process import Command, Finished, run
 from baton_git.spawning.records import Process, Records, Spawned
 from baton_git.spawning.starters import STARTERS

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from baton_git.redaction import redact_text
+from baton_git.core.redaction import redact_text
 from baton_git.spawning.ending import GRACE, end
 from baton_git.spawning.guarding import guarded
 

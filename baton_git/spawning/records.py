@@ -12,10 +12,10 @@ from typing import Any
 
 import psutil
 
-from baton_git.codecs import json
-from baton_git.errors import Ambiguous, BatonError, Corrupt, NotFound
+from baton_git.core.codecs import json
+from baton_git.core.errors import Ambiguous, BatonError, Corrupt, NotFound
+from baton_git.core.names import minted
 from baton_git.foreign import read_bytes, write_all
-from baton_git.names import minted
 from baton_git.spawning.ending import is_alive
 
 KEPT = 500

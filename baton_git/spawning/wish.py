@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 
 MAX_SECONDS = 24 * 3600
 TIMEOUT = 3600

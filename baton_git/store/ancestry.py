@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.store.history import Load, all_commits, in_order
 from baton_git.store.objects import CommitInfo
 

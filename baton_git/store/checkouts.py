@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from baton_git.errors import StoreError
+from baton_git.core.errors import StoreError
 from baton_git.store import disk
 from baton_git.store.repository import Repository, linked_top
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from baton_git.errors import Busy, Corrupt, InvalidArgument, StoreError
+from baton_git.core.errors import Busy, Corrupt, InvalidArgument, StoreError
 from baton_git.store import disk
 from baton_git.store.locks import until
 

@@ -13,7 +13,7 @@ from typing import Final
 from dulwich.object_format import ObjectFormat
 from dulwich.pack import apply_delta, create_delta
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.store.objects import COMMIT, TREE, decoded_commit, decoded_tree
 from baton_git.store.pack_index import Indexed
 from baton_git.store.pack_reading import OFS_DELTA, Raw, encode_entry_head

@@ -7,9 +7,9 @@ from typing import Final
 
 from dulwich.object_format import ObjectFormat
 
-from baton_git.errors import InvalidArgument
-from baton_git.memory import Memory
-from baton_git.names import Oid
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.names import Oid
+from baton_git.core.value_cache import Memory
 from baton_git.store.folder import Folder, Reader, entries_of
 from baton_git.store.gpgsig import with_signature
 from baton_git.store.objects import (

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from dulwich.object_format import ObjectFormat
 
-from baton_git.errors import Corrupt
-from baton_git.memory import Memory
-from baton_git.names import Oid
+from baton_git.core.errors import Corrupt
+from baton_git.core.names import Oid
+from baton_git.core.value_cache import Memory
 from baton_git.store.objects import BLOB, TREE, Entry, decoded_tree
 
 

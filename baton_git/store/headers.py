@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 from dulwich.object_format import ObjectFormat
 
-from baton_git.errors import Corrupt
-from baton_git.names import Oid
+from baton_git.core.errors import Corrupt
+from baton_git.core.names import Oid
 from baton_git.store.objects import TYPE_NUMBERS
 from baton_git.store.pack_reading import DAMAGE, OpenPack, entry_head
 

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.store.objects import CommitInfo
 
 _LONGEST_STRETCH: Final = 2000  # beyond this the order within a stretch is by time only

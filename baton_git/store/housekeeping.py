@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from dulwich.object_format import ObjectFormat
 
-from baton_git.errors import Corrupt
+from baton_git.core.errors import Corrupt
 from baton_git.store import disk
 from baton_git.store.locks import flocked
 from baton_git.store.pack_reading import DAMAGE, OpenPack

@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from baton_git.errors import Busy
+from baton_git.core.errors import Busy
 from baton_git.store import disk
 
 try:

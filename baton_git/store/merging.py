@@ -15,8 +15,8 @@ from typing import Final
 from dulwich.object_format import ObjectFormat
 from dulwich.pack import unpack_object_at
 
-from baton_git.errors import Corrupt
-from baton_git.names import Oid
+from baton_git.core.errors import Corrupt
+from baton_git.core.names import Oid
 from baton_git.store.deltas import Read, chains, encoded_chain
 from baton_git.store.objects import object_id
 from baton_git.store.pack_index import Indexed

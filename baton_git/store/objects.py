@@ -16,8 +16,8 @@ from dulwich.errors import ObjectFormatException
 from dulwich.object_format import ObjectFormat
 from dulwich.objects import parse_tree
 
-from baton_git.errors import Corrupt, InvalidArgument
-from baton_git.names import Oid
+from baton_git.core.errors import Corrupt, InvalidArgument
+from baton_git.core.names import Oid
 
 COMMIT: Final = 1
 TREE: Final = 2

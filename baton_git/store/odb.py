@@ -13,9 +13,9 @@ from typing import Final
 
 from dulwich.object_format import ObjectFormat
 
-from baton_git.errors import Corrupt, StoreError
-from baton_git.memory import Memory
-from baton_git.names import Oid
+from baton_git.core.errors import Corrupt, StoreError
+from baton_git.core.names import Oid
+from baton_git.core.value_cache import Memory
 from baton_git.store.objects import TYPE_NAMES, TYPE_NUMBERS, object_id
 from baton_git.store.pack_reading import DAMAGE, OpenPack, Raw
 from baton_git.store.time_limit import TimeLimit

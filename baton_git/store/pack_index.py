@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from dulwich.object_format import ObjectFormat
 
-from baton_git.errors import Corrupt
+from baton_git.core.errors import Corrupt
 
 _MAGIC: Final = b"\377tOc\0\0\0\2"
 _NAMES: Final = 8 + 1024

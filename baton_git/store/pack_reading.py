@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from dulwich.errors import ApplyDeltaError
 from dulwich.object_format import ObjectFormat
 
-from baton_git.errors import Corrupt
+from baton_git.core.errors import Corrupt
 from baton_git.store.pack_index import PackIndex
 
 _READ_WHOLE: Final = 1 << 18

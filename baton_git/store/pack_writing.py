@@ -17,7 +17,7 @@ from typing import Final
 
 from dulwich.object_format import ObjectFormat
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.store import disk
 from baton_git.store.pack_index import Indexed, encoded_index
 from baton_git.store.pack_reading import Raw, encode_entry_head

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from baton_git.errors import Corrupt, StoreError
+from baton_git.core.errors import Corrupt, StoreError
 
 _Lines = bytes | mmap.mmap
 

@@ -14,8 +14,8 @@ from enum import Enum
 from itertools import chain
 from pathlib import Path
 
-from baton_git.errors import Corrupt, StoreError, WriteFailed
-from baton_git.names import Oid
+from baton_git.core.errors import Corrupt, StoreError, WriteFailed
+from baton_git.core.names import Oid
 from baton_git.store import disk, reflog
 from baton_git.store.locks import RefLocks, Ticket
 from baton_git.store.packed_refs import packed_below, packed_folders, packed_value

@@ -14,7 +14,7 @@ from typing import Final
 
 from dulwich.object_format import OBJECT_FORMATS, ObjectFormat
 
-from baton_git.errors import NotARepository
+from baton_git.core.errors import NotARepository
 from baton_git.store import disk
 from baton_git.store.config import Config, is_true
 

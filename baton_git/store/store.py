@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
-from baton_git.errors import Busy, Corrupt, StoreError
-from baton_git.names import Oid
+from baton_git.core.errors import Busy, Corrupt, StoreError
+from baton_git.core.names import Oid
 from baton_git.store import ancestry, disk, history, reflog
 from baton_git.store.adopting import adopt_pack
 from baton_git.store.checkouts import checked_out_at

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from baton_git.errors import Rejected
+from baton_git.core.errors import Rejected
 
 
 class TimeLimit(threading.local):

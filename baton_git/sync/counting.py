@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from baton_git.branch import Branch
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.store import Store
 from baton_git.sync.places import places_of
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.errors import Corrupt, WriteFailed
-from baton_git.names import Namespace, oid
+from baton_git.core.errors import Corrupt, WriteFailed
+from baton_git.core.names import Namespace, oid
 from baton_git.store import Edit, Entry
 from baton_git.sync.places import remote_component
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from baton_git import constancy
 from baton_git.branch import Branch
+from baton_git.core import immutable_fields as constancy
+from baton_git.core.errors import Busy
+from baton_git.core.names import Oid
+from baton_git.core.state import State
 from baton_git.diary import log_entry, revision_of
-from baton_git.errors import Busy
 from baton_git.ingest.records import new_unreadable
 from baton_git.joining import join, merge_trees
-from baton_git.names import Oid
-from baton_git.state import State
 from baton_git.store import Draft, Store
 from baton_git.sync.actions import Facts
 from baton_git.sync.counting import count

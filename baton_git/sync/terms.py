@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.provenance.claims import Trusted
 
 Policy = Literal["auto", "review", "signed"]

@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from baton_git import diff, layout
 from baton_git.branch import Branch
+from baton_git.core import diff, layout
+from baton_git.core.errors import Busy, NotAllowed, NotFound, Unsettled
+from baton_git.core.names import Oid
+from baton_git.core.output import one_line
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.state import HEAD, SHAPE, State, completed
 from baton_git.diary import revision_of
-from baton_git.errors import Busy, NotAllowed, NotFound, Unsettled
 from baton_git.files import KIND, entry_at
 from baton_git.ingest.trees import unsafe
 from baton_git.joining import base_tree, join, merge_trees
-from baton_git.names import Oid
-from baton_git.output import one_line
-from baton_git.records.archive import Archived
-from baton_git.records.conflict import Conflict
-from baton_git.records.lineage import Session
-from baton_git.records.rule import Rule
-from baton_git.state import HEAD, SHAPE, State, completed
 from baton_git.store import Draft, Edit
 from baton_git.sync.counting import count, is_waiting
 from baton_git.sync.decided import Memory

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from baton_git.errors import Corrupt
-from baton_git.names import Oid
+from baton_git.core.errors import Corrupt
+from baton_git.core.names import Oid
 from baton_git.store import Folder, Store
 
 

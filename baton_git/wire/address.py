@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
-from baton_git.errors import InvalidArgument, shortened
+from baton_git.core.errors import InvalidArgument, shortened
 
 PORTS = {"http": 80, "https": 443}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from baton_git.codecs import json
-from baton_git.errors import AccessDenied, BatonError, InvalidArgument, RemoteError, Unreachable
+from baton_git.core.codecs import json
+from baton_git.core.errors import AccessDenied, BatonError, InvalidArgument, RemoteError, Unreachable
 from baton_git.wire.address import Address
 from baton_git.wire.asking import Reply, ask
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from baton_git.brief import Section
-from baton_git.errors import InvalidArgument
-from baton_git.spawning.wish import (
+from baton_git.core.brief import Section
+from baton_git.core.errors import InvalidArgument
+from baton_git.spawning.wish import (  # fmt: skip
     BUDGET_USD,
     CHAIN_SECONDS,
     MAX_ITERATIONS,
@@ -18,7 +18,7 @@ from baton_git.spawning.wish import (
     TIMEOUT,
     Wish,
     check_limit,
-)  # fmt: skip
+)
 from baton_git.workflow.deeds import Offered
 from baton_git.workflow.running import Injected, Run
 

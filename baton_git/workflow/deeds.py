@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from baton_git.brief import Section
+from baton_git.core.brief import Section
 
 
 class Event(NamedTuple):

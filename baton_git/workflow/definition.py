@@ -12,8 +12,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from baton_git.codecs import yaml
-from baton_git.errors import Fault, InvalidArgument, InvalidDocument
+from baton_git.core.codecs import yaml
+from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 from baton_git.rendering import check_condition, check_template, names_in
 from baton_git.spawning.wish import CHAIN_LIMITS, check_limit
 

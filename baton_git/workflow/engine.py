@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 from baton_git.rendering import condition
 from baton_git.workflow.actions import ACTIONS
 from baton_git.workflow.deeds import Deeds, Event, SessionInfo

@@ -12,9 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.output import terminal_line
 from baton_git.foreign import read_bytes
-from baton_git.output import terminal_line
 from baton_git.workflow.definition import Workflow, read
 
 TIERS = ("project", "user", "built-in")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from baton_git.redaction import redact_text
+from baton_git.core.redaction import redact_text
 
 MARKER = "LOOP_COMPLETE"
 LAST_WORDS = 4000

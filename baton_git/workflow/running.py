@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from baton_git.brief import Section
+from baton_git.core.brief import Section
 from baton_git.rendering import LIMIT, render
 from baton_git.spawning.wish import Wish
 from baton_git.workflow.deeds import Deeds, Event, SessionInfo

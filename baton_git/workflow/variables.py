@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from baton_git.codecs import json
-from baton_git.errors import BatonError, LimitExceeded, NotFound
+from baton_git.core.codecs import json
+from baton_git.core.errors import BatonError, LimitExceeded, NotFound
 from baton_git.foreign import read_bytes, write_all
 
 MAX_BYTES = 256 * 1024

@@ -13,7 +13,7 @@ from session_snapshots import a_recording, a_snapshot, aged, around, look, put, 
 
 from baton_git.adapters.adapter import Listed
 from baton_git.adapters.all_adapters import ADAPTERS, Broken, checked, everyone, listed, named
-from baton_git.errors import InvalidArgument, InvalidDocument, LimitExceeded, NotFound, StoreError
+from baton_git.core.errors import InvalidArgument, InvalidDocument, LimitExceeded, NotFound, StoreError
 from baton_git.records.snapshot import CanonicalSession
 
 Install = Callable[..., None]

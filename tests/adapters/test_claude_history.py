@@ -9,7 +9,7 @@ import pytest
 from session_snapshots import aged, around, look, put, see
 
 from baton_git.adapters import claude_history
-from baton_git.errors import InvalidDocument, NotFound
+from baton_git.core.errors import InvalidDocument, NotFound
 
 RICH = """# Rework the login
 

@@ -12,7 +12,7 @@ from session_snapshots import aged, around, look, put
 from baton_git.adapters import building, dmux_tmux
 from baton_git.adapters.adapter import Target
 from baton_git.adapters.dmux_tmux import Pane, pane_in, panes_of, session_state
-from baton_git.errors import InvalidDocument, NotFound
+from baton_git.core.errors import InvalidDocument, NotFound
 
 STATUS = "# Status\n\n- State: {}\n- Updated: {}\n- Branch: `feature/seed`\n- Worktree: `/srv/wt/seed`\n"
 TASK = (

@@ -11,7 +11,7 @@ from transcript_files import write
 from baton_git.agents import json_lines
 from baton_git.agents.events import BEGINNING, Place
 from baton_git.agents.json_lines import JsonLines, object_in, whole_object
-from baton_git.errors import InvalidArgument, LimitExceeded, NotFound, StoreError
+from baton_git.core.errors import InvalidArgument, LimitExceeded, NotFound, StoreError
 
 
 def read(path: Path, start: Place = BEGINNING) -> tuple[list[object], int]:

@@ -13,7 +13,7 @@ from transcript_files import write
 
 from baton_git.agents.all_agents import AGENTS, detect
 from baton_git.agents.events import Ended
-from baton_git.errors import InvalidDocument, NotFound
+from baton_git.core.errors import InvalidDocument, NotFound
 
 CLAUDE = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "x"}}
 CODEX = {"type": "session_meta", "timestamp": "t", "payload": {"id": "s"}}

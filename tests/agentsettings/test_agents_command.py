@@ -14,7 +14,7 @@ import pytest
 from baton_git.agentsettings.codex_trust import Codex
 from baton_git.agentsettings.hook_lines import program_in
 from baton_git.agentsettings.places import SETTINGS
-from baton_git.errors import StoreError
+from baton_git.core.errors import StoreError
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 HERE = Path(__file__).parent

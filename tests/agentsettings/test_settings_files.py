@@ -12,7 +12,7 @@ from baton_git.agentsettings.entries import Wanted
 from baton_git.agentsettings.hook_lines import hook_line
 from baton_git.agentsettings.keeping import SettingsFile
 from baton_git.agentsettings.places import SETTINGS
-from baton_git.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, StoreError, WriteFailed
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, StoreError, WriteFailed
 
 FOREIGN = '{\n\t"model": "x",\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}\n}\n'
 

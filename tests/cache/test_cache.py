@@ -17,8 +17,8 @@ from baton_server import Wire, served
 from cached_batons import NOWHERE, a_baton, a_loop
 
 from baton_git.batoncache import CacheFolder
-from baton_git.errors import Busy
-from baton_git.names import Namespace
+from baton_git.core.errors import Busy
+from baton_git.core.names import Namespace
 from baton_git.operations.caching import Cache, write
 from baton_git.wire import Address, Server
 

@@ -9,7 +9,7 @@ import pytest
 from baton_server import Wire, odd, response, served
 from cached_batons import a_baton
 
-from baton_git.errors import InvalidArgument, LimitExceeded, RemoteError, Unreachable
+from baton_git.core.errors import InvalidArgument, LimitExceeded, RemoteError, Unreachable
 from baton_git.wire import Address, Answer, Server, TurnedAway, asking
 
 

@@ -11,7 +11,7 @@ import time
 import pytest
 from cached_batons import a_baton, a_loop
 
-from baton_git.errors import Unreachable
+from baton_git.core.errors import Unreachable
 from baton_git.wire import Address, Server
 
 

@@ -14,8 +14,8 @@ from session_snapshots import a_recording, a_snapshot
 from transcript_sessions import SESSIONS
 
 from baton_git.branch import Branch
-from baton_git.names import Namespace
-from baton_git.records.conflict import Conflict
+from baton_git.core.names import Namespace
+from baton_git.core.records.conflict import Conflict
 from baton_git.store import Repository, Store
 from baton_git.versions import Stamp
 

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 import pytest
 from pseudo_terminal import typing
 
-from baton_git.errors import NeedsHuman, NotAllowed
+from baton_git.core.errors import NeedsHuman, NotAllowed
+from baton_git.core.lifecycle import Confirmed, graduate
+from baton_git.core.output import shell_line
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import State
 from baton_git.faces.where.settings import _is_safe
-from baton_git.lifecycle import Confirmed, graduate
 from baton_git.operations.decisions import Vouched, add_decision
-from baton_git.output import shell_line
-from baton_git.records.baton import Pattern
-from baton_git.state import State
 
 
 def global_config(tmp_path, text):

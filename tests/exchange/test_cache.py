@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton_git import foreign
-from baton_git.errors import InvalidArgument, InvalidDocument, InvalidName, NotFound, WriteFailed
+from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, NotFound, WriteFailed
 from baton_git.exchange.session_baton import Found, Unusable, cache_stem, read_cache, write_cache
 
 from .conftest import README_BATON, baton, tree

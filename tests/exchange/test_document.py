@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baton_git import foreign
-from baton_git.errors import (
+from baton_git.core.errors import (
     BatonError,
     InvalidArgument,
     InvalidDocument,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton_git.errors import BatonError, InvalidDocument
+from baton_git.core.errors import BatonError, InvalidDocument
 from baton_git.exchange.paif_config import PaifConfig, parse_config
 
 BLOCK = """\

@@ -11,7 +11,8 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from baton_git.errors import InvalidName
+from baton_git.core.errors import InvalidName
+from baton_git.core.names import Namespace
 from baton_git.exchange.session_baton import (
     Found,
     Unusable,
@@ -23,7 +24,6 @@ from baton_git.exchange.session_baton import (
     write_database,
     write_file,
 )
-from baton_git.names import Namespace
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 keys = texts | st.sampled_from(["baton", "namespace", "updated_at", "sync_status", "open_loops", "a/b", ""])

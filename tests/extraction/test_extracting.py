@@ -14,9 +14,9 @@ from transcript_sessions import COMMIT, GOAL, GREET, HERE, ITEMS, README, SESSIO
 
 from baton_git.agents.all_agents import AGENTS
 from baton_git.agents.events import Anew, Call, Ended, Place, Reply, Settled
-from baton_git.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
+from baton_git.core.records.base import parse
 from baton_git.extraction import Extraction, Options, extract, parse_options
-from baton_git.records.base import parse
 from baton_git.records.handoff import Facts
 
 LAST = ["git add -A", "git commit -m 'empty'", "echo 'git commit", "git commit -q"]

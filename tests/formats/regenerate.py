@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from baton_git.codecs import json
-from baton_git.schemas import DECISIONS, RECORDS, schema
+from baton_git.core.codecs import json
+from baton_git.core.schemas import DECISIONS, RECORDS, schema
 
 FORMATS = Path(__file__).parents[2] / "formats"
 TABLES = re.compile(r"(?<=<!-- fields: made by tests/formats/regenerate.py -->\n).*?(?=<!-- end)", re.DOTALL)

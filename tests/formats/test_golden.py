@@ -15,15 +15,15 @@ from regenerate import FORMATS
 from strategies import laws
 from strategies import names as some_names
 
-from baton_git import kinds, layout, names
-from baton_git.codecs import json
+from baton_git.core import kinds, layout, names
+from baton_git.core.codecs import json
 from baton_git.document import parse_document, to_document, written
-from baton_git.errors import BatonError, Fault, InvalidDocument, InvalidName
-from baton_git.names import AgentId, Namespace, RecordId, SessionId
-from baton_git.records.archive import Archived
-from baton_git.records.base import Part, alike, parse
-from baton_git.schemas import RECORDS, schema
-from baton_git.state import Key, State, Unreadable
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, InvalidName
+from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, alike, parse
+from baton_git.core.schemas import RECORDS, schema
+from baton_git.core.state import Key, State, Unreadable
 
 STORED = tuple(kind for kind in RECORDS if kind not in ("baton", "ecc_session"))
 SUFFIXES = (".toml", ".md", ".txt")

@@ -11,12 +11,12 @@ from json_schema import faults
 from memory_folder import MemoryFolder
 from regenerate import FORMATS
 
-from baton_git import kinds, layout
-from baton_git.merge import Decision, apply, decide, merge_fields
-from baton_git.records.base import Part, alike, parse
-from baton_git.records.conflict import Conflict
-from baton_git.schemas import DECISIONS, schema
-from baton_git.state import HEAD, SHAPE, Key, State
+from baton_git.core import kinds, layout
+from baton_git.core.merge import Decision, apply, decide, merge_fields
+from baton_git.core.records.base import Part, alike, parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.schemas import DECISIONS, schema
+from baton_git.core.state import HEAD, SHAPE, Key, State
 
 ROWS = {**kinds.SINGLES, **kinds.FOLDERS}
 FILES = sorted(path for path in FORMATS.glob("*/merge/*.json") if path.parts[-3] != DECISIONS)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from regenerate import FORMATS
 
-from baton_git import branch, layout
+from baton_git import branch
+from baton_git.core import layout
 
 ROOT: dict[str, Any] = plain.loads((FORMATS / "root.json").read_bytes())
 

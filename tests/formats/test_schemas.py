@@ -9,11 +9,11 @@ import pytest
 from json_schema import KNOWN, faults
 from regenerate import FORMATS, page, schema_text
 
-from baton_git import kinds
-from baton_git.errors import NotFound
-from baton_git.records.base import merge_rule
-from baton_git.records.baton import Baton, FollowUp, Pattern
-from baton_git.schemas import DECISIONS, KINDS, RECORDS, schema
+from baton_git.core import kinds
+from baton_git.core.errors import NotFound
+from baton_git.core.records.base import merge_rule
+from baton_git.core.records.work_items import Baton, FollowUp, Pattern
+from baton_git.core.schemas import DECISIONS, KINDS, RECORDS, schema
 
 
 def tables(data: Any) -> Iterator[dict[str, Any]]:

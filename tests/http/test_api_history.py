@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from baton_git.branch import Branch
+from baton_git.core.lifecycle import Confirmed
 from baton_git.faces.http.api import history
-from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import graduate_pattern
 
 

@@ -15,11 +15,11 @@ import httpx2
 import pytest
 from waiting import until
 
+from baton_git.core.names import Namespace
 from baton_git.faces.http import streams
 from baton_git.faces.http.api import events
 from baton_git.faces.http.site import Site
 from baton_git.faces.where.settings import Asked
-from baton_git.names import Namespace
 
 
 class Event(NamedTuple):

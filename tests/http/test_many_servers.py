@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from baton_git.branch import Branch
-from baton_git.names import Namespace
-from baton_git.records.archive import Archived
-from baton_git.records.baton import FollowUp
+from baton_git.core.names import Namespace
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.work_items import FollowUp
+from baton_git.core.state import Key, State
 from baton_git.records.checkpoint import Checkpoint
-from baton_git.state import Key, State
 from baton_git.store import Repository, Store
 
 pytestmark = pytest.mark.slow

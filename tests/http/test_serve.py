@@ -17,7 +17,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
-from baton_git.errors import StoreError
+from baton_git.core.errors import StoreError
 from baton_git.faces.cli.serve import _addresses, is_this_machine
 from baton_git.faces.http.site import Site
 from baton_git.faces.where.settings import Asked

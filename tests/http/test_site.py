@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton_git.errors import NotARepository
+from baton_git.core.errors import NotARepository
 from baton_git.faces.http.site import Site
 from baton_git.faces.where.settings import Asked
 

@@ -11,11 +11,11 @@ import pytest
 from waiting import until
 
 from baton_git.branch import Branch
-from baton_git.errors import InvalidDocument, Stale
+from baton_git.core.errors import InvalidDocument, Stale
+from baton_git.core.names import Namespace
+from baton_git.core.records.work_items import Head
+from baton_git.core.state import HEAD
 from baton_git.faces.where.tidying import Tidier
-from baton_git.names import Namespace
-from baton_git.records.baton import Head
-from baton_git.state import HEAD
 from baton_git.store import Repository, Store
 from baton_git.versions import Stamp, Update
 

@@ -8,14 +8,14 @@ from typing import Any
 from bad_records import HUGE, VALUES, fields_of, places, text_of
 from world import NOW, by_hand, stored
 
-from baton_git import layout
-from baton_git.kinds import FOLDERS
+from baton_git.core import layout
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.output import json_text
+from baton_git.core.records.work_items import FollowUp
+from baton_git.core.state import Unreadable
 from baton_git.operations import documents, history, sessions
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.validation import validate_branch
-from baton_git.output import json_text
-from baton_git.records.baton import FollowUp
-from baton_git.state import Unreadable
 
 SHARE = 6
 """Each place gets every sixth of the bad values: all of them take a second."""

@@ -7,13 +7,13 @@ from strategies import item, loop
 from world import NOW, WHO, acting, all_bytes, by_hand, later, objects, workspace
 
 from baton_git.branch import Branch, namespaces
-from baton_git.errors import Busy, InvalidArgument, InvalidDocument, NotFound, Stale
-from baton_git.names import Namespace
+from baton_git.core.errors import Busy, InvalidArgument, InvalidDocument, NotFound, Stale
+from baton_git.core.names import Namespace
+from baton_git.core.records.work_items import OpenLoop
+from baton_git.core.state import HEAD, Key
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.loops import add_loop
 from baton_git.operations.sessions import init
-from baton_git.records.baton import OpenLoop
-from baton_git.state import HEAD, Key
 from baton_git.store import Repository, Store
 from baton_git.versions import Proposal, Stamp
 

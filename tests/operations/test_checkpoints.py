@@ -12,7 +12,8 @@ from uuid import UUID
 import pytest
 from world import NOW, acting, all_bytes, by_hand, files, later, stored
 
-from baton_git.errors import InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
+from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
+from baton_git.core.records.base import parse
 from baton_git.exchange.paif_config import PaifConfig
 from baton_git.operations.checkpoints import (
     agent_sessions,
@@ -27,7 +28,6 @@ from baton_git.operations.history import Filter, compare, log
 from baton_git.operations.identities import check_text, init_identity
 from baton_git.operations.sessions import boot, wrap
 from baton_git.paif import shelf
-from baton_git.records.base import parse
 
 SUMMARY = {"conversation_summary": "Implemented it", "pending_items": ["test it"]}
 CONFIG = parse(

@@ -12,7 +12,7 @@ from world import NOW, by_hand, stored
 
 from baton_git.approvals import Approvals
 from baton_git.approvals.identity import make_identity, read_identity
-from baton_git.errors import Corrupt, InvalidArgument, NotFound
+from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
 from baton_git.operations import sessions
 from baton_git.operations.checks import due_checks, verify
 from baton_git.operations.consent import approve_check, loop_with_check, waiting_checks

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from world import NOW, by_hand, files, later, stored, workspace
 
-from baton_git.errors import (
+from baton_git.core.errors import (
     Busy,
     Corrupt,
     Ended,
@@ -24,17 +24,17 @@ from baton_git.errors import (
     Overtaken,
     WriteFailed,
 )
+from baton_git.core.layout import path_of
+from baton_git.core.records.base import parse
+from baton_git.core.state import Key
 from baton_git.exchange import kairos as kairos_file
 from baton_git.exchange.kairos import Copy
 from baton_git.handing import Going
-from baton_git.layout import path_of
 from baton_git.operations.conflicts import conflicts
 from baton_git.operations.handover_files import export_kairos, import_kairos, put_out, take_in, withdraw
 from baton_git.operations.handovers import Outcome, clear, resume, show, step
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import parse
 from baton_git.records.handover import Handover
-from baton_git.state import Key
 
 URI = "kairos://mem/"
 

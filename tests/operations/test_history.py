@@ -6,8 +6,8 @@ import pytest
 from strategies import ITEM, LOOP
 from world import NOW, acting, by_hand, current, document, files, ids, later, stored, workspace
 
-from baton_git.errors import InvalidArgument, NotAllowed, NotFound
-from baton_git.lifecycle import Confirmed
+from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
+from baton_git.core.lifecycle import Confirmed
 from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo

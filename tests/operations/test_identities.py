@@ -7,7 +7,7 @@ import resource
 import pytest
 from world import NOW, all_bytes, files, later, stored
 
-from baton_git.errors import (
+from baton_git.core.errors import (
     BatonError,
     InvalidArgument,
     InvalidDocument,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from world import NOW
 
-from baton_git.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.operations.injections import handoff_sections
 from baton_git.operations.project_files import read_project_file
 from baton_git.records.handoff import Handoff

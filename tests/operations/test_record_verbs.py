@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from world import NOW, acting, current, later, stored
 
-from baton_git.errors import (
+from baton_git.core.errors import (
     Ambiguous,
     InvalidArgument,
     InvalidDocument,
@@ -14,7 +14,7 @@ from baton_git.errors import (
     NotAllowed,
     NotFound,
 )
-from baton_git.lifecycle import Confirmed
+from baton_git.core.lifecycle import Confirmed
 from baton_git.operations.decisions import Vouched, add_decision, monitor_decision, supersede_decision
 from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.operations.loops import add_loop, close_loop, settle_loop

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from planted import SECRETS
 from world import NOW, acting, document, workspace
 
-from baton_git.errors import InvalidDocument
+from baton_git.core.errors import InvalidDocument
 from baton_git.operations.decisions import add_decision
 from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up

@@ -8,7 +8,7 @@ import pytest
 from strategies import DECISION, ITEM, LOOP, PATTERN
 from world import NOW, by_hand, current, document, ids, later, stored, workspace
 
-from baton_git.errors import InvalidDocument, NotFound
+from baton_git.core.errors import InvalidDocument, NotFound
 from baton_git.operations.document_writing import write
 from baton_git.operations.documents import read
 from baton_git.operations.exchange import export_session_baton, import_session_baton

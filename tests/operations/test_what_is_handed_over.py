@@ -6,8 +6,8 @@ from typing import Any
 
 from world import NOW, by_hand, later
 
+from baton_git.core.records.base import Part, parse
 from baton_git.operations.sessions import boot
-from baton_git.records.base import Part, parse
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.handover import Handover
 from baton_git.records.snapshot import Snapshot

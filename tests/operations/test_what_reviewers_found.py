@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from world import NOW, acting, by_hand, current, document, ids, later, stored
 
-from baton_git.errors import NeedsHuman, NotAllowed, NotFound
-from baton_git.lifecycle import Confirmed, Policy
+from baton_git.core.errors import NeedsHuman, NotAllowed, NotFound
+from baton_git.core.lifecycle import Confirmed, Policy
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.work_items import FollowUp, Pattern
 from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
 from baton_git.operations.loops import add_loop, close_loop
 from baton_git.operations.patterns import graduate_pattern, propose_rule, record_pattern
 from baton_git.operations.sessions import boot, wrap
-from baton_git.records.baton import FollowUp, Pattern
-from baton_git.records.conflict import Conflict
 
 LOOP = {"id": "OL-001", "action": "Deploy", "expected_outcome": "200", "created_at": "2026-06-17"}
 ITEM = {"id": "FU-1", "item": "Refactor", "first_seen": "2026-06-17"}
@@ -74,7 +74,7 @@ def test_an_id_used_again_keeps_its_two_lives_apart(ws):
 
 
 def _closed(id_):
-    from baton_git.state import Key
+    from baton_git.core.state import Key
 
     return Key("open_loop", id_, archived=True)
 

@@ -13,8 +13,8 @@ from strategies import item
 from world import NOW, WHO, acting, by_hand, document, stored, workspace
 
 from baton_git.branch import Branch
-from baton_git.errors import Busy, Corrupt, NotAllowed, Stale, WriteFailed
-from baton_git.names import Namespace
+from baton_git.core.errors import Busy, Corrupt, NotAllowed, Stale, WriteFailed
+from baton_git.core.names import Namespace
 from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.workspace import Workspace

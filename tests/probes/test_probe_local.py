@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from baton_git.errors import NotARepository
+from baton_git.core.errors import NotARepository
 from baton_git.probes.all_probes import PROBES
 from baton_git.probes.checks import CheckSpec, World
 from baton_git.probes.outcome import Failed, Passed, Unknown

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from servers import Served
 
+from baton_git.core.names import Oid
 from baton_git.ingest.receiving import receive
-from baton_git.names import Oid
 from baton_git.remotes import Outcome, Push, Remote, open_remote
 from baton_git.store import Repository, Store
 

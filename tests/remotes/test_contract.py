@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from remote_world import INCOMING, SECONDS, WHO, Place, X, Y, refs_of
 
-from baton_git.errors import AccessDenied
+from baton_git.core.errors import AccessDenied
 from baton_git.remotes import Accepted, Overtaken, Push, Refused
 from baton_git.store import Store
 

@@ -8,7 +8,7 @@ import pytest
 from remote_world import SECONDS, Place
 from servers import Served, Server
 
-from baton_git.errors import AccessDenied
+from baton_git.core.errors import AccessDenied
 from baton_git.remotes import Accepted, Push, Refused
 
 pytestmark = pytest.mark.servers

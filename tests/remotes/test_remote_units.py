@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from baton_git.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
+from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
 from baton_git.remotes import Overtaken, Refused, child, complaints, patterns, ssh, verdict
 from baton_git.remotes.git_environment import for_git
 

@@ -12,7 +12,7 @@ import pytest
 from remote_world import INCOMING, SECONDS, X
 from servers import LOGIN
 
-from baton_git.errors import NotFound, RemoteError, Unreachable
+from baton_git.core.errors import NotFound, RemoteError, Unreachable
 from baton_git.remotes import Accepted, Push, open_remote, remote_address, remote_names
 
 

@@ -12,19 +12,19 @@ from judging import AGENTS
 from memory_folder import MemoryFolder
 from strategies import item, laws, loop
 
-from baton_git import layout
-from baton_git.brief import SECTIONS
-from baton_git.codecs import json as strict_json
-from baton_git.codecs import toml, yaml
-from baton_git.diff import diff, subject
+from baton_git.core import layout
+from baton_git.core.brief import SECTIONS
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.codecs import toml, yaml
+from baton_git.core.diff import diff, subject
+from baton_git.core.errors import InvalidDocument
+from baton_git.core.lifecycle import Policy, settle
+from baton_git.core.merge import apply, decide
+from baton_git.core.merge.decisions import canonical, values
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.work_items import FollowUp, OpenLoop
+from baton_git.core.state import Key, State, Unreadable, same_fields
 from baton_git.document import to_document
-from baton_git.errors import InvalidDocument
-from baton_git.lifecycle import Policy, settle
-from baton_git.merge import apply, decide
-from baton_git.merge.decisions import canonical, values
-from baton_git.records.baton import FollowUp, OpenLoop
-from baton_git.records.conflict import Conflict
-from baton_git.state import Key, State, Unreadable, same_fields
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLACES = places()

@@ -9,16 +9,16 @@ from hypothesis import given
 from memory_folder import MemoryFolder
 from strategies import ITEM, decision, item, laws, loop, pattern, states
 
-from baton_git import kinds, layout
-from baton_git.codecs import json
-from baton_git.diff import diff, in_words, subject
-from baton_git.output import one_line
-from baton_git.records.base import alike, parse
-from baton_git.records.baton import SECTIONS, Head, Shape
-from baton_git.records.conflict import Conflict
-from baton_git.records.lineage import Session
-from baton_git.records.rule import Rule
-from baton_git.state import HEAD, SHAPE, Key, State
+from baton_git.core import kinds, layout
+from baton_git.core.codecs import json
+from baton_git.core.diff import diff, in_words, subject
+from baton_git.core.output import one_line
+from baton_git.core.records.base import alike, parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import SECTIONS, Head, Shape
+from baton_git.core.state import HEAD, SHAPE, Key, State
 
 AT = "2026-11-21T08:14:19Z"
 

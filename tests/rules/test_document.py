@@ -9,16 +9,16 @@ from hypothesis import given
 from memory_folder import MemoryFolder
 from strategies import DECISION, ITEM, LOOP, PATTERN, decision, documents, item, json_values, laws, loop, pattern
 
-from baton_git import layout
-from baton_git.codecs import json
+from baton_git.core import layout
+from baton_git.core.codecs import json
+from baton_git.core.errors import InvalidDocument
+from baton_git.core.lifecycle import DECLARED
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import alike
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.work_items import FollowUp
+from baton_git.core.state import Key, State
 from baton_git.document import held_back, parse_document, to_document, written
-from baton_git.errors import InvalidDocument
-from baton_git.lifecycle import DECLARED
-from baton_git.records.archive import Archived
-from baton_git.records.base import alike
-from baton_git.records.baton import FollowUp
-from baton_git.records.lineage import Session
-from baton_git.state import Key, State
 
 AT = "2026-11-21T08:14:19Z"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from baton_git.errors import InvalidArgument, InvalidDocument, NotFound, Overtaken
+from baton_git.core.errors import InvalidArgument, InvalidDocument, NotFound, Overtaken
+from baton_git.core.merge import merge_fields
+from baton_git.core.records.base import parse
 from baton_git.handing import Age, Going, age_of, canonical, closing, gone_on, in_words
-from baton_git.merge import merge_fields
-from baton_git.records.base import parse
 from baton_git.records.handover import Handover
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import json_values, laws
 
-from baton_git.codecs import json
-from baton_git.codecs.nesting import NestedTooDeep, count_levels
-from baton_git.errors import BatonError, InvalidDocument, LimitExceeded
-from baton_git.records.base import alike
+from baton_git.core.codecs import json
+from baton_git.core.codecs.nesting import NestedTooDeep, count_levels
+from baton_git.core.errors import BatonError, InvalidDocument, LimitExceeded
+from baton_git.core.records.base import alike
 
 
 @laws

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import NASTY_TEXTS, dates, ids, json_values, laws, optional, texts
 
-from baton_git.codecs import json, kairos
-from baton_git.errors import InvalidDocument, LimitExceeded
-from baton_git.records.base import alike, parse
+from baton_git.codecs import kairos
+from baton_git.core.codecs import json
+from baton_git.core.errors import InvalidDocument, LimitExceeded
+from baton_git.core.records.base import alike, parse
 from baton_git.records.handover import Handover
 
 DOCUMENT = b"""\

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from memory_folder import MemoryFolder
 from strategies import LOOP, ids, item, laws, loop
 
-from baton_git import kinds, layout
-from baton_git.codecs.toml import dumps
-from baton_git.errors import Corrupt, LimitExceeded
-from baton_git.memory import Memory
-from baton_git.records.archive import Archived
-from baton_git.records.base import Part
-from baton_git.records.baton import FollowUp, Head, OpenLoop, Shape
-from baton_git.records.rule import Rule
-from baton_git.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
+from baton_git.core import kinds, layout
+from baton_git.core.codecs.toml import dumps
+from baton_git.core.errors import Corrupt, LimitExceeded
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import FollowUp, Head, OpenLoop, Shape
+from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
+from baton_git.core.value_cache import Memory
 
 KINDS = st.sampled_from(tuple(kinds.FOLDERS))
 

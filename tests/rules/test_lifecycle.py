@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import any_small_record, decision, item, laws, loop, pattern
 
-from baton_git import layout
-from baton_git.errors import InvalidArgument, NeedsHuman, NotAllowed
-from baton_git.lifecycle import (  # fmt: skip
+from baton_git.core import layout
+from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
+from baton_git.core.lifecycle import (
     DECISION_STATUSES,
     DECLARED,
     Confirmed,
@@ -35,13 +35,13 @@ from baton_git.lifecycle import (  # fmt: skip
     settle,
     superseded,
 )
-from baton_git.records.archive import Archived
-from baton_git.records.base import TIERS, Record
-from baton_git.records.baton import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
-from baton_git.records.lineage import Session
-from baton_git.records.rule import Rule
-from baton_git.state import Key, State
-from baton_git.times import iso
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import TIERS, Record
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso
 
 NOW = datetime(2026, 11, 21, 8, 14, 19, tzinfo=UTC)
 POLICY = Policy()

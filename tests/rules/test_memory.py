@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from baton_git.memory import OVERHEAD, Memory
+from baton_git.core.value_cache import OVERHEAD, Memory
 
 
 def test_what_is_there_is_made_once():

@@ -12,16 +12,16 @@ from memory_folder import MemoryFolder
 from merge_histories import titles
 from strategies import any_small_record, decision, item, laws, loop, pattern
 
-from baton_git import layout
-from baton_git.merge import Decision, apply, decide, merge_fields
-from baton_git.records.archive import Archived
-from baton_git.records.base import Record, alike
-from baton_git.records.baton import SECTIONS, ActiveDecision, FollowUp, Head, OpenLoop, Pattern
-from baton_git.records.conflict import Conflict
+from baton_git.core import layout
+from baton_git.core.merge import Decision, apply, decide, merge_fields
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Record, alike
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision, FollowUp, Head, OpenLoop, Pattern
+from baton_git.core.state import HEAD, Key, State, Unreadable
 from baton_git.records.identity import Identity
-from baton_git.records.lineage import Session
-from baton_git.records.rule import Rule
-from baton_git.state import HEAD, Key, State, Unreadable
 
 AT = "2026-11-21T08:14:19Z"
 

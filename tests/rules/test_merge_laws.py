@@ -26,18 +26,18 @@ from merge_histories import (
 )
 from strategies import laws
 
-from baton_git import layout
-from baton_git.diff import TITLES
-from baton_git.merge import decide
-from baton_git.merge.decisions import canonical, record_data, values
-from baton_git.merge.gate import GRADUATION
-from baton_git.records.archive import Archived
-from baton_git.records.base import TIERS, Part, Record, alike, parse
-from baton_git.records.baton import FollowUp, Head, Pattern
-from baton_git.records.conflict import Conflict
+from baton_git.core import layout
+from baton_git.core.diff import TITLES
+from baton_git.core.merge import decide
+from baton_git.core.merge.decisions import canonical, record_data, values
+from baton_git.core.merge.graduation import GRADUATION
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import TIERS, Part, Record, alike, parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import FollowUp, Head, Pattern
+from baton_git.core.state import HEAD, Key, State, Unreadable
 from baton_git.records.identity import Identity
-from baton_git.records.rule import Rule
-from baton_git.state import HEAD, Key, State, Unreadable
 
 HANDED = ("checkpoint", "identity", "handover", "snapshot")
 handed = histories(without=[op for op in OPS if op not in HANDED])

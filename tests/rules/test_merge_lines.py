@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import laws
 
-from baton_git.merge import merge_lines
+from baton_git.core.merge import merge_lines
 
 Text = list[bytes]
 texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"d\r\n", b"e"]), max_size=12)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from merge_histories import Step, Tree, grown, read, steps, titles, told, tree
 from strategies import laws
 
-from baton_git.merge import apply, decide
-from baton_git.records.baton import FollowUp
-from baton_git.state import State
+from baton_git.core.merge import apply, decide
+from baton_git.core.records.work_items import FollowUp
+from baton_git.core.state import State
 
 Version = str
 """Named by its parents and all it holds: two machines that make the same have the same."""

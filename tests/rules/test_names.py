@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import NASTY_IDS, laws, names
 
-from baton_git.errors import InvalidName
-from baton_git.names import MAX_COMPONENT, AgentId, Namespace, RecordId, SessionId, decode, encode, minted, oid
+from baton_git.core.errors import InvalidName
+from baton_git.core.names import MAX_COMPONENT, AgentId, Namespace, RecordId, SessionId, decode, encode, minted, oid
 
 ENCODERS: dict[str, Callable[[str], str]] = {
     "namespace": encode,

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import json_tables, json_values, keys, laws, texts
 
-from baton_git import layout
-from baton_git.errors import InvalidDocument, InvalidName, NotAllowed
+from baton_git.core import layout
+from baton_git.core.errors import InvalidDocument, InvalidName, NotAllowed
+from baton_git.core.records.base import Part, alike, parse
+from baton_git.core.state import Key, State
+from baton_git.core.times import point_in_time
 from baton_git.paif import documents, growth, recall, shelf
-from baton_git.records.base import Part, alike, parse
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
-from baton_git.state import Key, State
-from baton_git.times import point_in_time
 
 GOLDEN = Path(__file__).parents[2] / "formats" / "checkpoint" / "valid" / "zero"
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

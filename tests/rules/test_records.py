@@ -25,11 +25,11 @@ from strategies import (
     patterns,
 )  # fmt: skip
 
-from baton_git.errors import InvalidDocument
-from baton_git.records.archive import Archived
-from baton_git.records.base import Part, alike, dotted, merge_rule, parse
-from baton_git.records.baton import SECTIONS, ActiveDecision, Baton, FollowUp, Head, OpenLoop, Pattern
-from baton_git.records.rules import CHANGED_SIDE
+from baton_git.core.errors import InvalidDocument
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, alike, dotted, merge_rule, parse
+from baton_git.core.records.merge_rules import CHANGED_SIDE
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision, Baton, FollowUp, Head, OpenLoop, Pattern
 
 
 def faults(model: type[Part], data: dict[str, Any], at: str = "") -> list[tuple[str, str]]:

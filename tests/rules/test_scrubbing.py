@@ -6,13 +6,13 @@ import pytest
 from memory_folder import MemoryFolder
 from strategies import item
 
-from baton_git import layout
+from baton_git.core import layout
+from baton_git.core.errors import InvalidDocument
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.work_items import FollowUp
+from baton_git.core.redaction.changes import scrubbed
+from baton_git.core.state import Key, State
 from baton_git.document import parse_document
-from baton_git.errors import InvalidDocument
-from baton_git.records.archive import Archived
-from baton_git.records.baton import FollowUp
-from baton_git.scrubbing import scrubbed
-from baton_git.state import Key, State
 
 SECRET = "ghp_" + "a1B2" * 9
 AT = "2026-11-21T08:14:19Z"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secret_corpus import harmless, secrets
 
-from baton_git.redaction import redact_text
+from baton_git.core.redaction import redact_text
 
 
 def test_of_all_kinds_of_secrets_at_least_95_in_100_go() -> None:

@@ -6,12 +6,12 @@ import pytest
 from memory_folder import MemoryFolder
 from strategies import LOOP, decision, item, loop, pattern
 
-from baton_git import kinds, layout
-from baton_git.errors import Ambiguous, Corrupt, NotAllowed, NotFound
-from baton_git.records.archive import Archived
-from baton_git.records.baton import FollowUp, Head, OpenLoop, Pattern, Shape
-from baton_git.records.conflict import Conflict
-from baton_git.state import HEAD, SHAPE, Key, Nothing, State, Unreadable, key_of
+from baton_git.core import kinds, layout
+from baton_git.core.errors import Ambiguous, Corrupt, NotAllowed, NotFound
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.work_items import FollowUp, Head, OpenLoop, Pattern, Shape
+from baton_git.core.state import HEAD, SHAPE, Key, Nothing, State, Unreadable, key_of
 
 AT = "2026-11-21T08:14:19Z"
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import json_tables, laws
 
-from baton_git.codecs import json, toml
-from baton_git.errors import InvalidDocument
-from baton_git.records.base import alike
+from baton_git.core.codecs import json, toml
+from baton_git.core.errors import InvalidDocument
+from baton_git.core.records.base import alike
 
 
 def refused(text: str | bytes) -> str:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import laws
 
-from baton_git.codecs import yaml
-from baton_git.errors import BatonError, InvalidDocument, LimitExceeded
-from baton_git.records.base import alike
+from baton_git.core.codecs import yaml
+from baton_git.core.errors import BatonError, InvalidDocument, LimitExceeded
+from baton_git.core.records.base import alike
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from baton_git.core.diff import TITLES
+from baton_git.core.layout import state_of
+from baton_git.core.merge.decisions import record_data
+from baton_git.core.names import Oid
+from baton_git.core.records.base import Part
+from baton_git.core.state import Key
 from baton_git.diary import log_entry
-from baton_git.diff import TITLES
-from baton_git.layout import state_of
-from baton_git.merge.decisions import record_data
-from baton_git.names import Oid
-from baton_git.records.base import Part
-from baton_git.state import Key
 from baton_git.store import CommitInfo, Store
 
 WORD = re.compile(rb"[KL]\d{5}q")

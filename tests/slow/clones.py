@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.branch import Branch
-from baton_git.errors import BatonError, InvalidArgument
-from baton_git.layout import path_of
-from baton_git.lifecycle import Confirmed
-from baton_git.names import Namespace, Oid
+from baton_git.core.errors import BatonError, InvalidArgument
+from baton_git.core.layout import path_of
+from baton_git.core.lifecycle import Confirmed
+from baton_git.core.names import Namespace, Oid
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.state import Key
 from baton_git.operations import decisions, documents, followups, going_back, loops, patterns, sessions, syncing
 from baton_git.operations.conflicts import conflicts, resolve
 from baton_git.operations.workspace import Actor, Workspace
-from baton_git.records.baton import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.remotes import Remote, open_remote
-from baton_git.state import Key
 from baton_git.store import Repository, Store
 from baton_git.store.folder import Folder
 from baton_git.sync.running import Outcome, synchronise

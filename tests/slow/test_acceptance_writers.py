@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from baton_git.branch import Branch
-from baton_git.names import Namespace
+from baton_git.core.names import Namespace
 from baton_git.store import Repository, Store
 
 pytestmark = pytest.mark.slow
@@ -21,8 +21,8 @@ import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from baton_git.branch import Branch
-from baton_git.errors import Busy
-from baton_git.names import Namespace
+from baton_git.core.errors import Busy
+from baton_git.core.names import Namespace
 from baton_git.operations.followups import add_follow_up, defer_follow_up
 from baton_git.operations.workspace import Actor, Workspace
 from baton_git.store import Repository, Store

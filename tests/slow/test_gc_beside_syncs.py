@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from baton_git.branch import Branch
-from baton_git.names import Namespace
+from baton_git.core.names import Namespace
 from baton_git.operations.loops import add_loop
 from baton_git.operations.syncing import sync
 from baton_git.operations.workspace import Actor, Workspace

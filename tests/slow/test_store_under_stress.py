@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.errors import Busy
+from baton_git.core.errors import Busy
 from baton_git.store import Repository, Store
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ WHO = "Agent <agent@machine>"
 WORKER = """
 import os, sys, time
 from pathlib import Path
-from baton_git.errors import Busy
+from baton_git.core.errors import Busy
 from baton_git.store import Repository, Store
 
 top, name, seconds, journal = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), sys.argv[4]

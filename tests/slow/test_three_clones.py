@@ -33,8 +33,8 @@ from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from baton_git.errors import BatonError, RemoteError
-from baton_git.names import Oid
+from baton_git.core.errors import BatonError, RemoteError
+from baton_git.core.names import Oid
 from baton_git.operations import documents
 from baton_git.store import Repository, Store
 from baton_git.versions import Version

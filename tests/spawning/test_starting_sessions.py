@@ -15,7 +15,7 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.errors import Ambiguous, Corrupt, NotFound
+from baton_git.core.errors import Ambiguous, Corrupt, NotFound
 from baton_git.spawning.keeping import Job, offer, offered
 from baton_git.spawning.records import Process, Records, Spawned
 from baton_git.spawning.starters import surroundings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.store import Edit, Store
 
 REF = "refs/heads/baton/x"

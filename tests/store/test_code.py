@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton_git import code
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 from baton_git.store import Repository, Store
 
 

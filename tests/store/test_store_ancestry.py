@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_world import REF, WHO
 
-from baton_git.errors import Corrupt
-from baton_git.names import Oid
+from baton_git.core.errors import Corrupt
+from baton_git.core.names import Oid
 from baton_git.store import Repository, Store, ancestry
 from baton_git.store.objects import CommitInfo
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from baton_git.errors import Busy, Corrupt, InvalidArgument
+from baton_git.core.errors import Busy, Corrupt, InvalidArgument
 from baton_git.store import Config
 from baton_git.store import config as config_module
 

@@ -9,7 +9,7 @@ from dulwich.object_format import SHA1
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton_git.errors import Corrupt
+from baton_git.core.errors import Corrupt
 from baton_git.store import Store
 from baton_git.store.objects import decoded_commit, decoded_tree
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from store_world import REF, Writer
 
-from baton_git.errors import WriteFailed
+from baton_git.core.errors import WriteFailed
 from baton_git.store import Repository, Store
 
 

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_world import REF, WHO
 
-from baton_git.errors import Corrupt, InvalidArgument
+from baton_git.core.errors import Corrupt, InvalidArgument
 from baton_git.store import Entry
 from baton_git.store.objects import TREE, decoded_tree
 

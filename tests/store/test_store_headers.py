@@ -12,7 +12,7 @@ from dulwich.pack import pack_object_header
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton_git.errors import Corrupt
+from baton_git.core.errors import Corrupt
 from baton_git.store import Repository, Store
 from baton_git.store.pack_reading import OFS_DELTA, EntryHead, encode_entry_head, entry_head
 

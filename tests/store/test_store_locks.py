@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from store_world import REF, WHO
 
-from baton_git.errors import Busy
+from baton_git.core.errors import Busy
 from baton_git.store import Repository, Store, disk, locks
 from baton_git.store.locks import HeldLock, RefLocks
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from store_world import REF
 
-from baton_git.errors import Corrupt, StoreError
+from baton_git.core.errors import Corrupt, StoreError
 from baton_git.store import Repository, Store
 from baton_git.store.objects import BLOB, object_id
 from baton_git.store.pack_writing import entry_bytes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from store_world import REF, WHO
 
-from baton_git.errors import Corrupt, StoreError
+from baton_git.core.errors import Corrupt, StoreError
 from baton_git.store import Repository, Store, disk
 from baton_git.store.housekeeping import _is_running
 from baton_git.store.objects import decoded_commit

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.errors import Busy, Corrupt
+from baton_git.core.errors import Busy, Corrupt
 from baton_git.store import Store
 from baton_git.store.housekeeping import NotedPack
 from baton_git.store.locks import flocked

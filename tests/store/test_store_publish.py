@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from store_world import REF, WHO, Writer
 
-from baton_git.errors import Corrupt, WriteFailed
+from baton_git.core.errors import Corrupt, WriteFailed
 from baton_git.store import Repository, Store, disk
 
 WHEN = {"who": WHO, "time": 7, "timezone": -5400, "message": "subject\n\nBody: x"}

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_world import REF, WHO
 
-from baton_git.errors import Corrupt, StoreError
+from baton_git.core.errors import Corrupt, StoreError
 from baton_git.store import disk
 from baton_git.store.packed_refs import packed_below, packed_folders, packed_value
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.errors import NotARepository
+from baton_git.core.errors import NotARepository
 from baton_git.store import Repository, Store
 
 

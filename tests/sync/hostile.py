@@ -10,7 +10,7 @@ from pathlib import Path
 
 from machines import REF
 
-from baton_git.layout import ROOT_FILES
+from baton_git.core.layout import ROOT_FILES
 
 FILE, FOLDER, LINK = b"100644", b"40000", b"120000"
 

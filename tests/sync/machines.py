@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.branch import Branch
-from baton_git.kinds import FOLDERS
-from baton_git.layout import path_of, state_of
-from baton_git.lifecycle import Confirmed
-from baton_git.names import Namespace, Oid
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.layout import path_of, state_of
+from baton_git.core.lifecycle import Confirmed
+from baton_git.core.names import Namespace, Oid
+from baton_git.core.records.base import parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import Key, State
 from baton_git.operations.conflicts import conflicts
 from baton_git.operations.decisions import add_decision
 from baton_git.operations.followups import add_follow_up, defer_follow_up
@@ -23,9 +26,6 @@ from baton_git.operations.patterns import graduate_pattern, record_pattern
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.syncing import Synced, sync
 from baton_git.operations.workspace import Actor, Reach, Workspace
-from baton_git.records.base import parse
-from baton_git.records.conflict import Conflict
-from baton_git.state import Key, State
 from baton_git.store import Repository, Store
 from baton_git.sync.running import Outcome
 from baton_git.sync.waiting import Waiting

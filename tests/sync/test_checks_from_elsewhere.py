@@ -16,7 +16,7 @@ import pytest
 from machines import Machine, loop
 
 from baton_git.approvals import Approvals
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.operations.checks import verify
 from baton_git.operations.consent import approve_check, loop_with_check, revoke_check, waiting_checks
 from baton_git.operations.going_back import rollback_record

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 from machines import Machine, settled
 
-from baton_git.errors import Ambiguous, BatonError, InvalidArgument, InvalidDocument, NeedsHuman, NotAllowed, NotFound
+from baton_git.core.errors import (
+    Ambiguous,
+    BatonError,
+    InvalidArgument,
+    InvalidDocument,
+    NeedsHuman,
+    NotAllowed,
+    NotFound,
+)
 from baton_git.operations.conflicts import resolve
 from baton_git.operations.contested import writers
 from baton_git.operations.loops import close_loop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from machines import Machine, loop
 
-from baton_git.names import Oid
+from baton_git.core.names import Oid
 from baton_git.sync.actions import Facts, Plan, plan
 from baton_git.sync.terms import Terms
 

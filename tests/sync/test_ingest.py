@@ -15,12 +15,12 @@ import pytest
 from hostile import FILE, FOLDER, LINK, Hostile
 from machines import INCOMING, REF, Machine
 
-from baton_git.errors import Rejected, RemoteError
+from baton_git.core.errors import Rejected, RemoteError
+from baton_git.core.names import Namespace, Oid
 from baton_git.ingest.budget import SYNC
 from baton_git.ingest.receiving import Received, receive
 from baton_git.ingest.refusals import refusals
 from baton_git.ingest.tree_names import tree_fault
-from baton_git.names import Namespace, Oid
 from baton_git.operations.by_themselves import at_start
 from baton_git.operations.receiving import Update, refusals_of, told
 from baton_git.operations.sessions import boot

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from machines import Machine
 
+from baton_git.core.names import Oid
+from baton_git.core.state import Key
 from baton_git.joining import join
-from baton_git.names import Oid
 from baton_git.provenance.labels import Labels, Vouching
-from baton_git.state import Key
 from baton_git.store import Draft
 
 RULE = Key("rule", "PAT-1")

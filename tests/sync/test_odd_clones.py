@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from machines import INCOMING, REF, Clock, Machine, machine
 
-from baton_git.errors import Corrupt, RemoteError
+from baton_git.core.errors import Corrupt, RemoteError
 from baton_git.operations.by_themselves import at_start
 
 Pair = tuple[Machine, Machine]

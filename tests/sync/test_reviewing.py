@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from machines import Machine, loop, settled
 
-from baton_git.errors import Corrupt, NeedsHuman, NotFound, Unsettled
+from baton_git.core.errors import Corrupt, NeedsHuman, NotFound, Unsettled
 from baton_git.operations.reviewing import decide
 from baton_git.operations.sessions import boot, status
 from baton_git.operations.syncing import in_words

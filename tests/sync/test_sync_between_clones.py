@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from machines import INCOMING, REF, SEEN, Machine, loop, settled
 
-from baton_git.errors import Busy, InvalidArgument, NotAllowed, NotFound, Unsettled
+from baton_git.core.errors import Busy, InvalidArgument, NotAllowed, NotFound, Unsettled
+from baton_git.core.names import Oid
 from baton_git.local import Marks
-from baton_git.names import Oid
 from baton_git.operations.by_themselves import at_end, at_start
 from baton_git.operations.going_back import undo
 from baton_git.operations.reaching import automatic_remote

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from machines import Machine, settled
 
-from baton_git.errors import NotAllowed
+from baton_git.core.errors import NotAllowed
+from baton_git.core.names import Namespace
+from baton_git.core.records.base import parse
+from baton_git.core.state import Key, State
 from baton_git.ingest.refusals import refusals
-from baton_git.names import Namespace
 from baton_git.operations import going_back
-from baton_git.records.base import parse
 from baton_git.records.identity import Identity
-from baton_git.state import Key, State
 
 Pair = tuple[Machine, Machine]
 ME = {"purpose": {"statement": "care for the parser"}}

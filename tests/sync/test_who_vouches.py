@@ -12,22 +12,22 @@ import pytest
 from machines import REF, Machine, settled
 
 from baton_git.approvals import Approvals
-from baton_git.brief import SECTIONS
-from baton_git.codecs import toml
-from baton_git.errors import NotAllowed
+from baton_git.core.brief import SECTIONS
+from baton_git.core.codecs import toml
+from baton_git.core.errors import NotAllowed
+from baton_git.core.layout import path_of
+from baton_git.core.lifecycle import archive_closed
+from baton_git.core.records.base import parse
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import ActiveDecision, Pattern
+from baton_git.core.state import Key
 from baton_git.ingest.refusals import refusals
-from baton_git.layout import path_of
-from baton_git.lifecycle import archive_closed
 from baton_git.operations.decisions import Vouched, supersede_decision
 from baton_git.operations.going_back import rollback, rollback_record
 from baton_git.operations.patterns import dismiss_pattern
 from baton_git.provenance.claims import Trusted
 from baton_git.provenance.ledger import Ledger
-from baton_git.records.base import parse
-from baton_git.records.baton import ActiveDecision, Pattern
-from baton_git.records.rule import Rule
 from baton_git.signing import AllowedSigners, Signer
-from baton_git.state import Key
 
 Pair = tuple[Machine, Machine]
 PATTERN, RULE = Key("pattern", "PAT-1"), Key("rule", "PAT-1")

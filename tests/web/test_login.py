@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from web_server import TOKEN, hidden
 
-from baton_git.errors import StoreError
+from baton_git.core.errors import StoreError
 from baton_git.faces.http.attempts import ADDRESSES, FREE, LONGEST, Attempts
 from baton_git.faces.web.door import PERSON, Door, kept_key
 from baton_git.faces.web.login import next_page

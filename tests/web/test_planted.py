@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from planting import ID, LINK, PLANTED, SESSION, UNSAFE, planted_states
 
-from baton_git.kinds import FOLDERS
-from baton_git.state import Key, State
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.state import Key, State
 
 TAGS = {
     "html", "head", "meta", "title", "link", "script", "body", "a", "header", "div", "img", "p", "span", "bdi", "form",

@@ -16,11 +16,11 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from baton_git.core.names import Namespace
 from baton_git.faces.http.app import application
 from baton_git.faces.http.guard import Guard
 from baton_git.faces.http.site import Site
 from baton_git.faces.web import routes
-from baton_git.names import Namespace
 
 TOKEN = "an-öpen-sesame of the tests"
 

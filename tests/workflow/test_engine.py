@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from baton_git.brief import Section
-from baton_git.errors import InvalidArgument, NotFound
+from baton_git.core.brief import Section
+from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.githooks.shipped import shipped
 from baton_git.workflow.deeds import Event, Offered, SessionInfo
 from baton_git.workflow.definition import read

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.rendering import check_condition, check_template, condition, render
 
 NAMES = {

@@ -12,8 +12,9 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from baton_git.codecs import json
-from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotFound, shortened
+from baton_git.core.codecs import json
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound, shortened
+from baton_git.core.names import Namespace
 from baton_git.exchange.session_baton.found import (
     MARK,
     PENDING,
@@ -27,7 +28,6 @@ from baton_git.exchange.session_baton.found import (
     unmarked,
 )
 from baton_git.foreign import check_size, read_bytes, reading, shown, write_all
-from baton_git.names import Namespace
 
 SUFFIX = ".json"
 

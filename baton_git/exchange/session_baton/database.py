@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from baton_git.errors import (
+from baton_git.core.errors import (
     BatonError,
     Busy,
     Corrupt,
@@ -27,6 +27,7 @@ from baton_git.errors import (
     WriteFailed,
     shortened,
 )
+from baton_git.core.names import Namespace
 from baton_git.exchange.session_baton.found import Found, Unusable, apart, checked, own_date, parse_object, unmarked
 from baton_git.foreign import (
     MAX_BYTES,
@@ -40,7 +41,6 @@ from baton_git.foreign import (
     spare_name,
     sync_folder,
 )
-from baton_git.names import Namespace
 
 MAGIC = b"SQLite format 3\0"
 """How every SQLite database begins."""

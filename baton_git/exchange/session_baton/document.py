@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from baton_git.codecs import json
-from baton_git.errors import Fault, InvalidArgument, InvalidDocument, NotFound
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, NotFound
+from baton_git.core.names import Namespace
 from baton_git.exchange.session_baton.cache import read_cache
 from baton_git.exchange.session_baton.database import MAGIC, read_database
 from baton_git.exchange.session_baton.found import PENDING, Found, Unusable, checked, own_date, parse_object, unmarked
 from baton_git.foreign import check_size, read_bytes, read_head, shown, write_all
-from baton_git.names import Namespace
 
 _ENVELOPE = {"baton", "namespace", "updated_at", "revision", "ok", "expected_revision", "expected_updated_at"}
 """What the wire puts around a baton: session-baton's keys, and memory-hall's. An object of these only is no baton."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.times import iso
 from baton_git.diary import LogEntry
 from baton_git.operations.contested import Writers
-from baton_git.records.conflict import Conflict
-from baton_git.times import iso
 
 
 def listed(conflict: Conflict, writers: Writers) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
+from baton_git.core.state import Key
 from baton_git.operations.documents import Read
 from baton_git.operations.workspace import Workspace
 from baton_git.provenance.judgement import as_data
 from baton_git.provenance.trees import LABELLED
-from baton_git.state import Key
 from baton_git.versions import Version
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from baton_git.core.times import iso
 from baton_git.operations.sessions import Boot, Status
-from baton_git.times import iso
 from baton_git.versions import Version
 
 

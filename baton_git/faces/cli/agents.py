@@ -19,7 +19,7 @@ from baton_git.agentsettings.hook_lines import hook_line
 from baton_git.agentsettings.keeping import SettingsFile
 from baton_git.agentsettings.places import SETTINGS, Scope, user_folder
 from baton_git.agentsettings.reporting import AgentReport, FileReport, Looking, of_file
-from baton_git.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.faces.cli.app import App, command, flat, group
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
 from baton_git.faces.where.settings import outside_git

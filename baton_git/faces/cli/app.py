@@ -14,15 +14,15 @@ from typing import Any, cast
 
 import click
 
-from baton_git.diff import subject
-from baton_git.errors import Fault, InvalidDocument, LimitExceeded, StoreError
+from baton_git.core.diff import subject
+from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, StoreError
+from baton_git.core.names import Namespace
+from baton_git.core.output import one_line
 from baton_git.faces.answers import changed as answers
 from baton_git.faces.cli.printing import tell, write, write_json
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.settings import Asked, Settings
-from baton_git.names import Namespace
 from baton_git.operations.workspace import Made
-from baton_git.output import one_line
 from baton_git.versions import Written
 
 CHECKED_OUT = (

@@ -12,7 +12,8 @@ from typing import Any, cast
 import click
 
 from baton_git.batoncache import CacheFolder
-from baton_git.errors import InvalidArgument, RemoteError, Unreachable
+from baton_git.core.errors import InvalidArgument, RemoteError, Unreachable
+from baton_git.core.redaction import Redaction
 from baton_git.exchange.session_baton import parse_object
 from baton_git.faces.cli.app import SECONDS, App, flat, group, read_bytes
 from baton_git.faces.cli.cache_words import go_on, outcome_data, tell_rest
@@ -34,7 +35,6 @@ from baton_git.operations.caching import (
     waiting_elsewhere,
     write,
 )
-from baton_git.redaction import Redaction
 from baton_git.wire import Address, Answer, Server
 
 _URL_HELP = "The server; else BATON_URL, or git config --global baton.url."

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from baton_git.codecs import json
-from baton_git.diff import RecordChange, in_words
-from baton_git.errors import shortened
+from baton_git.core.codecs import json
+from baton_git.core.diff import RecordChange, in_words
+from baton_git.core.errors import shortened
 from baton_git.faces.cli.app import App, flat
 from baton_git.operations.caching import Clash, Outcome
 

@@ -6,22 +6,15 @@ from typing import Any
 
 import click
 
-from baton_git.brief import BUDGET, MIN_BUDGET
-from baton_git.codecs import json
-from baton_git.errors import Fault, InvalidDocument
+from baton_git.core.brief import BUDGET, MIN_BUDGET
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.faces.answers.changed import place
 from baton_git.faces.answers.checkpoints import session_of
 from baton_git.faces.cli.app import App, command, flat, read_text
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.where.paif import agent_of, paif_config
-from baton_git.operations.checkpoints import (
-    INTERVAL_MINUTES,
-    SessionOf,
-    agent_sessions,
-    look,
-    restore,
-    save_checkpoint,
-)
+from baton_git.operations.checkpoints import INTERVAL_MINUTES, SessionOf, agent_sessions, look, restore, save_checkpoint
 from baton_git.operations.workspace import Made, fresh_mark
 from baton_git.paif import recall
 from baton_git.paif.documents import whole

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
-from baton_git.errors import NeedsHuman
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.output import shell_line, terminal_line
+from baton_git.core.records.work_items import VerifySpec
 from baton_git.faces.answers import checks as answers
 from baton_git.faces.cli.app import SECONDS, App, at_terminal, command, flat
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
@@ -14,16 +16,8 @@ from baton_git.faces.cli.printing import agrees
 from baton_git.operations.checks import BUDGET, Verified, verify
 from baton_git.operations.consent import approve_check, loop_with_check, revoke_check, waiting_checks
 from baton_git.operations.reaching import address_of
-from baton_git.operations.trust import (
-    approvals_of,
-    distrust,
-    distrust_remote,
-    trust,
-    trust_remote,
-)
+from baton_git.operations.trust import approvals_of, distrust, distrust_remote, trust, trust_remote
 from baton_git.operations.workspace import Workspace
-from baton_git.output import shell_line, terminal_line
-from baton_git.records.baton import VerifySpec
 from baton_git.remotes.complaints import masked
 
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import click
 
+from baton_git.core.output import BOLD, GREEN, style
 from baton_git.faces.cli.printing import write, write_json
 from baton_git.faces.where.process import child_environment
-from baton_git.output import BOLD, GREEN, style
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from baton_git.codecs import json as strict_json
-from baton_git.errors import LimitExceeded, Stale
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.errors import LimitExceeded, Stale
 from baton_git.faces.answers.documents import conflict, with_provenance, written
 from baton_git.faces.cli.app import App, command, read_bytes
 from baton_git.faces.cli.failing import CONFLICT

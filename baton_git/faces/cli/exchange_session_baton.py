@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.faces.answers.documents import written
 from baton_git.faces.cli.app import App, command
 from baton_git.faces.cli.failing import FAILED

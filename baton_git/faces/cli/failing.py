@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from baton_git import __version__
-from baton_git.errors import BatonError, Busy, InvalidArgument, InvalidName, Overtaken, Stale, Unsettled
+from baton_git.core.errors import BatonError, Busy, InvalidArgument, InvalidName, Overtaken, Stale, Unsettled
 from baton_git.faces.cli.printing import tell, tell_usage, write_json
 
 OK, FAILED, USAGE, CONFLICT, BUSY, UNKNOWN, BUG = 0, 1, 2, 3, 4, 5, 70

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
+from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.schemas import KINDS, schema
 from baton_git.faces.answers import validation as answers
 from baton_git.faces.cli.app import App, command, flat, read_bytes
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.printing import write, write_json
-from baton_git.kinds import FOLDERS, SINGLES
 from baton_git.operations.validation import Checked, validate_branch, validate_text
-from baton_git.schemas import KINDS, schema
 
 
 @command("validate")

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from baton_git.errors import NeedsHuman
+from baton_git.core.errors import NeedsHuman
 from baton_git.faces.answers.changed import went_back
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.printing import ask

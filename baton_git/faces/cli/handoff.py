@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from baton_git.agents.all_agents import AGENTS
-from baton_git.errors import NotFound
+from baton_git.core.errors import NotFound
 from baton_git.extraction import Extraction, Options, extract
 from baton_git.extraction.options import MOST
 from baton_git.extraction.repository import with_git

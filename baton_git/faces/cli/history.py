@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from baton_git.diff import NUMBERED, FieldChange, RecordChange
+from baton_git.core.diff import NUMBERED, FieldChange, RecordChange
+from baton_git.core.output import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
+from baton_git.core.records.lineage import Session
+from baton_git.core.state import SHAPE
 from baton_git.faces.answers import history as answers
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.printing import write
 from baton_git.operations.history import Filter, Shown, compare, full_id, lineage, log, moment, show
-from baton_git.output import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
-from baton_git.records.lineage import Session
-from baton_git.state import SHAPE
 
 COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
 LINES = Styled("\n")

@@ -15,14 +15,14 @@ from typing import Any
 
 import click
 
-from baton_git.diff import subject
-from baton_git.errors import BatonError
+from baton_git.core.diff import subject
+from baton_git.core.errors import BatonError
+from baton_git.core.lifecycle import CODE_METHODS
+from baton_git.core.names import Namespace
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.where.settings import Asked, Settings
 from baton_git.githooks.place import EVENTS
-from baton_git.lifecycle import CODE_METHODS
-from baton_git.names import Namespace
 from baton_git.operations.hooks import (
     BY_COMMITS,
     SECONDS,

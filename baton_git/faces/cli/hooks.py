@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.faces.cli.app import App, command, group
 from baton_git.faces.cli.hook_events import run_command
 from baton_git.faces.where.settings import outside_git

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, StoreError
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, StoreError
 from baton_git.faces.cli.app import App, command, flat, group, read_text
 from baton_git.faces.cli.failing import FAILED, UNKNOWN, failed
 from baton_git.faces.where.paif import agent_of
@@ -103,7 +103,7 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def _loaders() -> dict[str, Any]:
-    from baton_git.codecs import json, toml, yaml
+    from baton_git.core.codecs import json, toml, yaml
 
     def of_yaml(text: str, file: str) -> Any:
         return yaml.loads(text, where=file)

@@ -6,7 +6,7 @@ import importlib.util
 
 import click
 
-from baton_git.errors import BatonError, InvalidArgument
+from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.faces.cli.app import App, command
 from baton_git.faces.where.process import taken, taken_token
 from baton_git.faces.where.settings import SESSION_VARIABLES

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from baton_git.output import json_text, terminal, terminal_line
+from baton_git.core.output import json_text, terminal, terminal_line
 
 
 def write(text: str) -> None:

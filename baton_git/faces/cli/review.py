@@ -6,14 +6,14 @@ from collections.abc import Collection
 
 import click
 
-from baton_git import diff
-from baton_git.errors import NeedsHuman
+from baton_git.core import diff
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.output import BOLD, Styled, style
 from baton_git.faces.answers.review import decided, waiting
 from baton_git.faces.cli.app import App, at_terminal, command, flat
 from baton_git.faces.cli.printing import ask, choose
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.workspace import Workspace
-from baton_git.output import BOLD, Styled, style
 from baton_git.sync.waiting import Decided, Item, Waiting
 
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from baton_git.errors import BatonError, InvalidArgument, NotAllowed, StoreError
+from baton_git.core.errors import BatonError, InvalidArgument, NotAllowed, StoreError
+from baton_git.core.output import json_text
 from baton_git.faces.cli.app import App, command
 from baton_git.faces.cli.printing import write
 from baton_git.faces.where.process import PAGE_TOKEN, TOKEN, end_in_order, taken_token
-from baton_git.output import json_text
 
 if TYPE_CHECKING:
     from baton_git.faces.http.site import Site

@@ -14,7 +14,8 @@ import click
 from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.all_adapters import Broken, Opened, everyone, listed, opened
 from baton_git.adapters.canonical import parse_snapshot
-from baton_git.codecs import json
+from baton_git.core.codecs import json
+from baton_git.core.output import json_text
 from baton_git.faces.answers import snapshots as answers
 from baton_git.faces.cli.app import App, command, flat, group, read_bytes
 from baton_git.faces.cli.printing import write
@@ -24,7 +25,6 @@ from baton_git.foreign import write_all
 from baton_git.operations.bodies import Body
 from baton_git.operations.snapshots import find, history, record, recorded
 from baton_git.operations.workspace import Workspace
-from baton_git.output import json_text
 from baton_git.records.snapshot import CanonicalSession, Snapshot
 from baton_git.spawning.records import Spawned
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 from baton_git.faces.cli.app import SECONDS, App, command, flat
 from baton_git.faces.cli.printing import tell
 from baton_git.operations.syncing import SECONDS as DEFAULT

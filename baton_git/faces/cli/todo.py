@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from baton_git.codecs import json
+from baton_git.core.codecs import json
+from baton_git.core.records.lineage import OPEN, Todo
 from baton_git.faces.cli.app import App, command, flat, group, read_text
 from baton_git.operations.todos import (
     Status,
@@ -18,7 +19,6 @@ from baton_git.operations.todos import (
     todos_from,
     todos_of,
 )
-from baton_git.records.lineage import OPEN, Todo
 from baton_git.versions import Written
 
 MARKS = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from baton_git.codecs import json
-from baton_git.errors import Fault, InvalidDocument
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.core.output import terminal_line
 from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read_text
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.printing import agrees
 from baton_git.faces.where.workflows import DISABLED, ENABLED, listed, workflow_folders
 from baton_git.operations.workflows import allow, check_text, disallow, run_event, waiting, workflows
-from baton_git.output import terminal_line
 from baton_git.spawning.starters import STARTERS
 from baton_git.workflow.deeds import Event, SessionInfo
 from baton_git.workflow.definition import ALIASES, EVENTS

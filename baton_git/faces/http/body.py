@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from baton_git.codecs.json import RepeatedKey, parse
+from baton_git.core.codecs.json import RepeatedKey, parse
 from baton_git.faces.http.json_response import SafeJSONResponse
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton_git.agent_tokens import AgentTokens
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 from baton_git.faces.http.attempts import Attempts
 from baton_git.faces.http.json_response import SafeJSONResponse
 from baton_git.faces.http.problems import is_ours, of_error, problem, refusal

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from baton_git.output import safe_json
+from baton_git.core.output import safe_json
 
 
 def json_bytes(data: Any, **options: Any) -> bytes:

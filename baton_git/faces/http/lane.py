@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 from baton_git.faces.http import problems
 from baton_git.faces.http.json_response import SafeJSONResponse
 

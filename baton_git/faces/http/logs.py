@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from baton_git.output import terminal
+from baton_git.core.output import terminal
 
 LOGGER = "baton.http"
 

@@ -10,8 +10,10 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from baton_git.agent_tokens import Registration
-from baton_git.codecs import json as strict_json
-from baton_git.errors import NotAllowed, NotFound
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.errors import NotAllowed, NotFound
+from baton_git.core.state import Key
+from baton_git.core.times import iso
 from baton_git.faces.answers.checkpoints import session_of
 from baton_git.faces.http.api.acting import Who
 from baton_git.faces.http.api.refusals import Responses
@@ -32,8 +34,6 @@ from baton_git.operations.checkpoints import (
 from baton_git.paif.documents import whole
 from baton_git.paif.growth import nobody
 from baton_git.records.checkpoint import Checkpoint
-from baton_git.state import Key
-from baton_git.times import iso
 from baton_git.versions import Version
 
 

@@ -11,11 +11,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from baton_git import errors
-from baton_git.codecs import json as strict_json
-from baton_git.errors import BatonError
+from baton_git.core import errors
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.errors import BatonError
+from baton_git.core.output import one_line, terminal
 from baton_git.faces.http.json_response import SafeJSONResponse
-from baton_git.output import one_line, terminal
 
 
 class Outdated(BatonError):

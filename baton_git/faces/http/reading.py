@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from fastapi.concurrency import run_in_threadpool
 
+from baton_git.core.names import Oid
 from baton_git.faces.answers.documents import document
 from baton_git.faces.http.json_response import json_bytes
 from baton_git.faces.http.site import Site
-from baton_git.names import Oid
 from baton_git.operations.documents import read
 
 KEPT_BYTES = 64 << 20

@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from baton_git.errors import InvalidDocument, InvalidName, LimitExceeded, Stale
+from baton_git.core.errors import InvalidDocument, InvalidName, LimitExceeded, Stale
+from baton_git.core.names import Oid
 from baton_git.faces.answers.documents import conflict, written
 from baton_git.faces.http import problems
 from baton_git.faces.http.body import Routes, body_as
@@ -18,7 +19,6 @@ from baton_git.faces.http.desk import Answer, Desk
 from baton_git.faces.http.lane import Handler
 from baton_git.faces.http.reading import Readings, compact, tag
 from baton_git.faces.http.site import Site
-from baton_git.names import Oid
 from baton_git.operations.document_writing import Writing, prepared
 from baton_git.operations.documents import Read, read
 from baton_git.operations.workspace import Workspace

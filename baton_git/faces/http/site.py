@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from baton_git.agent_tokens import AgentTokens
 from baton_git.branch import namespaces
-from baton_git.errors import NotARepository
+from baton_git.core.errors import NotARepository
+from baton_git.core.names import AgentId, Namespace, Oid, SessionId
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.settings import Asked, Settings
 from baton_git.faces.where.tidying import Tidier
-from baton_git.names import AgentId, Namespace, Oid, SessionId
 from baton_git.operations.workspace import Actor, Workspace
 from baton_git.store import Repository, Store
 

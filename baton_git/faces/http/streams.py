@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from baton_git.core.output import one_line
 from baton_git.faces.http.problems import refusal
-from baton_git.output import one_line
 
 EVENTS = "text/event-stream"
 MOST = 64

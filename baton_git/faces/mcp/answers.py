@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.diff import subject
+from baton_git.core.diff import subject
 from baton_git.operations.workspace import Made
 from baton_git.versions import Written
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import WithJsonSchema
 
-from baton_git.records.baton import VerifySpec
+from baton_git.core.records.work_items import VerifySpec
 
 Session = str | None
 """The session that acts; the server's instructions say what it is, once for all tools."""

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from baton_git.brief import BUDGET
-from baton_git.errors import Corrupt
+from baton_git.core.brief import BUDGET
+from baton_git.core.errors import Corrupt
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Json, Session
 from baton_git.faces.mcp.desk import Ctx, Desk

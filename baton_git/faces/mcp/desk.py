@@ -12,9 +12,9 @@ from typing import Any
 from mcp.server.mcpserver import Context
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from baton_git.core.names import Namespace, SessionId
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.settings import SESSION_VARIABLES
-from baton_git.names import Namespace, SessionId
 from baton_git.operations.workspace import Workspace
 
 Ctx = Context[Any, Any]

@@ -16,9 +16,9 @@ from mcp.types import INVALID_PARAMS
 from pydantic import ValidationError
 
 from baton_git import __version__
-from baton_git.errors import BatonError, InvalidName, NotFound
-from baton_git.output import one_line, terminal
-from baton_git.records.base import dotted, faults_of
+from baton_git.core.errors import BatonError, InvalidName, NotFound
+from baton_git.core.output import one_line, terminal
+from baton_git.core.records.base import dotted, faults_of
 
 NOT_ASKED = (
     "the question to the person did not come to an answer, so nothing was changed; ask them to do it in a terminal"

@@ -11,14 +11,14 @@ from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult,
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
+from baton_git.core.lifecycle import Confirmed
+from baton_git.core.output import one_line
+from baton_git.core.records.work_items import Pattern
 from baton_git.faces.mcp.answers import Answer, changed
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import REPLACES
-from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import graduate_pattern
-from baton_git.output import one_line
-from baton_git.records.baton import Pattern
 
 
 class Typed(BaseModel):

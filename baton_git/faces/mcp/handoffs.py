@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from baton_git.errors import NotFound
+from baton_git.core.errors import NotFound
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk

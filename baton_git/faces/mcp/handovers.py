@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from baton_git.errors import BatonError, WriteFailed
+from baton_git.core.errors import BatonError, WriteFailed
 from baton_git.exchange.kairos import Copy
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Json, Session

@@ -13,7 +13,7 @@ import uvicorn
 from mcp.server import MCPServer
 from starlette.types import ASGIApp
 
-from baton_git.errors import InvalidArgument, StoreError
+from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.faces.http.body import JsonOnly
 from baton_git.faces.http.guard import LOOPBACK, Guard
 from baton_git.faces.http.timing import Timed

@@ -10,19 +10,19 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.types import Resource
 
-from baton_git.errors import NotFound
+from baton_git.core.errors import NotFound
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.output import json_text
+from baton_git.core.records.base import Part
+from baton_git.core.records.rule import Rule
+from baton_git.core.state import Key, key_of
 from baton_git.faces.answers.documents import provenance, with_provenance
 from baton_git.faces.answers.history import shown
 from baton_git.faces.mcp.desk import Desk
-from baton_git.kinds import FOLDERS
 from baton_git.operations.documents import read
 from baton_git.operations.history import log
 from baton_git.operations.left_behind import last
 from baton_git.operations.sessions import look
-from baton_git.output import json_text
-from baton_git.records.base import Part
-from baton_git.records.rule import Rule
-from baton_git.state import Key, key_of
 
 JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
 NEWEST = 50

@@ -15,6 +15,7 @@ from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, Reso
 from mcp.types import Tool as Told
 
 from baton_git import __version__
+from baton_git.core.output import safe_json, terminal
 from baton_git.faces.mcp import (
     checkpoints,
     decisions,
@@ -36,7 +37,6 @@ from baton_git.faces.mcp.failing import refused_call, refused_read, unknown_prom
 from baton_git.faces.mcp.prompts import PROMPTS
 from baton_git.faces.mcp.resources import Resources, add_templates
 from baton_git.faces.where.call import Call
-from baton_git.output import safe_json, terminal
 
 FAMILIES = (
     sessions, documents, loops, followups, patterns, graduation, decisions, todos, checkpoints, handovers, handoffs,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from baton_git.brief import BUDGET, MIN_BUDGET
+from baton_git.core.brief import BUDGET, MIN_BUDGET
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk

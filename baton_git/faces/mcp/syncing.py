@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.faces.answers.conflicts import listed
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Session

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, TypeVar
 
 from starlette.responses import Response
 
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
+from baton_git.core.records.base import Record
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
+from baton_git.core.state import HEAD, State
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.health import health_of
-from baton_git.kinds import FOLDERS
-from baton_git.lifecycle import PRIORITIES, deadline, is_due
 from baton_git.operations.conflicts import conflicts
-from baton_git.records.base import Record
-from baton_git.records.baton import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
-from baton_git.records.rule import Rule
-from baton_git.state import HEAD, State
 
 SHOWN = 25
 """Records of a kind that the board has; the rest is one click away."""

@@ -8,7 +8,10 @@ from urllib.parse import unquote
 
 from starlette.responses import Response
 
-from baton_git.errors import Ambiguous, InvalidArgument, InvalidDocument, NotFound, Unsettled
+from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidDocument, NotFound, Unsettled
+from baton_git.core.records.base import alike
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import State
 from baton_git.faces.http.problems import status_of
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.shown import digest
@@ -17,9 +20,6 @@ from baton_git.files import KIND as FILE
 from baton_git.operations.conflicts import Side, conflicts, resolve, standing
 from baton_git.operations.contested import writers
 from baton_git.operations.workspace import Workspace
-from baton_git.records.base import alike
-from baton_git.records.conflict import Conflict
-from baton_git.state import State
 
 SHOWN = 50
 SIDES = ("ours", "theirs")

@@ -14,20 +14,20 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.names import Namespace
+from baton_git.core.output import one_line
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import State
 from baton_git.faces.http.guard import is_own_page
 from baton_git.faces.http.problems import RETRY_AFTER, status_of
 from baton_git.faces.http.site import Site
 from baton_git.faces.web.door import LOGIN_SECONDS, PERSON, Door, Visitor
 from baton_git.faces.web.templating import rendered
 from baton_git.faces.web.texts import address, quoted, sentence
-from baton_git.kinds import FOLDERS
-from baton_git.names import Namespace
 from baton_git.operations.reaching import waiting_counts
 from baton_git.operations.workspace import Workspace
-from baton_git.output import one_line
-from baton_git.records.conflict import Conflict
-from baton_git.state import State
 from baton_git.versions import Version
 
 MAX_FIELDS = 5000

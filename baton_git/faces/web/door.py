@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from baton_git.errors import StoreError, WriteFailed
+from baton_git.core.errors import StoreError, WriteFailed
 from baton_git.faces.http.attempts import Attempts
 from baton_git.faces.http.guard import is_token
 from baton_git.faces.http.site import Site

@@ -11,13 +11,13 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from baton_git.errors import BatonError, InvalidName
+from baton_git.core.errors import BatonError, InvalidName
+from baton_git.core.names import Namespace
 from baton_git.faces.http.changes import Change, Current, changes
 from baton_git.faces.http.json_response import SafeJSONResponse
 from baton_git.faces.http.site import Site
 from baton_git.faces.http.streams import Places, Stream
 from baton_git.faces.web.door import Door
-from baton_git.names import Namespace
 
 BREATH = 20.0
 """Seconds of silence after which a line is sent that says nothing, so that a proxy does not hang up."""

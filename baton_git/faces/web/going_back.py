@@ -6,13 +6,14 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from baton_git.errors import Ambiguous, BatonError, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
+from baton_git.core.errors import Ambiguous, BatonError, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
+from baton_git.core.names import oid
+from baton_git.core.state import SHAPE
 from baton_git.faces.http.problems import status_of
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.revisions import meant
 from baton_git.faces.web.shown import digest
 from baton_git.faces.web.texts import command, quoted, sentence
-from baton_git.names import oid
 from baton_git.operations.going_back import (
     WayBack,
     go_back,
@@ -23,7 +24,6 @@ from baton_git.operations.going_back import (
     way_without_session,
 )
 from baton_git.operations.workspace import Workspace
-from baton_git.state import SHAPE
 
 MOST_CHANGES = 300
 WAYS = ("revision", "record", "session", "undo")

@@ -6,14 +6,14 @@ from urllib.parse import unquote
 
 from starlette.responses import Response
 
-from baton_git.errors import InvalidArgument, NeedsHuman
+from baton_git.core.errors import InvalidArgument, NeedsHuman
+from baton_git.core.lifecycle import Confirmed
+from baton_git.core.records.work_items import Pattern
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.shown import digest
 from baton_git.faces.web.texts import command
-from baton_git.lifecycle import Confirmed
 from baton_git.operations.patterns import graduate_pattern
 from baton_git.operations.workspace import Workspace
-from baton_git.records.baton import Pattern
 
 
 def show(asked: Asked) -> Response:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from baton_git.lifecycle import is_due
+from baton_git.core.lifecycle import is_due
+from baton_git.core.records.work_items import OpenLoop
 from baton_git.operations.sessions import Status, status
 from baton_git.operations.workspace import Workspace
-from baton_git.records.baton import OpenLoop
 
 
 class Sign(NamedTuple):

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
+from baton_git.core.records.lineage import Session
+from baton_git.core.times import when
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.drawing import drawing
 from baton_git.faces.web.paging import Paging
 from baton_git.faces.web.revisions import upto
 from baton_git.operations.history import lineage
-from baton_git.records.lineage import Session
-from baton_git.times import when
 
 DRAWN = 80
 """Commits that one drawing has."""

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from starlette.responses import RedirectResponse, Response
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Namespace
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.health import Health, health_of
 from baton_git.faces.web.paging import Paging
 from baton_git.faces.web.texts import address
-from baton_git.names import Namespace
 
 SHOWN = 40
 

@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
-from baton_git.diff import title_of
-from baton_git.errors import NotFound
+from baton_git.core.diff import title_of
+from baton_git.core.errors import NotFound
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.faces.web.board import holds
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.paging import Paging
 from baton_git.faces.web.revisions import upto
 from baton_git.faces.web.timeline import told
-from baton_git.kinds import FOLDERS
 from baton_git.operations.history import Filter, log
-from baton_git.records.archive import Archived
-from baton_git.records.base import Part
-from baton_git.records.baton import Pattern
-from baton_git.state import Entry, Key, State, Unreadable
 
 SHOWN = 50
 GLANCED = 12

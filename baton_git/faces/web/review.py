@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from baton_git.diff import in_words
-from baton_git.errors import InvalidArgument, NotFound, Unsettled
+from baton_git.core.diff import in_words
+from baton_git.core.errors import InvalidArgument, NotFound, Unsettled
+from baton_git.core.names import oid
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.texts import quoted, sentence
-from baton_git.names import oid
 from baton_git.operations.reaching import waiting_counts
 from baton_git.operations.reviewing import decide, review, takes_person
 from baton_git.operations.workspace import Workspace

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from baton_git.errors import InvalidArgument, NotFound, StoreError
-from baton_git.names import Oid
+from baton_git.core.errors import InvalidArgument, NotFound, StoreError
+from baton_git.core.names import Oid
 from baton_git.operations.workspace import Workspace
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from baton_git.errors import NotFound
+from baton_git.core.errors import NotFound
 from baton_git.faces.http.site import Site
 from baton_git.faces.http.streams import Places
 from baton_git.faces.web import (

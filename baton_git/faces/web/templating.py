@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from baton_git.core.output import html
 from baton_git.faces.web import texts
-from baton_git.output import html
 
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 

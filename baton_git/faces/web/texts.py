@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from baton_git.brief import age
-from baton_git.output import html
-from baton_git.times import iso, when
+from baton_git.core.brief import age
+from baton_git.core.output import html
+from baton_git.core.times import iso, when
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)\Z")
 _LINK = re.compile(r"https?://[A-Za-z0-9\[][^\s<>\"'`{}|\\^]{0,2000}\Z")

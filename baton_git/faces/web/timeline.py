@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from baton_git.diff import RecordChange
-from baton_git.errors import Ambiguous, InvalidArgument, NotFound
+from baton_git.core.diff import RecordChange
+from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
+from baton_git.core.state import SHAPE
 from baton_git.faces.http.problems import status_of
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.paging import Paging
 from baton_git.faces.web.revisions import meant, upto
 from baton_git.faces.web.texts import sentence
 from baton_git.operations.history import Filter, Shown, compare, full_id, log, show
-from baton_git.state import SHAPE
 
 SHOWN = 25
 MOST_CHANGES = 300

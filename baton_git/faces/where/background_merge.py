@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from baton_git.errors import StoreError
+from baton_git.core.errors import StoreError
 from baton_git.store import Repository, Store, disk
 from baton_git.store.locks import grab
 

@@ -10,10 +10,10 @@ from typing import Self
 
 from baton_git.approvals import Approvals
 from baton_git.branch import Branch
-from baton_git.errors import InvalidArgument, InvalidName
+from baton_git.core.errors import InvalidArgument, InvalidName
+from baton_git.core.names import Namespace, SessionId
 from baton_git.faces.where.settings import Settings, data_home, outside_git
 from baton_git.local import CurrentSession
-from baton_git.names import Namespace, SessionId
 from baton_git.operations.workspace import Actor, Workspace
 from baton_git.store import Store
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from baton_git.codecs import yaml
-from baton_git.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.core.codecs import yaml
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.extraction import Options, parse_options
 from baton_git.faces.where.call import Call
 from baton_git.foreign import read_head

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from baton_git.errors import Busy, InvalidDocument, LimitExceeded, Overtaken, StoreError
+from baton_git.core.errors import Busy, InvalidDocument, LimitExceeded, Overtaken, StoreError
 from baton_git.exchange.kairos import Copy
 from baton_git.faces.where.call import Call
 from baton_git.operations.workspace import Workspace

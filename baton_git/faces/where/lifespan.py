@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.paif import paif_config
 from baton_git.operations.sessions import fresh_session

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from baton_git.errors import BatonError, Fault, InvalidArgument, InvalidDocument, StoreError
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, StoreError
 from baton_git.faces.where.call import Call
 
 if TYPE_CHECKING:

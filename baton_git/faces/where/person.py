@@ -15,7 +15,7 @@ from typing import NamedTuple
 import psutil
 
 from baton_git.agents.all_agents import ACTING
-from baton_git.errors import NeedsHuman
+from baton_git.core.errors import NeedsHuman
 from baton_git.spawning.starters import SPAWNED
 from baton_git.spawning.starting import KEEPER
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from baton_git.environment import is_secret_variable, without_secrets
-from baton_git.errors import InvalidArgument
+from baton_git.core.child_environment import is_secret_variable, without_secrets
+from baton_git.core.errors import InvalidArgument
 
 TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  as above

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.agenthooks.seen import Memory
 from baton_git.branch import Branch
-from baton_git.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
+from baton_git.core.lifecycle import Policy
+from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
 from baton_git.faces.where.process import child_environment
-from baton_git.lifecycle import Policy
 from baton_git.local import Marks
-from baton_git.names import AgentId, Namespace, Oid, RecordId, SessionId
 from baton_git.operations.workspace import Reach
 from baton_git.store import Repository, Store
 

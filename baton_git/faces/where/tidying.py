@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from baton_git.errors import StoreError
+from baton_git.core.errors import StoreError
 from baton_git.store import Repository, Store
 
 PATIENCE = 20.0

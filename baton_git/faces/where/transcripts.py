@@ -7,7 +7,7 @@ from pathlib import Path
 
 from baton_git.agents.all_agents import AGENTS
 from baton_git.agents.transcripts import Transcript
-from baton_git.errors import NotFound
+from baton_git.core.errors import NotFound
 
 
 def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:

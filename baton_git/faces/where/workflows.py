@@ -6,7 +6,7 @@ import os
 import shlex
 from pathlib import Path
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.faces.where.call import Call
 from baton_git.githooks.shipped import shipped
 from baton_git.operations.workflows import Folders

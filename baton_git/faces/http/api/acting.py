@@ -10,14 +10,14 @@ from typing import Annotated, NamedTuple
 from fastapi import Depends, Header, Query
 
 from baton_git.branch import PATIENCE, Branch
-from baton_git.errors import Stale
+from baton_git.core.errors import Stale
+from baton_git.core.names import Oid
+from baton_git.core.state import State
 from baton_git.faces.http.problems import Outdated
 from baton_git.faces.http.reading import is_named
 from baton_git.faces.http.site import Site
-from baton_git.names import Oid
 from baton_git.operations.workspace import Workspace
 from baton_git.provenance.ledger import RemoteSource
-from baton_git.state import State
 from baton_git.store import Draft
 from baton_git.versions import Change, Proposal, Stamp, Version, Written
 

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from starlette.responses import Response
 
-from baton_git.errors import NotFound
+from baton_git.core.errors import NotFound
+from baton_git.core.names import Oid
+from baton_git.core.output import safe_json
 from baton_git.faces.answers import changed
 from baton_git.faces.http.json_response import json_bytes
 from baton_git.faces.http.reading import tag
-from baton_git.names import Oid
 from baton_git.operations.workspace import Made
-from baton_git.output import safe_json
 from baton_git.versions import Version, Written
 
 Item = TypeVar("Item")

@@ -12,7 +12,8 @@ from fastapi import APIRouter, Header, Query
 from fastapi.sse import format_sse_event
 from starlette.responses import Response
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Namespace
 from baton_git.faces.http.api.refusals import refusals
 from baton_git.faces.http.api.shapes import COMMIT
 from baton_git.faces.http.body import Routes
@@ -20,7 +21,6 @@ from baton_git.faces.http.changes import changes
 from baton_git.faces.http.problems import told
 from baton_git.faces.http.site import Site
 from baton_git.faces.http.streams import EVENTS, Places, Stream
-from baton_git.names import Namespace
 
 HEARTBEAT = 15.0
 """Seconds after which a stream in which nothing happens says that it is still there."""

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.faces.answers import handovers as answers
 from baton_git.faces.http.api.acting import After, At, Limit, Named, Who
 from baton_git.faces.http.api.answering import answer, page, where, written

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
 from baton_git.faces.answers.history import compared, shown
 from baton_git.faces.http.api.acting import After, Limit, Named, Who
 from baton_git.faces.http.api.answering import answer, page, written

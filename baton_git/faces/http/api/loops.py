@@ -8,7 +8,8 @@ from fastapi import APIRouter, Path
 from pydantic import Field
 from starlette.responses import Response
 
-from baton_git.errors import InvalidArgument
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.records.work_items import OpenLoop, VerifySpec
 from baton_git.faces.answers import checks
 from baton_git.faces.http.api.acting import Who
 from baton_git.faces.http.api.answering import made, written
@@ -18,7 +19,6 @@ from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.operations.checks import BUDGET, Verified, verify
 from baton_git.operations.loops import add_loop, close_loop, settle_loop
-from baton_git.records.baton import OpenLoop, VerifySpec
 
 LoopId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["OL-7k3f9q"])]
 

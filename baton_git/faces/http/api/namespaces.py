@@ -8,7 +8,10 @@ from fastapi import APIRouter, Path
 from pydantic import Field
 from starlette.responses import Response
 
-from baton_git.errors import BatonError
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Namespace
+from baton_git.core.schemas import schema
+from baton_git.core.times import iso
 from baton_git.faces.answers import lifespan, validation
 from baton_git.faces.answers.documents import with_provenance
 from baton_git.faces.http.api.acting import After, At, IfNoneMatch, Limit, Named
@@ -18,13 +21,10 @@ from baton_git.faces.http.api.shapes import TIME, Asked, Damaged, Page, Place
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.reading import is_named, tag
 from baton_git.faces.http.site import Site
-from baton_git.names import Namespace
 from baton_git.operations.documents import read
 from baton_git.operations.reaching import pending_counts, waiting_counts
 from baton_git.operations.sessions import init, status
 from baton_git.operations.validation import validate_branch
-from baton_git.schemas import schema
-from baton_git.times import iso
 from baton_git.versions import Version
 
 COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "conflict", "handover")

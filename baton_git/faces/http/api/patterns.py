@@ -8,7 +8,8 @@ from fastapi import APIRouter, Path
 from pydantic import Field
 from starlette.responses import Response
 
-from baton_git.errors import NeedsHuman
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.records.work_items import Pattern
 from baton_git.faces.http.api.acting import Who
 from baton_git.faces.http.api.answering import made
 from baton_git.faces.http.api.refusals import WRITES, refusals
@@ -16,7 +17,6 @@ from baton_git.faces.http.api.shapes import Asked, Made
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.operations.patterns import dismiss_pattern, propose_rule, record_pattern
-from baton_git.records.baton import Pattern
 
 PatternId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["PAT-9d2k1m"])]
 

@@ -10,7 +10,10 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from baton_git.errors import NotFound
+from baton_git.core.errors import NotFound
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.records.archive import Archived
+from baton_git.core.state import Entry, Key, State, Unreadable, completed
 from baton_git.faces.answers.documents import provenance
 from baton_git.faces.http.api.acting import After, At, Limit, Named
 from baton_git.faces.http.api.answering import answer, where
@@ -18,9 +21,6 @@ from baton_git.faces.http.api.refusals import refusals
 from baton_git.faces.http.api.shapes import TIME, Damaged, Page, Place
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
-from baton_git.kinds import FOLDERS
-from baton_git.records.archive import Archived
-from baton_git.state import Entry, Key, State, Unreadable, completed
 
 Kind = Annotated[str, Path(description=f"One of {', '.join(FOLDERS)}.", examples=["open_loop"])]
 RecordId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["OL-7k3f9q"])]

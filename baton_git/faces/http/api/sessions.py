@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from baton_git.brief import BUDGET, MIN_BUDGET
+from baton_git.core.brief import BUDGET, MIN_BUDGET
 from baton_git.faces.answers import checkpoints as checkpoint_answers
 from baton_git.faces.answers import lifespan
 from baton_git.faces.http.api.acting import After, At, Limit, Named, Who

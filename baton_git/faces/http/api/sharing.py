@@ -8,7 +8,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from baton_git.errors import InvalidArgument, NotFound
+from baton_git.core.errors import InvalidArgument, NotFound
+from baton_git.core.names import oid
 from baton_git.faces.answers import conflicts as conflict_answers
 from baton_git.faces.answers import review as review_answers
 from baton_git.faces.http.api.acting import After, Limit, Named, Who
@@ -18,7 +19,6 @@ from baton_git.faces.http.api.shapes import COMMIT, Asked, Page, Place, RecordCh
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.problems import of_error
 from baton_git.faces.http.site import Site
-from baton_git.names import oid
 from baton_git.operations.conflicts import conflicts, resolve
 from baton_git.operations.contested import writers
 from baton_git.operations.reaching import configured_remote

@@ -1,0 +1,206 @@
+"""Plain data ↔ TOML text, for data that TOML alone cannot hold.
+
+Grammar of what is added, all of it below keys that begin with `$`:
+
+    {"$null" = true}          JSON null
+    {"$int" = "1180…"}        an integer beyond 64 bits
+    $$key                     a key that the data itself calls `$key`
+
+Every other table is itself. Dates written by hand without quotes are read as their ISO text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from typing import Any
+
+import tomli_w
+
+from baton_git.core.codecs.scalars import MAX_DIGITS, TOO_LONG, is_writable
+from baton_git.core.errors import Fault, InvalidDocument
+
+_NULL = "$null"
+_INT = "$int"
+_INT64 = range(-(2**63), 2**63)
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_UNESCAPED = re.compile(r'[^"\\\x00-\x08\x0a-\x1f\x7f]*+')
+_DIGITS = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}")
+
+MAX_DEPTH = 128
+"""Levels of nesting that a file may have: those of a document, and what the archive and conflicts put around."""
+
+
+MAX_BYTES = 8 << 20
+"""Size of a file that is looked into."""
+
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_ENDLESS_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH},}}+[ \t]*+")
+"""A dotted key with more parts than there may be levels: to read it takes time and memory that grow with its square."""
+_LONGEST_LINE = 10_000
+"""Words with dots between them that a line of some text may begin with."""
+
+
+def dumps(data: Mapping[str, Any]) -> bytes:
+    """TOML text of a table, UTF-8 with LF; strings of several lines stand as such where that is exact.
+
+    Raises:
+        InvalidDocument: a string holds half of a surrogate pair, which is not text, or an integer has too many digits.
+    """
+    text = _simple(data)
+    try:
+        return (text if text is not None else _written(data)).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start : error.end]
+        raise InvalidDocument([Fault("", f"{half!r} is half of a surrogate pair, which is not text")]) from None
+
+
+def _written(data: Mapping[str, Any]) -> str:
+    table = {_key(key): _encoded(value) for key, value in data.items()}
+    return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2)
+
+
+def _simple(data: Mapping[str, Any]) -> str | None:
+    """What `_written` makes of a table of plain words and numbers, as most records are, but many times faster."""
+    lines = []
+    for key, value in data.items():
+        text = _simple_value(value)
+        if text is None or not _BARE.fullmatch(key):
+            return None
+        lines.append(f"{key} = {text}\n")
+    return "".join(lines)
+
+
+def _simple_value(value: Any) -> str | None:
+    kind = type(value)
+    if kind is str:
+        return f'"{value}"' if _UNESCAPED.fullmatch(value) else None
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return str(value) if value in _INT64 else None
+    if kind is list and all(type(item) is str and _UNESCAPED.fullmatch(item) for item in value):
+        return "[\n" + "".join(f'  "{item}",\n' for item in value) + "]" if value else "[]"
+    return None
+
+
+def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
+    """The table that `text` says; CRLF is read like LF.
+
+    Raises:
+        InvalidDocument: it is not TOML, not UTF-8, misuses a key that begins with `$`, or says what JSON cannot
+            (`nan`, `inf`, an integer of too many digits, more than `MAX_DEPTH` levels).
+    """
+    try:
+        table = tomllib.loads(_bounded(text.decode(), where), parse_float=_finite)
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(
+            [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")], where=where
+        ) from None
+    except RecursionError:
+        raise InvalidDocument([Fault("", f"nested deeper than {MAX_DEPTH} levels")], where=where) from None
+    except ValueError as error:
+        raise InvalidDocument([Fault("", f"not TOML: {error}")], where=where) from None
+    return {_plain_key(key, key, where): _decoded(value, key, where, 1) for key, value in table.items()}
+
+
+def _bounded(text: str, where: str) -> str:
+    """The text, unless reading it would take too long."""
+    if len(text) > MAX_BYTES:
+        raise InvalidDocument([Fault("", f"{len(text):,} characters, the limit is {MAX_BYTES:,}")], where=where)
+    if any(_is_key(text, found) for found in _ENDLESS_KEY.finditer(text)):
+        raise InvalidDocument([Fault("", f"nested deeper than {MAX_DEPTH} levels: a key has more parts")], where=where)
+    return text
+
+
+def _is_key(text: str, found: re.Match[str]) -> bool:
+    """Whether dotted words stand where a key does, and not in a string."""
+    if text[found.end() : found.end() + 1] in ("=", "]"):
+        return True
+    before = text[max(0, found.start() - 200) : found.start()].rstrip(" \t")
+    return found[0].count(".") > _LONGEST_LINE and before[-1:] in ("", "\n", "[", "{", ",")
+
+
+def _encoded(value: Any) -> Any:
+    if value is None:
+        return {_NULL: True}
+    if isinstance(value, bool | float | str):
+        return value
+    if isinstance(value, int):
+        return value if value in _INT64 else {_INT: _digits(value)}
+    if isinstance(value, Mapping):
+        return {_key(key): _encoded(item) for key, item in value.items()}
+    return [_encoded(item) for item in value]
+
+
+def _digits(value: int) -> str:
+    if not is_writable(value):
+        raise InvalidDocument([Fault("", f"a value {TOO_LONG}")])
+    return str(value)
+
+
+def _decoded(value: Any, path: str, where: str, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise InvalidDocument([Fault(path[:80], f"is nested deeper than {MAX_DEPTH} levels")], where=where)
+    if isinstance(value, dict):
+        return _decoded_table(value, path, where, depth)
+    if isinstance(value, list):
+        return [_decoded(item, f"{path}[{number}]", where, depth + 1) for number, item in enumerate(value)]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, int) and not is_writable(value):
+        raise InvalidDocument([Fault(path[:80], TOO_LONG)], where=where)
+    return value
+
+
+def _decoded_table(table: dict[str, Any], path: str, where: str, depth: int) -> Any:
+    if len(table) == 1:
+        [(key, value)] = table.items()
+        if key == _NULL and value is True:
+            return None
+        if key == _INT and isinstance(value, str):
+            return _big(value, path, where)
+    return {
+        _plain_key(key, path, where): _decoded(item, f"{path}.{key}", where, depth + 1) for key, item in table.items()
+    }
+
+
+def _big(digits: str, path: str, where: str) -> int:
+    if not _DIGITS.fullmatch(digits):
+        raise InvalidDocument([Fault(path, f"{digits[:40]!r} is not an integer")], where=where)
+    return int(digits)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is not a number that JSON can hold")
+    return number
+
+
+def _key(key: str) -> str:
+    return f"${key}" if key.startswith("$") else key
+
+
+def _plain_key(key: str, path: str, where: str) -> str:
+    if key.startswith("$$"):
+        return key[1:]
+    if key.startswith("$"):
+        raise InvalidDocument(
+            [Fault(path, f"{key!r} means nothing here; a key of that name is written ${key}")], where=where
+        )
+    return key
+
+
+def _multiline_is_exact(value: Any) -> bool:
+    """tomli-w turns CRLF into LF in strings of several lines; then they must stay on one."""
+    if isinstance(value, str):
+        return "\r" not in value
+    if isinstance(value, Mapping):
+        return all(_multiline_is_exact(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return all(_multiline_is_exact(item) for item in value)
+    return True

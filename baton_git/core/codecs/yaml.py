@@ -1,0 +1,86 @@
+"""YAML text → plain data, as far as JSON goes: what people write by hand beside their code.
+
+The safe loader, and narrower: dates stay the text that they were, keys are text and stand once, and there are no
+aliases, with which a few lines of a file that came with a clone could take all memory. PyYAML is loaded when called.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded
+
+if TYPE_CHECKING:
+    from yaml import Node, SafeLoader
+
+MAX_BYTES = 256 * 1024
+"""Size of a text that is looked into; the parser is slow."""
+
+
+def loads(text: str, *, where: str = "") -> Any:
+    """The data that YAML `text` says.
+
+    Raises:
+        InvalidDocument: it is not YAML, or says what JSON cannot, or uses an alias.
+        LimitExceeded: it is too long, or nested too deep.
+    """
+    import yaml  # few files are YAML, and every start would pay for it
+
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_BYTES:
+        raise LimitExceeded(where or "the text", size, MAX_BYTES, "bytes")
+    try:
+        data = yaml.load(text, Loader=_loader())  # noqa: S506  it is made of the safe one
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        raise InvalidDocument([Fault("", f"not YAML: {error.problem or error}{place}")], where=where) from None
+    except (yaml.YAMLError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise InvalidDocument([Fault("", f"not YAML: {said}")], where=where) from None
+    except RecursionError:
+        raise LimitExceeded(
+            f"nesting of {where or 'the document'}", json.MAX_DEPTH + 1, json.MAX_DEPTH, "levels"
+        ) from None
+    json.check(data, where=where)
+    return data
+
+
+@cache
+def _loader() -> type[SafeLoader]:
+    import yaml
+
+    class Plain(yaml.SafeLoader):
+        def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+            if self.check_event(yaml.AliasEvent):
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # the stubs know no type of it
+                raise yaml.composer.ComposerError(None, None, "an alias is not allowed here", mark)
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            self.flatten_mapping(node)
+            table: dict[Any, Any] = {}
+            for key_node, value_node in node.value:
+                key = self.construct_object(key_node, deep=True)
+                if not isinstance(key, str) or key in table:
+                    why = "is there twice" if isinstance(key, str) else "is no text: put it in quotes"
+                    raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} {why}", key_node.start_mark)
+                table[key] = self.construct_object(value_node, deep=True)
+            return table
+
+    Plain.add_constructor("tag:yaml.org,2002:timestamp", _as_written)
+    for tag in ("binary", "set", "omap", "pairs"):
+        Plain.add_constructor(f"tag:yaml.org,2002:{tag}", _refused)
+    return Plain
+
+
+def _as_written(loader: Any, node: Any) -> str:
+    return str(node.value)
+
+
+def _refused(loader: Any, node: Any) -> Any:
+    from yaml.constructor import ConstructorError
+
+    raise ConstructorError(None, None, f"{node.tag.rpartition(':')[2]} is nothing that JSON has", node.start_mark)

@@ -1,0 +1,245 @@
+"""What changed between two states, as data: for the log, `diff`, reviews and the subjects of commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from baton_git.core.output import one_line
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, alike
+from baton_git.core.state import HEAD, SHAPE, Entry, Key, State, Unreadable
+
+Action = Literal["added", "changed", "removed", "archived", "restored"]
+
+TITLES = {
+    "open_loop": "action", "follow_up": "item", "pattern": "what", "active_decision": "what",
+    "checkpoint": "context.conversation_summary", "identity": "immutable.purpose.statement",
+    "handover": "step.current_challenge", "snapshot": "snapshot.session.state",
+    "handoff": "facts.initial_goal",
+}  # fmt: skip
+"""By kind, the field (dotted where it is nested) that says in a few words what a record is about."""
+
+
+NUMBERED = ("open_loop", "follow_up", "pattern", "active_decision")
+"""The kinds of session-baton: their ids begin with letters that tell the kind, and clients count them up."""
+
+
+class FieldChange(NamedTuple):
+    """One field, dotted where it is nested (`last_check.result`); a side without the field has no value."""
+
+    field: str
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"field": self.field}
+        if self.before:
+            data["before"] = self.before[0]
+        if self.after:
+            data["after"] = self.after[0]
+        return data
+
+
+class RecordChange(NamedTuple):
+    """One record: what happened to it, and to which of its fields."""
+
+    kind: str
+    id: str
+    action: Action
+    title: str = ""
+    reason: str = ""
+    fields: tuple[FieldChange, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"kind": self.kind, "id": self.id, "action": self.action, "title": self.title}
+        if self.reason:
+            data["reason"] = self.reason
+        data["fields"] = [one.as_data() for one in self.fields]
+        return data
+
+    def after(self, field: str) -> Any:
+        """The new value of a field that changed, else None."""
+        return next((one.after[0] for one in self.fields if one.field == field and one.after), None)
+
+
+def diff(before: State, after: State) -> list[RecordChange]:
+    """The changes that lead from one state to the other, in order of kind and id."""
+    keys = before.differing(after)
+    live = sorted({Key(key.kind, key.id) for key in keys if not key.archived})
+    closed = {key for key in keys if key.archived}
+    changes = [change for key in live for change in _live_changes(key, before, after, closed)]
+    changes += [change for key in sorted(closed) for change in _compare(key, before.entry(key), after.entry(key))]
+    return changes
+
+
+def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> Iterator[RecordChange]:
+    """A record that left the live ones for the archive (or came back) is one change, not two."""
+    ours, theirs = before.entry(key), after.entry(key)
+    if theirs is None and ours is not None:
+        moved = _moved(key, before, after, closed)
+        if moved is not None:
+            closed.discard(moved)
+            entry = after.entry(moved)
+            assert isinstance(entry, Archived)
+            fields = _fields(_data(ours), entry.record)
+            yield RecordChange(key.kind, key.id, "archived", title_of(key.kind, entry.record), entry.reason, fields)
+            return
+    if ours is None and theirs is not None:
+        moved = _moved(key, after, before, closed)
+        if moved is not None:
+            closed.discard(moved)
+            entry = before.entry(moved)
+            old = entry.record if isinstance(entry, Archived) else {}
+            yield RecordChange(
+                key.kind, key.id, "restored", title_of(key.kind, _data(theirs)), fields=_fields(old, _data(theirs))
+            )
+            return
+    yield from _compare(key, ours, theirs)
+
+
+def _moved(key: Key, without: State, having: State, closed: set[Key]) -> Key | None:
+    """The archive entry that only `having` has, and that is the record at `key`."""
+    for candidate in sorted(one for one in closed if one.kind == key.kind):
+        entry = having.entry(candidate)
+        if isinstance(entry, Archived) and entry.record.get("id") == key.id and without.entry(candidate) is None:
+            return candidate
+    return None
+
+
+def _compare(key: Key, ours: Entry | None, theirs: Entry | None) -> Iterator[RecordChange]:
+    old, new = _data(ours), _data(theirs)
+    fields = _fields(old, new)
+    if not fields and (ours is None) == (theirs is None):
+        return
+    action: Action = "added" if ours is None else "removed" if theirs is None else "changed"
+    yield RecordChange(
+        f"archived_{key.kind}" if key.archived else key.kind,
+        key.id,
+        action,
+        title_of(key.kind, new or old),
+        fields=fields,
+    )
+
+
+def _data(entry: Entry | None) -> dict[str, Any]:
+    if isinstance(entry, Part):
+        return entry.given()
+    return {"unreadable": entry.why} if isinstance(entry, Unreadable) else {}
+
+
+def _fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[FieldChange, ...]:
+    return tuple(_walk(old, new, ""))
+
+
+def _walk(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterator[FieldChange]:
+    for name in {**old, **new}:
+        if name in old and name in new and alike(old[name], new[name]):
+            continue
+        before, after = ((side[name],) if name in side else () for side in (old, new))
+        yield from _change(f"{prefix}{name}", before, after)
+
+
+def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Iterator[FieldChange]:
+    """What changed of a field: below it, where both sides are tables, or as many of them."""
+    sides = [one[0] for one in (before, after) if one]
+    if all(isinstance(one, Mapping) and one for one in sides):
+        old_table, new_table = (one[0] if one else {} for one in (before, after))
+        yield from _walk(old_table, new_table, f"{name}.")
+    elif len(sides) == 2 and _are_tables(*sides):
+        for number, (one, other) in enumerate(zip(*sides, strict=True)):
+            yield from _walk(one, other, f"{name}[{number}].")
+    else:
+        yield FieldChange(name, before, after)
+
+
+def _are_tables(one: Any, other: Any) -> bool:
+    """Whether two lists have as many tables each."""
+    lists = all(isinstance(side, list | tuple) for side in (one, other)) and len(one) == len(other)
+    return lists and all(isinstance(item, Mapping) for item in (*one, *other))
+
+
+def title_of(kind: str, data: Mapping[str, Any]) -> str:
+    """In a few words, on one line, what a record is about."""
+    value: Any = data
+    for name in TITLES.get(kind, "").split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return one_line(str(value or ""), 72)
+
+
+# --- in words
+
+
+def subject(changes: list[RecordChange], limit: int = 5) -> str:
+    """The subject of a commit: `OL-7k3f9q verified; FU-003 deferred, now elevated`."""
+    phrases = [phrase for change in changes if (phrase := in_words(change))]
+    more = f"; and {len(phrases) - limit} more" if len(phrases) > limit else ""
+    return "; ".join(phrases[:limit]) + more if phrases else "no change of a record"
+
+
+def in_words(change: RecordChange) -> str:
+    """What happened to one record; empty for bookkeeping that no reader asks for."""
+    if change.kind in (HEAD.kind, SHAPE.kind):
+        return _head_words(change)
+    about = f": {one_line(change.title, 50)}" if change.title and change.kind != "session" else ""
+    name = one_line(change.id, 60)
+    if change.kind == "session":
+        if {one.field for one in change.fields} == {"wrote_document"}:
+            return ""
+        return f"session {name} {'started' if change.action == 'added' else _verb(change)}"
+    if change.kind == "rule":
+        return f"rule {name} {'written' if change.action == 'added' else change.action}"
+    if change.kind in _NAMED:
+        return _named(change, name, about)
+    if change.action == "added":
+        return f"{name} added{about}"
+    if change.action == "archived":
+        return f"{name} archived ({one_line(change.reason, 60)})"
+    return f"{name} {_verb(change)}"
+
+
+_NAMED = {
+    "checkpoint": "made", "identity": "made", "handover": "begun", "snapshot": "recorded", "handoff": "extracted",
+}  # fmt: skip
+"""Kinds whose ids do not say what they are of, with the word for a new one."""
+
+
+def _named(change: RecordChange, name: str, about: str) -> str:
+    whose = name.partition("/")[0] if change.kind == "checkpoint" else name
+    if change.action == "added":
+        return f"{change.kind} {whose} {_NAMED[change.kind]}{about}"
+    if change.action == "archived":
+        return "" if change.kind == "checkpoint" else f"{change.kind} {whose} {one_line(change.reason, 60)}"
+    if change.kind == "handover" and change.after("step.current_challenge"):
+        return f"handover {whose} at {one_line(str(change.after('step.current_challenge')), 50)}"
+    return f"{change.kind} {whose} {_verb(change)}"
+
+
+def _verb(change: RecordChange) -> str:
+    if change.action != "changed":
+        return change.action
+    names = {one.field for one in change.fields}
+    if change.kind in ("snapshot", "handoff"):
+        return f"{_NAMED[change.kind]} anew"
+    verbs = []
+    if "defer_count" in names:
+        verbs.append("deferred")
+    if "count" in names:
+        verbs.append(f"seen again ({change.after('count')}×)")
+    if "status" in names:
+        verbs.append(str(change.after("status")).replace("_", " "))
+    elif any(name.startswith("last_check") for name in names):
+        verbs.append("checked")
+    if change.after("priority") in ("elevated", "escalated"):
+        verbs.append(f"now {change.after('priority')}")
+    return ", ".join(verbs) or _changed(sorted({name.partition(".")[0] for name in names}))
+
+
+def _changed(names: list[str]) -> str:
+    shown = ", ".join(one_line(name, 40) or repr(name) for name in names[:3])
+    return f"{shown}{'…' if len(names) > 3 else ''} changed"
+
+
+def _head_words(change: RecordChange) -> str:
+    names = {one.field for one in change.fields}
+    return "context updated" if "context" in names else ""

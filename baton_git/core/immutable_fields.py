@@ -1,0 +1,63 @@
+"""What is set once stays: the fields that declare `Fixed`, and the records that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from baton_git.core.errors import NotAllowed
+from baton_git.core.records.base import Part, Record, alike, merge_rule
+from baton_git.core.records.merge_rules import Fixed
+from baton_git.core.state import Entry, Key, State, Unreadable
+
+WHY = "is set once and stays"
+KINDS = ("identity",)
+"""The kinds that have such fields."""
+
+
+class Breach(NamedTuple):
+    """A fixed field that would be another one; `claimed` is None where the field or the record would be gone."""
+
+    key: Key
+    field: str
+    kept: Any
+    claimed: Any
+
+
+@cache
+def fixed_fields(model: type[Part]) -> tuple[str, ...]:
+    return tuple(name for name in model.model_fields if isinstance(merge_rule(model, name), Fixed))
+
+
+def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Breach]:
+    """Where what stands at a key after a change breaks with what stood there."""
+    if not isinstance(before, Record) or isinstance(after, Unreadable):
+        return
+    names = fixed_fields(type(before))
+    if not names:  # as in most kinds
+        return
+    was, now = before.given(), after.given() if isinstance(after, Part) else {}
+    for name in names:
+        if was.get(name) is not None and not alike(was[name], now.get(name)):
+            yield Breach(key, name, was[name], now.get(name))
+
+
+def refuse(before: State, after: State) -> None:
+    """Raises NotAllowed when the edits of `after` change what is set once."""
+    for key in after.edits:
+        for one in breaches(key, before.entry(key), after.entry(key)):
+            raise NotAllowed(f"{key}: {one.field} {WHY}", hint="make another one instead")
+
+
+def restored(before: State, after: State) -> tuple[State, set[Key]]:
+    """The later state with what is set once as it was before, and the keys for which that made a difference."""
+    found = {key for key in after.edits if any(breaches(key, before.entry(key), after.entry(key)))}
+    edits = {key: _kept(before.entry(key), after.entry(key)) for key in found}
+    return State(after.source, {**after.edits, **edits}), found
+
+
+def _kept(before: Entry | None, after: Entry | None) -> Entry | None:
+    if not isinstance(before, Record) or not isinstance(after, Record):
+        return before
+    return after.replace(**{one.field: one.kept for one in breaches(Key(""), before, after)})

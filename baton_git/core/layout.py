@@ -1,0 +1,360 @@
+"""Which record lives at which path: state ↔ files. The kinds are rows of a table in `kinds`.
+
+    open_loops/<id>.toml               live records, one folder for each kind
+    checkpoints/<agent>/<name>.toml    where an id has two parts, `<agent>/<name>`, the first is a folder
+    archive/open_loops/<xx>/<id>.toml  closed ones; xx = two hex digits of a hash of the id
+    baton.toml, document.toml          the singletons
+
+Files that no row claims belong to somebody else: they are never read and never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from typing import Protocol
+
+from baton_git.core.codecs import toml
+from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
+from baton_git.core.kinds import ARCHIVE, CLOSED, FOLDERS, KIND_OF_PLACE, SINGLES
+from baton_git.core.names import Oid
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, Record, parse
+from baton_git.core.state import SHAPE, Entry, Key, Source, State, Unreadable
+from baton_git.core.value_cache import Memory
+
+FORMAT = 1
+FORMAT_FILE = "format.toml"
+ATTRIBUTES_FILE = ".gitattributes"
+MAX_RECORD_BYTES = 256 * 1024
+"""Size that the file of one record may have."""
+MAX_FOLDERS = 64
+"""How deep the folders of a tree may be nested."""
+NAMES_KNOWN = 8_192
+"""How many paths are remembered with the ids that they stand for, and the other way round: each is parsed once."""
+MOST_CARRIED = 1_000
+"""How many decoded records one commit hands on to the next."""
+FRAMED = 8
+"""How much larger the files may be that we make of records ourselves: what could be stored can also be closed."""
+
+
+class Item(Protocol):
+    """One name in a folder."""
+
+    @property
+    def oid(self) -> Oid: ...
+    @property
+    def is_folder(self) -> bool: ...
+    @property
+    def mode(self) -> int: ...
+
+
+class Folder(Protocol):
+    """A folder of a commit, read lazily; equal ids mean equal content."""
+
+    @property
+    def oid(self) -> Oid | None: ...
+    def entries(self) -> Mapping[str, Item]: ...
+    def folder(self, name: str) -> Folder: ...
+    def read(self, name: str) -> bytes | None: ...
+
+
+ROOT_FILES: Mapping[str, bytes] = {
+    FORMAT_FILE: f"# The layout of this branch: https://pypi.org/project/baton-git\nversion = {FORMAT}\n".encode(),
+    ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"
+    b"handover/*.txt text eol=lf merge=baton\n",
+}
+"""What the first commit of every namespace holds: the same bytes everywhere, so that all share it."""
+
+OLDER_ROOTS = ({**ROOT_FILES, ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"},)
+"""What it held before there were handovers."""
+
+
+@lru_cache(maxsize=NAMES_KNOWN)
+def path_of(key: Key) -> str:
+    """Where the record at `key` is stored."""
+    if key.kind in SINGLES:
+        return SINGLES[key.kind].place
+    row = (CLOSED if key.archived else FOLDERS)[key.kind]
+    path = row.path(key.id)
+    return f"{row.place}/{shard(key.id)}/{path}" if key.archived else f"{row.place}/{path}"
+
+
+@lru_cache(maxsize=NAMES_KNOWN)
+def key_at(path: str) -> Key | None:
+    """The key whose record is stored at `path`; None for a file that is nobody's here."""
+    for single in SINGLES.values():
+        if path == single.place:
+            return Key(single.kind)
+    place, _, rest = path.removeprefix(f"{ARCHIVE}/").partition("/")
+    archived = path.startswith(f"{ARCHIVE}/")
+    kind = KIND_OF_PLACE.get(place)
+    if kind is None:
+        return None
+    if not archived:
+        id_ = FOLDERS[kind].id_of(rest)
+        return None if id_ is None else Key(kind, id_)
+    where, _, name = rest.partition("/")
+    id_ = CLOSED[kind].id_of(name)
+    return None if id_ is None or where != shard(id_) else Key(kind, id_, archived=True)
+
+
+def shard(id_: str) -> str:
+    return sha256(id_.encode()).hexdigest()[:2]
+
+
+def encode(edits: Mapping[Key, Entry | None], *, limited: bool = True) -> dict[str, bytes | None]:
+    """The files that carry out `edits`: path → content, None where the file goes.
+
+    Args:
+        limited: whether records have a largest size; what two sides could store can also be merged.
+
+    Raises:
+        LimitExceeded: a record is larger than `MAX_RECORD_BYTES`.
+        InvalidDocument: a record holds what its file cannot say; the message names the record.
+    """
+    files = {path_of(key): None if entry is None else _encode(key, entry) for key, entry in edits.items()}
+    for key, text in zip(edits, files.values(), strict=True) if limited else ():
+        _check_size(key, text or b"")
+    return files
+
+
+def _encode(key: Key, entry: Entry) -> bytes:
+    if isinstance(entry, Unreadable):
+        return entry.content()
+    row = SINGLES.get(key.kind) or FOLDERS[key.kind]
+    try:
+        return toml.dumps(entry.given()) if key.archived else row.encode(entry)
+    except InvalidDocument as error:
+        raise InvalidDocument(error.faults, where=str(key)) from error
+
+
+def fits(key: Key, entry: Entry) -> bool:
+    """Whether the file of a record is no larger than one that may be written."""
+    return len(_encode(key, entry)) <= _limit(key)
+
+
+def _limit(key: Key) -> int:
+    return MAX_RECORD_BYTES * (1 if _is_given(key) else FRAMED)
+
+
+def _check_size(key: Key, text: bytes) -> None:
+    if len(text) > _limit(key):
+        raise LimitExceeded(str(key), len(text), _limit(key), "bytes", hint="keep the long text in a file and name it")
+
+
+def _is_given(key: Key) -> bool:
+    """Whether somebody gave the content; archived records, conflicts and the shape are made of what was given."""
+    return not key.archived and key.kind not in ("conflict", SHAPE.kind)
+
+
+def decode(key: Key, path: str, text: bytes) -> Entry:
+    """What a stored file says; `Unreadable` with the reason when it is no record of its kind."""
+    row = SINGLES.get(key.kind) or FOLDERS[key.kind]
+    try:
+        if key.archived:
+            closed = parse(Archived, toml.loads(text))
+            parse(row.model, closed.record, at="record")
+            return closed
+        record = parse(row.model, row.decode(key.id, text))
+    except InvalidDocument as error:
+        return Unreadable(path, str(error), text)
+    except UnicodeDecodeError as error:
+        return Unreadable(path, f"not UTF-8 text: {error.reason} at byte {error.start}", text)
+    if isinstance(record, Record) and record.id != key.id:
+        return Unreadable(path, f"id: is {record.id!r}, but the file is that of {key.id!r}", text)
+    return record
+
+
+def _comes_back(key: Key, entry: Entry) -> bool:
+    """Whether the file of a record says the same record again: TOML does, and the file of this id must be its own."""
+    if not isinstance(entry, Part) or (isinstance(entry, Record) and entry.id != key.id):
+        return False
+    return key.archived or (SINGLES.get(key.kind) or FOLDERS[key.kind]).suffix == ".toml"
+
+
+@dataclass(frozen=True)
+class TreeSource:
+    """The records below one folder (the tree of a commit). What was read is kept: a commit never changes.
+
+    `memory` keeps what was decoded by the id of its file, for the other commits that have that file.
+    """
+
+    root: Folder
+    memory: Memory | None = None
+    _loaded: dict[Key, Entry | None] = field(default_factory=dict, compare=False, repr=False)
+    _ids: dict[tuple[str, bool], Collection[str]] = field(default_factory=dict, compare=False, repr=False)
+    _folders: dict[str, Folder] = field(default_factory=dict, compare=False, repr=False)
+
+    def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
+        found = self._ids.get((kind, archived))
+        if found is None:
+            found = self._ids[kind, archived] = tuple(self._listed(kind, archived=archived))
+        return found
+
+    def _listed(self, kind: str, *, archived: bool) -> Collection[str]:
+        if kind in SINGLES:
+            return ("",) if SINGLES[kind].place in self.root.entries() else ()
+        row = (CLOSED if archived else FOLDERS)[kind]
+        folders = self._below(row.place) if archived else (self._folder(row.place),)
+        found = (_id_of(kind, archived, path) for folder in folders for path in _files_in(folder, row.parts))
+        return [id_ for id_ in found if id_ is not None]
+
+    def load(self, key: Key) -> Entry | None:
+        if key not in self._loaded:
+            self._loaded[key] = self._read(key)
+        return self._loaded[key]
+
+    def _read(self, key: Key) -> Entry | None:
+        path = path_of(key)
+        place, _, name = path.rpartition("/")
+        try:
+            return self._remembered(key, self._folder(place), name)
+        except Corrupt as error:
+            return Unreadable(path, str(error))
+
+    def _remembered(self, key: Key, folder: Folder, name: str) -> Entry | None:
+        item = folder.entries().get(name) if self.memory is not None else None
+        known: Part | None = self.memory.get((key, item.oid)) if self.memory is not None and item is not None else None
+        if known is not None:
+            return known
+        text = folder.read(name)
+        found = None if text is None else decode(key, path_of(key), text)
+        if self.memory is not None and item is not None and isinstance(found, Part):
+            self.memory.put((key, item.oid), found, 4 * len(text or b""))
+        return found
+
+    def carried_on(self, root: Folder, edits: Mapping[Key, Entry | None]) -> TreeSource:
+        """The records below the next folder, which differs by just these edits: only they would have to be decoded.
+
+        An edit that its file may not give back as the very same record is decoded all the same.
+        """
+        known = self._loaded.copy() if len(self._loaded) <= MOST_CARRIED else {}
+        ids = self._ids.copy()
+        for key, entry in edits.items():
+            if entry is None or self.load(key) is None:
+                ids.pop((key.kind, key.archived), None)
+            known.pop(key, None)
+            if entry is None or _comes_back(key, entry):
+                known[key] = entry
+        return TreeSource(root, self.memory, known, ids)
+
+    def _folder(self, place: str) -> Folder:
+        if not place:
+            return self.root
+        if place not in self._folders:
+            above, _, name = place.rpartition("/")
+            self._folders[place] = self._folder(above).folder(name)
+        return self._folders[place]
+
+    def differing(self, other: Source) -> Iterator[Key]:
+        theirs = other.root if isinstance(other, TreeSource) else None
+        for path in differing_paths(self.root, theirs):
+            key = key_at(path)
+            if key is not None:
+                yield key
+
+    def damaged(self) -> Iterator[Unreadable]:
+        for row in FOLDERS.values():
+            for path in _entries_in(self._folder(row.place), row.parts):
+                if row.id_of(path) is None:
+                    yield Unreadable(f"{row.place}/{path}".rstrip("/"), "is not the file of a record")
+
+    def _below(self, place: str) -> Iterator[Folder]:
+        folder = self._folder(place)
+        for name, item in folder.entries().items():
+            if item.is_folder:
+                yield folder.folder(name)
+
+
+def _files_in(folder: Folder, depth: int) -> Iterator[str]:
+    return (path for path in _entries_in(folder, depth) if not path.endswith("/"))
+
+
+def _entries_in(folder: Folder, depth: int, prefix: str = "") -> Iterator[str]:
+    """The paths of the files that are `depth` folders deep, and of what is elsewhere; a folder there ends in `/`."""
+    for name, item in folder.entries().items():
+        if item.is_folder and depth > 1:
+            yield from _entries_in(folder.folder(name), depth - 1, f"{prefix}{name}/")
+        else:
+            yield f"{prefix}{name}{'/' if item.is_folder else ''}"
+
+
+def differing_paths(ours: Folder, theirs: Folder | None, prefix: str = "") -> Iterator[str]:
+    """Paths of the files that are not the same in both folders; folders of one id are not opened."""
+    if theirs is not None and ours.oid is not None and ours.oid == theirs.oid:
+        return
+    if prefix.count("/") > MAX_FOLDERS:
+        raise Corrupt(prefix[:60] + "…", f"folders are nested deeper than {MAX_FOLDERS}", hint="take that folder out")
+    mine = ours.entries()
+    other = theirs.entries() if theirs is not None else {}
+    for name in {**mine, **other}:
+        left, right = mine.get(name), other.get(name)
+        if left is None or right is None or left.oid != right.oid or left.mode != right.mode:
+            yield from _differing(name, ours, theirs, left, right, prefix)
+
+
+def _differing(
+    name: str, ours: Folder, theirs: Folder | None, mine: Item | None, other: Item | None, prefix: str
+) -> Iterator[str]:
+    if (mine is not None and mine.is_folder) or (other is not None and other.is_folder):
+        left = ours.folder(name) if mine is not None and mine.is_folder else _EMPTY
+        right = theirs.folder(name) if theirs is not None and other is not None and other.is_folder else _EMPTY
+        yield from differing_paths(left, right, f"{prefix}{name}/")
+    if any(one is not None and not one.is_folder for one in (mine, other)):
+        yield f"{prefix}{name}"
+
+
+@lru_cache(maxsize=NAMES_KNOWN)
+def _id_of(kind: str, archived: bool, path: str) -> str | None:
+    return (CLOSED if archived else FOLDERS)[kind].id_of(path)
+
+
+class _Empty:
+    """A folder without anything."""
+
+    oid: Oid | None = None
+
+    def entries(self) -> Mapping[str, Item]:
+        return {}
+
+    def folder(self, name: str) -> Folder:
+        return self
+
+    def read(self, name: str) -> bytes | None:
+        return None
+
+
+_EMPTY: Folder = _Empty()
+
+
+def state_of(root: Folder, memory: Memory | None = None) -> State:
+    """The state that a commit's tree holds. `memory` keeps what was decoded, for other commits of the same store.
+
+    Raises:
+        Corrupt: the tree says that a newer version laid it out, or its format file cannot be read.
+    """
+    text = root.read(FORMAT_FILE)
+    if text is not None and text != ROOT_FILES[FORMAT_FILE]:
+        _check_format(text)
+    return State(TreeSource(root, memory))
+
+
+def _check_format(text: bytes) -> None:
+    try:
+        version = toml.loads(text).get("version")
+    except InvalidDocument as error:
+        raise Corrupt(FORMAT_FILE, str(error)) from error
+    if version != FORMAT:
+        raise Corrupt(
+            FORMAT_FILE,
+            f"the branch has layout version {version!r}, this program knows {FORMAT}",
+            hint="upgrade baton-git",
+        )
+
+
+def paths_below(root: Folder, prefix: str = "") -> Iterable[str]:
+    """All files of a tree, with their paths."""
+    return differing_paths(root, None, prefix)

@@ -1,0 +1,416 @@
+"""The rules by which records live: `(state, event, now) → state`. Pure; the clock is an argument.
+
+Sources of the rules: session-baton's specification (expiry, escalation at 3 and 5 deferrals, the newest five
+occurrences, a rule proposed at the threshold, the Anti-Ouroboros gate) and the ACA rules on trust (tiers never
+go down, nothing derived by a model supersedes something derived by a model, decisions only move forward).
+`now` is always an aware point in time in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple, Protocol
+
+from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
+from baton_git.core.names import RecordId
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import TIERS, Record, parse
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import (
+    OCCURRENCES,
+    ActiveDecision,
+    FollowUp,
+    LastCheck,
+    Occurrence,
+    OpenLoop,
+    Pattern,
+)
+from baton_git.core.state import Key, State, key_of
+from baton_git.core.times import iso, point_in_time
+
+PRIORITIES = ("normal", "elevated", "escalated")
+DECISION_STATUSES = ("active", "monitoring", "superseded")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The numbers of the rules; git config `baton.<name>` of the machine overrides them."""
+
+    ttl_days: int = 7
+    elevate_at: int = 3
+    escalate_at: int = 5
+    threshold: int = 3
+    max_open_loops: int = 20
+    max_follow_ups: int = 30
+    max_patterns: int = 50
+    max_active_decisions: int = 50
+    sessions_kept: int = 50
+
+
+class Confirmed(NamedTuple):
+    """A person said yes, on this machine, just now. Only a face that saw it happen makes one.
+
+    `pattern` and `rule` are the id and the text that the person was shown; so is `what`, where it was.
+    """
+
+    by: str
+    how: Literal["terminal", "page", "signature", "client"]
+    pattern: str
+    rule: str
+    what: str | None = None
+
+    def covers(self, pattern: Pattern, rule: str) -> bool:
+        shown = pattern.what if self.what is None else self.what
+        return (self.pattern, self.rule, shown) == (pattern.id, rule, pattern.what)
+
+
+# --- open loops
+
+
+def deadline(loop: OpenLoop) -> datetime | None:
+    """When the loop expires; None when `created_at` is no date. A plain date counts from its end."""
+    try:
+        created = point_in_time(loop.created_at)
+        if len(loop.created_at) <= len("2026-11-21"):
+            created += timedelta(days=1)
+        return created + timedelta(days=loop.ttl_days)
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_due(loop: OpenLoop, now: datetime) -> bool:
+    end = deadline(loop)
+    return loop.status == "open" and end is not None and now >= end
+
+
+def checked(loop: OpenLoop, found: LastCheck) -> OpenLoop:
+    """The loop after a check: passed → verified, failed → failed; an unknown result changes no status."""
+    status = {"passed": "verified", "failed": "failed"}.get(found.result)
+    return loop.replace(last_check=found, **({"status": status} if status else {}))
+
+
+CODE_METHODS = ("git_commit", "file_exists", "command")
+"""The checks whose answer a commit of the code, or a checkout, can change."""
+
+
+def waits_for_code(loop: OpenLoop) -> bool:
+    """Whether a change of the code can settle this loop."""
+    return loop.status != "verified" and loop.verify is not None and loop.verify.method in CODE_METHODS
+
+
+# --- follow-ups
+
+
+def deferred(item: FollowUp, now: datetime, policy: Policy, reason: str | None = None) -> FollowUp:
+    """Put off once more; its priority rises at `elevate_at` and `escalate_at` and never falls."""
+    count = item.defer_count + 1
+    later = item.replace(defer_count=count, last_deferred=iso(now), priority=_risen(item.priority, count, policy))
+    return later.replace(reason=reason) if reason is not None else later
+
+
+def _risen(priority: str, count: int, policy: Policy) -> str:
+    level = 2 if count >= policy.escalate_at else 1 if count >= policy.elevate_at else 0
+    return PRIORITIES[max(level, PRIORITIES.index(priority))]
+
+
+# --- patterns
+
+
+def recurred(pattern: Pattern, session: str, context: str, now: datetime) -> Pattern:
+    """Seen once more: the count goes on, the newest five occurrences are kept, a rule is proposed at the threshold."""
+    occurrences = (*pattern.recent_occurrences, Occurrence(session=session, context=context))[-OCCURRENCES:]
+    again = pattern.replace(
+        count=pattern.count + 1,
+        last_seen=iso(now),
+        recent_occurrences=[one.given() for one in occurrences],
+    )
+    return candidate(again)
+
+
+def candidate(pattern: Pattern) -> Pattern:
+    """The pattern with a rule proposed, once it was seen often enough."""
+    if pattern.status != "observing" or pattern.count < pattern.threshold:
+        return pattern
+    rule = pattern.proposed_rule or f"Rule this out before acting: {pattern.what}"
+    return pattern.replace(status="rule_candidate", proposed_rule=rule)
+
+
+def proposed(pattern: Pattern, rule: str) -> Pattern:
+    """The pattern as a candidate for `rule`, whatever its count."""
+    if pattern.status in ("graduated", "dismissed"):
+        raise NotAllowed(f"pattern {pattern.id} is {pattern.status}", hint="record it anew if it came back")
+    return pattern.replace(status="rule_candidate", proposed_rule=rule)
+
+
+def dismissed(pattern: Pattern) -> Pattern:
+    if pattern.status == "graduated":
+        raise NotAllowed(f"pattern {pattern.id} is graduated", hint="roll its graduation back: baton rollback")
+    return pattern.replace(status="dismissed")
+
+
+def graduate(
+    state: State, pattern: Pattern, confirmed: Confirmed | None, now: datetime, rule: str | None = None,
+    *, is_claim: bool = False,
+) -> State:  # fmt: skip
+    """The pattern becomes a rule: the only way there, and only with a person's word.
+
+    `is_claim`: it says already that it is one, and nobody here vouches for that.
+
+    Raises:
+        NeedsHuman: nobody confirmed it.
+        NotAllowed: it is not a candidate, has no rule to become, or the person was shown another one.
+    """
+    if pattern.status != "rule_candidate" and not (is_claim and pattern.status == "graduated"):
+        raise NotAllowed(
+            f"pattern {pattern.id} is {pattern.status}, not a rule candidate",
+            hint=f"baton pattern propose {pattern.id} --rule TEXT" if pattern.status == "observing" else "",
+        )
+    text = rule or pattern.proposed_rule
+    if not text:
+        raise NotAllowed(f"pattern {pattern.id} has no proposed rule", hint="give one with --rule TEXT")
+    if confirmed is None:
+        raise NeedsHuman(
+            f"pattern {pattern.id} graduates only when a person confirms it",
+            hint="run it in a terminal and type the id when asked",
+        )
+    if not confirmed.covers(pattern, text):
+        raise NotAllowed(
+            f"pattern {pattern.id}: the rule changed while you were asked, so nothing was confirmed",
+            hint="run it again, and read the rule as it is now",
+        )
+    path = f"rules/{RecordId(pattern.id).component}.md"
+    grown = pattern.replace(status="graduated", source_tier="human_confirmed", proposed_rule=text, graduated_to=path)
+    return state.put(grown).put(Rule(id=pattern.id, text=_rule_text(grown, text, confirmed, now)))
+
+
+def _rule_text(pattern: Pattern, rule: str, confirmed: Confirmed, now: datetime) -> str:
+    return (
+        f"# {pattern.id}: {pattern.what}\n\n{rule.strip()}\n\n---\n\n"
+        f"Seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}. "
+        f"Confirmed by {confirmed.by} ({confirmed.how}) on {iso(now)[:10]}.\n"
+    )
+
+
+# --- decisions
+
+
+def monitored(decision: ActiveDecision) -> ActiveDecision:
+    if decision.status == "superseded":
+        raise NotAllowed(f"decision {decision.id} is superseded; decisions only move forward")
+    return decision.replace(status="monitoring")
+
+
+class Judge(Protocol):
+    """Says what counts of a decision, by who vouches for it."""
+
+    def is_superseded(self, decision: ActiveDecision) -> bool:
+        """Whether another one took its place, by the word of somebody who may say so."""
+
+    def tier(self, key: Key, declared: str) -> str:
+        """The tier by which the rules go."""
+
+
+class _Declared:
+    """Takes every record at its word."""
+
+    def is_superseded(self, decision: ActiveDecision) -> bool:
+        return decision.status == "superseded"
+
+    def tier(self, key: Key, declared: str) -> str:
+        return declared
+
+
+DECLARED: Judge = _Declared()
+"""The judge where nothing is known of history, such as on a server that looks at a push."""
+
+
+def superseded(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> ActiveDecision:
+    """The decision, replaced by another.
+
+    Raises:
+        NotAllowed: it is superseded already, by itself, by a superseded one, or both were derived by a model.
+    """
+    if judge.is_superseded(decision):
+        raise NotAllowed(f"decision {decision.id} is superseded already, by {decision.superseded_by}")
+    if by.id == decision.id:
+        raise InvalidArgument(f"decision {decision.id} cannot supersede itself")
+    if judge.is_superseded(by):
+        raise NotAllowed(f"decision {by.id} is superseded itself, by {by.superseded_by}")
+    if not may_supersede(*(judge.tier(key_of(one), one.source_tier) for one in (decision, by))):
+        raise NotAllowed(
+            f"decision {by.id} was derived by a model and cannot supersede {decision.id}, derived by a model too",
+            hint="a person must add the new decision: baton decision add --tier human_confirmed",
+        )
+    return decision.replace(status="superseded", superseded_by=by.id)
+
+
+def may_supersede(target_tier: str, candidate_tier: str) -> bool:
+    """ACA, layer 2: every pair of tiers but one."""
+    return (target_tier, candidate_tier) != ("llm_derived", "llm_derived")
+
+
+# --- what happens by itself
+
+
+def settle(state: State, now: datetime, policy: Policy) -> State:
+    """Everything that time and counts have brought about: expiry, escalation, candidates."""
+    for loop in state.records(OpenLoop):
+        if is_due(loop, now):
+            state = state.put(loop.replace(status="escalated"))
+    for item in state.records(FollowUp):
+        priority = _risen(item.priority, item.defer_count, policy)
+        if priority != item.priority:
+            state = state.put(item.replace(priority=priority))
+    for pattern in state.records(Pattern):
+        state = state.put(candidate(pattern)) if candidate(pattern) is not pattern else state
+    return state
+
+
+def archive_closed(state: State, now: datetime, session: str | None, judge: Judge) -> State:
+    """What earlier sessions closed goes to the archive: verified loops and superseded decisions.
+
+    A decision stays where nobody who may has said that it is superseded.
+    """
+    for loop in state.records(OpenLoop):
+        if loop.status == "verified":
+            state = state.archive(loop, at=iso(now), reason="verified", session=session)
+    for decision in state.records(ActiveDecision):
+        if decision.status == "superseded" and judge.is_superseded(decision):
+            reason = f"superseded by {decision.superseded_by}" if decision.superseded_by else "superseded"
+            state = state.archive(decision, at=iso(now), reason=reason, session=session)
+    return state
+
+
+def known_session(state: State, id_: str) -> Session | None:
+    """The record of a session, also when it went to the archive."""
+    live = state.entry(Key(Session.kind, id_))
+    if isinstance(live, Session):
+        return live
+    closed = state.entry(Key(Session.kind, id_, archived=True))
+    return parse(Session, closed.record) if isinstance(closed, Archived) else None
+
+
+def seen_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
+    """The state in which `session` is known; sessions beyond the newest `sessions_kept` go to the archive."""
+    state = state.remove(Key(Session.kind, session.id, archived=True)).put(session)
+    live = state.records(Session)
+    for old in live[: max(0, len(live) - policy.sessions_kept)]:
+        if old.id != session.id:
+            state = state.archive(old, at=iso(now), reason="older than the newest sessions", session=session.id)
+    return state
+
+
+# --- claims that nobody here confirmed
+
+
+class Held(NamedTuple):
+    """A claim of a document that was not taken over: the record, the field, what it said and what stands."""
+
+    id: str
+    field: str
+    claimed: Any
+    kept: Any
+    why: str
+
+
+def hold(
+    base: Record | None, claim: Record, tier_of: Callable[[str], str | None], *, evidence: bool = True,
+    judge: Judge = DECLARED,
+) -> tuple[Record, list[Held]]:  # fmt: skip
+    """`claim` (a record as a document has it) without what only a person, or nobody, may change.
+
+    A graduation that `base` does not have, a tier raised to `human_confirmed` or lowered, a decision that moves
+    back, and a supersession that the ACA table forbids keep the value of `base`. `tier_of` gives the tier of
+    the decision of an id, None when there is none. `evidence`: whether what a probe found is held as well.
+    `judge`: by whose word the tier of a known record counts.
+    """
+    holds = _holds(base, claim, tier_of, judge)
+    if not evidence:
+        holds = [one for one in holds if one.field != "last_check"]
+    if not holds:
+        return claim, []
+    data = claim.given()
+    before = base.given() if base else {}
+    for held in holds:
+        data.pop(held.field, None)
+        if held.kept is not None and (held.field in before or held.field == "status" or base is None):
+            data[held.field] = held.kept
+    return type(claim).model_validate(data), holds
+
+
+def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | None], judge: Judge) -> list[Held]:
+    holds = _tier_holds(base, claim)
+    if isinstance(claim, OpenLoop):
+        holds += _evidence_holds(base if isinstance(base, OpenLoop) else None, claim)
+    if isinstance(claim, Pattern):
+        holds += _pattern_holds(base if isinstance(base, Pattern) else None, claim)
+    if isinstance(claim, ActiveDecision):
+        tier = str(holds[0].kept) if holds else claim.source_tier
+        if base is not None:
+            tier = judge.tier(key_of(base), tier)
+        holds += _decision_holds(base if isinstance(base, ActiveDecision) else None, claim, tier, tier_of)
+    return holds
+
+
+def _tier_holds(base: Record | None, claim: Record) -> list[Held]:
+    before, after = getattr(base, "source_tier", None), getattr(claim, "source_tier", None)
+    if before == after or after is None:
+        return []
+    if before is None:
+        graduating = isinstance(claim, Pattern) and claim.status == "graduated" and after == "human_confirmed"
+        why = "no person confirmed it here"
+        return [Held(claim.id, "source_tier", after, "llm_derived", why)] if graduating else []
+    if TIERS.index(after) < TIERS.index(before):
+        return [Held(claim.id, "source_tier", after, before, "tiers never go down")]
+    if after == "human_confirmed":
+        return [Held(claim.id, "source_tier", after, before, "no person confirmed it here")]
+    return []
+
+
+def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[Held]:
+    """What a probe found is written by probes; a document may repeat it, and may say what somebody else found."""
+    before = base.last_check if base else None
+    if claim.last_check is None or claim.last_check.by != "probe" or claim.last_check == before:
+        return []
+    kept = before.given() if before else None
+    return [Held(claim.id, "last_check", claim.last_check.given(), kept, "no probe found it here")]
+
+
+def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[Held]:
+    was = base is not None and base.status == "graduated"
+    claims = claim.status == "graduated"
+    holds = []
+    if claims != was:
+        kept = base.status if base is not None and base.status != "observing" else "rule_candidate"
+        why = "only a person ends a rule" if was else "a pattern graduates only through a person"
+        holds.append(Held(claim.id, "status", claim.status, kept, why))
+    elif base is not None and base.status == "dismissed" != claim.status:
+        holds.append(Held(claim.id, "status", claim.status, "dismissed", "it was dismissed"))
+    before = base.graduated_to if base else None
+    if claim.graduated_to != before:
+        holds.append(Held(claim.id, "graduated_to", claim.graduated_to, before, "set by graduation only"))
+    return holds
+
+
+def _decision_holds(
+    base: ActiveDecision | None, claim: ActiveDecision, tier: str, tier_of: Callable[[str], str | None]
+) -> list[Held]:
+    """`tier` is the one that the claim has once what it may not raise was held back."""
+    before, old = (base.status, base.superseded_by) if base else ("active", None)
+    if DECISION_STATUSES.index(claim.status) < DECISION_STATUSES.index(before):
+        return _unmoved(claim, before, old, "decisions only move forward")
+    by = tier_of(claim.superseded_by) if claim.superseded_by else None
+    moved = claim.status == "superseded" and (claim.status, claim.superseded_by) != (before, old)
+    if moved and (by or base is not None) and not may_supersede(tier, by or "llm_derived"):
+        why = "both decisions were derived by a model" if by else "nobody knows the decision that takes its place"
+        return _unmoved(claim, before, old, why)
+    return []
+
+
+def _unmoved(claim: ActiveDecision, status: str, by: str | None, why: str) -> list[Held]:
+    """What holds a decision where it was: the status, and by what it is superseded."""
+    fields = (("status", claim.status, status), ("superseded_by", claim.superseded_by, by))
+    return [Held(claim.id, field, said, kept, why) for field, said, kept in fields if said != kept]

@@ -1,0 +1,43 @@
+"""Decisions carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from baton_git.core.merge.decisions import Contested, Decision, canonical, digest
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import SHAPE, Entry, Key, State, Unreadable
+
+_QUIET = (SHAPE.kind, Conflict.kind)
+"""Of these nobody needs to hear that a value was contested: the order of a document, and conflicts themselves."""
+
+
+def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool = True) -> State:
+    """`ours` after `decisions`, with a `Conflict` for each contested value."""
+    edits: dict[Key, Entry | None] = {one.leaves: None for one in decisions if one.leaves is not None}
+    edits |= {one.to or one.key: one.result for one in decisions if one.result is not None and one.action != "keep"}
+    state = State(ours.source, {**ours.edits, **edits}) if edits else ours
+    return with_conflicts(state, conflicts_of(decisions)) if record_conflicts else state
+
+
+def with_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
+    """With the conflicts; one goes under another id where a file that cannot be read has its place."""
+    for one in conflicts:
+        while isinstance(state.entry(Key(Conflict.kind, one.id)), Unreadable):
+            one = one.replace(id=f"{one.id}.2")
+        state = state.put(one)
+    return state
+
+
+def conflicts_of(decisions: Sequence[Decision]) -> Iterator[Conflict]:
+    """What `apply` records for contested values; the id is made of the record, the field and both values."""
+    for one in decisions:
+        if one.key.kind not in _QUIET:
+            yield from (conflict(one.key.kind, one.key.id, value) for value in one.contested)
+
+
+def conflict(kind: str, id_: str, value: Contested) -> Conflict:
+    """The record of one contested value."""
+    sides = sorted(canonical(one) for one in (value.ours, value.theirs))
+    name = digest([kind, id_, value.field, *sides], 8)
+    return Conflict.model_validate({"id": f"C-{name}", "record_kind": kind, "record_id": id_, **value.as_data()})

@@ -1,0 +1,199 @@
+"""Which record of three states belongs to which, and what becomes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.layout import fits
+from baton_git.core.merge.decisions import Contested, Decision, Prefer, canonical, record_data, values, written
+from baton_git.core.merge.fields import merge_fields
+from baton_git.core.merge.graduation import standing
+from baton_git.core.merge.id_assignment import Wish, called, placed
+from baton_git.core.merge.lineages import Side, are_two, identical, same, side
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, parse
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Entry, Key, State, Unreadable
+
+
+def decide(base: State, ours: State, theirs: State, *, prefer: Prefer | None = None) -> list[Decision]:
+    """How `theirs` comes into `ours`, given that both grew from `base`. What only ours changed needs no decision.
+
+    Args:
+        prefer: whose value stands where one is contested; our records keep their ids then. None: by value.
+    """
+    other = side(base, theirs)
+    if not other.changed:
+        return []
+    merger = _Merger(base, side(base, ours), other, prefer)
+    return list(placed(ours, theirs, merger.with_rules(list(merger.wishes())), prefer))
+
+
+@dataclass(frozen=True)
+class _Merger:
+    base: State
+    mine: Side
+    other: Side
+    prefer: Prefer | None
+
+    def wishes(self) -> Iterator[Wish]:
+        """For every record that theirs changed, or that may stand in the way of one: what becomes of it, and where."""
+        moved = {key for key, place in self.mine.moves.items() if place in self.other.changed}
+        for key in sorted(self.other.changed | moved):
+            if self._is_theirs_alone(key):
+                yield Wish(key, self.other.state.entry(key), key, "take", key)
+                continue
+            was = self.base.entry(key)
+            if was is not None:
+                yield self._followed(key, was)
+            yield from self._additions(key, was)
+
+    def _is_theirs_alone(self, key: Key) -> bool:
+        return key not in self.mine.changed and key not in self.other.moves and key not in self.other.arrived
+
+    def _followed(self, key: Key, was: Entry) -> Wish:
+        """One record that the base has."""
+        here, there = self.mine.place(key), self.other.place(key)
+        mine, other = self.mine.state.entry(here), self.other.state.entry(there)
+        stays = here == key and same(mine, was), there == key and same(other, was)
+        if stays[1] and (not stays[0] or identical(other, was)):
+            return Wish(key, mine, here, "keep", here)
+        if stays[0] and (not stays[1] or identical(mine, was)):
+            return Wish(key, other, there, "take", here)
+        places = [place for place in (here, there) if place != key]
+        if same(mine, other):
+            return _alike(key, mine, other)._replace(to=min(places, default=key), here=here)
+        wish = self._both(key, was, mine, other)
+        closed = isinstance(wish.entry, Archived)
+        to = min((place for place in places if place.archived == closed), default=key)
+        return _standing_at(to, wish._replace(here=here))
+
+    def _additions(self, key: Key, was: Entry | None) -> Iterator[Wish]:
+        """What each side put at `key` anew."""
+        mine, other = self.mine.added(key, was), self.other.added(key, was)
+        if other is None:
+            yield from [Wish(key, mine, key, "keep", key, is_new=True)] if mine is not None else []
+        elif same(mine, other):
+            yield _alike(key, mine, other)._replace(is_new=True)
+        elif mine is None:
+            yield Wish(key, other, key, "take", None, is_new=True)
+        elif isinstance(mine, Part) and isinstance(other, Part) and are_two(key.kind, mine, other):
+            yield Wish(key, mine, key, "keep", key, is_new=True)
+            yield Wish(key, other, key, "take", None, is_new=True)
+        else:
+            yield self._both(key, None, mine, other)._replace(is_new=True)
+
+    def _both(self, key: Key, was: Entry | None, mine: Entry | None, other: Entry | None) -> Wish:
+        """What becomes of a record that both sides changed, differently."""
+        if isinstance(mine, Part) and isinstance(other, Part):
+            wish = _merged(key, was, mine, other, self.prefer)
+            assert wish.entry is not None
+            if fits(key._replace(archived=isinstance(wish.entry, Archived)), wish.entry):
+                return wish
+            stands: Entry | None = self._one_of(key, was, mine, other)
+        else:
+            stands = _readable(mine, other, self.prefer)
+        told = self._whole(was, mine, other, "ours" if stands is mine else "theirs")
+        return Wish(key, stands, key, "keep" if stands is mine else "merge", key, (told,))
+
+    def _one_of(self, key: Key, was: Entry | None, mine: Part, other: Part) -> Part:
+        """Of two records that make one too large to be stored: the one that fits, else as if they were one value."""
+        word = None
+        if key.kind == Pattern.kind:
+            sides = [record_data(one) if isinstance(one, Part) else {} for one in (was, mine, other)]
+            word = standing(sides[0], sides[1], sides[2], self.prefer, one_sided=True)
+        if word is not None or self.prefer is not None:
+            return mine if (word or self.prefer) == "ours" else other
+        return max(mine, other, key=lambda one: (fits(key, one), canonical(one.given()), written(one.given())))
+
+    def _whole(self, was: Entry | None, mine: Entry | None, other: Entry | None, winner: Prefer) -> Contested:
+        """A record that is contested as a whole."""
+        ours, theirs = values(mine), values(other)
+        if self.prefer is None:
+            return Contested("", values(was), *((ours, theirs) if winner == "ours" else (theirs, ours)), "ours")
+        return Contested("", values(was), ours, theirs, winner)
+
+    def with_rules(self, wishes: list[Wish]) -> list[Wish]:
+        """The rule that a pattern became goes with its graduation: it is that of the side whose word stands."""
+        keys = {key for key in (*self.mine.changed, *self.other.changed) if key.kind == Rule.kind and not key.archived}
+        rules = [self._rule(key, stands) for key in sorted(keys) if (stands := self._word(key)) is not None]
+        held = {rule.key for rule in rules}
+        return [wish for wish in wishes if wish.key not in held] + rules
+
+    def _word(self, rule: Key) -> Prefer | None:
+        """Whose rule stands, where the two cannot be merged because their graduations are not the same."""
+        mine, other, was = (one.entry(rule) for one in (self.mine.state, self.other.state, self.base))
+        if same(mine, other):
+            return None
+        key = Key(Pattern.kind, rule.id)
+        here, there = (one.state.entry(one.place(key)) for one in (self.mine, self.other))
+        base = self.base.entry(key)
+        if (
+            not isinstance(here, Part)
+            or not isinstance(there, Part)
+            or (base is None and are_two(key.kind, here, there))
+        ):
+            return None
+        before = record_data(base) if isinstance(base, Part) else {}
+        both_changed = not same(mine, was) and not same(other, was)
+        return standing(before, record_data(here), record_data(there), self.prefer, one_sided=both_changed)
+
+    def _rule(self, key: Key, stands: Prefer) -> Wish:
+        mine, other = self.mine.state.entry(key), self.other.state.entry(key)
+        told = self._whole(self.base.entry(key), mine, other, stands)
+        entry = mine if stands == "ours" else other
+        return Wish(key, entry, key, "keep" if entry is mine else "take", key, (told,))
+
+
+def _alike(key: Key, mine: Entry | None, other: Entry | None) -> Wish:
+    """Two that say the same; of two ways to write it, the one that does not depend on the sides."""
+    stands = min((mine, other), key=lambda one: written(values(one)))
+    return Wish(key, stands, key, "keep" if stands is mine else "take", key)
+
+
+def _standing_at(to: Key, wish: Wish) -> Wish:
+    """A record that stands under an id says so; which one it is, nobody needs to hear."""
+    entry = wish.entry if to.archived or wish.entry is None else called(wish.entry, to.id, "")
+    return wish._replace(to=to, entry=entry, contested=tuple(one for one in wish.contested if one.field != "id"))
+
+
+def _readable(mine: Entry | None, other: Entry | None, prefer: Prefer | None) -> Entry | None:
+    """Of a record and a file that cannot be read, or nothing: the record. Of two such files the larger by value.
+
+    Where somebody is preferred, what is here stays: nothing is written over a file that cannot be read.
+    """
+    if mine is None or other is None:
+        return mine if other is None else other
+    if prefer is not None:
+        return mine
+    if isinstance(mine, Unreadable) and isinstance(other, Unreadable):
+        return max(mine, other, key=lambda one: (one.content(), one.why))
+    return mine if isinstance(mine, Part) else other
+
+
+def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer | None) -> Wish:
+    """Field by field; archived on one side and edited on the other is archived with the edit."""
+    model = type(mine) if not isinstance(mine, Archived) else type(other)
+    if model is Archived:
+        model = FOLDERS[key.kind].model
+    base = record_data(was) if isinstance(was, Part) else None
+    sides = base, record_data(mine), record_data(other)
+    data, contested = merge_fields(model, *sides, prefer)
+    frames = [one for one in (mine, other) if isinstance(one, Archived)]
+    frame = _frame(was, frames) if frames else None
+    entry: Part = frame.replace(record=data) if frame is not None else parse(model, data)
+    return Wish(key, entry, key, "merge", key, tuple(contested))
+
+
+def _frame(was: Entry | None, frames: list[Archived]) -> Archived:
+    """When and why a record was closed: what was changed about that, else the earlier of two closings."""
+    before = _closing(was) if isinstance(was, Archived) else None
+    changed = [one for one in frames if _closing(one) != before] or frames
+    return min(changed, key=lambda one: (one.at, canonical(one.given()), written(one.given())))
+
+
+def _closing(entry: Archived) -> str:
+    return canonical({name: value for name, value in entry.given().items() if name != "record"})

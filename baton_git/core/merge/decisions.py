@@ -1,0 +1,97 @@
+"""What is to be done with each record, as data."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple
+
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part
+from baton_git.core.state import Entry, Key, Unreadable
+
+Prefer = Literal["ours", "theirs"]
+"""Which side of a contested value stands for now, where one is preferred."""
+
+
+class Contested(NamedTuple):
+    """A field that both sides changed; a side without the field has no value.
+
+    Where nobody is preferred neither side is ours: `ours` is then the value that stands.
+    """
+
+    field: str
+    base: tuple[Any, ...]
+    ours: tuple[Any, ...]
+    theirs: tuple[Any, ...]
+    winner: Prefer
+
+    def as_data(self) -> dict[str, Any]:
+        sides = {side: found[0] for side in ("base", "ours", "theirs") if (found := getattr(self, side))}
+        return {"field": self.field, **sides, "winner": self.winner}
+
+
+class Decision(NamedTuple):
+    """What is to become of one record.
+
+    `take`: theirs as it is, which may be nothing; `merge`: `result` is made of both; `rekey`: one of two records of the
+    same id gets another one; `keep`: ours, though theirs has it otherwise. `to` is where the result goes, when that is
+    not `key`; `leaves` is the place that becomes free.
+    """
+
+    key: Key
+    action: Literal["take", "merge", "rekey", "keep"]
+    result: Entry | None = None
+    to: Key | None = None
+    leaves: Key | None = None
+    contested: tuple[Contested, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """As `formats/decisions` describes it."""
+        data: dict[str, Any] = {**_place(self.key), "action": self.action}
+        if self.result is not None and self.action != "keep":
+            data["result"] = values(self.result)[0]
+        data |= {name: _place(key) for name in ("to", "leaves") if (key := getattr(self, name)) is not None}
+        if self.contested:
+            data["contested"] = [one.as_data() for one in self.contested]
+        return data
+
+
+def _place(key: Key) -> dict[str, Any]:
+    return {"kind": key.kind, "id": key.id, **({"archived": True} if key.archived else {})}
+
+
+def values(entry: Entry | None) -> tuple[Any, ...]:
+    """An entry as plain data, of a file that cannot be read what it holds; nothing for None."""
+    if isinstance(entry, Part):
+        return (entry.given(),)
+    return () if entry is None else (_held(entry),)
+
+
+def _held(entry: Unreadable) -> dict[str, Any]:
+    """Without the reason: its words are not the same everywhere, and a merge must be."""
+    try:
+        return {"unreadable": True, "text": entry.content().decode()}
+    except UnicodeDecodeError:
+        return {"unreadable": True, "base64": b64encode(entry.content()).decode()}
+
+
+def record_data(part: Part) -> Mapping[str, Any]:
+    """The fields of a record, live or closed."""
+    return part.record if isinstance(part, Archived) else part.given()
+
+
+def canonical(value: Any) -> str:
+    """The same text for the same plain data, whatever the order of its keys."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def written(value: Any) -> str:
+    """Tells apart what `canonical` does not: the order of keys."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def digest(value: Any, length: int = 6) -> str:
+    return sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()[:length]

@@ -1,0 +1,196 @@
+"""The fields of one record merged, each by the rule that it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from baton_git.core.merge.combining import Value, combined
+from baton_git.core.merge.decisions import Contested, Prefer, canonical, written
+from baton_git.core.merge.graduation import gated
+from baton_git.core.merge.recordings import Own, counted_before, own_counts
+from baton_git.core.records.base import Part, alike, merge_rule
+from baton_git.core.records.merge_rules import CHANGED_SIDE, Append, Beside, Counter, Fields, Fixed, MergeRule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.times import when
+
+Table = Mapping[str, Any]
+
+
+def merge_fields(
+    model: type[Part], base: Table | None, ours: Table, theirs: Table, prefer: Prefer | None = None
+) -> tuple[dict[str, Any], list[Contested]]:
+    """The fields of one record merged, and those for which no rule had an answer.
+
+    Args:
+        base: None where the record was made on both sides.
+        prefer: whose value stands where it is contested; None: by value, so that both sides come to the same.
+    """
+    own = own_counts(model, ours, theirs) if base is None else None
+    return _merge_table(_Terms(prefer, base is None, own), model, base or {}, ours, theirs)
+
+
+class _Terms(NamedTuple):
+    """What holds for all tables of one record. `own` is what each side counted where the two are one recording."""
+
+    prefer: Prefer | None
+    is_made: bool
+    own: Own | None
+
+
+def _merge_table(
+    terms: _Terms, model: type[Part], base: Table, ours: Table, theirs: Table
+) -> tuple[dict[str, Any], list[Contested]]:
+    merged: dict[str, Any] = {}
+    contested: list[Contested] = []
+    for name in _names(model, base, ours, theirs):
+        sides = _values(name, base, ours, theirs)
+        rule = _rule_of(model, name, is_made=terms.is_made)
+        tables = _tables(*sides) if isinstance(rule, Fields) else None
+        if isinstance(rule, Fields) and tables is not None:
+            inner, found = _merge_table(terms, rule.model, *tables)
+            value: Value | None = (inner,)
+            contested += [one._replace(field=f"{name}.{one.field}") for one in found]
+        elif isinstance(rule, Counter):
+            value = _counted(model, name, sides, terms)
+        elif isinstance(rule, Beside):
+            value = _beside(rule, merged.get(rule.field), (base, ours, theirs), sides)
+        else:
+            value = _ruled(rule, sides)
+        if value is None:
+            value = _table(*sides) if name not in model.model_fields else None
+        if value is None:
+            value, told = _first(rule, name, sides) if isinstance(rule, Fixed) else settled(name, *sides, terms.prefer)
+            contested.append(told)
+        if value:
+            merged[name] = value[0]
+    if model is Pattern:
+        contested = gated(merged, contested, (base, ours, theirs), terms.prefer)
+    return merged, contested
+
+
+Sides = tuple[Value, Value, Value]
+
+
+def _ruled(rule: MergeRule, sides: Sides) -> Value | None:
+    """What the change of one side, or the rule, makes of a value; None when they have no answer."""
+    base = sides[0]
+    if isinstance(rule, Fixed) and base and base[0] is not None:
+        return base
+    value = three_way(*sides)
+    return combined(rule, *sides) if value is None else value
+
+
+def _values(name: str, base: Table, ours: Table, theirs: Table) -> Sides:
+    b, o, t = ((side[name],) if name in side else () for side in (base, ours, theirs))
+    return b, o, t
+
+
+def _rule_of(model: type[Part], name: str, *, is_made: bool) -> MergeRule:
+    """The rule of a field. Texts of which two records are made have not grown from one beginning."""
+    rule = merge_rule(model, name)
+    is_title = isinstance(rule, Append) and model.model_fields[name].is_required()
+    return CHANGED_SIDE if is_made and is_title else rule
+
+
+def _names(model: type[Part], base: Table, ours: Table, theirs: Table) -> Iterator[str]:
+    """The model's fields in its order, then those that it does not know: in the order of the base, then in their own
+    where both sides have one, else sorted, so that it does not matter whose file is called ours."""
+    known = [name for name in model.model_fields if name in ours or name in theirs]
+    beside = [name for name in known if isinstance(merge_rule(model, name), Beside)]
+    yield from (name for name in known if name not in beside)
+    yield from beside
+    before = [name for name in base if name not in known and (name in ours or name in theirs)]
+    yield from before
+    mine, other = ([name for name in side if name not in known and name not in before] for side in (ours, theirs))
+    yield from mine if mine == other else sorted({*mine, *other})
+
+
+def settled(field: str, base: Value, ours: Value, theirs: Value, prefer: Prefer | None) -> tuple[Value, Contested]:
+    """The value that stands for now where no rule had an answer; one that is there before one that is not."""
+    if prefer is None:
+        first, second = sorted((ours, theirs), key=_in_substance, reverse=True)
+        return first, Contested(field, base, first, second, "ours")
+    winner: Prefer = prefer if (ours if prefer == "ours" else theirs) else ("ours" if ours else "theirs")
+    return (ours if winner == "ours" else theirs), Contested(field, base, ours, theirs, winner)
+
+
+def _first(rule: Fixed, field: str, sides: Sides) -> tuple[Value, Contested]:
+    """Of two values that were set independently the older one; the other is told."""
+    base, *both = sides
+    first, second = sorted(both, key=lambda side: _since(rule, side))
+    return first, Contested(field, base, first, second, "ours")
+
+
+def _since(rule: Fixed, side: Value) -> tuple[bool, str, str]:
+    """Sorts by date, what has none after that, and then by value."""
+    found: Any = side[0] if side else None
+    for name in rule.since.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    moment = when(found) if isinstance(found, str) else None
+    return moment is None, moment.isoformat() if moment else "", canonical(side[0]) if side else ""
+
+
+def _in_substance(side: Value) -> tuple[int, bool, str]:
+    """Sorts nothing before null, null before all values, and these by their text."""
+    return len(side), side not in ((), (None,)), canonical(side[0]) if side else ""
+
+
+def three_way(base: Value, ours: Value, theirs: Value) -> Value | None:
+    """No change on one side → take the other; None when both changed."""
+    if alike(theirs, ours):
+        return ours if _is_text(ours) else min(ours, theirs, key=written)
+    if alike(theirs, base):
+        return ours
+    return theirs if alike(ours, base) else None
+
+
+def _is_text(side: Value) -> bool:
+    """Whether what is alike is also written alike; the keys of a table may stand in another order."""
+    return not side or isinstance(side[0], str)
+
+
+def _counted(model: type[Part], name: str, sides: Sides, terms: _Terms) -> Value | None:
+    """As `three_way`, but two sides that counted on to the same number have each counted."""
+    default = model.model_fields[name].get_default()
+    base, ours, theirs = (side or (default,) for side in sides)
+    if terms.is_made:
+        base = (counted_before(terms.own, ours[0], theirs[0]),)
+    if theirs == base:
+        return ours
+    return theirs if ours == base else combined(Counter(), base, ours, theirs)
+
+
+def _tables(base: Value, ours: Value, theirs: Value) -> tuple[Table, Table, Table] | None:
+    """The three sides of a table that has rules for its fields; None where a side has none."""
+    b, o, t = (side[0] if side else {} for side in (base, ours, theirs))
+    return (b or {}, o or {}, t or {}) if all(one is None or isinstance(one, Mapping) for one in (b, o, t)) else None
+
+
+def _table(base: Value, ours: Value, theirs: Value) -> Value | None:
+    """A table that no model knows, merged key by key as far as nothing in it is contested."""
+    tables = [side[0] if side else {} for side in (base, ours, theirs)]
+    if not (ours and theirs and all(isinstance(one, Mapping) for one in tables)):
+        return None
+    merged: dict[str, Any] = {}
+    for name in sorted({*tables[1], *tables[2]}):
+        sides = _values(name, *tables)
+        value = three_way(*sides)
+        if value is None:
+            value = _table(*sides)
+        if value is None:
+            return None
+        if value:
+            merged[name] = value[0]
+    return (merged,)
+
+
+def _beside(rule: Beside, stands: Any, tables: tuple[Table, Table, Table], values: Sides) -> Value | None:
+    """What the side has of which `field` stands; where both have it so, what only one side changed, else the rule."""
+    value = three_way(*values)
+    if value is not None and three_way(*_values(rule.field, *tables)) is not None:
+        return value
+    having = [found for table, found in zip(tables[1:], values[1:], strict=True) if table.get(rule.field) == stands]
+    if len(having) == 1:
+        return having[0]
+    return combined(rule, *values) if value is None else value

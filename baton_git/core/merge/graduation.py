@@ -1,0 +1,89 @@
+"""The Anti-Ouroboros gate in a merge: a graduation is what one person confirmed whole, never put together of two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton_git.core.merge.decisions import Contested, Prefer, canonical
+from baton_git.core.records.base import TIERS, alike
+from baton_git.core.records.work_items import Pattern
+
+Table = Mapping[str, Any]
+GRADUATION = ("status", "source_tier", "proposed_rule", "graduated_to")
+"""What a person confirmed together."""
+
+
+def is_graduated(data: Table) -> bool:
+    return data.get("status") == "graduated"
+
+
+def standing(
+    base: Table, ours: Table, theirs: Table, prefer: Prefer | None, *, one_sided: bool = False
+) -> Prefer | None:
+    """Whose word about a graduation counts where both sides have one; None where nothing is to be decided.
+
+    Doubt wins: it is not graduated if one side says so. Of two graduations the less trusted one stands, else the
+    larger by value.
+
+    Args:
+        one_sided: whether to say also whose word it is where only one side has one.
+    """
+    if not (is_graduated(ours) or is_graduated(theirs)):
+        return None
+    b, o, t = (_part(side) for side in (base, ours, theirs))
+    if alike(o, t):
+        return None
+    if alike(o, b) or alike(t, b):
+        return None if not one_sided else "theirs" if alike(o, b) else "ours"
+    if is_graduated(ours) != is_graduated(theirs):
+        return "theirs" if is_graduated(ours) else "ours"
+    return prefer or ("ours" if _rank(o) > _rank(t) else "theirs")
+
+
+def _part(data: Table) -> dict[str, Any]:
+    return {name: data[name] for name in GRADUATION if name in data}
+
+
+def _rank(part: Table) -> tuple[int, str]:
+    return -_trust(part), canonical(part)
+
+
+def _trust(data: Table) -> int:
+    return TIERS.index(data.get("source_tier", Pattern.model_fields["source_tier"].default))
+
+
+def gated(
+    merged: dict[str, Any], contested: list[Contested], sides: tuple[Table, Table, Table], prefer: Prefer | None
+) -> list[Contested]:
+    """Gives a pattern whole the graduation that stands, or that it has none. Changes `merged`.
+
+    Returns:
+        what is contested then.
+    """
+    base, ours, theirs = sides
+    stands = standing(base, ours, theirs, prefer)
+    if stands is None:
+        return contested
+    first, second = (ours, theirs) if stands == "ours" else (theirs, ours)
+    doubted = _trust(min((one for one in (merged, first) if "source_tier" in one), key=_trust, default=first))
+    for name in GRADUATION:
+        merged.pop(name, None)
+    merged |= _part(first)
+    if doubted < _trust(first):
+        merged["source_tier"] = TIERS[doubted]
+    differing = [name for name in GRADUATION if not alike(_value(first, name), _value(second, name))]
+    names = [name for name in differing if name in ("status", "proposed_rule")] or differing
+    told = [_told(name, sides, stands, prefer) for name in names]
+    return [one for one in contested if one.field not in GRADUATION] + told
+
+
+def _told(name: str, sides: tuple[Table, Table, Table], stands: Prefer, prefer: Prefer | None) -> Contested:
+    base, ours, theirs = (_value(side, name) for side in sides)
+    if prefer is None:
+        return Contested(name, base, *((ours, theirs) if stands == "ours" else (theirs, ours)), "ours")
+    return Contested(name, base, ours, theirs, stands)
+
+
+def _value(data: Table, name: str) -> tuple[Any, ...]:
+    return (data[name],) if name in data else ()

@@ -1,0 +1,106 @@
+"""What became of the base's records on one side: which were closed, which got another id, and what is new there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from baton_git.core.diff import NUMBERED, TITLES
+from baton_git.core.merge.decisions import record_data, values, written
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part
+from baton_git.core.state import Entry, Key, State, same_fields
+
+_RENAMED = re.compile(r"(.+)\.[0-9a-f]{6,64}")
+"""The ids that merges give, and what they were made of."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side made of the base. `moves`: by the key of a record of the base, where it is now, if elsewhere."""
+
+    state: State
+    changed: set[Key]
+    moves: dict[Key, Key]
+    arrived: frozenset[Key]
+
+    def place(self, key: Key) -> Key:
+        return self.moves.get(key, key)
+
+    def added(self, key: Key, was: Entry | None) -> Entry | None:
+        """What stands at `key` and is not what became of a record of the base."""
+        if key in self.arrived or (was is not None and key not in self.moves):
+            return None
+        return self.state.entry(key)
+
+
+def side(base: State, state: State) -> Side:
+    changed = base.differing(state)
+    moves: dict[Key, Key] = {}
+    for key, found in sorted(_candidates(base, state, changed).items()):
+        was = base.entry(key)
+        free = [place for place in sorted(found) if place not in moves.values()]
+        place = _place(key, was, state, free) if isinstance(was, Part) else None
+        if place is not None:
+            moves[key] = place
+    return Side(state, changed, moves, frozenset(moves.values()))
+
+
+def _candidates(base: State, state: State, changed: Iterable[Key]) -> dict[Key, list[Key]]:
+    """By the key of a record that changed, the places that are new and may be where it went."""
+    changed = set(changed)
+    found: dict[Key, list[Key]] = {}
+    for place in changed:
+        for key in _origins(place, state):
+            if key in changed and base.entry(place) is None:
+                found.setdefault(key, []).append(place)
+    return found
+
+
+def _origins(place: Key, state: State) -> Iterator[Key]:
+    """Where what stands at `place` may have stood before."""
+    entry = state.entry(place) if place.archived else None
+    if isinstance(entry, Archived):
+        yield Key(place.kind, str(entry.record.get("id")))
+    renamed = _RENAMED.fullmatch(place.id)
+    if renamed:
+        yield place._replace(id=renamed[1])
+        if place.archived:
+            yield Key(place.kind, renamed[1])
+
+
+def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
+    """The one of `places` to which the record went: it is about the same, and another one, or none, stands at `key`."""
+    now = state.entry(key)
+    if same(now, was):
+        return None
+    entries = ((place, state.entry(place)) for place in places)
+    about_it = [place for place, one in entries if isinstance(one, Part) and not are_two(key.kind, was, one)]
+    closed = [place for place in places if place.archived and not key.archived and not _RENAMED.fullmatch(place.id)]
+    if now is None:
+        return next(iter((*about_it, *closed)), None)
+    if isinstance(now, Part) and are_two(key.kind, was, now):
+        return next(iter(about_it), None)
+    return next((place for place in about_it if place in closed), None)
+
+
+def same(one: Entry | None, other: Entry | None) -> bool:
+    """Whether two entries say the same; the order of the keys of a table says nothing."""
+    return one is other or same_fields(one, other)
+
+
+def identical(one: Entry | None, other: Entry | None) -> bool:
+    """Whether two entries say the same and would be written alike: the order of keys, `0.0` and `-0.0`."""
+    return one is other or (same(one, other) and written(values(one)) == written(values(other)))
+
+
+def are_two(kind: str, mine: Part, other: Part) -> bool:
+    """Whether two records of one id are about different things."""
+    if kind in _MADE_ONCE:
+        return not same(mine, other)
+    return kind in NUMBERED and record_data(mine).get(TITLES[kind]) != record_data(other).get(TITLES[kind])
+
+
+_MADE_ONCE = ("checkpoint",)
+"""Kinds that nobody changes: what differs is another one."""

@@ -1,0 +1,205 @@
+"""Names that are right once they exist: parsed here, unbuildable when wrong.
+
+Whatever becomes a part of a ref name or of a path goes through `encode`, which maps any text to one
+path component over `[a-z0-9._-]` and `%xx`, reversibly, and so that two different names never meet on
+a file system that ignores case or changes Unicode forms (`A`/`a`, `a/b`/`a_b`, both forms of `é`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import NewType
+
+from baton_git.core.errors import InvalidName
+
+Oid = NewType("Oid", str)
+"""A git object id in hex, 40 or 64 digits, lower case; made by `oid`."""
+
+MAX_COMPONENT = 200
+"""Bytes of an encoded name: a file name holds 255, less the suffixes `.toml`, `.lock` and those of git."""
+
+_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
+_SIMPLE = re.compile(r"[a-z0-9_][a-z0-9_-]{0,199}")
+_SIMPLE_ID = re.compile(r"(?:OL|FU|PAT|DEC|C)-[a-z0-9_-]{1,190}")
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\.|$)")
+_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
+_TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}\Z")
+_MINTED = re.compile(r"(?:OL|FU|PAT|DEC|C)(?=-)")
+_ESCAPE = re.compile(rb"%([0-9a-f]{2})")
+_LOWER_TWIN = re.compile(r"(?:ol|fu|pat|dec|c)(?=-)")
+
+
+def encode(text: str, *, keep: int = 0) -> str:
+    """One path component for `text`; the first `keep` characters stand as they are.
+
+    Raises:
+        InvalidName: text is empty, holds a lone surrogate, or is longer than `MAX_COMPONENT` when encoded.
+    """
+    if not keep and _SIMPLE.fullmatch(text) and not _DEVICES.match(text):
+        return text
+    if not text:
+        raise InvalidName("name", text, "is empty")
+    try:
+        raw = text[keep:].encode()
+    except UnicodeEncodeError:
+        raise InvalidName("name", text, "holds half of a surrogate pair, which is not text") from None
+    encoded = text[:keep] + "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in raw)
+    encoded = _guarded(encoded)
+    if len(encoded) > MAX_COMPONENT:
+        raise InvalidName("name", text, f"is too long for a file name ({len(encoded)} > {MAX_COMPONENT} bytes)")
+    return encoded
+
+
+def decode(component: str) -> str:
+    """The text that `encode` made this component of.
+
+    Raises:
+        InvalidName: `encode` never makes this component (so no two components name one thing).
+    """
+    text = _unescaped(component)
+    if not component or encode(text) != component:
+        raise InvalidName("name", component, "is not the encoded form of a name")
+    return text
+
+
+def _unescaped(component: str) -> str:
+    try:
+        return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), component.encode()).decode()
+    except UnicodeError:
+        raise InvalidName("name", component, "is not the encoded form of a name") from None
+
+
+def _guarded(encoded: str) -> str:
+    """What git and file systems give a meaning of their own, escaped: leading `.` and `-`, `..`, `.lock`, `con`."""
+    encoded = encoded.replace("..", ".%2e").replace("..", ".%2e")
+    if encoded[0] in ".-":
+        encoded = f"%{ord(encoded[0]):02x}{encoded[1:]}"
+    if encoded.endswith(".lock"):
+        encoded = f"{encoded[:-5]}%2elock"
+    if encoded.endswith("."):
+        encoded = f"{encoded[:-1]}%2e"
+    if _DEVICES.match(encoded):
+        encoded = f"%{ord(encoded[0]):02x}{encoded[1:]}"
+    return encoded
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """The name of one state: a project, an agent, anything (`project:x`, `a/b`, `名前`)."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        try:
+            encode(self.text)
+        except InvalidName as error:
+            raise InvalidName("namespace", self.text, error.data["why"]) from None
+
+    @property
+    def component(self) -> str:
+        """The last component of its ref, `project%3ax`."""
+        return encode(self.text)
+
+    @classmethod
+    def from_component(cls, component: str) -> Namespace:
+        return cls(decode(component))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class RecordId:
+    """The id of a record: minted (`OL-7k3f9q`) or given by a client (`OL-001`, any text)."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        try:
+            self.component  # noqa: B018  building it is the check
+        except InvalidName as error:
+            raise InvalidName("id", self.text, error.data["why"]) from None
+
+    @property
+    def component(self) -> str:
+        """Its file name without suffix. The capitals of the prefixes that are minted stay, for the reader's sake.
+
+        `ol-1` is then written `%6fl-1`, so that it cannot meet `OL-1` where case is ignored.
+        """
+        if _SIMPLE_ID.fullmatch(self.text):
+            return self.text
+        minted = _MINTED.match(self.text)
+        if minted:
+            return encode(self.text, keep=minted.end())
+        if _LOWER_TWIN.match(self.text):
+            encode(self.text)
+            return f"%{ord(self.text[0]):02x}{encode(self.text)[1:]}"
+        return encode(self.text)
+
+    @classmethod
+    def from_component(cls, component: str) -> RecordId:
+        """Raises InvalidName when no id has this component."""
+        found = cls(_unescaped(component))
+        if found.component != component:
+            raise InvalidName("id", component, "is not the encoded form of an id")
+        return found
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class SessionId:
+    """What one run of an agent calls itself: one line of printable text, at most 128 characters."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.text.strip() or not self.text.isprintable() or len(self.text) > 128:
+            raise InvalidName("session", self.text, "must be 1 to 128 printable characters on one line")
+        try:
+            encode(self.text)
+        except InvalidName as error:
+            raise InvalidName("session", self.text, error.data["why"]) from None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class AgentId:
+    """Which agent: letters, digits and `._:@+-`, at most 128, beginning with a letter or digit."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not _TOKEN.match(self.text):
+            why = "must be letters, digits and ._:@+- (at most 128), and begin with a letter or digit"
+            raise InvalidName("agent", self.text, why)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def oid(text: str) -> Oid:
+    """Raises InvalidName unless `text` is 40 or 64 lower-case hex digits."""
+    if not _OID.match(text):
+        raise InvalidName("object id", text, "must be 40 or 64 hex digits")
+    return Oid(text)
+
+
+def derived(id_: str, suffix: str) -> str:
+    """`<id>.<suffix>`; of an id so long that this is no name any more, its beginning and a digest of it."""
+    try:
+        return RecordId(f"{id_}.{suffix}").text
+    except InvalidName:
+        return f"{id_[:12]}.{sha256(id_.encode()).hexdigest()[:8]}.{suffix}"
+
+
+def minted(prefix: str, random: bytes) -> str:
+    """A short fresh id, `OL-7k3f9q`: 30 of the bits of `random` (at least 4 bytes) in Crockford's base 32."""
+    number = int.from_bytes(random[:4], "big")
+    return f"{prefix}-" + "".join(_BASE32[number >> shift & 31] for shift in range(25, -1, -5))

@@ -1,0 +1,150 @@
+"""What all records share: frozen, unknown fields kept, only what was set is given back."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
+
+from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.core.records.merge_rules import CHANGED_SIDE, Ladder, MergeRule, Recording
+
+Text = StrictStr
+Texts = tuple[Text, ...]
+Whole = Annotated[StrictInt, Field(ge=0)]
+Flag = StrictBool
+Id = Annotated[StrictStr, Field(min_length=1)]
+SourceTier = Annotated[
+    Literal["raw_source", "llm_derived", "human_confirmed"],
+    Ladder("human_confirmed", "llm_derived", "raw_source"),
+]
+TIERS = ("raw_source", "llm_derived", "human_confirmed")
+
+
+class Part(BaseModel):
+    """A frozen table of fields. Fields that it does not know are kept as they came."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True, str_strip_whitespace=False)
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were set, as plain data (lists, no tuples); defaults that nobody wrote are left out."""
+        return self.model_dump(exclude_unset=True, mode="json")
+
+    def replace(self, **changes: Any) -> Self:
+        """The record with `changes`, checked like any other; itself when nothing differs.
+
+        Raises:
+            InvalidDocument: a change does not fit its field.
+        """
+        if all(name in self.model_fields_set and getattr(self, name) == value for name, value in changes.items()):
+            return self
+        return parse(type(self), {**self.given(), **changes})
+
+
+class Record(Part):
+    """A part that has an id and a file of its own."""
+
+    kind: ClassVar[str]
+    dated: ClassVar[str] = ""
+    """The field that says since when; records are shown in its order."""
+    recording: ClassVar[Recording | None] = None
+    """For a kind that counts: how two records that were made apart are known as one."""
+
+    id: Id = Field(description="What the record is called; unique among the live records of its kind.")
+
+
+Model = TypeVar("Model", bound=Part)
+
+
+def parse(model: type[Model], data: Mapping[str, Any], *, where: str = "", at: str = "") -> Model:
+    """`data` as a checked record.
+
+    Args:
+        where: what is being read, for the message (a file name).
+        at: path of `data` inside its document (`open_loops[2]`), put before each fault's path.
+
+    Raises:
+        InvalidDocument: with one fault for each field that does not fit.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise InvalidDocument(faults_of(error, at), where=where) from error
+
+
+def faults_of(error: ValidationError, at: str = "") -> list[Fault]:
+    return [Fault(dotted((at, *one["loc"]) if at else one["loc"]), _said(dict(one))) for one in error.errors()]
+
+
+def dotted(location: tuple[int | str, ...]) -> str:
+    """`("open_loops", 2, "verify")` → `open_loops[2].verify`."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part if part.isprintable() else repr(part)}"
+    return text.lstrip(".")
+
+
+_NOUNS = {
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "must be a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), "must be a table"),
+}
+"""What Python's own words for a type mean in a document."""
+
+
+def _said(fault: dict[str, Any]) -> str:
+    if fault["type"] == "missing":
+        return "is missing"
+    if fault["type"] == "value_error":
+        return str(fault["ctx"]["error"])
+    message = _NOUNS.get(fault["type"]) or str(fault["msg"])
+    given = fault.get("input")
+    if isinstance(given, str | int | float | bool) or given is None:
+        return f"{message[:1].lower()}{message[1:]}, not {_short(given)}"
+    return message[:1].lower() + message[1:]
+
+
+def _short(value: object) -> str:
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def alike(one: object, other: object) -> bool:
+    """Whether two pieces of plain data say the same: `1`, `1.0` and `true` differ, though Python calls them equal."""
+    if type(one) is str or type(other) is str or one is other:
+        return one is other or (type(one) is type(other) and one == other)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(alike(*pair) for pair in zip(one, other, strict=True))
+    return type(one) is type(other) and one == other
+
+
+def same(one: Part, other: Part) -> bool:
+    """Whether two records say the same and were written alike: a default that was set is not one that was not.
+
+    That is what `alike` says of what both give, without giving it.
+    """
+    if one is other:
+        return True
+    names = one.model_fields_set
+    if type(one) is not type(other) or names != other.model_fields_set:
+        return False
+    # Not by attribute: a field that we do not know may be called like a method.
+    mine, theirs = ({**part.__dict__, **(part.model_extra or {})} for part in (one, other))
+    return all(_same_value(mine[name], theirs[name]) for name in names)
+
+
+def _same_value(one: object, other: object) -> bool:
+    if isinstance(one, Part) and isinstance(other, Part):
+        return same(one, other)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(_same_value(*pair) for pair in zip(one, other, strict=True))
+    return alike(one, other)
+
+
+@cache
+def merge_rule(model: type[Part], field: str) -> MergeRule:
+    """The rule that `field` of `model` declares, or `CHANGED_SIDE`."""
+    info = model.model_fields.get(field)
+    rules = [one for one in info.metadata if isinstance(one, MergeRule)] if info else []
+    return rules[0] if rules else CHANGED_SIDE

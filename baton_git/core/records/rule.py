@@ -1,0 +1,17 @@
+"""What a graduated pattern became: a text that the next sessions follow."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from baton_git.core.records.base import Record, Text
+from baton_git.core.records.confirmable import Covered
+from baton_git.core.records.merge_rules import Append
+
+
+class Rule(Record):
+    """The file `rules/<pattern-id>.md`; its id is that of the pattern."""
+
+    kind: ClassVar[str] = "rule"
+
+    text: Annotated[Text, Append(), Covered()] = Field(description="The rule, Markdown.")

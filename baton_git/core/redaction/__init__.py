@@ -1,0 +1,193 @@
+r"""Secrets out of what is about to be stored: found, replaced by `[redacted: kind]`, and told where.
+
+State is committed, pushed and kept for good, so a secret that slips in stays. What is looked for:
+
+- `rules`: the shapes that providers document, credentials on command lines, in urls, headers and configuration files;
+- `private_keys`: blocks, also split over the items of a list;
+- `assigned`: what is assigned to a name like `password`, `api_key` or `token`.
+
+Not looked for: random-looking text and public addresses. Commit ids, uuids, hashes and addresses are what the records
+of this package are made of, and a detector by entropy would take them out. So a secret without a known shape and
+without a name before it, or one that is split over several strings (other than a private key), is not found.
+
+All of it takes time in proportion to the text. Nothing is compiled before a text shows a sign of a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Container, Mapping
+from typing import Any, NamedTuple
+
+from baton_git.core.redaction import private_keys
+from baton_git.core.redaction.assigned import KIND as _KEYWORD
+from baton_git.core.redaction.assigned import is_assigned
+from baton_git.core.redaction.finding import Span, find_spans
+
+__all__ = ["Redaction", "holds_secret", "redact", "redact_text"]
+
+_ROUNDS = 6
+
+
+class Redaction(NamedTuple):
+    """One secret that was taken out: where (`recent_occurrences[2].context`), and of which kind (`github token`)."""
+
+    path: str
+    kind: str
+
+
+def redact(value: Any, *, known: Container[str] = frozenset()) -> tuple[Any, tuple[Redaction, ...]]:
+    """`value` with the secrets replaced in all its strings, mapping keys included, and what was replaced.
+
+    A string under a key that names a secret (`{"db_password": "…"}`) counts as assigned to it. The result is
+    `value` itself when nothing was found; redacting it again finds nothing.
+
+    Args:
+        value: nested dicts, lists, tuples and scalars; its depth is the caller's to limit.
+        known: strings already stored, which nobody needs to search again.
+    """
+    walk = _Walk(known)
+    return walk.clean(value, None, ""), tuple(walk.found)
+
+
+def redact_text(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` with its secrets replaced, and their kinds in the order found."""
+    kinds: list[str] = []
+    for _ in range(_ROUNDS):
+        spans = find_spans(text)
+        if not spans:
+            return text, tuple(kinds)
+        kinds += [span.kind for span in spans]
+        text = _replace(text, spans)
+    # Never seen, and better lost than leaked: each round should leave less to find.
+    return _mark(kinds[0]), tuple(kinds)
+
+
+def holds_secret(text: str) -> str | None:
+    """The kind of the first secret in `text`; for ids and names, which are refused because they cannot be changed."""
+    return next((span.kind for span in find_spans(text)), None)
+
+
+_Path = tuple[Any, Any] | None
+"""The path of the parent and the last step; written out only for what is found, because keys can be long."""
+
+
+class _Walk:
+    """One pass over a value. What did not change below stays the same object."""
+
+    def __init__(self, known: Container[str]) -> None:
+        self._known = known
+        self.found: list[Redaction] = []
+
+    def clean(self, value: Any, path: _Path, name: str) -> Any:
+        """`value` without secrets; `name` is the key that it stands under."""
+        if isinstance(value, str):
+            return value if value in self._known else self._clean_string(value, path, name)
+        if isinstance(value, Mapping):
+            return self._clean_mapping(value, path)
+        if isinstance(value, list | tuple):
+            return self._clean_list(value, path, name)
+        return value
+
+    def _tell(self, path: _Path, kind: str) -> None:
+        self.found.append(Redaction(_write_path(path), kind))
+
+    def _clean_string(self, text: str, path: _Path, name: str) -> str:
+        if name and is_assigned(name, text):
+            self._tell(path, _KEYWORD)
+            return _mark(_KEYWORD)
+        clean, kinds = redact_text(text)
+        for kind in kinds:
+            self._tell(path, kind)
+        return clean
+
+    def _clean_list(self, value: list[Any] | tuple[Any, ...], path: _Path, name: str) -> Any:
+        blocks = _split_blocks(value)
+        items = []
+        for number, item in enumerate(value):
+            spans = blocks.get(number, [])
+            for span in spans:
+                self._tell((path, number), span.kind)
+            items.append(self.clean(_replace(item, spans) if spans else item, (path, number), name))
+        same = all(new is old for new, old in zip(items, value, strict=True))
+        return value if same else type(value)(items)
+
+    def _clean_mapping(self, value: Mapping[Any, Any], path: _Path) -> Any:
+        result: dict[Any, Any] = {}
+        changed = False
+        numbers: Counter[str] = Counter()
+        for key, item in value.items():
+            if key in self._known and isinstance(item, str) and item in self._known:  # as most fields of most records
+                result[key] = item
+                continue
+            new_key = self._clean_key(key, path, numbers, value, result)
+            name = key if isinstance(key, str) else ""
+            result[new_key] = self.clean(item, (path, new_key), name)
+            changed |= new_key is not key or result[new_key] is not item
+        return result if changed else value
+
+    def _clean_key(self, key: Any, path: _Path, numbers: Counter[str], *taken: Container[Any]) -> Any:
+        """The key, clean; numbered when another one is called the same by now, since both values must stay."""
+        if not isinstance(key, str) or key in self._known:
+            return key
+        clean, kinds = redact_text(key)
+        if not kinds:
+            return key
+        unique = clean
+        while any(unique in names for names in taken):
+            numbers[clean] += 1
+            unique = f"{clean} {numbers[clean] + 1}"
+        for kind in kinds:
+            self._tell((path, unique), kind)
+        return unique
+
+
+def _split_blocks(items: list[Any] | tuple[Any, ...]) -> dict[int, list[Span]]:
+    """The parts of private keys that go over several items of a list, by item."""
+    texts = [item if isinstance(item, str) else "" for item in items]
+    if len(texts) < 2 or not any("PRIVATE KEY" in text or "PuTTY-User-Key" in text for text in texts):
+        return {}
+    found: dict[int, list[Span]] = {}
+    blocks = list(private_keys.find_blocks("\n".join(texts), is_list=True))
+    at = 0
+    for number, text in enumerate(texts):
+        end = at + len(text)
+        inside = [(max(start, at) - at, min(stop, end) - at) for start, stop in blocks if start < end and stop > at]
+        found[number] = [Span(start, stop, private_keys.KIND) for start, stop in inside if start < stop]
+        at = end + 1
+        blocks = [block for block in blocks if block[1] > at]
+    return found
+
+
+_WORD = re.compile(r"[\w-]+")
+_STEP = 200
+"""Characters of a key that are told: many secrets may stand below a key of megabytes."""
+
+
+def _write_path(path: _Path) -> str:
+    """`a.b[2]`; `a["b c"]` when the key is not a word."""
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        step = step[:_STEP] if isinstance(step, str) else step
+        if isinstance(step, int):
+            steps.append(f"[{step}]")
+        elif isinstance(step, str) and _WORD.fullmatch(step):
+            steps.append(f".{step}" if path is not None else step)
+        else:
+            steps.append(f"[{json.dumps(step, ensure_ascii=False)}]")
+    return "".join(reversed(steps))
+
+
+def _mark(kind: str) -> str:
+    return f"[redacted: {kind}]"
+
+
+def _replace(text: str, spans: list[Span]) -> str:
+    pieces, at = [], 0
+    for span in spans:
+        pieces += [text[at : span.start], _mark(span.kind)]
+        at = span.end
+    return "".join([*pieces, text[at:]])

@@ -1,0 +1,154 @@
+"""Values that are assigned to a name like `password`, `api_key` or `token`, in whatever language.
+
+The value is weighed, so that prose (`the password: must be rotated`), placeholders (`secret=none`), references
+(`$TOKEN`, `os.environ[…]`) and paths survive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+from baton_git.core.redaction.values import is_placeholder, is_value
+
+KIND = "keyword secret"
+STEMS = ("pass", "pwd", "secret", "contrase", "credential", "key", "token", "_auth", "_pat", "cookie", "dsn", "_pw")
+"""Small letters; a text without all of them assigns nothing to such a name."""
+
+_NAMES = (
+    r"passw(?:or)?d|pass[_-]?phrase|passcode|pwd|secret|contrase[ñn]a"
+    r"|(?:db|database|key|user|root|admin|store)_?pass(?![a-z])|_pass(?![a-z])"
+    r"|(?:api|app|application|auth|service|account|db|database|priv|private|client|access|encryption|signing|master"
+    r"|storage|license|licence|consumer|shared|subscription|webhook|hmac|admin|deploy|integration|server|write|ingest"
+    r"|insert|platform|publish|project|user|verification|global)[_-]?key"
+)
+_RANDOM_NAMES = (
+    r"token(?![a-z])|credential|_auth(?![a-z])|_pat(?![a-z])|(?-i:[A-Z0-9]_KEY(?![A-Za-z]))|_pw(?![a-z])"
+    r"|(?<![a-z])dsn(?![a-z])"
+)
+"""Names of values that must look random."""
+NAME = rf"(?i:(?P<token>{_RANDOM_NAMES})|{_NAMES})(?P<suffix>[\w-]{{0,20}})"
+_NAMED = (
+    rf"{NAME}(?:\\{{0,8}}[\"'`]?\]?\)?(?:\??: ?[A-Za-z]{{1,20}}(?= =))?[ \t]{{0,40}}"
+    r"(?P<sign>:=|=>|->|={1,3}|!==?|:(?!:)|,(?=[ ]?[\"']))(?P<gap>[ \t]{0,40})"
+    r"|(?P<call>\()(?=[\"'])|(?P<space>[ \t]{1,40}))"
+)
+"""A name and the sign after it; without a sign it must be an option, `--password …`, or end in `;`."""
+
+_QUOTED = (
+    r"\"(?P<double>[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+)\"|'(?P<single>[^'\\\n]*+(?:\\.[^'\\\n]*+)*+)'|`(?P<back>[^`\n]*+)`"
+    r"|\\++\"(?P<escaped>[^\"\n]*+)(?<=\\)\"|\\++'(?P<escaped1>[^'\n]*+)(?<=\\)'"
+)
+_BARE = r"\\{0,8}[\"'`]?(?P<bare>[^\s\"'`]{1,500})"
+_MARK = "[redacted: "
+_COMPARED = (
+    r"(?:\"(?P<double>[^\"\n]{4,200})\"|'(?P<single>[^'\n]{4,200})')[ \t]{0,8}[!=]{2,3}[ \t]{0,8}\w{0,40}?"
+    rf"(?i:{_NAMES})"
+)
+
+_OTHER_THING = (
+    r"(?i)[_-]?(?:file|path|s?manager|encrypt|names?\b|id(?:s|entifier)?\b|len|policy|hint|field|counts?|type|ur[li]|env|version"
+    r"|ref|label|title|prompt|provider|store|reset|expir|rotat|requir|protect|strength|min|max|usage|limit|budget|less"
+    r"|ary|ion|izer|helper|mode|input|form|box|change|class|format|algorithm|hash|ttl|scope|validator|valid|regex|alias"
+    r"|placeholder|source|from|prefix|header|status|length|rules?|mutation|visible|toggle|endpoint|arn|vault|engine)"
+)
+"""What may follow a name so that it no longer names the secret itself: `password_policy`, `secretary`."""
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
+
+
+def find_assigned(text: str) -> Iterator[tuple[int, int]]:
+    """Where the values are."""
+    yield from _find_compared(text)
+    done = 0
+    for name in _compiled(_NAMED).finditer(text):
+        if name.start() < done or _compiled(_OTHER_THING).match(name["suffix"]):
+            continue
+        span = _find_quoted(text, name) or _find_bare(text, name)
+        if span is not None:
+            done = span[1]
+            yield span
+
+
+def _find_compared(text: str) -> Iterator[tuple[int, int]]:
+    """`"…" == password`."""
+    if "==" in text or "!=" in text:
+        for match in _compiled(_COMPARED).finditer(text):
+            if is_value(match[match.lastgroup or 0]):
+                yield match.span(match.lastgroup or 0)
+
+
+def _find_quoted(text: str, name: re.Match[str]) -> tuple[int, int] | None:
+    value = _compiled(_QUOTED).match(text, name.end())
+    if value is None:
+        return None
+    if name["space"] and not _is_option(name) and text[value.end() : value.end() + 1] != ";":
+        return None
+    start, end = value.span(value.lastgroup or 0)
+    if (value.lastgroup or "").startswith("escaped"):
+        end = start + len(text[start:end].rstrip("\\"))
+    return (start, end) if is_value(text[start:end], is_token=bool(name["token"])) else None
+
+
+def _find_bare(text: str, name: re.Match[str]) -> tuple[int, int] | None:
+    value = _compiled(_BARE).match(text, name.end())
+    if (
+        value is None
+        or is_placeholder(value["bare"])
+        or name["call"]
+        or name["sign"] == ","
+        or (name["space"] and not _is_option(name))
+    ):
+        return None
+    start = value.start("bare")
+    bare = _stripped(value["bare"].partition(_MARK)[0])
+    if not is_value(bare, is_token=bool(name["token"])):
+        return None
+    if not (_is_tight(name) or _fills_line(name, start + len(bare)) or _compiled(r"[\d@#$%^&*!+=~|\\?]").search(bare)):
+        return None
+    run = _compiled(r"[^\s\"'`]+").match(text, start)  # beyond what was looked at, too
+    return start, start + len(_stripped(run[0].partition(_MARK)[0])) if run else start
+
+
+def _is_tight(name: re.Match[str]) -> bool:
+    """`password=…`, as in settings, urls and command lines; nobody writes a sentence so."""
+    sign = name.start("sign")
+    return name["sign"] in ("=", ":=") and not name["gap"] and name.string[sign - 1] not in " \t"
+
+
+def _is_option(name: re.Match[str]) -> bool:
+    """`--password …`."""
+    return _compiled(r"(?<![\w-])--[\w-]*\Z").search(name.string[max(0, name.start() - 40) : name.start()]) is not None
+
+
+def _fills_line(name: re.Match[str], end: int) -> bool:
+    """`  password: …` and nothing else, as in yaml; prose goes on."""
+    first = max(0, name.start() - 80)
+    newline = name.string.rfind("\n", first, name.start())
+    if not name["sign"] or (newline < 0 and first):
+        return False
+    begins = _compiled(r"[ \t>-]*+(?:export[ \t]++)?[\"']?[\w.-]*+").fullmatch(
+        name.string, max(newline + 1, first), name.start()
+    )
+    return begins is not None and _compiled(r"[ \t\r,;]*+(?:\n|\Z)").match(name.string, end) is not None
+
+
+def _stripped(bare: str) -> str:
+    """Without what belongs to the sentence or the call around it."""
+    return bare.rstrip(".,;:!?)]}>")
+
+
+@lru_cache(maxsize=1024)
+def _name_of_secret(key: str) -> re.Match[str] | None:
+    match = _compiled(rf"[\w.-]*?{NAME}").fullmatch(key)
+    return None if match is None or _compiled(_OTHER_THING).match(match["suffix"]) else match
+
+
+def is_assigned(key: str, text: str) -> bool:
+    """Whether a text that stands under a key is a secret for that: `{"db_password": "…"}`."""
+    name = _name_of_secret(key) if len(key) <= 120 else None
+    return name is not None and is_value(text, is_token=bool(name["token"]))

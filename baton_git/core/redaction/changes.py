@@ -1,0 +1,67 @@
+"""A change of state without the secrets in it: what is new is searched, what stands already is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.core.records.base import Part
+from baton_git.core.redaction import Redaction, holds_secret, redact
+from baton_git.core.state import Entry, Key, State
+
+
+def scrubbed(before: State, after: State) -> tuple[dict[Key, Entry | None], list[tuple[Key, Redaction]]]:
+    """The edits without secrets, and what was taken out. Only what is new is looked at."""
+    edits: dict[Key, Entry | None] = {}
+    redactions = []
+    for key, record in after.edits.items():
+        edits[key] = record
+        if not isinstance(record, Part):
+            continue
+        refuse_secret(f"id of {key.kind.replace('_', ' ')}", key.id)
+        data, found = redact(record.given(), known=_strings(before, key))
+        if found:
+            edits[key] = type(record).model_validate(data)
+            redactions += [(key, one) for one in found]
+    return edits, redactions
+
+
+def _strings(state: State, key: Key) -> frozenset[str]:
+    """What the branch says already at a key, or (for a record that is being archived) said when it was live."""
+    known: set[str] = set()
+    for one in {key, Key(key.kind, key.id)}:
+        entry = state.source.load(one)
+        if isinstance(entry, Part):
+            _collect(entry.given(), known)
+    return frozenset(known)
+
+
+def _collect(value: object, into: set[str]) -> None:
+    if isinstance(value, str):
+        into.add(value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            into.add(str(key))
+            _collect(item, into)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _collect(item, into)
+
+
+_secret_of_name = lru_cache(maxsize=4096)(holds_secret)
+"""The same ids and sessions come again and again."""
+
+
+def is_secret_name(text: str) -> bool:
+    """Whether a name, which cannot be redacted, holds a secret."""
+    return bool(_secret_of_name(text))
+
+
+def refuse_secret(what: str, text: str) -> None:
+    """Raises InvalidDocument when a name, which cannot be redacted, holds a secret."""
+    kind = _secret_of_name(text)
+    if kind:
+        raise InvalidDocument(
+            [Fault("", f"the {what} holds a secret ({kind})")], hint="use another name; nothing was written"
+        )

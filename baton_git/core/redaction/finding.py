@@ -1,0 +1,94 @@
+"""Where the secrets of one text are: all rules together, in time that is in proportion to the text.
+
+Each rule has signs, plain strings of which its matches hold at least one. Ids, time stamps, words and most sentences
+show no sign: they pass within some microseconds, and no expression is compiled for them.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from baton_git.core.redaction import assigned, private_keys
+from baton_git.core.redaction.rules import CommandLines, Rule, rule, shown_rows
+from baton_git.core.redaction.values import is_placeholder
+
+
+class Span(NamedTuple):
+    """A secret in a text, from `start` to before `end`."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def find_spans(text: str) -> list[Span]:
+    """The secrets of a text, in order and without overlaps."""
+    folded = text.casefold()  # and not lower(): IGNORECASE takes `ſ` for an s
+    spans: list[Span] = []
+    if any(sign in folded for sign in private_keys.SIGNS):
+        spans += [Span(start, end, private_keys.KIND) for start, end in private_keys.find_blocks(text)]
+    lines = CommandLines(text)
+    spans += [span for row in shown_rows(folded) for span in _find(rule(row), text, lines)]
+    if any(stem in folded for stem in assigned.STEMS):
+        spans += [Span(start, end, assigned.KIND) for start, end in assigned.find_assigned(text)]
+    return _merge(_outside_marks(text, spans)) if spans else []
+
+
+def _find(rule: Rule, text: str, lines: CommandLines) -> Iterator[Span]:
+    """Goes on behind what was found, with the rest of its token, so that no character is looked at again and again."""
+    at = 0
+    while match := rule.pattern.search(text, at):
+        at = max(match.end(), at + 1)
+        start, end = match.span(rule.group)
+        if start < end and rule.accepts(match, lines) and not is_placeholder(text[start:end]):
+            start, end = _trim(text, start, end)
+            at = max(at, end)
+            yield Span(start, end, rule.kind)
+
+
+_TOKEN_SIGNS = frozenset(string.ascii_letters + string.digits + "_-")
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without delimiters around it, and with the rest of a token that is longer than its rule expects."""
+    while start < end and text[start] in " \t\r\n=:\"'":
+        start += 1
+    while start < end and text[end - 1] in " \t\r\n\"'":
+        end -= 1
+    if start < end and text[end - 1] in _TOKEN_SIGNS:
+        rest = _compiled(r"[A-Za-z0-9_-]*").match(text, end)
+        end = rest.end() if rest else end
+    return start, end
+
+
+def _outside_marks(text: str, spans: list[Span]) -> list[Span]:
+    """Without the marks of earlier redactions, which stand where a secret is expected."""
+    marks = [mark.span() for mark in _compiled(r"\[redacted: [a-z0-9 ]{1,60}\]").finditer(text)]
+    starts = [start for start, _ in marks]
+
+    def is_inside(at: int) -> bool:
+        number = bisect_right(starts, at) - 1
+        return number >= 0 and at < marks[number][1]
+
+    return [span for span in spans if not is_inside(span.start) or not is_inside(span.end - 1)] if marks else spans
+
+
+def _merge(spans: list[Span]) -> list[Span]:
+    """Overlapping ones as one, of the kind that begins first; at the same place, of the rule that stands first."""
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        if merged and span.start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(span.end, merged[-1].end))
+        else:
+            merged.append(span)
+    return merged

@@ -1,0 +1,138 @@
+"""The formats as JSON Schema (draft 2020-12): what `formats/<kind>/schema.json` holds, for records made of the models.
+
+Merge rules stand in it as `x-merge`. Where the code demands more than a model can say (the name of a session is
+checked in `names`), `_BEYOND` adds it; what no schema can say (ids given twice) is in `$comment`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args, get_type_hints
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from baton_git.core.errors import NotFound
+from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.layout import FORMAT
+from baton_git.core.merge import Contested, Decision
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part
+from baton_git.core.records.work_items import Baton
+from baton_git.records.snapshot import CanonicalSession
+
+DIALECT = GenerateJsonSchema.schema_dialect
+
+_MODELS: dict[str, type[Part]] = {
+    **{kind: row.model for kind, row in {**FOLDERS, **SINGLES}.items()},
+    "archived": Archived,
+    "baton": Baton,
+    "ecc_session": CanonicalSession,
+}
+RECORDS = tuple(_MODELS)
+"""Each kind with a folder, the singletons, `archived`, the whole document, and ECC's snapshot."""
+DECISIONS = "decisions"
+KINDS = (*RECORDS, DECISIONS)
+"""The names that `schema` knows."""
+
+_SESSION = {"minLength": 1, "maxLength": 128, "pattern": r"\S"}
+_BEYOND: dict[str, dict[str, dict[str, Any]]] = {"baton": {"session_id": _SESSION, "parent_session": _SESSION}}
+_COMMENTS = {
+    "archived": "`record` is also checked against the schema of the kind whose folder the file is in.",
+    "baton": "Also checked: an id stands once in its list, and can be a file name; a session is one printable line.",
+    "ecc_session": "Also checked: workers have different ids, `aggregates` says what the workers say, and a whole "
+    "number is written without a point: `1.0` is refused.",
+    "handoff": "The stored file has no id; it is the names of its folder and of its file, with `/` between them.",
+    "snapshot": "The stored file has no id; it is the name of its folder, `/`, and its own, as the snapshot says them.",
+    "rule": "The stored file is the text alone, as Markdown; the id is the name of the file.",
+}
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a kind, the same each time: `$schema`, `$id`, `title`, then what the model says.
+
+    Raises:
+        NotFound: there is no such kind; the hint lists them.
+    """
+    if kind not in KINDS:
+        raise NotFound("kind", kind, hint=f"the kinds are {', '.join(KINDS)}")
+    if kind == DECISIONS:
+        return _decisions()
+    model = _MODELS[kind]
+    data = model.model_json_schema(schema_generator=_Plain)
+    for name, more in _BEYOND.get(kind, {}).items():
+        data["properties"][name] = _narrowed(data["properties"][name], more)
+    comment = {"$comment": _COMMENTS[kind]} if kind in _COMMENTS else {}
+    return {"$schema": DIALECT, "$id": f"urn:baton-git:format:{FORMAT}:{kind}", "title": kind, **comment, **data}
+
+
+def _narrowed(field: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """The field with `more` demanded of its text, which may stand beside null."""
+    if "anyOf" not in field:
+        return {**field, **more}
+    return {**field, "anyOf": [{**one, **more} if one.get("type") == "string" else one for one in field["anyOf"]]}
+
+
+def _decisions() -> dict[str, Any]:
+    """What `Decision.as_data` gives, in a list: written by hand, as these are no models."""
+    place = {
+        "kind": {"enum": [*FOLDERS, *SINGLES], "description": "Its kind.", "type": "string"},
+        "id": {"description": "Its id; empty for a single file.", "type": "string"},
+        "archived": {"description": "Present, and true, for a place in the archive.", "type": "boolean"},
+    }
+    value = "the key is absent where there is none."
+    contested = {
+        "field": {"description": "The field; empty for the record as a whole.", "type": "string"},
+        "base": {"description": f"The value that both started from; {value}"},
+        "ours": {"description": f"The value of ours, or the one that stands where nobody is preferred; {value}"},
+        "theirs": {"description": f"The other value; {value}"},
+        "winner": _choice(Contested, "winner", "Which of the two stands."),
+    }
+    decision = {
+        **place,
+        "action": _choice(Decision, "action", "What is done."),
+        "result": {"description": "The record as it will be; absent where it goes, or ours stays.", "type": "object"},
+        "to": {"$ref": "#/$defs/Place", "description": "Where the result goes, if not to the place of the record."},
+        "leaves": {"$ref": "#/$defs/Place", "description": "The place that becomes free."},
+        "contested": {"description": "What has a conflict.", "items": {"$ref": "#/$defs/Contested"}, "type": "array"},
+    }
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:baton-git:format:{FORMAT}:{DECISIONS}",
+        "title": DECISIONS,
+        "description": "What a merge does with each record, in the order of their places.",
+        "type": "array",
+        "items": {"$ref": "#/$defs/Decision"},
+        "$defs": {
+            "Decision": _table("What becomes of one record.", decision, ["kind", "id", "action"]),
+            "Place": _table("Where a record stands.", place, ["kind", "id"]),
+            "Contested": _table("A value that both sides changed.", contested, ["field", "winner"]),
+        },
+    }
+
+
+def _choice(of: type, name: str, description: str) -> dict[str, Any]:
+    return {"enum": list(get_args(get_type_hints(of)[name])), "description": description, "type": "string"}
+
+
+def _table(description: str, fields: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {
+        "description": description,
+        "type": "object",
+        "properties": fields,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+class _Plain(GenerateJsonSchema):
+    """Schemas without the titles that pydantic makes of Python's names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def get_title_from_name(self, name: str) -> str:
+        return ""
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        data = super().model_schema(schema)
+        data.pop("title", None)
+        return data

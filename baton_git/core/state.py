@@ -1,0 +1,284 @@
+"""The state of one namespace: an immutable set of records, decoded when somebody asks.
+
+A state is a *source* (what a commit holds, read lazily) and *edits* on top of it. No change alters a
+state; it gives a new one, or the same object when nothing differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeVar
+
+from baton_git.core.errors import Ambiguous, Corrupt, NotAllowed, NotFound
+from baton_git.core.names import derived
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, Record, same
+from baton_git.core.records.work_items import Head, Shape
+
+Model = TypeVar("Model", bound=Record)
+
+
+class Key(NamedTuple):
+    """Where a record stands: its kind and id, live or archived. Singletons have the empty id."""
+
+    kind: str
+    id: str = ""
+    archived: bool = False
+
+    def __str__(self) -> str:
+        return f"{'archived ' if self.archived else ''}{self.kind.replace('_', ' ')} {self.id}".rstrip()
+
+
+HEAD = Key("head")
+SHAPE = Key("shape")
+
+
+class Unreadable(NamedTuple):
+    """A stored file that is no record: kept byte for byte, reported, never taken for absent."""
+
+    path: str
+    why: str
+    raw: bytes | None = None
+
+    def content(self) -> bytes:
+        """What the file holds.
+
+        Raises:
+            Corrupt: the repository cannot say.
+        """
+        if self.raw is None:
+            raise Corrupt(
+                self.path,
+                self.why,
+                hint="baton sync fetches it again from the remote; git fsck shows what is lost",
+            )
+        return self.raw
+
+
+Entry = Part | Unreadable
+
+
+class Source(Protocol):
+    """What a commit holds."""
+
+    def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
+        """The ids of a kind, in no order that means anything."""
+
+    def load(self, key: Key) -> Entry | None:
+        """What stands at `key`; None when nothing does."""
+
+    def differing(self, other: Source) -> Iterable[Key]:
+        """The keys whose stored content is not the same in `other`."""
+
+    def damaged(self) -> Iterable[Unreadable]:
+        """Files in the places of records that are none, without those that `load` finds."""
+
+
+class Nothing:
+    """The source of a namespace that does not exist yet."""
+
+    def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
+        return ()
+
+    def load(self, key: Key) -> Entry | None:
+        return None
+
+    def differing(self, other: Source) -> Iterable[Key]:
+        return () if isinstance(other, Nothing) else other.differing(self)
+
+    def damaged(self) -> Iterable[Unreadable]:
+        return ()
+
+
+@dataclass(frozen=True)
+class State:
+    """The records of one namespace at one moment."""
+
+    source: Source = field(default_factory=Nothing)
+    edits: Mapping[Key, Entry | None] = field(default_factory=dict)
+
+    # --- asking
+
+    def entry(self, key: Key) -> Entry | None:
+        """What stands at `key`: a record, something unreadable, or None."""
+        return self.edits[key] if key in self.edits else self.source.load(key)
+
+    def ids(self, kind: str, *, archived: bool = False) -> set[str]:
+        """All ids of a kind, of the unreadable ones too."""
+        found = set(self.source.ids(kind, archived=archived))
+        for key, record in self.edits.items():
+            if key.kind == kind and key.archived == archived:
+                (found.discard if record is None else found.add)(key.id)
+        return found
+
+    def records(self, model: type[Model]) -> list[Model]:
+        """The live readable records of a kind, in order of their date, then id."""
+        entries = (self.entry(Key(model.kind, one)) for one in self.ids(model.kind))
+        found = [entry for entry in entries if isinstance(entry, model)]
+        return sorted(found, key=lambda record: (str(getattr(record, model.dated, "")), record.id))
+
+    def get(self, model: type[Model], id_: str) -> Model:
+        """The live record of exactly this id.
+
+        Raises:
+            NotFound: there is none.
+            Corrupt: there is a file, but it cannot be read.
+        """
+        entry = self.entry(Key(model.kind, id_))
+        if isinstance(entry, model):
+            return entry
+        if isinstance(entry, Unreadable):
+            raise _damaged(entry)
+        raise NotFound(model.kind.replace("_", " "), id_)
+
+    def find(self, model: type[Model], text: str) -> Model:
+        """The live record whose id is `text`, or the only one whose id begins so (case ignored).
+
+        Raises:
+            NotFound: no id begins so.
+            Ambiguous: several do.
+            Corrupt: the file cannot be read.
+        """
+        ids = self.ids(model.kind)
+        if text in ids:
+            return self.get(model, text)
+        kind = model.kind.replace("_", " ")
+        if text and self.entry(Key(model.kind, text, archived=True)) is not None:
+            raise NotFound(f"live {kind}", text, hint=f"it is in the archive; see: baton log --record {text}")
+        near = completed(ids, text, kind)
+        if near is None:
+            raise NotFound(kind, text)
+        return self.get(model, near)
+
+    @property
+    def head(self) -> Head:
+        return self._single(HEAD, Head)
+
+    @property
+    def shape(self) -> Shape:
+        return self._single(SHAPE, Shape)
+
+    @property
+    def readable_head(self) -> Head:
+        """The head, an empty one if its file cannot be read: for showing a state, never for writing one."""
+        entry = self.entry(HEAD)
+        return entry if isinstance(entry, Head) else Head()
+
+    @property
+    def readable_shape(self) -> Shape:
+        """The layout of the last whole document, an empty one if its file cannot be read."""
+        entry = self.entry(SHAPE)
+        return entry if isinstance(entry, Shape) else Shape()
+
+    def _single(self, key: Key, model: type[Single]) -> Single:
+        entry = self.entry(key)
+        if isinstance(entry, Unreadable):
+            raise _damaged(entry)
+        return entry if isinstance(entry, model) else model()
+
+    def damaged(self, kinds: Iterable[str]) -> Iterator[Unreadable]:
+        """What cannot be read among the live records of `kinds`, and the files that are in their places."""
+        for kind in kinds:
+            for one in sorted(self.ids(kind)):
+                entry = self.entry(Key(kind, one))
+                if isinstance(entry, Unreadable):
+                    yield entry
+        yield from self.source.damaged()
+
+    def differing(self, other: State) -> set[Key]:
+        """The keys that may hold something else in `other`; all others hold the same."""
+        stored = () if self.source is other.source else self.source.differing(other.source)
+        return {*stored, *self.edits, *other.edits}
+
+    # --- changing
+
+    def put(self, record: Part, key: Key | None = None) -> State:
+        """The state with `record` at its key.
+
+        Raises:
+            Corrupt: what stands there now cannot be read; writing over it would destroy the evidence.
+        """
+        key = key or key_of(record)
+        now = self.entry(key)
+        if isinstance(now, Unreadable):
+            raise _damaged(now)
+        return self if same_fields(now, record) else State(self.source, {**self.edits, key: record})
+
+    def remove(self, key: Key) -> State:
+        """The state without what stands at `key`; the same when nothing does."""
+        now = self.entry(key)
+        if isinstance(now, Unreadable):
+            raise _damaged(now)
+        return self if now is None else State(self.source, {**self.edits, key: None})
+
+    def add(self, record: Record) -> State:
+        """The state with a new record.
+
+        Raises:
+            NotAllowed: the id is taken, among the live records or in the archive.
+        """
+        for archived in (False, True):
+            key = Key(record.kind, record.id, archived)
+            if self.entry(key) is not None:
+                raise NotAllowed(f"{key} exists already", hint="leave the id out to get a fresh one")
+        return self.put(record)
+
+    def archive(self, record: Record, *, at: str, reason: str, session: str | None) -> State:
+        """The state with a live record moved to the archive; an older one of the same id stays there."""
+        closed = Archived(at=at, reason=reason, record=record.given(), **({"session": session} if session else {}))
+        key = self._free_in_archive(record)
+        if key.id != record.id:
+            closed = closed.replace(was=record.id)
+        return self.remove(Key(record.kind, record.id)).put(closed, key)
+
+    def _free_in_archive(self, record: Record) -> Key:
+        """Its id, or `<id>.2`, `<id>.3`, … where older ones stand: found by doubling, as an id may be reused often."""
+
+        def at(number: int) -> Key:
+            id_ = record.id if number == 1 else derived(record.id, str(number))
+            return Key(record.kind, id_, archived=True)
+
+        taken, free = 0, 1
+        while self.entry(at(free)) is not None:
+            taken, free = free, free * 2
+        while free - taken > 1:
+            middle = (taken + free) // 2
+            taken, free = (middle, free) if self.entry(at(middle)) is not None else (taken, middle)
+        return at(free)
+
+
+Single = TypeVar("Single", Head, Shape)
+
+
+def completed(ids: Iterable[str], text: str, what: str) -> str | None:
+    """The only one of `ids` that begins with `text`, case ignored; None when none does.
+
+    Raises:
+        Ambiguous: several do.
+    """
+    near = sorted(one for one in ids if one.lower().startswith(text.lower())) if text else []
+    if len(near) > 1:
+        raise Ambiguous(what, text, near)
+    return near[0] if near else None
+
+
+def key_of(record: Part) -> Key:
+    if isinstance(record, Head):
+        return HEAD
+    if isinstance(record, Shape):
+        return SHAPE
+    if isinstance(record, Record):
+        return Key(record.kind, record.id)
+    raise TypeError(f"{type(record).__name__} has no key of its own")
+
+
+def same_fields(one: Entry | None, other: Entry | None) -> bool:
+    """Whether two equal records were also written alike (a default that was set is not one that was not)."""
+    if isinstance(one, Part) and isinstance(other, Part):
+        return same(one, other)
+    return one == other
+
+
+def _damaged(entry: Unreadable) -> Corrupt:
+    return Corrupt(entry.path, entry.why, hint="the file is kept as it is; `baton rollback` brings an earlier one back")
