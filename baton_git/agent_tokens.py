@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from baton_git.core.errors import Busy, Corrupt, NotFound
 from baton_git.core.names import AgentId, Namespace
-from baton_git.store.disk import random_name, remove, sync_folder, write_new, writing
-from baton_git.store.locks import flocked
+from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
+from baton_git.git.files.ref_locks import flocked
 
 PREFIX = "baton_agent_"
 """What a token begins with, so that whoever finds one knows what it is."""

@@ -25,11 +25,11 @@ from baton_git.core.redaction.changes import is_secret_name, refuse_secret, scru
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import typed
 from baton_git.diary import LogEntry, diary_of, numbered, revision_of, with_unique_numbers
+from baton_git.git.store import Draft, Store
 from baton_git.local import Marks
 from baton_git.provenance.bootstrap import ledger_of
 from baton_git.provenance.ledger import Ledger, RemoteSource
 from baton_git.provenance.origins import record_draft
-from baton_git.store import Draft, Store
 from baton_git.turns import Prepared
 from baton_git.versions import Change, Proposal, Stamp, Update, Updated, Version, Written
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from baton_git.core.names import Oid
-from baton_git.store import CommitInfo, Store
+from baton_git.git.store import CommitInfo, Store
 
 CONFIRMED = "Baton-Confirmed"
 """The trailer of a commit in which a person confirmed what only a person may do: how, and who."""

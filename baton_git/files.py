@@ -9,7 +9,7 @@ from typing import NamedTuple
 from baton_git.core.layout import differing_paths, key_at, paths_below
 from baton_git.core.merge import Contested, conflict, merge_lines
 from baton_git.core.records.conflict import Conflict
-from baton_git.store import Edit, Entry, Folder
+from baton_git.git.store import Edit, Entry, Folder
 
 KIND = "file"
 """What a conflict about such a file says is contested."""

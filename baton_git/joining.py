@@ -21,7 +21,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Entry, Key, State
 from baton_git.diary import log_entry, revision_of
 from baton_git.files import entry_at, merge_files, text_at
-from baton_git.store import CommitInfo, Draft, Edit, Folder, Store
+from baton_git.git.store import CommitInfo, Draft, Edit, Folder, Store
 
 AUTHOR = "baton-git <baton-git@localhost>"
 """Who commits what no person decided."""

@@ -19,7 +19,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import State
 from baton_git.diary import LogEntry
-from baton_git.store import Draft, Store
+from baton_git.git.store import Draft, Store
 from baton_git.versions import Change, Stamp, Update, Updated, Version, Written
 
 VERSION_WEIGHT = 100_000

@@ -12,7 +12,7 @@ from baton_git.core import diff
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.redaction import Redaction
 from baton_git.core.state import Key, State
-from baton_git.store import Edit
+from baton_git.git.store import Edit
 
 
 class Stamp(NamedTuple):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from baton_git.branch import Branch
 from baton_git.core.names import Namespace
+from baton_git.git.store import Repository, Store
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.workspace import Actor, Workspace
-from baton_git.store import Repository, Store
 
 missed: list[str] = []
 

@@ -23,9 +23,9 @@ from baton_git.branch import PATIENCE, Branch
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import FollowUp
+from baton_git.git.store import Repository, Store
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.workspace import Actor, Workspace
-from baton_git.store import Repository, Store
 from baton_git.versions import Stamp
 
 WRITERS = 16

@@ -13,8 +13,8 @@ from baton_git.approvals import Approvals, ApprovedCommand, TrustedRemote, conte
 from baton_git.approvals.file import ApprovalFile
 from baton_git.approvals.identity import identity_file, read_identity
 from baton_git.core.errors import Busy, Corrupt, LimitExceeded
-from baton_git.store import locks
-from baton_git.store.locks import flocked
+from baton_git.git.files import ref_locks as locks
+from baton_git.git.files.ref_locks import flocked
 
 AT = "2026-01-01T00:00:00Z"
 URL = "https://example.org/x.git"

@@ -16,7 +16,7 @@ from baton_git.agents.codex.patches import files_of
 from baton_git.agents.codex.setting import set_by_environment
 from baton_git.agents.gemini.prompts import typed as typed_in_gemini
 from baton_git.extraction.commits import git_work
-from baton_git.remotes.complaints import masked
+from baton_git.git.remotes.error_messages import masked
 
 NOWHERE: Any = SimpleNamespace(cwd=None)
 CASES = {

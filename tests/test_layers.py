@@ -190,7 +190,7 @@ def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
         ("state.py", "from baton_git.branch import Branch"),
         ("state.py", "import baton_git.faces.cli"),
         ("state.py", "from baton_git import layout"),
-        ("state.py", "def hidden():\n    from baton_git.store import Store"),
+        ("state.py", "def hidden():\n    from baton_git.git.store import Store"),
         ("state.py", "if TYPE_CHECKING:\n    from baton_git.operations.loops import add_loop"),
         ("state.py", "from . import branch"),
         ("records/base.py", "from ..store import Store"),
@@ -207,7 +207,7 @@ def test_the_checker_sees_an_import_that_points_up(path, source):
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("branch.py", "from baton_git.store import Store\nfrom baton_git import diff, layout, __version__"),
+        ("branch.py", "from baton_git.git.store import Store\nfrom baton_git import diff, layout, __version__"),
         ("records/base.py", "from . import rules\nfrom .rules import Ladder\nfrom ..errors import Fault"),
         ("records/__init__.py", "from .base import Part"),
         ("__main__.py", "from baton_git.faces.cli import main"),

@@ -18,9 +18,18 @@ from hypothesis import strategies as st
 
 from baton_git.core.errors import StoreError
 from baton_git.core.names import Oid
-from baton_git.signing import AllowedSigners, BadSignature, PersonalSigner, Signed, Signer, Unknown, Unsigned, keygen
-from baton_git.store import Repository, Store
-from baton_git.store.gpgsig import with_signature, without_signature
+from baton_git.git.objects.gpgsig import with_signature, without_signature
+from baton_git.git.signing import (
+    AllowedSigners,
+    BadSignature,
+    PersonalSigner,
+    Signed,
+    Signer,
+    Unknown,
+    Unsigned,
+    keygen,
+)
+from baton_git.git.store import Repository, Store
 
 REF = "refs/heads/baton/x"
 ADA = "Ada <ada@example.org>"

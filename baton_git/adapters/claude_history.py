@@ -21,7 +21,7 @@ from baton_git.adapters.markdown import bullets, fenced, is_placeholder, prose, 
 from baton_git.agents.transcripts import matching, newest_first
 from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 
 ID = "claude-history"
 DESCRIPTION = "Claude Code's local session history, as ECC's hooks write it"

@@ -35,7 +35,7 @@ from baton_git.agents.json_lines import object_in
 from baton_git.agents.transcripts import Warn, matching, nobody
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 
 ID = "dmux-tmux"
 DESCRIPTION = "Workers of ECC's orchestrator in tmux panes and work trees"

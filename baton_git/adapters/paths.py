@@ -11,7 +11,7 @@ from baton_git.adapters.building import text_of
 from baton_git.agents.all_agents import detect
 from baton_git.agents.json_lines import object_in
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, StoreError
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 
 _SUFFIXES = (".json", ".jsonl", ".tmp")
 _ELSEWHERE = {

@@ -23,7 +23,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, 
 from baton_git.core.output import one_line
 from baton_git.core.state import completed
 from baton_git.core.times import when
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _OBJECTIVE = 200

@@ -18,7 +18,7 @@ from baton_git.agents.gemini.acting import ACTING as GEMINI
 from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
 from baton_git.agents.transcripts import Transcript, Warn, nobody
 from baton_git.core.errors import Fault, InvalidDocument
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 
 _RECORDS = 50
 _LINES = 200

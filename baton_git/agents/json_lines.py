@@ -18,7 +18,7 @@ from baton_git.agents.events import BEGINNING, Place
 from baton_git.agents.fields import Record
 from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import InvalidArgument, LimitExceeded
-from baton_git.foreign import reading, shown
+from baton_git.git.files.atomic_files import reading, shown
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of one line, or of a file that is one object; the longest line seen had several MB of images."""

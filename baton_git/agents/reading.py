@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from baton_git.agents.events import FROM_THE_START, Anew, Ended, Event, Place, Settled
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import JsonLines
-from baton_git.foreign import reading
+from baton_git.git.files.atomic_files import reading
 
 
 class Reader(Protocol):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import JsonLines, opened
 from baton_git.core.errors import BatonError
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 
 Warn = Callable[[str], None]
 """Takes one line about what could not be looked at."""

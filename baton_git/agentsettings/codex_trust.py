@@ -19,7 +19,7 @@ from threading import Timer
 from typing import IO, Any, NamedTuple
 
 from baton_git.core.errors import BatonError, StoreError
-from baton_git.foreign import read_bytes
+from baton_git.git.files.atomic_files import read_bytes
 
 SECONDS = 10.0
 """For one conversation; it takes about one."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from baton_git.agentsettings.entries import Entry, Wanted, entries, put_in, take_out, without_bom
 from baton_git.agentsettings.json_text import parse
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
-from baton_git.foreign import landing, make_folder, read_bytes, remove, shown, write_all, writing
+from baton_git.git.files.atomic_files import landing, make_folder, read_bytes, remove, shown, write_all, writing
 
 
 class Copy(NamedTuple):

@@ -19,7 +19,7 @@ from baton_git.agentsettings.hook_lines import hook_line, is_older, program_in
 from baton_git.agentsettings.keeping import SettingsFile
 from baton_git.agentsettings.places import Scope
 from baton_git.core.errors import BatonError
-from baton_git.githooks.program_health import ProgramHealth
+from baton_git.git.hooks.program_health import ProgramHealth
 
 Verdict = Literal["ok", "off", "unknown"]
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")

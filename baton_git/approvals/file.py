@@ -20,8 +20,8 @@ from typing import Any
 
 from baton_git.approvals.identity import is_copy, make_identity, read_identity
 from baton_git.core.errors import Busy, Corrupt
-from baton_git.store.disk import random_name, remove, sync_folder, write_new, writing
-from baton_git.store.locks import flocked
+from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
+from baton_git.git.files.ref_locks import flocked
 
 _WAIT = 5.0
 """Seconds given to another process that changes the file."""

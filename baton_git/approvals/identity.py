@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from baton_git.store.disk import random_name, remove, sync_folder, write_new, writing
+from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
 
 _FORM: Final = re.compile(r"[0-9a-f]{32}")
 

@@ -37,8 +37,8 @@ from baton_git.exchange.session_baton import (
     unmarked,
     usable_stem,
 )
-from baton_git.foreign import landing, make_folder, remove, shown, spare_name, sync_folder, writing
-from baton_git.store.locks import flocked, local_name
+from baton_git.git.files.atomic_files import landing, make_folder, remove, shown, spare_name, sync_folder, writing
+from baton_git.git.files.ref_locks import flocked, local_name
 
 BESIDE, KEPT = ".baton", "kept"
 

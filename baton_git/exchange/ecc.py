@@ -20,7 +20,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDoc
 from baton_git.core.records.base import Id, Part, Text, parse
 from baton_git.core.times import point_in_time
 from baton_git.exchange.session_baton.found import Unusable
-from baton_git.foreign import check_size, read_bytes, reading, shown
+from baton_git.git.files.atomic_files import check_size, read_bytes, reading, shown
 from baton_git.records.snapshot import CanonicalSession, named_fault
 
 SCHEMA_VERSION = "ecc.session.recording.v1"

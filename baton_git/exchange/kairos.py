@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.names import Namespace
-from baton_git.foreign import (
+from baton_git.git.files.atomic_files import (
     landing,
     make_folder,
     read_bytes,

@@ -19,7 +19,7 @@ from baton_git.core.codecs import json
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound
 from baton_git.core.names import AgentId
 from baton_git.core.records.base import alike
-from baton_git.foreign import read_bytes, reading, shown, write_all
+from baton_git.git.files.atomic_files import read_bytes, reading, shown, write_all
 
 _SUFFIX = ".json"
 _FOLDER = "checkpoints"

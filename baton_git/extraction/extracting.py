@@ -14,7 +14,7 @@ from baton_git.extraction.analyser import Analyser
 from baton_git.extraction.facts import Facts, facts_of
 from baton_git.extraction.memory import remember, remembered
 from baton_git.extraction.options import Options
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 
 
 @dataclass(frozen=True)

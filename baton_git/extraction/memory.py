@@ -17,7 +17,7 @@ from baton_git.agents.json_lines import opened
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact
 from baton_git.extraction.findings import Findings
-from baton_git.foreign import read_bytes, write_all
+from baton_git.git.files.atomic_files import read_bytes, write_all
 
 VERSION = 1
 _LOOKED_AT = 4096

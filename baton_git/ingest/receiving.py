@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Oid
+from baton_git.git.remotes import Limits, Quarantine, Remote
+from baton_git.git.remotes.refspecs import matches
+from baton_git.git.store import Store
 from baton_git.ingest.budget import SYNC, Budget
 from baton_git.ingest.checking import rejections
 from baton_git.ingest.deadline import Deadline
 from baton_git.ingest.rejected_tips import RejectedTips
-from baton_git.remotes import Limits, Quarantine, Remote
-from baton_git.remotes.patterns import matches
-from baton_git.store import Store
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from baton_git.core import layout
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.state import State
+from baton_git.git.store import Store
 from baton_git.ingest.records import new_unreadable
 from baton_git.ingest.trees import unsafe
 from baton_git.provenance.claims import Trusted, is_vouched_for, unconfirmed
-from baton_git.store import Store
 
 
 class Refusal(NamedTuple):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from baton_git.core.errors import Rejected
 from baton_git.core.names import Oid
-from baton_git.store import disk
+from baton_git.git.files import durable_files as disk
 
 
 @dataclass(frozen=True)

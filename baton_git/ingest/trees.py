@@ -11,9 +11,9 @@ from itertools import islice
 
 from baton_git.core import kinds, layout
 from baton_git.core.errors import Rejected
+from baton_git.git.store import Entry, Folder
 from baton_git.ingest.budget import SYNC
 from baton_git.ingest.tree_names import name_fault
-from baton_git.store import Entry, Folder
 
 _REGULAR = 0o100000
 _KIND = 0o170000

@@ -9,19 +9,19 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
-from baton_git.code import find_commit, head_commit
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.lifecycle import checked
 from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso
+from baton_git.git.source_commits import find_commit, head_commit
+from baton_git.git.store import Store
 from baton_git.operations.consent import Consent
 from baton_git.operations.trust import refusal_of
 from baton_git.operations.workspace import Workspace
 from baton_git.probes.checks import CheckSpec, World
 from baton_git.probes.outcome import Failed, NotApproved, Passed
 from baton_git.probes.running import Checked, run_all
-from baton_git.store import Store
 from baton_git.versions import Version, Written
 
 BUDGET = 10.0

@@ -20,8 +20,8 @@ from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 from baton_git.files import KIND as FILE
 from baton_git.files import entry_at
+from baton_git.git.store import Edit
 from baton_git.operations.workspace import Workspace
-from baton_git.store import Edit
 from baton_git.versions import Proposal, Version, Written
 
 Side = Literal["ours", "theirs"]

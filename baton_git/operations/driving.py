@@ -9,8 +9,8 @@ from baton_git.core import kinds, layout
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, Unreadable
 from baton_git.files import contents, text_at
+from baton_git.git.store import Store
 from baton_git.joining import merge_trees
-from baton_git.store import Store
 
 
 class Driven(NamedTuple):

@@ -21,7 +21,7 @@ from baton_git.spawning.records import Spawned
 from baton_git.spawning.starters import SPAWNED, STARTERS, executable, surroundings
 from baton_git.spawning.starting import Spawner
 from baton_git.spawning.wish import MAX_SECONDS, Wish, check_prompt
-from baton_git.workflow.looping import (  # fmt: skip
+from baton_git.workflow.looping import (
     Ending,
     Limits,
     Turn,

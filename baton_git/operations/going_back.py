@@ -19,9 +19,9 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.diary import UNDOES, LogEntry, confirmation, taken_back
+from baton_git.git.store import Edit
 from baton_git.operations.history import files_at, full_id
 from baton_git.operations.workspace import Workspace
-from baton_git.store import Edit
 from baton_git.versions import Proposal, Version, Written
 
 How = Literal["terminal", "page"]

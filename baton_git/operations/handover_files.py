@@ -25,7 +25,7 @@ from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.core.times import when
 from baton_git.exchange.kairos import Copy, Known, read_there
-from baton_git.foreign import shown, write_all
+from baton_git.git.files.atomic_files import shown, write_all
 from baton_git.operations.handovers import closed_runs, ended, last_closed, live, show
 from baton_git.operations.workspace import Workspace
 from baton_git.records.handover import Handover

@@ -19,13 +19,14 @@ from baton_git.core.kinds import FOLDERS, SINGLES
 from baton_git.core.lifecycle import CODE_METHODS
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
+from baton_git.git.files import durable_files as disk
+from baton_git.git.files.ref_locks import flocked
+from baton_git.git.store import Repository
 from baton_git.local import Mark, Marks
 from baton_git.operations.checks import due_checks, news, run_checks, with_results
 from baton_git.operations.reaching import automatic_remote
 from baton_git.operations.syncing import in_words, sync
 from baton_git.operations.workspace import Workspace
-from baton_git.store import Repository, disk
-from baton_git.store.locks import flocked
 from baton_git.sync.places import places_of
 from baton_git.versions import Version, Written
 

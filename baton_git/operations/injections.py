@@ -12,7 +12,7 @@ from baton_git.core.brief import LINE, Section, named
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.output import one_line
 from baton_git.core.state import Key, State, Unreadable
-from baton_git.githooks.shipped import shipped
+from baton_git.git.hooks.shipped import shipped
 from baton_git.injection import foreign, names_of, origin_of, sections_of
 from baton_git.operations.beside import at_work
 from baton_git.operations.left_behind import Unfinished, has_substance, of_worktree, unfinished

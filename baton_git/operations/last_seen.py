@@ -18,9 +18,10 @@ from baton_git.branch import Branch
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Oid
 from baton_git.diary import LogEntry
-from baton_git.store import CommitInfo, disk
-from baton_git.store.history import in_order
-from baton_git.store.locks import flocked
+from baton_git.git.files import durable_files as disk
+from baton_git.git.files.ref_locks import flocked
+from baton_git.git.store import CommitInfo
+from baton_git.git.store.history import in_order
 
 _SEES_ALL = ("boot", "write")
 """Verbs after which a session has seen everything that their commit stands on."""

@@ -13,7 +13,7 @@ from baton_git.core.redaction import Redaction, redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.exchange import paif
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 from baton_git.operations.checkpoints import check_known
 from baton_git.operations.workspace import Workspace
 from baton_git.paif import shelf

@@ -41,7 +41,7 @@ def address_of(ws: Workspace, remote: str) -> str:
     Raises:
         NotFound: there is no such remote.
     """
-    from baton_git.remotes import Configured, SshSettings, remote_address  # slow to load, and rarely needed
+    from baton_git.git.remotes import Configured, SshSettings, remote_address  # slow to load, and rarely needed
 
     known = None if ws.reach.remotes is None else Configured(ws.reach.remotes, SshSettings(*ws.reach.ssh))
     return remote_address(ws.branch.store.repository, remote, ws.environment, known=known)
@@ -72,7 +72,7 @@ def _is_tracked(ws: Workspace, remote: str) -> bool:
 def _names(ws: Workspace) -> tuple[str, ...]:
     if ws.reach.remotes is not None:
         return ws.reach.remotes
-    from baton_git.remotes import remote_names  # slow to load, and commands know the names already
+    from baton_git.git.remotes import remote_names  # slow to load, and commands know the names already
 
     return remote_names(ws.branch.store.repository, ws.environment)
 

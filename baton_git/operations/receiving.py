@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, Rejected
 from baton_git.core.names import Namespace, Oid, oid
+from baton_git.git.store import Store
 from baton_git.ingest.budget import PUSHED, Budget
 from baton_git.ingest.checking import rejections
 from baton_git.ingest.deadline import Deadline
 from baton_git.ingest.refusals import Refusal, refusals
 from baton_git.provenance.claims import Trusted
-from baton_git.store import Store
 
 NOTHING = Oid("")
 

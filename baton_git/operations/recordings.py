@@ -14,7 +14,7 @@ from baton_git.core.redaction.changes import refuse_secret, scrubbed
 from baton_git.core.state import Key
 from baton_git.exchange.ecc import SCHEMA_VERSION, Recording, already_at, place_of, read_recordings, recording_text
 from baton_git.exchange.session_baton.found import Unusable
-from baton_git.foreign import shown, write_all
+from baton_git.git.files.atomic_files import shown, write_all
 from baton_git.operations.bodies import Body, bodies_of, moment_of, story_of
 from baton_git.operations.snapshots import Redactions, cleaned, find, latest, made, trimmed
 from baton_git.operations.workspace import Workspace

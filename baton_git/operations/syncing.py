@@ -9,10 +9,10 @@ from typing import Any
 from baton_git.approvals.remotes import without_login
 from baton_git.branch import Branch, namespaces
 from baton_git.core.errors import BatonError, NotFound, Unreachable
+from baton_git.git.remotes import Configured, SshSettings, masked, open_remote
 from baton_git.ingest.budget import SYNC, Budget
 from baton_git.operations.reaching import address_of, commits, configured_remote, remote_of
 from baton_git.operations.workspace import Workspace
-from baton_git.remotes import Configured, SshSettings, masked, open_remote
 from baton_git.sync.counting import pending
 from baton_git.sync.running import Outcome, synchronise
 from baton_git.sync.terms import Settle, Terms, policy_of

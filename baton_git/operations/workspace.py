@@ -17,13 +17,13 @@ from baton_git.core.names import minted
 from baton_git.core.records.base import Record
 from baton_git.core.state import State
 from baton_git.core.times import iso
+from baton_git.git.store import CommitInfo, Store
 from baton_git.provenance.judgement import Judgement
 from baton_git.provenance.labels import Labels, Vouching
-from baton_git.store import CommitInfo, Store
 from baton_git.versions import Proposal, Stamp, Version, Written
 
 if TYPE_CHECKING:
-    from baton_git.signing import AllowedSigners
+    from baton_git.git.signing import AllowedSigners
 
 Model = TypeVar("Model", bound=Record)
 
@@ -65,7 +65,7 @@ class Reach:
         signers = self.signers
         if signers is None:
             return None
-        from baton_git.signing import Signed  # few have it, and every start would pay for it
+        from baton_git.git.signing import Signed  # few have it, and every start would pay for it
 
         return lambda info: isinstance(signers.verified(store.raw_commit(info.oid)), Signed)
 

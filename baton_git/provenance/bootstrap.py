@@ -14,8 +14,9 @@ from contextlib import suppress
 from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
 from baton_git.core.names import Oid, decode, oid
 from baton_git.diary import CONFIRMED, log_entry
+from baton_git.git.files import durable_files as disk
+from baton_git.git.store import CommitInfo, Store
 from baton_git.provenance.ledger import Ledger
-from baton_git.store import CommitInfo, Store, disk
 
 _MOVE = re.compile(
     rb"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\tbaton: (?!sync$|review$)[a-z][a-z-]*(?: and (\d+) more)?$"

@@ -15,8 +15,8 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Entry, Key, State
 from baton_git.diary import CONFIRMED, LogEntry, log_entry
+from baton_git.git.store import CommitInfo, Store
 from baton_git.joining import is_pure, is_root
-from baton_git.store import CommitInfo, Store
 
 Trusted = Callable[[CommitInfo], bool]
 """Whether a commit is signed by an allowed key; None where signing is not configured."""

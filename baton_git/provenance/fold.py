@@ -12,11 +12,11 @@ from graphlib import TopologicalSorter
 
 from baton_git.core.names import Oid
 from baton_git.core.state import Key
+from baton_git.git.store import CommitInfo, Store
 from baton_git.provenance.ledger import Ledger
 from baton_git.provenance.looks import Look, facets_of, is_absent, other_place, values_at
 from baton_git.provenance.marks import Mark, Marks, Slot
 from baton_git.provenance.trees import Change, Side, changes, is_bare
-from baton_git.store import CommitInfo, Store
 
 Known = Callable[[Oid], Marks | None]
 """The marks at a commit that were kept from earlier; None where there are none."""

@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple, Protocol
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.confirmable import Facet
 from baton_git.core.state import Key
+from baton_git.git.store import CommitInfo, Store
 from baton_git.provenance.fold import marks_at
 from baton_git.provenance.ledger import Ledger
 from baton_git.provenance.marks import Claim, Mark, Marks, Slot
 from baton_git.provenance.snapshots import Snapshots
-from baton_git.store import CommitInfo, Store
 
 Kind = Literal["confirmed", "agent", "received", "hand"]
 RANK: dict[Kind, int] = {"hand": 0, "received": 1, "agent": 2, "confirmed": 3}

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import StoreError
 from baton_git.core.names import Oid
-from baton_git.store import disk
+from baton_git.git.files import durable_files as disk
 
 MODE = 0o600
 _MANY = 64

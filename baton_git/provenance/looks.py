@@ -15,10 +15,10 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Entry, Key, State
 from baton_git.diary import CONFIRMED, CONFIRMS, log_entry
+from baton_git.git.store import CommitInfo, Folder, Store
 from baton_git.provenance.ledger import Ledger
 from baton_git.provenance.marks import Claim, Mark
 from baton_git.provenance.origins import origin_of
-from baton_git.store import CommitInfo, Folder, Store
 
 Values = tuple[Any, ...] | None
 

@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from baton_git.core.state import Key, State
+from baton_git.git.store import Folder
 from baton_git.joining import Merged, base_tree, merge_trees, parents_in_order
 from baton_git.provenance.looks import Look, Values, facets_of, is_absent, other_place, values_at
 from baton_git.provenance.marks import Mark, Marks, Slot, both
 from baton_git.provenance.trees import blob_at, changes
-from baton_git.store import Folder
 
 
 def merged_marks(look: Look, parents: Sequence[Marks], bases: Sequence[Marks]) -> Marks:

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 from baton_git.core.names import Oid
 from baton_git.diary import CONFIRMED
+from baton_git.git.objects.values import COMMIT
+from baton_git.git.store import CommitInfo, Draft
 from baton_git.provenance.ledger import Ledger, RemoteSource
-from baton_git.store import CommitInfo, Draft
-from baton_git.store.objects import COMMIT
 
 Source = Literal["here", "remote", "hand"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core.names import Oid
+from baton_git.git.files import durable_files as disk
 from baton_git.provenance.marks import Marks, as_data, from_data
-from baton_git.store import disk
 
 _VERSION = 2
 _MODE = 0o600

@@ -15,7 +15,7 @@ from baton_git.core.kinds import ARCHIVE, FOLDERS
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key
-from baton_git.store import Folder, Store
+from baton_git.git.store import Folder, Store
 
 LABELLED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")
 """The kinds whose records have a provenance: those with fields that a confirmation covers."""

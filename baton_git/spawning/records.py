@@ -15,7 +15,7 @@ import psutil
 from baton_git.core.codecs import json
 from baton_git.core.errors import Ambiguous, BatonError, Corrupt, NotFound
 from baton_git.core.names import minted
-from baton_git.foreign import read_bytes, write_all
+from baton_git.git.files.atomic_files import read_bytes, write_all
 from baton_git.spawning.ending import is_alive
 
 KEPT = 500

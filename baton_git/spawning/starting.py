@@ -18,13 +18,13 @@ from baton_git.agents.launching import Launch
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotAllowed, StoreError
 from baton_git.core.redaction import redact_text
 from baton_git.core.times import when
-from baton_git.foreign import make_folder
+from baton_git.git.files.atomic_files import make_folder
+from baton_git.git.files.ref_locks import flocked
 from baton_git.spawning.keeping import Job, offer
 from baton_git.spawning.records import Process, Records, Spawned
 from baton_git.spawning.starters import STARTERS, executable, surroundings
 from baton_git.spawning.stopping import reap
 from baton_git.spawning.wish import MAX_SECONDS, Wish, check_prompt
-from baton_git.store.locks import flocked
 
 MAX_RUNNING = 8
 """Sessions that may run at once, of all chains together."""

@@ -12,9 +12,9 @@ from baton_git.core.merge import apply, decide
 from baton_git.core.names import Oid
 from baton_git.diary import LogEntry, diary_of, taken_back
 from baton_git.files import entry_at
+from baton_git.git.store import CommitInfo, Store
 from baton_git.ingest.trees import unsafe
 from baton_git.provenance.claims import is_vouched_for
-from baton_git.store import CommitInfo, Store
 from baton_git.sync.counting import count
 from baton_git.sync.terms import Terms
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 from baton_git.branch import Branch
 from baton_git.core.names import Oid
-from baton_git.store import Store
+from baton_git.git.store import Store
 from baton_git.sync.places import places_of
 
 COUNTED = 1000

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import Corrupt, WriteFailed
 from baton_git.core.names import Namespace, oid
-from baton_git.store import Edit, Entry
+from baton_git.git.store import Edit, Entry
 from baton_git.sync.places import remote_component
 
 

@@ -11,9 +11,9 @@ from baton_git.core.errors import Busy
 from baton_git.core.names import Oid
 from baton_git.core.state import State
 from baton_git.diary import log_entry, revision_of
+from baton_git.git.store import Draft, Store
 from baton_git.ingest.records import new_unreadable
 from baton_git.joining import join, merge_trees
-from baton_git.store import Draft, Store
 from baton_git.sync.actions import Facts
 from baton_git.sync.counting import count
 from baton_git.sync.places import backed_up

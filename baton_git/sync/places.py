@@ -16,7 +16,7 @@ from baton_git.branch import Branch
 from baton_git.core.errors import InvalidName
 from baton_git.core.names import Oid, decode, encode
 from baton_git.core.times import iso
-from baton_git.store import Store
+from baton_git.git.store import Store
 from baton_git.versions import Stamp
 
 INCOMING = "refs/baton-incoming/"

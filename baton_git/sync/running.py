@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from baton_git.branch import Branch
 from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
 from baton_git.core.names import Oid
+from baton_git.git.remotes import Accepted, Overtaken, Push, Refused, Remote
 from baton_git.ingest.budget import SYNC, Budget
 from baton_git.ingest.receiving import Received, receive
 from baton_git.ingest.trees import check_changed
 from baton_git.local import Marks
-from baton_git.remotes import Accepted, Overtaken, Push, Refused, Remote
 from baton_git.sync.actions import Action, Facts, Plan, is_rewritten, plan
 from baton_git.sync.counting import count
 from baton_git.sync.integrating import Integrated, integrated, resettled

@@ -22,9 +22,9 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.state import HEAD, SHAPE, State, completed
 from baton_git.diary import revision_of
 from baton_git.files import KIND, entry_at
+from baton_git.git.store import Draft, Edit
 from baton_git.ingest.trees import unsafe
 from baton_git.joining import base_tree, join, merge_trees
-from baton_git.store import Draft, Edit
 from baton_git.sync.counting import count, is_waiting
 from baton_git.sync.decided import Memory
 from baton_git.sync.places import places_of, point

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from baton_git.core.errors import Corrupt
 from baton_git.core.names import Oid
-from baton_git.store import Folder, Store
+from baton_git.git.store import Folder, Store
 
 
 def first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corrupt | None:

@@ -16,7 +16,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError as Urllib3Error
 
 from baton_git.core.errors import LimitExceeded, RemoteError, Unreachable
-from baton_git.foreign import MAX_BYTES
+from baton_git.git.files.atomic_files import MAX_BYTES
 from baton_git.probes.addresses import Deadline, first_reached, resolve
 from baton_git.probes.addresses import Unreachable as Unresolved
 from baton_git.probes.connecting import connected

@@ -10,15 +10,7 @@ from typing import Any
 
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument
-from baton_git.spawning.wish import (  # fmt: skip
-    BUDGET_USD,
-    CHAIN_SECONDS,
-    MAX_ITERATIONS,
-    MAX_SECONDS,
-    TIMEOUT,
-    Wish,
-    check_limit,
-)
+from baton_git.spawning.wish import BUDGET_USD, CHAIN_SECONDS, MAX_ITERATIONS, MAX_SECONDS, TIMEOUT, Wish, check_limit
 from baton_git.workflow.deeds import Offered
 from baton_git.workflow.running import Injected, Run
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.output import terminal_line
-from baton_git.foreign import read_bytes
+from baton_git.git.files.atomic_files import read_bytes
 from baton_git.workflow.definition import Workflow, read
 
 TIERS = ("project", "user", "built-in")

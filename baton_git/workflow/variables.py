@@ -11,7 +11,7 @@ from typing import Any
 
 from baton_git.core.codecs import json
 from baton_git.core.errors import BatonError, LimitExceeded, NotFound
-from baton_git.foreign import read_bytes, write_all
+from baton_git.git.files.atomic_files import read_bytes, write_all
 
 MAX_BYTES = 256 * 1024
 KEPT = 200

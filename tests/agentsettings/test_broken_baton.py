@@ -17,7 +17,7 @@ from broken_programs import BROKEN, spoil
 
 from baton_git.agentsettings.hook_lines import hook_line, plugin_line, program_in
 from baton_git.agentsettings.places import SETTINGS
-from baton_git.githooks.program_health import ProgramHealth
+from baton_git.git.hooks.program_health import ProgramHealth
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 
@@ -204,7 +204,7 @@ NAMED = {
 
 @pytest.mark.parametrize("what", NAMED)
 def test_status_names_what_is_broken_and_the_command_that_mends_it(baton, program, what, monkeypatch):
-    monkeypatch.setattr("baton_git.githooks.program_health.SECONDS", 0.2)
+    monkeypatch.setattr("baton_git.git.hooks.program_health.SECONDS", 0.2)
     spoil(program, what)
     line = installed(baton, "gemini")
     path = Path(os.environ["HOME"]) / FILES["gemini"]

@@ -14,7 +14,7 @@ from baton_git import __version__
 from baton_git.agentsettings.hook_lines import hook_line, plugin_line
 from baton_git.agentsettings.places import SETTINGS
 from baton_git.faces.cli import baton as root
-from baton_git.githooks.shipped import shipped
+from baton_git.git.hooks.shipped import shipped
 
 PLUGIN, EXTENSION = shipped("plugin"), shipped("gemini-extension")
 TEXTS = sorted([*PLUGIN.rglob("SKILL.md"), *EXTENSION.rglob("SKILL.md"), *EXTENSION.rglob("commands/*.toml")])

@@ -16,7 +16,7 @@ from transcript_sessions import SESSIONS
 from baton_git.branch import Branch
 from baton_git.core.names import Namespace
 from baton_git.core.records.conflict import Conflict
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 from baton_git.versions import Stamp
 
 Baton = Callable[..., Any]

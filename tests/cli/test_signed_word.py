@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from pseudo_terminal import typing
 
-from baton_git.signing.personal import is_encrypted, is_touched
+from baton_git.git.signing.personal import is_encrypted, is_touched
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen here")
 GRADUATE = ("pattern", "graduate", "PAT-1", "--sign")

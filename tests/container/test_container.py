@@ -113,8 +113,8 @@ def test_nothing_else_reaches_the_engine(path):
 
 
 def test_the_reader_of_dockerignore_reads_as_an_engine_does():
-    assert is_ignored("baton_git/store/__pycache__/x.pyc", rules())
-    assert not is_ignored("baton_git/store/refs.py", rules())
+    assert is_ignored("baton_git/git/store/__pycache__/x.pyc", rules())
+    assert not is_ignored("baton_git/git/refs/refs.py", rules())
     assert is_ignored("a/b", ["a"])
     assert not is_ignored("a/b", ["a", "!a/b"])
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from baton_git import foreign
 from baton_git.core.errors import (
     Busy,
     Corrupt,
@@ -24,6 +23,7 @@ from baton_git.core.errors import (
     WriteFailed,
 )
 from baton_git.exchange.session_baton import Found, Unusable, read_database, write_database
+from baton_git.git.files import atomic_files as foreign
 
 from .conftest import README_BATON, baton, put, server_at, tree
 

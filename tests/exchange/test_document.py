@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from baton_git import foreign
 from baton_git.core.errors import (
     BatonError,
     InvalidArgument,
@@ -27,6 +26,7 @@ from baton_git.exchange.session_baton import (
     write_database,
     write_file,
 )
+from baton_git.git.files import atomic_files as foreign
 
 from .conftest import README_BATON, baton, tree
 

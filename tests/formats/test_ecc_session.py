@@ -25,7 +25,7 @@ from baton_git.core.records.base import Part, alike, parse
 from baton_git.records.snapshot import Snapshot
 from baton_git.core.schemas import schema
 from baton_git.core.state import Key
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 
 KIND = "ecc_session"
 BEYOND = {

@@ -11,7 +11,7 @@ import pytest
 from broken_programs import BROKEN, spoil
 from hook_world import eventually
 
-from baton_git.githooks.script import Script
+from baton_git.git.hooks.script import Script
 
 PREFIX = "refs/heads/baton/"
 PUSHED = f"{'0' * 40} {'1' * 40} {PREFIX}work\n"

@@ -11,7 +11,7 @@ import pytest
 from dulwich.repo import Repo as DulwichRepo
 from hook_world import eventually, everything, hook, quiet
 
-from baton_git.githooks.script import Script
+from baton_git.git.hooks.script import Script
 
 
 @pytest.fixture

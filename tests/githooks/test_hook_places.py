@@ -254,7 +254,7 @@ def test_files_become_settings_when_git_became_newer_and_the_other_way_round(bat
 
 
 def test_a_program_of_an_odd_name_is_quoted(baton, git, top, tmp_path, waits):
-    from baton_git.githooks.script import Script
+    from baton_git.git.hooks.script import Script
 
     baton("hooks", "install")
     odd = tmp_path / "it's $here"

@@ -10,7 +10,7 @@ import pytest
 from broken_programs import spoil
 from hook_world import CLIENT, everything, hook
 
-from baton_git.githooks.script import Script, marked, scripts
+from baton_git.git.hooks.script import Script, marked, scripts
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from hook_world import everything, hook, pre_commit
 
-from baton_git.githooks.script import Script
+from baton_git.git.hooks.script import Script
 
 MINE = "#!/bin/sh\necho mine $(cat) >>ran\n"
 RUNS_OLD = '#!/bin/sh\n[ ! -x "$0.old" ] || "$0.old" "$@" || exit\necho tool >>ran\n'

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hook_world import eventually, hook
 
-from baton_git.githooks.script import Script
+from baton_git.git.hooks.script import Script
 
 PREFIX = "refs/heads/baton/"
 

@@ -20,8 +20,8 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key, State
+from baton_git.git.store import Repository, Store
 from baton_git.records.checkpoint import Checkpoint
-from baton_git.store import Repository, Store
 
 pytestmark = pytest.mark.slow
 

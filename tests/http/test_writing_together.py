@@ -16,7 +16,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import Head
 from baton_git.core.state import HEAD
 from baton_git.faces.where.tidying import Tidier
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 from baton_git.versions import Stamp, Update
 
 WRITE = "/v1/baton/write"

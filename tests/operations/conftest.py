@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from world import workspace
 
+from baton_git.git.store import Repository, Store
 from baton_git.operations.workspace import Workspace
-from baton_git.store import Repository, Store
 
 
 @pytest.fixture

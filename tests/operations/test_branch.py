@@ -11,10 +11,10 @@ from baton_git.core.errors import Busy, InvalidArgument, InvalidDocument, NotFou
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import HEAD, Key
+from baton_git.git.store import Repository, Store
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.loops import add_loop
 from baton_git.operations.sessions import init
-from baton_git.store import Repository, Store
 from baton_git.versions import Proposal, Stamp
 
 STAMP = Stamp("test", NOW, WHO, "s1", "claude", "laptop")

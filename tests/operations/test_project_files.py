@@ -103,7 +103,7 @@ def test_looking_for_what_was_left_loads_nothing_that_reads_transcripts():
     code = (
         "import sys, baton_git.operations.injections;"
         "print([name for name in sys.modules if name.startswith(('baton_git.extraction', 'baton_git.agents',"
-        " 'baton_git.githooks.'))])"
+        " 'baton_git.git.hooks.'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['baton_git.githooks.shipped']"
+    assert done.stdout.strip() == "['baton_git.git.hooks.shipped']"

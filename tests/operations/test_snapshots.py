@@ -13,7 +13,6 @@ import pytest
 from session_snapshots import a_snapshot, put, worker
 from world import NOW, by_hand, files, later, stored
 
-from baton_git import foreign
 from baton_git.adapters.canonical import parse_snapshot
 from baton_git.core.errors import (
     Ambiguous,
@@ -29,6 +28,7 @@ from baton_git.core.errors import (
 from baton_git.core.lifecycle import Policy
 from baton_git.exchange import ecc
 from baton_git.exchange.ecc import parse_recording, place_of
+from baton_git.git.files import atomic_files as foreign
 from baton_git.operations.going_back import rollback, rollback_record, undo
 from baton_git.operations.history import Filter, log
 from baton_git.operations.recordings import export_ecc, import_ecc

@@ -12,9 +12,9 @@ from pathlib import Path
 from servers import Served
 
 from baton_git.core.names import Oid
+from baton_git.git.remotes import Outcome, Push, Remote, open_remote
+from baton_git.git.store import Repository, Store
 from baton_git.ingest.receiving import receive
-from baton_git.remotes import Outcome, Push, Remote, open_remote
-from baton_git.store import Repository, Store
 
 X = "refs/heads/baton/x"
 Y = "refs/heads/baton/y"

@@ -10,8 +10,8 @@ import pytest
 from remote_world import INCOMING, SECONDS, WHO, Place, X, Y, refs_of
 
 from baton_git.core.errors import AccessDenied
-from baton_git.remotes import Accepted, Overtaken, Push, Refused
-from baton_git.store import Store
+from baton_git.git.remotes import Accepted, Overtaken, Push, Refused
+from baton_git.git.store import Store
 
 Both = tuple[Place, Place]
 

@@ -9,7 +9,7 @@ from remote_world import SECONDS, Place
 from servers import Served, Server
 
 from baton_git.core.errors import AccessDenied
-from baton_git.remotes import Accepted, Push, Refused
+from baton_git.git.remotes import Accepted, Push, Refused
 
 pytestmark = pytest.mark.servers
 

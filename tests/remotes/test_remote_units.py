@@ -8,8 +8,24 @@ import subprocess
 import pytest
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
-from baton_git.remotes import Overtaken, Refused, child, complaints, patterns, ssh, verdict
-from baton_git.remotes.git_environment import for_git
+from baton_git.git.remotes import (
+    Overtaken,
+    Refused,
+    ssh,
+)
+from baton_git.git.remotes import (
+    child_process as child,
+)
+from baton_git.git.remotes import (
+    error_messages as complaints,
+)
+from baton_git.git.remotes import (
+    push_outcome as verdict,
+)
+from baton_git.git.remotes import (
+    refspecs as patterns,
+)
+from baton_git.git.remotes.git_environment import for_git
 
 
 def test_a_warning_of_git_is_not_the_reason_where_there_is_another():

@@ -13,7 +13,7 @@ from remote_world import INCOMING, SECONDS, X
 from servers import LOGIN
 
 from baton_git.core.errors import NotFound, RemoteError, Unreachable
-from baton_git.remotes import Accepted, Push, open_remote, remote_address, remote_names
+from baton_git.git.remotes import Accepted, Push, open_remote, remote_address, remote_names
 
 
 def test_a_remote_has_a_name_and_an_address_without_password(make_place, git):
@@ -214,7 +214,7 @@ def test_in_every_kind_of_repository(make_place, git, tmp_path, kind):
 
 def test_the_room_is_light_to_load():
     code = (
-        "import sys, baton_git.remotes\n"
+        "import sys, baton_git.git.remotes\n"
         "print([name for name in ('urllib3', 'dulwich.client', 'dulwich.config') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})

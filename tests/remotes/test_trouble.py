@@ -10,7 +10,7 @@ from remote_world import INCOMING, Place, X
 from servers import LOGIN, free_port, listener
 
 from baton_git.core.errors import AccessDenied, RemoteError, Unreachable
-from baton_git.remotes import Push
+from baton_git.git.remotes import Push
 
 SCHEMES = ["git", "http", pytest.param("ssh", marks=pytest.mark.servers)]
 

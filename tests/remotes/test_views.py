@@ -6,9 +6,9 @@ import os
 
 from remote_world import INCOMING, SECONDS, X
 
-from baton_git.remotes import Accepted, Push
-from baton_git.remotes.git_command import Git
-from baton_git.remotes.views import view
+from baton_git.git.remotes import Accepted, Push
+from baton_git.git.remotes.bare_view import view
+from baton_git.git.remotes.git_command import Git
 
 
 def _views(place):

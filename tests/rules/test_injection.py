@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton_git.core.brief import FRAME, compose
-from baton_git.githooks.shipped import shipped
+from baton_git.git.hooks.shipped import shipped
 from baton_git.injection import WIDTH, names_of, origin_of, sections_of, summary_of
 from baton_git.records.handoff import Handoff
 from baton_git.rendering import render

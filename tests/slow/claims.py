@@ -17,7 +17,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.base import Part
 from baton_git.core.state import Key
 from baton_git.diary import log_entry
-from baton_git.store import CommitInfo, Store
+from baton_git.git.store import CommitInfo, Store
 
 WORD = re.compile(rb"[KL]\d{5}q")
 COUNTS = {"follow_up": ("defer_count", 0), "pattern": ("count", 1)}

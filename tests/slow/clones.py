@@ -23,12 +23,12 @@ from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Key
+from baton_git.git.remotes import Remote, open_remote
+from baton_git.git.store import Repository, Store
+from baton_git.git.store.folder import Folder
 from baton_git.operations import decisions, documents, followups, going_back, loops, patterns, sessions, syncing
 from baton_git.operations.conflicts import conflicts, resolve
 from baton_git.operations.workspace import Actor, Workspace
-from baton_git.remotes import Remote, open_remote
-from baton_git.store import Repository, Store
-from baton_git.store.folder import Folder
 from baton_git.sync.running import Outcome, synchronise
 from baton_git.sync.terms import Terms
 from baton_git.versions import Version
@@ -420,7 +420,7 @@ def raced_sync(ws: Workspace, now: datetime, meanwhile: list[Callable[[], object
 # --- kills
 
 _PROCESSES = get_context("forkserver")
-_PROCESSES.set_forkserver_preload([__name__, "baton_git.remotes.git_command", "dulwich.objects", "dulwich.pack"])
+_PROCESSES.set_forkserver_preload([__name__, "baton_git.git.remotes.git_command", "dulwich.objects", "dulwich.pack"])
 
 
 def write_many(top: Path, offset: timedelta, passed: timedelta, acts: list[Act], syncs: bool, journal: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from baton_git.branch import Branch
 from baton_git.core.names import Namespace
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ from baton_git.core.errors import Busy
 from baton_git.core.names import Namespace
 from baton_git.operations.followups import add_follow_up, defer_follow_up
 from baton_git.operations.workspace import Actor, Workspace
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 
 top, name, count, journal = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
 out = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from store_world import REF, Writer, files_below
 
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 
 Git = Callable[..., str]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from baton_git.core.names import Oid
-from baton_git.store import Edit, Store
+from baton_git.git.store import Edit, Store
 
 REF = "refs/heads/baton/x"
 WHO = "Agent <agent@machine>"

@@ -14,13 +14,13 @@ from store_world import REF
 
 from baton_git.faces.where import background_merge
 from baton_git.faces.where.background_merge import merge_in_background
-from baton_git.store import Repository, Store
-from baton_git.store.locks import until
+from baton_git.git.files.ref_locks import until
+from baton_git.git.store import Repository, Store
 
 DYING = """
 import os, signal, sys
 from pathlib import Path
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 place, call, moment = sys.argv[1:4]
 left = int(moment)
 def dying(real):

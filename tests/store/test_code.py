@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from baton_git import code
 from baton_git.core.errors import BatonError
-from baton_git.store import Repository, Store
+from baton_git.git import source_commits as code
+from baton_git.git.store import Repository, Store
 
 
 def test_a_commit_is_found_by_id_branch_and_subject(store, git, top):

@@ -13,8 +13,8 @@ from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt
 from baton_git.core.names import Oid
-from baton_git.store import Repository, Store, ancestry
-from baton_git.store.objects import CommitInfo
+from baton_git.git.objects.values import CommitInfo
+from baton_git.git.store import Repository, Store, ancestry
 
 EMPTY_TREE = Oid("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baton_git.core.errors import Busy, Corrupt, InvalidArgument
-from baton_git.store import Config
-from baton_git.store import config as config_module
+from baton_git.git.store import Config
+from baton_git.git.store import config as config_module
 
 TEXT = """\
 # a comment at the top

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton_git.core.errors import Corrupt
-from baton_git.store import Store
-from baton_git.store.objects import decoded_commit, decoded_tree
+from baton_git.git.objects.values import decoded_commit, decoded_tree
+from baton_git.git.store import Store
 
 _HEADERS = st.sampled_from(
     [b"tree " + b"1" * 40, b"tree x", b"parent " + b"2" * 40, b"parent \xff", b"author A <a@b> 1 +0000", b"author x",

@@ -9,7 +9,7 @@ import pytest
 from store_world import REF, Writer
 
 from baton_git.core.errors import WriteFailed
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt, InvalidArgument
-from baton_git.store import Entry
-from baton_git.store.objects import TREE, decoded_tree
+from baton_git.git.objects.values import TREE, decoded_tree
+from baton_git.git.store import Entry
 
 _NAMES = st.sampled_from(["a", "b", "a.b", "a-b", "é", "ab"])
 _PATHS = st.lists(_NAMES, min_size=1, max_size=3).map("/".join)

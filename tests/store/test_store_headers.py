@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton_git.core.errors import Corrupt
-from baton_git.store import Repository, Store
-from baton_git.store.pack_reading import OFS_DELTA, EntryHead, encode_entry_head, entry_head
+from baton_git.git.objects.pack_reader import OFS_DELTA, EntryHead, encode_entry_head, entry_head
+from baton_git.git.store import Repository, Store
 
 TEXT = "".join(f"line {number} of a text that changes little\n" for number in range(400))
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_world import REF, WHO
 
-from baton_git.store.history import all_commits
-from baton_git.store.objects import CommitInfo
+from baton_git.git.objects.values import CommitInfo
+from baton_git.git.store.history import all_commits
 
 
 def _commit(name, parents, time):

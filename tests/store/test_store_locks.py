@@ -11,13 +11,15 @@ import pytest
 from store_world import REF, WHO
 
 from baton_git.core.errors import Busy
-from baton_git.store import Repository, Store, disk, locks
-from baton_git.store.locks import HeldLock, RefLocks
+from baton_git.git.files import durable_files as disk
+from baton_git.git.files import ref_locks as locks
+from baton_git.git.files.ref_locks import HeldLock, RefLocks
+from baton_git.git.store import Repository, Store
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from baton_git.store.locks import RefLocks
+from baton_git.git.files.ref_locks import RefLocks
 locks = RefLocks(Path(sys.argv[1]))
 with locks.ticket(b"1" * 40 + b"\\n") as ticket, locks.held(sys.argv[2], ticket):
     print("held", flush=True)
@@ -27,7 +29,7 @@ with locks.ticket(b"1" * 40 + b"\\n") as ticket, locks.held(sys.argv[2], ticket)
 QUEUER = """
 import sys, time
 from pathlib import Path
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 with Store(Repository.open(Path(sys.argv[1]))) as store, store.queue(sys.argv[2], 5) as mine:
     print(mine, flush=True)
     time.sleep(60)

@@ -9,9 +9,9 @@ import pytest
 from store_world import REF
 
 from baton_git.core.errors import Corrupt, StoreError
-from baton_git.store import Repository, Store
-from baton_git.store.objects import BLOB, object_id
-from baton_git.store.pack_writing import entry_bytes
+from baton_git.git.objects.pack_writer import entry_bytes
+from baton_git.git.objects.values import BLOB, object_id
+from baton_git.git.store import Repository, Store
 
 
 def _loose(top, oid):
@@ -166,7 +166,7 @@ def test_a_hundred_packs_need_no_descriptors(store, writer, top):
 
 def test_reading_and_writing_warn_of_nothing(top):
     code = (
-        "import sys, pathlib; from baton_git.store import Repository, Store\n"
+        "import sys, pathlib; from baton_git.git.store import Repository, Store\n"
         "store = Store(Repository.open(pathlib.Path(sys.argv[1])))\n"
         "print(store.commit(store.tip('refs/heads/main')).message)\n"  # and never closed
     )
@@ -178,7 +178,7 @@ def test_reading_and_writing_warn_of_nothing(top):
 
 
 def test_the_library_imports_no_heavy_part_of_dulwich():
-    code = "import sys, baton_git.store; print([m for m in sys.modules if m.startswith('dulwich.')])"
+    code = "import sys, baton_git.git.store; print([m for m in sys.modules if m.startswith('dulwich.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"dulwich.repo", "dulwich.porcelain", "dulwich.object_store", "dulwich.config"} & set(eval(done.stdout))
 

@@ -9,9 +9,10 @@ import pytest
 from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt, StoreError
-from baton_git.store import Repository, Store, disk
-from baton_git.store.housekeeping import _is_running
-from baton_git.store.objects import decoded_commit
+from baton_git.git.files import durable_files as disk
+from baton_git.git.objects.values import decoded_commit
+from baton_git.git.store import Repository, Store
+from baton_git.git.store.housekeeping import _is_running
 
 
 def _pack_file(top, suffix):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from baton_git.core.errors import Busy, Corrupt
-from baton_git.store import Store
-from baton_git.store.housekeeping import NotedPack
-from baton_git.store.locks import flocked
+from baton_git.git.files.ref_locks import flocked
+from baton_git.git.store import Store
+from baton_git.git.store.housekeeping import NotedPack
 
 
 def _record(number: int, version: int) -> bytes:
@@ -170,7 +170,7 @@ def test_in_a_repository_with_precious_objects_nothing_is_removed(top, git, new_
 
 def test_the_pack_of_a_killed_writer_is_released_and_counted(store, writer, top, git):
     code = (
-        "import sys, os, pathlib; from baton_git.store import Repository, Store\n"
+        "import sys, os, pathlib; from baton_git.git.store import Repository, Store\n"
         "store = Store(Repository.open(pathlib.Path(sys.argv[1]))); draft = store.draft(); draft.blob(b'orphan')\n"
         "print(store._stored(draft).name, flush=True); os._exit(9)\n"
     )

@@ -8,7 +8,8 @@ import pytest
 from store_world import REF, WHO, Writer
 
 from baton_git.core.errors import Corrupt, WriteFailed
-from baton_git.store import Repository, Store, disk
+from baton_git.git.files import durable_files as disk
+from baton_git.git.store import Repository, Store
 
 WHEN = {"who": WHO, "time": 7, "timezone": -5400, "message": "subject\n\nBody: x"}
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt, StoreError
-from baton_git.store import disk
-from baton_git.store.packed_refs import packed_below, packed_folders, packed_value
+from baton_git.git.files import durable_files as disk
+from baton_git.git.refs.packed_refs import packed_below, packed_folders, packed_value
 
 ONE, TWO = "1" * 40, "2" * 40
 NAMES = st.text("ab-./0é", min_size=1, max_size=6).map(lambda name: f"refs/{name}")

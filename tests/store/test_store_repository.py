@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from baton_git.core.errors import NotARepository
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 
 
 def _same_as_git(git, found: Repository, where: Path) -> None:
@@ -131,7 +131,7 @@ def test_create_bare_fills_an_empty_folder_and_refuses_a_full_one(tmp_path):
 
 
 def test_processes_that_create_the_same_repository_at_once_all_get_it(tmp_path):
-    code = "import sys, pathlib, baton_git.store as s; s.Repository.create_bare(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib, baton_git.git.store as s; s.Repository.create_bare(pathlib.Path(sys.argv[1]))"
     path = tmp_path / "one.git"
     started = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
     assert [process.wait(30) for process in started] == [0, 0, 0, 0]
@@ -171,7 +171,7 @@ def test_the_store_of_a_repository_is_quick_to_open(top):
 def test_folders_that_may_not_be_looked_into_are_no_repositories(top, tmp_path):
     inner = tmp_path / "closed" / "inner"
     inner.mkdir(parents=True)
-    code = "import os, pathlib; from baton_git.store import Repository; os.setuid(65534)\n"
+    code = "import os, pathlib; from baton_git.git.store import Repository; os.setuid(65534)\n"
     code += f"print(Repository.discover(pathlib.Path({str(inner)!r})))"
     tmp_path.chmod(0o755)
     (tmp_path / "closed").chmod(0o700)

@@ -18,6 +18,7 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.base import parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, State
+from baton_git.git.store import Repository, Store
 from baton_git.operations.conflicts import conflicts
 from baton_git.operations.decisions import add_decision
 from baton_git.operations.followups import add_follow_up, defer_follow_up
@@ -26,7 +27,6 @@ from baton_git.operations.patterns import graduate_pattern, record_pattern
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.syncing import Synced, sync
 from baton_git.operations.workspace import Actor, Reach, Workspace
-from baton_git.store import Repository, Store
 from baton_git.sync.running import Outcome
 from baton_git.sync.waiting import Waiting
 

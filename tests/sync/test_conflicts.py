@@ -18,12 +18,12 @@ from baton_git.core.errors import (
     NotAllowed,
     NotFound,
 )
+from baton_git.git.store import Repository, Store
 from baton_git.operations.conflicts import resolve
 from baton_git.operations.contested import writers
 from baton_git.operations.loops import close_loop
 from baton_git.operations.patterns import dismiss_pattern
 from baton_git.operations.sessions import wrap
-from baton_git.store import Repository, Store
 
 Pair = tuple[Machine, Machine]
 

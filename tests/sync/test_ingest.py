@@ -17,6 +17,8 @@ from machines import INCOMING, REF, Machine
 
 from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Namespace, Oid
+from baton_git.git.remotes import Limits, open_remote
+from baton_git.git.store import Repository, Store
 from baton_git.ingest.budget import SYNC
 from baton_git.ingest.receiving import Received, receive
 from baton_git.ingest.refusals import refusals
@@ -24,8 +26,6 @@ from baton_git.ingest.tree_names import tree_fault
 from baton_git.operations.by_themselves import at_start
 from baton_git.operations.receiving import Update, refusals_of, told
 from baton_git.operations.sessions import boot
-from baton_git.remotes import Limits, open_remote
-from baton_git.store import Repository, Store
 from baton_git.sync.running import synchronise
 from baton_git.sync.terms import Terms
 

@@ -10,9 +10,9 @@ from machines import REF, Machine, loop, settled
 from baton_git.core.layout import OLDER_ROOTS
 from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
+from baton_git.git.store import Entry, Repository, Store
 from baton_git.joining import AUTHOR, LATEST, is_pure, is_root, join
 from baton_git.operations.conflicts import resolve
-from baton_git.store import Entry, Repository, Store
 
 Pair = tuple[Machine, Machine]
 

@@ -13,10 +13,10 @@ import pytest
 from machines import Machine, loop, settled
 
 from baton_git.core.errors import Corrupt, NeedsHuman, NotFound, Unsettled
+from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.operations.reviewing import decide
 from baton_git.operations.sessions import boot, status
 from baton_git.operations.syncing import in_words
-from baton_git.signing import AllowedSigners, Signer
 
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]

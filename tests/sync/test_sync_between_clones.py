@@ -11,14 +11,14 @@ from machines import INCOMING, REF, SEEN, Machine, loop, settled
 
 from baton_git.core.errors import Busy, InvalidArgument, NotAllowed, NotFound, Unsettled
 from baton_git.core.names import Oid
+from baton_git.git.remotes import Overtaken, open_remote
+from baton_git.git.store import Entry
 from baton_git.local import Marks
 from baton_git.operations.by_themselves import at_end, at_start
 from baton_git.operations.going_back import undo
 from baton_git.operations.reaching import automatic_remote
 from baton_git.operations.sessions import boot, status
 from baton_git.operations.syncing import in_words
-from baton_git.remotes import Overtaken, open_remote
-from baton_git.store import Entry
 from baton_git.sync.running import synchronise
 from baton_git.sync.terms import Terms
 

@@ -6,7 +6,7 @@ import pytest
 
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument, NotFound
-from baton_git.githooks.shipped import shipped
+from baton_git.git.hooks.shipped import shipped
 from baton_git.workflow.deeds import Event, Offered, SessionInfo
 from baton_git.workflow.definition import read
 from baton_git.workflow.engine import run_event

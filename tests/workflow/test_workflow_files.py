@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from baton_git.core.errors import BatonError, InvalidDocument
-from baton_git.githooks.shipped import shipped
+from baton_git.git.hooks.shipped import shipped
 from baton_git.rendering import render
 from baton_git.workflow.definition import read
 

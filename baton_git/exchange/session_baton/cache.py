@@ -27,7 +27,7 @@ from baton_git.exchange.session_baton.found import (
     parse_object,
     unmarked,
 )
-from baton_git.foreign import check_size, read_bytes, reading, shown, write_all
+from baton_git.git.files.atomic_files import check_size, read_bytes, reading, shown, write_all
 
 SUFFIX = ".json"
 

@@ -29,7 +29,7 @@ from baton_git.core.errors import (
 )
 from baton_git.core.names import Namespace
 from baton_git.exchange.session_baton.found import Found, Unusable, apart, checked, own_date, parse_object, unmarked
-from baton_git.foreign import (
+from baton_git.git.files.atomic_files import (
     MAX_BYTES,
     check_size,
     landing,

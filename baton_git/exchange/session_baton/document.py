@@ -12,7 +12,7 @@ from baton_git.core.names import Namespace
 from baton_git.exchange.session_baton.cache import read_cache
 from baton_git.exchange.session_baton.database import MAGIC, read_database
 from baton_git.exchange.session_baton.found import PENDING, Found, Unusable, checked, own_date, parse_object, unmarked
-from baton_git.foreign import check_size, read_bytes, read_head, shown, write_all
+from baton_git.git.files.atomic_files import check_size, read_bytes, read_head, shown, write_all
 
 _ENVELOPE = {"baton", "namespace", "updated_at", "revision", "ok", "expected_revision", "expected_updated_at"}
 """What the wire puts around a baton: session-baton's keys, and memory-hall's. An object of these only is no baton."""

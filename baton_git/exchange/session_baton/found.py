@@ -9,7 +9,7 @@ from typing import Any
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, shortened
 from baton_git.core.names import Namespace
-from baton_git.foreign import check_size
+from baton_git.git.files.atomic_files import check_size
 
 MARK = "_sync_status"
 """The key that session-baton's cache adds to a baton; never a part of the baton itself."""

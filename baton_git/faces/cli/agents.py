@@ -23,9 +23,9 @@ from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.faces.cli.app import App, command, flat, group
 from baton_git.faces.cli.failing import FAILED, UNKNOWN
 from baton_git.faces.where.settings import outside_git
-from baton_git.githooks.program_health import ProgramHealth
-from baton_git.githooks.shipped import shipped
-from baton_git.store import Repository
+from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.shipped import shipped
+from baton_git.git.store import Repository
 
 _NEXT = {
     "claude": "Claude Code calls baton from its next session on",

@@ -9,7 +9,7 @@ import click
 
 from baton_git.faces.cli.app import CHECKED_OUT, App, command, flat
 from baton_git.faces.cli.failing import FAILED
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 from baton_git.operations.recordings import TakenOver, export_ecc, import_ecc
 
 

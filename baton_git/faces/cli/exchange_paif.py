@@ -8,7 +8,7 @@ import click
 
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.failing import FAILED
-from baton_git.foreign import shown
+from baton_git.git.files.atomic_files import shown
 
 
 @command("paif", short_help="From its folder of checkpoints.")

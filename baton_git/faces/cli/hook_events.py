@@ -22,7 +22,8 @@ from baton_git.core.names import Namespace
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.where.settings import Asked, Settings
-from baton_git.githooks.place import EVENTS
+from baton_git.git.hooks.location import EVENTS
+from baton_git.git.store import Store
 from baton_git.operations.hooks import (
     BY_COMMITS,
     SECONDS,
@@ -35,7 +36,6 @@ from baton_git.operations.hooks import (
     verify_due,
 )
 from baton_git.operations.receiving import refusals_of, told, updates
-from baton_git.store import Store
 
 PUSH_SECONDS = 4.0
 """For all that pre-push does; the user waits for it."""

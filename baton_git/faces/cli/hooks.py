@@ -10,12 +10,12 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.faces.cli.app import App, command, group
 from baton_git.faces.cli.hook_events import run_command
 from baton_git.faces.where.settings import outside_git
-from baton_git.githooks.git import Git
-from baton_git.githooks.installing import Report, install, uninstall
-from baton_git.githooks.place import EVENTS, Place, events_for
-from baton_git.githooks.program_health import ProgramHealth
-from baton_git.githooks.reporting import status
-from baton_git.githooks.script import scripts
+from baton_git.git.hooks.git_command import Git
+from baton_git.git.hooks.installing import Report, install, uninstall
+from baton_git.git.hooks.location import EVENTS, Place, events_for
+from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.reporting import status
+from baton_git.git.hooks.script import scripts
 
 
 @command("install", short_help="Install the git hooks, or bring them up to date.")

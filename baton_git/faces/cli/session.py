@@ -20,8 +20,8 @@ from baton_git.faces.answers import snapshots as answers
 from baton_git.faces.cli.app import App, command, flat, group, read_bytes
 from baton_git.faces.cli.printing import write
 from baton_git.faces.cli.spawned import list_spawned, mark_of, marks_of_spawned, stop_command
-from baton_git.foreign import read_bytes as read_file
-from baton_git.foreign import write_all
+from baton_git.git.files.atomic_files import read_bytes as read_file
+from baton_git.git.files.atomic_files import write_all
 from baton_git.operations.bodies import Body
 from baton_git.operations.snapshots import find, history, record, recorded
 from baton_git.operations.workspace import Workspace

@@ -19,8 +19,8 @@ from baton_git.core.names import AgentId, Namespace, Oid, SessionId
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.settings import Asked, Settings
 from baton_git.faces.where.tidying import Tidier
+from baton_git.git.store import Repository, Store
 from baton_git.operations.workspace import Actor, Workspace
-from baton_git.store import Repository, Store
 
 SETTINGS_AGE = 5.0
 """Seconds after which git's configuration is read anew: who sets a policy must not have to start the server again."""

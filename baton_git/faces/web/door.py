@@ -18,7 +18,7 @@ from baton_git.core.errors import StoreError, WriteFailed
 from baton_git.faces.http.attempts import Attempts
 from baton_git.faces.http.guard import is_token
 from baton_git.faces.http.site import Site
-from baton_git.store.disk import make_folder, writing
+from baton_git.git.files.durable_files import make_folder, writing
 
 LOGIN_SECONDS = 12 * 3600
 KEY_BYTES = 32

@@ -17,8 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from baton_git.core.errors import StoreError
-from baton_git.store import Repository, Store, disk
-from baton_git.store.locks import grab
+from baton_git.git.files import durable_files as disk
+from baton_git.git.files.ref_locks import grab
+from baton_git.git.store import Repository, Store
 
 SECONDS = 300
 """After which a merge is given up."""

@@ -13,9 +13,9 @@ from baton_git.branch import Branch
 from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
 from baton_git.faces.where.settings import Settings, data_home, outside_git
+from baton_git.git.store import Store
 from baton_git.local import CurrentSession
 from baton_git.operations.workspace import Actor, Workspace
-from baton_git.store import Store
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Call:
             NeedsHuman: the key needs neither a touch nor a passphrase.
             StoreError: it cannot be read.
         """
-        from baton_git.signing import PersonalSigner  # few have a key, and every start would pay for it
+        from baton_git.git.signing import PersonalSigner  # few have a key, and every start would pay for it
 
         key = self.settings.config.get("baton.signingkey")
         if not key:

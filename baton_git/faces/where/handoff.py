@@ -14,9 +14,9 @@ from baton_git.core.codecs import yaml
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.extraction import Options, parse_options
 from baton_git.faces.where.call import Call
-from baton_git.foreign import read_head
+from baton_git.git.files.atomic_files import read_head
+from baton_git.git.store import Repository
 from baton_git.operations.project_files import read_project_file
-from baton_git.store import Repository
 
 BLOCK = "autonomous_handoff"
 FILE = ".baton/config.yaml"

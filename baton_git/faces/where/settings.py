@@ -20,12 +20,12 @@ from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotA
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
 from baton_git.faces.where.process import child_environment
+from baton_git.git.store import Repository, Store
 from baton_git.local import Marks
 from baton_git.operations.workspace import Reach
-from baton_git.store import Repository, Store
 
 if TYPE_CHECKING:
-    from baton_git.signing import AllowedSigners
+    from baton_git.git.signing import AllowedSigners
 
 HEADS = "refs/heads/"
 PREFIX = "refs/heads/baton/"
@@ -160,8 +160,8 @@ class Settings:
         narrow = [remote for remote, refspec in fetched.items() if "refs/heads/*" not in refspec]
         if len(narrow) != 1 or not self.reach.automatic:
             return None
+        from baton_git.git.remotes import open_remote
         from baton_git.operations.by_themselves import AT_START  # slow to load, and rarely needed
-        from baton_git.remotes import open_remote
 
         wanted = f"{self.prefix}*"
         try:
@@ -274,7 +274,7 @@ class Settings:
         file = self.config.get("baton.allowedsigners")
         if not file:
             return None
-        from baton_git.signing import AllowedSigners  # few have it, and every start would pay for it
+        from baton_git.git.signing import AllowedSigners  # few have it, and every start would pay for it
 
         path = _at_home(file)
         self._mild(functools.partial(_there, path), None, "nothing counts as signed")
@@ -286,7 +286,7 @@ class Settings:
         key = self.config.get("baton.signingkey")
         if not key:
             return None
-        from baton_git.signing import Signer  # as above
+        from baton_git.git.signing import Signer  # as above
 
         return Signer(key, self._keygen, self.environment).sign
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from baton_git.core.errors import StoreError
-from baton_git.store import Repository, Store
+from baton_git.git.store import Repository, Store
 
 PATIENCE = 20.0
 """Seconds after which a process that is not done is given up; the next merge happens in the server."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.faces.where.call import Call
-from baton_git.githooks.shipped import shipped
+from baton_git.git.hooks.shipped import shipped
 from baton_git.operations.workflows import Folders
 from baton_git.spawning.starters import STARTERS
 

@@ -16,9 +16,9 @@ from baton_git.core.state import State
 from baton_git.faces.http.problems import Outdated
 from baton_git.faces.http.reading import is_named
 from baton_git.faces.http.site import Site
+from baton_git.git.store import Draft
 from baton_git.operations.workspace import Workspace
 from baton_git.provenance.ledger import RemoteSource
-from baton_git.store import Draft
 from baton_git.versions import Change, Proposal, Stamp, Version, Written
 
 Named = Annotated[

@@ -1,0 +1,114 @@
+"""Which hooks will really run here, and why the others will not."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from baton_git.git.hooks.inspection import content, exists, is_program
+from baton_git.git.hooks.installing import run_from
+from baton_git.git.hooks.location import Place
+from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.script import Script, command_in, marked
+
+
+class EventState(NamedTuple):
+    """One event here: whether our script will run, and in words how, or why not."""
+
+    event: str
+    runs: bool
+    said: str
+
+
+def status(place: Place, scripts: Sequence[Script], health: ProgramHealth) -> list[EventState]:
+    """The state of each of these, which are as `install` would write them now.
+
+    Raises:
+        StoreError: there is no git program, or a hook cannot be read.
+    """
+    return [_state(place, script, health) for script in scripts]
+
+
+def _state(place: Place, script: Script, health: ProgramHealth) -> EventState:
+    why = next(_obstacles(place, script, health), None)
+    if why is not None:
+        return EventState(script.event, False, why)
+    file = _file(place, script.event)
+    said = {
+        "configured": "configured in git's settings",
+        "files": f"as {file}",
+        "external": f"called from {file}",
+    }[place.mode]
+    stale = content(_script_file(place, script.event)) != script.text
+    return EventState(script.event, True, f"{said}; not up to date: baton hooks install" if stale else said)
+
+
+def _obstacles(place: Place, script: Script, health: ProgramHealth) -> Iterator[str]:
+    look = {"configured": _not_configured, "files": _not_filed, "external": _not_called}[place.mode]
+    yield from look(place, script.event)
+    text = content(_script_file(place, script.event)) or b""
+    command = command_in(text)
+    if not command:
+        return
+    if not is_program(Path(command[0])):
+        if shutil.which("baton", path=place.git.environment.get("PATH")) is None:
+            yield f"it finds no baton: {command[0]} is gone: baton hooks install"
+        return
+    mark = marked(text)
+    problem = health.problem(command, may_run=mark is not None and mark.intact)
+    if problem is not None:
+        mend = "install baton again" if command == script.command else "baton hooks install"
+        yield f"it does nothing: {problem}: {mend}"
+
+
+def _not_configured(place: Place, event: str) -> Iterator[str]:
+    section = f"hook.baton-{event}"
+    if not exists(place.scripts / event):
+        yield "not installed"
+    command = place.git.said("config", "--get", f"{section}.command")
+    if command is None or place.git.said("config", "--get", f"{section}.event") != event:
+        yield f"git's settings have no {section}: baton hooks install"
+    elif command != place.setting_for(event):
+        yield f"{section}.command was changed: baton hooks install"
+    if place.git.said("config", "--type=bool", "--get", f"{section}.enabled") == "false":
+        yield f"switched off by {section}.enabled"
+    if not is_program(place.scripts / event):
+        yield f"{place.scripts / event} is not executable"
+
+
+def _not_filed(place: Place, event: str) -> Iterator[str]:
+    file = _script_file(place, event)
+    there = content(file)
+    if not exists(place.scripts / event) and (there is None or marked(there) is None):
+        yield "not installed"
+    elif there is None:
+        yield f"{file} was removed: baton hooks install puts it back"
+    elif marked(there) is None:
+        yield f"another tool has put its own hook at {file}: baton hooks install puts ours before it"
+    for one in (file, place.folder / event):
+        if not is_program(one):
+            yield f"{one} is not executable"
+
+
+def _not_called(place: Place, event: str) -> Iterator[str]:
+    if not place.folder.is_dir():
+        yield f"{place.why_external}, and there is no such folder here: no hook runs at all"
+        return
+    file = place.file_for(event)
+    if not exists(place.scripts / event):
+        yield f"not installed; {place.why_external}"
+    if f"/baton/hooks/{event}".encode() not in (content(file) or b""):
+        yield f"{place.why_external}: git does not look for ours; add to {file}: {place.line_for(event)}"
+    elif not is_program(place.folder / event):
+        yield f"{place.folder / event} is not there, or not executable"
+
+
+def _file(place: Place, event: str) -> Path:
+    return place.file_for(event) if place.mode == "external" else _script_file(place, event)
+
+
+def _script_file(place: Place, event: str) -> Path:
+    """The file that our script is run from: our own folder's, that in the folder of hooks, or one put aside."""
+    return run_from(place.folder / event) if place.mode == "files" else place.scripts / event

@@ -1,0 +1,93 @@
+"""One installed script: what it says, and whether a file is one of ours.
+
+    #!/bin/sh
+    # baton-git hook <version> <event> <digest of all that follows>
+    # Installed by ...
+    event=... ; the parts of `hooks/git/` for this event
+
+The digest makes a file certify itself: no list has to be kept, and lost, of what was written where.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from baton_git.git.hooks.shipped import shipped
+
+VERSION: Final = 2
+"""Goes up when the scripts change in a way that an installed one should follow."""
+
+PARTS: Final = {
+    "post-commit": ("begin", "within", "later", "after-code"),
+    "post-merge": ("begin", "within", "later", "after-code"),
+    "post-checkout": ("begin", "within", "later", "after-code"),
+    "post-rewrite": ("begin", "within", "later", "after-code"),
+    "pre-push": ("begin", "within", "pre-push"),
+    "pre-receive": ("begin", "within", "pre-receive"),
+    "post-receive": ("begin", "within", "later", "post-receive"),
+}
+"""By event, the files of `hooks/git/` that its script is made of."""
+
+_MARKER = re.compile(rb"#![^\n]*\n# baton-git hook (\d{1,6}) ([a-z-]+) ([0-9a-f]{64})\n")
+_COMMAND = re.compile(rb'^exec_baton\(\) \{ exec (.+) "\$@"; \}$', re.MULTILINE)
+_HEAD = """\
+# Installed by `baton hooks install`; `baton hooks uninstall` takes it away and puts back what was here before.
+event={event}
+prefix={prefix}
+program={program}
+exec_baton() {{ exec {command} "$@"; }}
+
+"""
+
+
+@dataclass(frozen=True)
+class Script:
+    """What is written for an event: `prefix` of the refs that concern it, `command` that starts baton."""
+
+    event: str
+    prefix: str
+    command: tuple[str, ...]
+
+    @property
+    def text(self) -> bytes:
+        head = _HEAD.format(
+            event=self.event,
+            prefix=shlex.quote(self.prefix),
+            program=shlex.quote(self.command[0]),
+            command=shlex.join(self.command),
+        )
+        parts = [shipped(f"git/{name}.sh").read_bytes() for name in PARTS[self.event]]
+        body = head.encode("utf-8", "surrogateescape") + b"".join(parts)
+        return f"#!/bin/sh\n# baton-git hook {VERSION} {self.event} {sha256(body).hexdigest()}\n".encode() + body
+
+
+class Marked(NamedTuple):
+    """What the marker of a file of ours says. `intact`: nobody has changed the file since it was written."""
+
+    version: int
+    event: str
+    intact: bool
+
+
+def marked(data: bytes) -> Marked | None:
+    """The marker of this file; None when it is somebody else's."""
+    found = _MARKER.match(data)
+    if found is None:
+        return None
+    return Marked(int(found[1]), found[2].decode(), sha256(data[found.end() :]).hexdigest().encode() == found[3])
+
+
+def command_in(data: bytes) -> tuple[str, ...]:
+    """The words that an installed script starts baton with; empty when it names none."""
+    found = _COMMAND.search(data)
+    return tuple(shlex.split(found[1].decode("utf-8", "surrogateescape"))) if found else ()
+
+
+def scripts(events: Sequence[str], prefix: str, command: Sequence[str]) -> dict[str, Script]:
+    """The script of each event."""
+    return {event: Script(event, prefix, tuple(command)) for event in events}

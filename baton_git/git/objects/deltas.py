@@ -1,0 +1,91 @@
+"""Which object is stored as a difference from which: each version of a path from the next newer one.
+
+What is read most, the newest version, stays whole. The paths are those under which the commits among the objects know
+them, so the successive versions of a record, of its folder and of the root find each other however many there are.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from dulwich.object_format import ObjectFormat
+from dulwich.pack import apply_delta, create_delta
+
+from baton_git.core.names import Oid
+from baton_git.git.objects.pack_index import Indexed
+from baton_git.git.objects.pack_reader import OFS_DELTA, Raw, encode_entry_head
+from baton_git.git.objects.pack_writer import entry_bytes
+from baton_git.git.objects.values import COMMIT, TREE, decoded_commit, decoded_tree
+
+_LONGEST_CHAIN: Final = 50
+_LARGEST: Final = 1 << 16
+_SMALLEST: Final = 50
+_SURELY_CHEAP: Final = 512
+
+Read = Callable[[Oid], Raw]
+Chain = list[Oid]
+
+
+def chains(known: dict[Oid, int], read: Read, form: ObjectFormat) -> list[Chain]:
+    """The objects of `known` (id → type number) as chains of versions, newest first; each object is in one chain."""
+    commits = [decoded_commit(oid, read(oid)[1]) for oid, kind in known.items() if kind == COMMIT]
+    commits.sort(key=lambda commit: (-commit.time, commit.oid))
+    left = dict(known)
+    found: dict[str, Chain] = {"": [commit.oid for commit in commits]}
+    for commit in commits:
+        del left[commit.oid]
+        _visit(commit.tree, "/", left, found, read, form)
+    found["?"] = list(left)
+    return [chain for chain in found.values() if chain]
+
+
+def _visit(oid: Oid, path: str, left: dict[Oid, int], found: dict[str, Chain], read: Read, form: ObjectFormat) -> None:
+    """Puts what is new under `path` at the end of the chain of its path."""
+    kind = left.pop(oid, None)
+    if kind is None:
+        return
+    found.setdefault(path, []).append(oid)
+    if kind == TREE:
+        for name, entry in decoded_tree(read(oid)[1], form, path).items():
+            if entry.oid in left:
+                _visit(entry.oid, f"{path}{name}/" if entry.is_folder else path + name, left, found, read, form)
+
+
+def encoded_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple[bytes, Indexed]]:
+    """The pack entries of a chain whose first byte comes to stand at `start`, and their places."""
+    offset, depth = start, 0
+    base: tuple[int, Raw] | None = None
+    for oid in chain:
+        raw = read(oid)
+        entry = None
+        if base is not None and depth < _LONGEST_CHAIN and base[1][0] == raw[0]:
+            entry = _as_delta(base[1][1], raw[1], offset - base[0])
+        depth = 0 if entry is None else depth + 1
+        entry = entry or entry_bytes(*raw)
+        yield entry, Indexed(bytes.fromhex(oid), offset, zlib.crc32(entry))
+        base = (offset, raw)
+        offset += len(entry)
+
+
+def _as_delta(base: bytes, data: bytes, distance: int) -> bytes | None:
+    """The entry that makes `data` out of `base`, which stands `distance` bytes before; None when not worth it."""
+    if not _SMALLEST <= len(data) <= _LARGEST or not _alike(base, data):
+        return None
+    delta = b"".join(create_delta(base, data))
+    if len(delta) > len(data) * 2 // 3 or b"".join(apply_delta(base, delta)) != data:
+        return None
+    return encode_entry_head(OFS_DELTA, len(delta), distance) + zlib.compress(delta)
+
+
+def _alike(base: bytes, data: bytes) -> bool:
+    """A guess before the real comparison, which takes quadratic time when the two have nothing in common."""
+    if len(base) > _LARGEST:
+        return False
+    if len(data) <= _SURELY_CHEAP and len(base) <= _SURELY_CHEAP:
+        return True
+    if data[:128] == base[:128] or data[-128:] == base[-128:]:
+        return True
+    lines = set(data.split(b"\n"))
+    return len(lines & set(base.split(b"\n"))) * 3 > len(lines)

@@ -1,0 +1,139 @@
+"""Several packs of ours as one.
+
+Packs that were merged before are copied as they are: their deltas say how far back their base is, so a pack can be
+moved as a block, and merging costs little however large they have grown. Only objects that are in two of them are
+taken out.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from dulwich.object_format import ObjectFormat
+from dulwich.pack import unpack_object_at
+
+from baton_git.core.errors import Corrupt
+from baton_git.core.names import Oid
+from baton_git.git.objects.deltas import Read, chains, encoded_chain
+from baton_git.git.objects.pack_index import Indexed
+from baton_git.git.objects.pack_reader import OFS_DELTA, REF_DELTA, OpenPack, Raw, encode_entry_head
+from baton_git.git.objects.pack_writer import HEADER_SIZE, pack_header
+from baton_git.git.objects.values import object_id
+
+_KEPT_BYTES: Final = 64 << 20
+
+
+@dataclass
+class MergedPack:
+    """The bytes and the index of a pack in the making."""
+
+    form: ObjectFormat
+    parts: list[bytes] = field(default_factory=list)
+    places: dict[bytes, Indexed] = field(default_factory=dict)
+    size: int = HEADER_SIZE
+
+    def body(self) -> list[bytes]:
+        """All of the pack but its checksum."""
+        return [pack_header(len(self.places)), *self.parts]
+
+    def index(self) -> list[Indexed]:
+        """Its objects by name."""
+        return sorted(self.places.values())
+
+    def add(self, entry: bytes, place: Indexed) -> None:
+        """Appends one entry."""
+        self.parts.append(entry)
+        self.places[place.name] = place
+        self.size += len(entry)
+
+
+def merged(packs: Sequence[OpenPack], form: ObjectFormat, *, anew: bool) -> MergedPack:
+    """One pack of all objects in `packs`. `anew`: look for the best deltas, however long that takes.
+
+    Raises:
+        Corrupt: one of them is damaged.
+        FileNotFoundError: one of them is gone.
+    """
+    result = MergedPack(form)
+    fresh = [pack for pack in packs if anew or _is_fresh(pack)]
+    for pack in sorted(packs, key=lambda pack: -pack.index.count):
+        if pack not in fresh:
+            pack.check()
+            _copy(pack, result)
+    _add_fresh(fresh, result)
+    return result
+
+
+def _is_fresh(pack: OpenPack) -> bool:
+    """Whether it holds its objects whole, as a write makes it: then deltas are still to be looked for."""
+    firsts = (pack.body[entry.offset : entry.offset + 1] for entry in pack.index.entries())  # the kind, and some bits
+    return not any(first and first[0] >> 4 & 7 == OFS_DELTA for first in firsts)
+
+
+def _copy(pack: OpenPack, result: MergedPack) -> None:
+    entries = pack.index.entries()
+    if any(entry.name in result.places for entry in entries):
+        _copy_single(pack, entries, result)
+        return
+    shift = result.size - HEADER_SIZE
+    block = bytes(pack.body[HEADER_SIZE : len(pack.body) - pack.form.oid_length])
+    result.parts.append(block)
+    result.size += len(block)
+    for name, offset, crc in entries:
+        result.places[name] = Indexed(name, offset + shift, crc)
+
+
+def _copy_single(pack: OpenPack, entries: Iterable[Indexed], result: MergedPack) -> None:
+    """Copies entry by entry what `result` does not have yet."""
+    by_offset = sorted(entries, key=lambda entry: entry.offset)
+    names = {entry.offset: entry.name for entry in by_offset}
+    for entry in by_offset:
+        if entry.name in result.places:
+            continue
+        unpacked, _ = unpack_object_at(pack.body, entry.offset, pack.form.hash_func, include_comp=True)
+        base, back = unpacked.delta_base, None
+        if unpacked.pack_type_num == REF_DELTA or unpacked.comp_chunks is None:
+            raise Corrupt(f"pack {pack.path.name}", "was not written by baton")
+        if unpacked.pack_type_num == OFS_DELTA and isinstance(base, int):
+            back = result.size - result.places[names[entry.offset - base]].offset
+        head = encode_entry_head(unpacked.pack_type_num, unpacked.decomp_len or 0, back)
+        data = head + b"".join(unpacked.comp_chunks)
+        result.add(data, Indexed(entry.name, result.size, zlib.crc32(data)))
+
+
+def _add_fresh(packs: Iterable[OpenPack], result: MergedPack) -> None:
+    """Adds the objects of these packs with new deltas."""
+    sources: dict[Oid, tuple[OpenPack, int]] = {}
+    for pack in packs:
+        for name, offset, _ in pack.index.entries():
+            if name not in result.places:
+                sources[Oid(name.hex())] = (pack, offset)
+    read = _reader(sources, result.form)
+    known = {oid: read(oid)[0] for oid in sources}
+    for chain in chains(known, read, result.form):
+        for entry, place in encoded_chain(chain, read, result.size):
+            result.add(entry, place)
+
+
+def _reader(sources: dict[Oid, tuple[OpenPack, int]], form: ObjectFormat) -> Read:
+    """Reads an object of `sources`, checked; keeps what it read as far as memory allows, since all is wanted thrice."""
+    kept: dict[Oid, Raw] = {}
+    room = _KEPT_BYTES
+
+    def read(oid: Oid) -> Raw:
+        nonlocal room
+        if oid in kept:
+            return kept[oid]
+        pack, offset = sources[oid]
+        kind, data = pack.read(offset, lambda name: read(Oid(name.hex())))
+        if object_id(kind, data, form) != oid:
+            raise Corrupt(f"object {oid}", f"is damaged in {pack.path.name}", hint="run `git fsck`")
+        if len(data) < room:
+            room -= len(data) + 200
+            kept[oid] = kind, data
+        return kind, data
+
+    return read

@@ -1,0 +1,331 @@
+"""Reading objects: packs, loose files and alternates, each object checked against its id."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Final
+
+from dulwich.object_format import ObjectFormat
+
+from baton_git.core.errors import Corrupt, StoreError
+from baton_git.core.names import Oid
+from baton_git.core.value_cache import Memory
+from baton_git.git.objects.pack_reader import DAMAGE, OpenPack, Raw
+from baton_git.git.objects.time_limit import TimeLimit
+from baton_git.git.objects.values import TYPE_NAMES, TYPE_NUMBERS, object_id
+
+_CACHED_BYTES: Final = 16 << 20
+_CACHED_SIZE: Final = 1 << 18
+_OVERHEAD: Final = 200
+_ALTERNATES_DEEP: Final = 5
+_ATTEMPTS: Final = 5
+_REPAIR: Final = "baton sync fetches it again from the remote; without one, git fsck shows what is lost"
+
+
+class ObjectFolder:
+    """One `objects/` directory; its packs are listed once, and again when something is not found."""
+
+    def __init__(self, path: Path, form: ObjectFormat) -> None:
+        self.path = path
+        self.form = form
+        self._packs: dict[str, OpenPack | None] = {}
+        self._order: list[str] = []
+        self._listed = False
+        self._lost_one = False
+
+    def rescan(self) -> bool:
+        """Lists the packs again; whether anything changed, so that another look may find more."""
+        folder = self.path / "pack"
+        try:
+            found = {file.name: file for file in folder.iterdir() if file.suffix == ".idx"}
+        except FileNotFoundError:
+            found = {}
+        except OSError as error:
+            raise StoreError(f"cannot list {folder}: {error.strerror}", hint="check that folder") from error
+        gone = self._packs.keys() - found.keys()
+        for name in gone:
+            self._drop(name)
+        new = [name for name in found if name not in self._packs]
+        new.sort(key=lambda name: _mtime(found[name]), reverse=True)
+        for name in new:
+            self._packs[name] = None
+        self._order = [*new, *(name for name in self._order if name in self._packs)]
+        self._listed = True
+        changed = bool(new or gone) or self._lost_one
+        self._lost_one = False
+        return changed
+
+    def sources(self, name: bytes, damage: list[StoreError]) -> Iterator[tuple[OpenPack, int]]:
+        """The packs that hold the object with this binary id, and where; adds unreadable indexes to `damage`.
+
+        Raises:
+            StoreError: the packs cannot be listed.
+        """
+        if not self._listed:
+            self.rescan()
+        for file in list(self._order):
+            pack = self._opened(file, damage)
+            offset = None if pack is None else _looked_up(pack, name, damage)
+            if pack is None or offset is None:
+                continue
+            if file in self._order[1:]:  # what is wanted next is likely near
+                self._order.remove(file)
+                self._order.insert(0, file)
+            yield pack, offset
+
+    def loose(self, oid: Oid) -> bytes | None:
+        """The compressed bytes of a loose object; None when there is no such file."""
+        path = self.path / oid[:2] / oid[2:]
+        try:
+            return path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot read object {oid}: {error.strerror}", hint=f"check {path}") from error
+
+    def has_file(self, oid: Oid) -> bool:
+        """Whether there is a loose object of this name."""
+        return (self.path / oid[:2] / oid[2:]).exists()
+
+    def _opened(self, file: str, damage: list[StoreError]) -> OpenPack | None:
+        pack = self._packs.get(file)
+        if pack is None:
+            try:
+                pack = OpenPack(self.path / "pack" / file, self.form)
+            except FileNotFoundError:
+                self.forget(file)
+                return None
+            except Corrupt as error:  # what is wanted may be elsewhere
+                damage.append(error)
+                return None
+            except OSError as error:
+                damage.append(_unreadable(self.path / "pack" / file, error))
+                return None
+            self._packs[file] = pack
+        return pack
+
+    def forget(self, file: str) -> None:
+        """Drops a pack that is gone from the disk, so that the next look lists anew."""
+        self._drop(file)
+        self._order = [name for name in self._order if name != file]
+        self._lost_one = True
+
+    def _drop(self, file: str) -> None:
+        pack = self._packs.pop(file, None)
+        if pack is not None:
+            pack.close()
+
+    def close(self) -> None:
+        for file in list(self._packs):
+            self._drop(file)
+        self._order = []
+        self._listed = False
+
+
+class Objects:
+    """All objects that the repository can see. Several threads may read side by side.
+
+    `memory` is for what others work out from them, by their ids.
+    """
+
+    def __init__(self, folder: Path, form: ObjectFormat, more: Sequence[Path] = ()) -> None:
+        """`more`: further object folders to read from, such as those of a push that is not yet accepted."""
+        self.form = form
+        paths = (path for one in (folder, *more) for path in _with_alternates(one, _ALTERNATES_DEEP))
+        self.folders = [ObjectFolder(path, form) for path in dict.fromkeys(paths)]
+        self.memory = Memory()
+        self.limit = TimeLimit()
+        self._coming: tuple[Mapping[Oid, Raw], ...] = ()
+        self._cache: OrderedDict[Oid, Raw] = OrderedDict()
+        self._cached = 0
+        self._lock = RLock()
+
+    def get(self, oid: Oid) -> Raw:
+        """Type number and content of an object.
+
+        Raises:
+            Corrupt: it is missing, or its bytes are not those that its id stands for.
+            StoreError: the file cannot be read.
+        """
+        self.limit.check()
+        with self._lock:
+            found = self._cache.get(oid)
+            if found is not None:
+                self._cache.move_to_end(oid)
+                return found
+            for coming in self._coming:  # not stored yet, so not to be kept either
+                if oid in coming:
+                    return coming[oid]
+            found = self._find(oid)
+            if found is None:
+                raise Corrupt(f"object {oid}", "is missing", hint=_REPAIR)
+            self.add(oid, found)
+            return found
+
+    def read(self, oid: Oid, kind: int) -> bytes:
+        """The content of an object of this type; raises Corrupt also when it is of another."""
+        actual, data = self.get(oid)
+        if actual != kind:
+            raise Corrupt(f"object {oid}", f"is a {_type(actual)} where a {_type(kind)} should be")
+        return data
+
+    def read_again(self, oid: Oid, kind: int) -> bytes:
+        """`read` from the disk, whatever is in memory: what nothing refers to may have been pruned meanwhile."""
+        with self._lock:
+            raw = self._cache.pop(oid, None)
+            self._cached -= len(raw[1]) + _OVERHEAD if raw is not None else 0
+            return self.read(oid, kind)
+
+    def has(self, oid: Oid) -> bool:
+        """Whether the object reads back (checked like `get`)."""
+        with self._lock:
+            return oid in self._cache or self._find(oid) is not None
+
+    def is_stored(self, oid: Oid) -> bool:
+        """Whether the object is on the disk, by the index of a pack or the name of a file; nothing is read."""
+        name, damage = bytes.fromhex(oid), list[StoreError]()
+        with self._lock:
+            for _ in range(2):
+                if any(next(one.sources(name, damage), None) or one.has_file(oid) for one in self.folders):
+                    return True
+                if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  all, not up to the first
+                    return False
+        return False
+
+    @contextmanager
+    def foreseen(self, coming: Mapping[Oid, Raw]) -> Iterator[None]:
+        """Inside, these objects can be read as if they were stored, also those that are added to `coming` later."""
+        with self._lock:
+            self._coming = (*self._coming, coming)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._coming = tuple(one for one in self._coming if one is not coming)
+
+    def add(self, oid: Oid, raw: Raw) -> None:
+        """Keeps an object that was read, or is known to be stored, in memory."""
+        size = len(raw[1])
+        with self._lock:
+            if oid in self._cache or size > _CACHED_SIZE:
+                return
+            self._cache[oid] = raw
+            self._cached += size + _OVERHEAD
+            while self._cached > _CACHED_BYTES:
+                _, (_, dropped) = self._cache.popitem(last=False)
+                self._cached -= len(dropped) + _OVERHEAD
+
+    def close(self) -> None:
+        """Lets go of all files."""
+        with self._lock:
+            for folder in self.folders:
+                folder.close()
+
+    def _find(self, oid: Oid) -> Raw | None:
+        damage: list[StoreError] = []
+        for _ in range(_ATTEMPTS):
+            for folder in self.folders:
+                found = self._in_packs(folder, oid, damage) or self._in_file(folder, oid, damage)
+                if found is not None:
+                    return found
+            if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  all, not up to the first
+                break
+        if damage:
+            raise damage[0]
+        return None
+
+    def _in_packs(self, folder: ObjectFolder, oid: Oid, damage: list[StoreError]) -> Raw | None:
+        for pack, offset in folder.sources(bytes.fromhex(oid), damage):
+            try:
+                return self._verified(oid, *pack.read(offset, self._base))
+            except FileNotFoundError:  # packed away since its index was read
+                folder.forget(pack.path.with_suffix(".idx").name)
+            except OSError as error:
+                damage.append(_unreadable(pack.path, error))
+            except StoreError as error:  # another copy may be whole
+                damage.append(error)
+            except DAMAGE as error:
+                where = f"is damaged in {pack.path.name} ({error or type(error).__name__})"
+                damage.append(Corrupt(f"object {oid}", where, hint=_REPAIR))
+        return None
+
+    def _in_file(self, folder: ObjectFolder, oid: Oid, damage: list[StoreError]) -> Raw | None:
+        packed = folder.loose(oid)
+        if packed is None:
+            return None
+        try:
+            return self._verified(oid, *_unpacked(packed))
+        except Corrupt as error:
+            damage.append(error)
+        except DAMAGE as error:
+            damage.append(Corrupt(f"object {oid}", f"is damaged ({error or type(error).__name__})", hint=_REPAIR))
+        return None
+
+    def _verified(self, oid: Oid, kind: int, data: bytes) -> Raw:
+        if kind not in TYPE_NAMES or object_id(kind, data, self.form) != oid:
+            raise Corrupt(f"object {oid}", "does not have the content that its id stands for", hint=_REPAIR)
+        return kind, data
+
+    def _base(self, name: bytes) -> Raw:
+        found = self._find(Oid(name.hex()))
+        if found is None:
+            raise Corrupt(f"object {name.hex()}", "is missing, and a delta is based on it", hint=_REPAIR)
+        return found
+
+
+def _looked_up(pack: OpenPack, name: bytes, damage: list[StoreError]) -> int | None:
+    try:
+        return pack.index.offset(name)
+    except (IndexError, struct.error) as error:
+        damage.append(Corrupt(f"index of {pack.path.name}", f"is damaged ({error})", hint=_REPAIR))
+        return None
+
+
+def _unpacked(packed: bytes) -> Raw:
+    """A loose object: zlib of "type size NUL content"."""
+    header, _, data = zlib.decompress(packed).partition(b"\0")
+    kind, _, size = header.partition(b" ")
+    if kind not in TYPE_NUMBERS or int(size) != len(data):
+        raise ValueError("its header does not fit")
+    return TYPE_NUMBERS[kind], data
+
+
+def _with_alternates(folder: Path, deeper: int) -> list[Path]:
+    """`folder`, and the object folders that it borrows from (`info/alternates`).
+
+    Raises:
+        StoreError: that file cannot be read.
+    """
+    file = folder / "info" / "alternates"
+    try:
+        lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except FileNotFoundError:
+        return [folder]
+    except OSError as error:
+        raise _unreadable(file, error) from error
+    found = [folder]
+    for line in lines if deeper else ():
+        if line and not line.startswith("#"):
+            found += [path for path in _with_alternates(folder / line, deeper - 1) if path not in found]
+    return found
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # opening it will tell
+        return 0.0
+
+
+def _unreadable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"cannot read {path.name}: {error.strerror}", hint=f"check {path}")
+
+
+def _type(kind: int) -> str:
+    return TYPE_NAMES.get(kind, b"thing of unknown type").decode()

@@ -1,0 +1,95 @@
+"""The history of where a ref stood: git's reflog, and our note of the last good commit.
+
+line ::= old " " new " " name " <" mail "> " seconds " " zone TAB message NL
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from baton_git.git.files import durable_files as disk
+from baton_git.git.files.ref_locks import local_name
+
+_TAIL = 4096
+
+
+def is_kept(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:
+    """Whether git would log a change of `ref`; `setting` is `core.logAllRefUpdates`."""
+    if disk.exists(log):
+        return True
+    wanted = (setting or ("false" if bare else "true")).lower()
+    if wanted == "always":
+        return True
+    usual = ref.startswith(("refs/heads/", "refs/remotes/", "refs/notes/"))
+    return usual and wanted in {"true", "yes", "on", "1", ""}
+
+
+def append(log: str, line: bytes) -> int:
+    """Adds a line; the length of the log before it.
+
+    Raises:
+        OSError: the disk said no; no half line is left.
+    """
+    folder = os.path.dirname(log)
+    disk.make_folder(folder)
+    fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        shared = disk.file_mode(folder, 0o644)
+        before = os.fstat(fd).st_size
+        if shared is not None and before == 0:
+            os.fchmod(fd, shared)
+        _write_or_cut(fd, line, before)
+    finally:
+        os.close(fd)
+    return before
+
+
+def _write_or_cut(fd: int, line: bytes, before: int) -> None:
+    try:
+        disk.write_all(fd, line)
+    except OSError:
+        os.ftruncate(fd, before)
+        raise
+
+
+def cut(log: str, length: int) -> None:
+    """Takes back what was appended after `length`."""
+    os.truncate(log, length)
+
+
+def last_value(log: str) -> str | None:
+    """The newest value in the log, unchecked; None without a log."""
+    try:
+        with Path(log).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            lines = [line for line in file.read().split(b"\n") if line.count(b" ") >= 2]
+    except OSError:
+        return None
+    return lines[-1].split(b" ")[1].decode("ascii", "replace") if lines else None
+
+
+class LastGood:
+    """Where each ref stood after our last write, for the day its file is found empty. Best effort, never synced."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def note(self, ref: str, value: str) -> None:
+        """Remembers `value`; a note that cannot be taken is not worth failing a write that succeeded."""
+        text = f"{value} {ref}\n".encode("utf-8", "surrogateescape")
+        with suppress(OSError):
+            disk.make_folder(self.folder)
+            fd = os.open(f"{self.folder}{os.sep}{local_name(ref)}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                os.write(fd, text)  # as long as what was there, and in one block: there is no half of it
+            finally:
+                os.close(fd)
+
+    def value(self, ref: str) -> str | None:
+        """What was noted last, unchecked."""
+        try:
+            return (self.folder / local_name(ref)).read_text(encoding="utf-8", errors="replace").split(" ")[0]
+        except OSError:
+            return None

@@ -1,0 +1,266 @@
+"""Refs: where a branch stands, and moving it only from where it was expected.
+
+Interoperable with git's files backend. A loose file wins over `packed-refs`; a loose file that cannot be read is an
+error and never "then the packed one".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from enum import Enum
+from itertools import chain
+from pathlib import Path
+
+from baton_git.core.errors import Corrupt, StoreError, WriteFailed
+from baton_git.core.names import Oid
+from baton_git.git.files import durable_files as disk
+from baton_git.git.files.ref_locks import RefLocks, Ticket
+from baton_git.git.refs import reflog
+from baton_git.git.refs.packed_refs import packed_below, packed_folders, packed_value
+
+_NAME = re.compile(r"refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
+_SYMBOLIC = b"ref: "
+_DEEPEST = 5
+_FILES_KNOWN = 1000
+
+
+class Swap(Enum):
+    """What became of an attempt to move a ref."""
+
+    MOVED = "it stands at the new value"
+    ELSEWHERE = "it was not where it was expected, and nothing was done"
+    OVERTAKEN = "our lock became the ref, but it does not say our value: somebody took our lock away, or moved on"
+
+
+class Refs:
+    """The refs under one common directory; `hex_length` is that of its object ids."""
+
+    def __init__(self, common_dir: Path, hex_length: int) -> None:
+        self.common_dir = common_dir
+        self.packed = common_dir / "packed-refs"
+        self.locks = RefLocks(common_dir / "baton" / "locks")
+        self.last_good = reflog.LastGood(common_dir / "baton" / "last")
+        self._value = re.compile(rb"[0-9a-f]{%d}\Z" % hex_length)
+        self._none = "0" * hex_length
+        self._files: dict[str, str] = {}
+
+    def tip(self, ref: str) -> Oid | None:
+        """Where `ref` stands; None when there is no such ref.
+
+        Raises:
+            Corrupt: its value is no object id; the hint names the last good one.
+            StoreError: its file cannot be read.
+        """
+        for _ in range(_DEEPEST):
+            value = self._raw(ref)
+            if value is None or not value.startswith(_SYMBOLIC):
+                return None if value is None else self._checked(ref, value)
+            ref = value[len(_SYMBOLIC) :].strip().decode("utf-8", "surrogateescape")
+        raise Corrupt(f"ref {ref}", "is a symbolic ref that never ends")
+
+    def below(self, prefix: str) -> dict[str, Oid]:
+        """All refs that begin with `prefix`, sorted by name.
+
+        Raises:
+            Corrupt: one of them has no readable value.
+        """
+        found = {name: self._checked(name, value) for name, value in packed_below(self.packed, prefix)}
+        for ref in self._loose(prefix):
+            tip = self.tip(ref)
+            if tip is not None:  # deleted meanwhile
+                found[ref] = tip
+        return dict(sorted(found.items()))
+
+    def folders(self, prefix: str) -> list[str]:
+        """The names of the folders right below `prefix`, which ends in a slash.
+
+        Raises:
+            StoreError: they cannot be listed.
+        """
+        try:
+            loose = {one.name for one in os.scandir(self.common_dir / prefix) if one.is_dir()}
+        except OSError as error:
+            _unlistable(error)
+            loose = set()
+        return sorted(loose | packed_folders(self.packed, prefix))
+
+    def ticket(self, new: Oid) -> AbstractContextManager[Ticket]:
+        """What a ref that is to move to `new` is locked with; made early, it is synced together with other files."""
+        return self.locks.ticket(f"{new}\n".encode())
+
+    def swap(self, ref: str, expected: Oid | None, new: Oid, log_line: bytes | None, ticket: Ticket) -> Swap:
+        """Moves `ref` from `expected` (None: it must not exist) to `new`, durably, and reads it back.
+
+        `log_line` is a reflog line without its two ids, or None. `ticket` is one for `new`.
+
+        Raises:
+            Busy: its lock was held for too long.
+            Corrupt: its present value cannot be read.
+            StoreError: another ref is in the way, or it is a symbolic ref.
+            OSError: the disk said no; the ref is where it was.
+        """
+        path = self._file(ref)
+        try:
+            with self.locks.held(path, ticket) as lock:
+                if self._direct(ref) != expected:
+                    return Swap.ELSEWHERE
+                if expected is None:
+                    self._make_way(ref)
+                with self._logged(ref, expected, new, log_line):
+                    lock.commit()
+        except (NotADirectoryError, IsADirectoryError) as error:
+            raise self._in_the_way(ref, self._file_above(ref)) from error
+        _confirm(path, new)
+        return Swap.MOVED if self._stands_at(ref, new) else Swap.OVERTAKEN
+
+    def _stands_at(self, ref: str, value: Oid) -> bool:
+        with suppress(StoreError):
+            return self.tip(ref) == value
+        return False
+
+    def mend(self, ref: str, to: Oid, log_line: bytes | None) -> None:
+        """Gives a broken ref the value `to`.
+
+        Raises:
+            StoreError: the ref is not broken.
+            Busy: its lock was held for too long.
+            OSError: the disk said no.
+        """
+        path = self._file(ref)
+        with self.ticket(to) as ticket, self.locks.held(path, ticket) as lock:
+            with suppress(Corrupt):
+                value = self._direct(ref)
+                raise StoreError(f"{ref} is not broken; it stands at {value}", hint="move it like any other ref")
+            with self._logged(ref, None, to, log_line):
+                lock.commit()
+        _confirm(path, to)
+
+    def log_file(self, ref: str) -> str:
+        return f"{self.common_dir}{os.sep}logs{os.sep}{ref}"
+
+    @contextmanager
+    def _logged(self, ref: str, old: Oid | None, new: Oid, line: bytes | None) -> Iterator[None]:
+        """Writes the reflog (unless `line` is None), and takes it back when what is done inside fails."""
+        if line is None:
+            yield
+            return
+        length = reflog.append(self.log_file(ref), f"{old or self._none} {new} ".encode() + line + b"\n")
+        try:
+            yield
+        except BaseException:
+            reflog.cut(self.log_file(ref), length)
+            raise
+
+    def _file(self, ref: str) -> str:
+        known = self._files.get(ref)
+        if known is not None:
+            return known
+        if not _NAME.match(ref) or ".." in ref or "@{" in ref or ref.endswith(("/", ".", ".lock")):
+            raise StoreError(f"{ref!r} is not the full name of a ref (refs/…)")
+        if len(self._files) >= _FILES_KNOWN:
+            self._files.clear()
+        return self._files.setdefault(ref, str(self.common_dir / ref))
+
+    def _raw(self, ref: str) -> bytes | None:
+        """The value in the loose file, else the packed one, unchecked."""
+        path = str(self.common_dir / ref) if ref == "HEAD" else self._file(ref)
+        try:
+            return disk.content(path)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return packed_value(self.packed, ref)
+        except OSError as error:
+            raise StoreError(f"cannot read ref {ref}: {error.strerror}", hint=f"check {path}") from error
+
+    def _direct(self, ref: str) -> Oid | None:
+        value = self._raw(ref)
+        if value is not None and value.startswith(_SYMBOLIC):
+            raise StoreError(f"{ref} is a symbolic ref", hint="write to the branch that it points to")
+        return None if value is None else self._checked(ref, value)
+
+    def _checked(self, ref: str, value: bytes) -> Oid:
+        text = value.removesuffix(b"\n")
+        if not self._value.match(text):
+            what = "is empty" if not value.strip(b"\0\n ") else "holds no object id"
+            raise Corrupt(f"ref {ref}", what, hint=self._recovery(ref))
+        return Oid(text.decode())
+
+    def last_known(self, ref: str) -> Oid | None:
+        """Where `ref` stood last by our own note, else by its reflog; None when neither knows."""
+        for known in (self.last_good.value(ref), reflog.last_value(self.log_file(ref))):
+            if known and self._value.match(known.encode()):
+                return Oid(known)
+        return None
+
+    def _recovery(self, ref: str) -> str:
+        """The command that puts a broken ref back to where it last was good."""
+        known = self.last_known(ref)
+        if known is not None:
+            return f"its last known good commit is {known}; put it back with: {self._remedy(ref, known)}"
+        return f"no record of its last good commit here; find it on a remote, then: {self._remedy(ref, '<commit>')}"
+
+    def _remedy(self, ref: str, value: str) -> str:
+        """git refuses to touch a ref whose file it cannot read, so the file has to go first."""
+        return f"rm '{self.common_dir / ref}' && git update-ref {ref} {value}"
+
+    def _loose(self, prefix: str) -> Iterator[str]:
+        folder = self.common_dir / prefix.rpartition("/")[0]
+        for top, _, names in os.walk(folder, onerror=_unlistable):
+            base = Path(top).relative_to(self.common_dir).as_posix()
+            for name in names:
+                ref = f"{base}/{name}"
+                if not name.endswith(".lock") and ref.startswith(prefix):
+                    yield ref
+
+    def _make_way(self, ref: str) -> None:
+        """Before a ref is made: nothing may live at a part of its name, or below its name."""
+        parts = ref.split("/")
+        for end in range(3, len(parts)):
+            above = "/".join(parts[:end])
+            if packed_value(self.packed, above) is not None:
+                raise self._in_the_way(ref, above)
+        below = chain((name for name, _ in packed_below(self.packed, ref + "/")), self._loose(ref + "/"))
+        for name in below:
+            raise self._in_the_way(ref, name)
+        path = self.common_dir / ref
+        if path.is_dir():
+            for folder, _, _ in os.walk(path, topdown=False):
+                with suppress(OSError):
+                    Path(folder).rmdir()
+
+    def _file_above(self, ref: str) -> str:
+        """The loose ref that stands where a folder of `ref` should be."""
+        above = self.common_dir / ref
+        while not above.exists() and above != self.common_dir:
+            above = above.parent
+        return above.relative_to(self.common_dir).as_posix()
+
+    def _in_the_way(self, ref: str, other: str) -> StoreError:
+        return StoreError(
+            f"cannot make ref {ref}: {other} is in the way",
+            hint="a branch cannot be called like a folder of other branches; rename or delete one of them",
+            ref=ref, other=other,
+        )  # fmt: skip
+
+
+def _unlistable(error: OSError) -> None:
+    """A folder of refs that is not there has none; one that cannot be listed may have some."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise StoreError(f"cannot list refs: {error.strerror}", hint=f"check {error.filename}") from error
+
+
+def _confirm(path: str, value: Oid) -> None:
+    """Makes the new value of the ref at `path` durable.
+
+    Raises:
+        WriteFailed: the disk does not say so.
+    """
+    try:
+        disk.sync_folder(os.path.dirname(path))
+    except FileNotFoundError:
+        pass  # git packed the ref already and removed the empty folder
+    except OSError as error:
+        why = f"{Path(path).name} moved to {value}, but the disk did not confirm it: {error.strerror}"
+        raise WriteFailed(why, hint="check the disk, then read the ref again") from error

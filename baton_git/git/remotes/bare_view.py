@@ -1,0 +1,116 @@
+"""A git directory of few refs over all the objects of a repository, to fetch into and to push from.
+
+For each fetch and push git goes through all refs: to say what it has, and to check that what came is whole. Beside
+100,000 namespaces that takes seconds, so git is shown only those that matter.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from baton_git.core.names import Oid
+from baton_git.git.files import durable_files as disk
+from baton_git.git.remotes.git_command import Git
+from baton_git.git.store import Repository
+
+_PREFIX: Final = "view-"
+_ABANDONED: Final = 86_400.0  # seconds; after that its owner was killed
+
+
+def is_partial(repository: Repository) -> bool:
+    """Whether objects may be missing here because a promisor remote has them."""
+    promised = (repository.common_dir / "objects" / "pack").glob("pack-*.promisor")
+    return bool(repository.config().get("extensions.partialClone")) or any(promised)
+
+
+@contextmanager
+def view(git: Git, refs: Mapping[str, Oid]) -> Iterator[Git]:
+    """The same git where there are only these refs, over the repository's own objects.
+
+    A repository that git keeps in a way of its own (a shallow or partial clone) is shown as it is.
+
+    Raises:
+        WriteFailed: the disk said no.
+    """
+    repository = git.repository
+    if (repository.common_dir / "shallow").exists() or is_partial(repository):
+        yield git
+        return
+    with _folder(git, refs) as folder:
+        yield replace(git, view=folder)
+
+
+@contextmanager
+def quarantine(git: Git, refs: Mapping[str, Oid], extra: Mapping[str, str], *, alone: bool) -> Iterator[Git]:
+    """The same git where there are only these refs, and where new objects stay in the view's own object directory.
+
+    Args:
+        extra: further variables for the program.
+        alone: whether the repository's objects are not seen, so that a fetch brings all of them.
+
+    Raises:
+        WriteFailed: the disk said no.
+    """
+    with _folder(git, refs) as folder:
+        with disk.writing(str(folder)):
+            _make_objects(folder, git.repository, alone=alone)
+        yield replace(git, view=folder, is_quarantine=True, extra=extra)
+
+
+def _make_objects(folder: Path, repository: Repository, *, alone: bool) -> None:
+    common = repository.common_dir
+    for name in ("pack", "info"):
+        (folder / "objects" / name).mkdir(parents=True)
+    if not alone:
+        (folder / "objects" / "info" / "alternates").write_bytes(_quoted(common / "objects") + b"\n")
+    with suppress(FileNotFoundError):
+        shutil.copyfile(common / "shallow", folder / "shallow")
+
+
+def _quoted(path: Path) -> bytes:
+    """A path as `info/alternates` has it: in quotes where it would not be read as it is."""
+    raw = str(path).encode("utf-8", "surrogateescape")
+    if not raw.startswith((b'"', b"#")) and b"\n" not in raw:
+        return raw
+    return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+
+
+@contextmanager
+def _folder(git: Git, refs: Mapping[str, Oid]) -> Iterator[Path]:
+    folder = git.repository.common_dir / "baton" / f"{_PREFIX}{disk.random_name()}"
+    try:
+        with disk.writing(str(folder)):
+            _sweep(folder.parent)
+            _make(folder, git.repository, refs)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make(folder: Path, repository: Repository, refs: Mapping[str, Oid]) -> None:
+    disk.make_folder(folder.parent)
+    (folder / "refs").mkdir(parents=True)
+    (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
+    (folder / "config").write_text(_config(repository), encoding="utf-8", errors="surrogateescape")
+    lines = sorted((ref.encode("utf-8", "surrogateescape"), oid.encode()) for ref, oid in refs.items())
+    packed = b"".join(b"%b %b\n" % (oid, ref) for ref, oid in lines)
+    (folder / "packed-refs").write_bytes(b"# pack-refs with: peeled fully-peeled sorted \n" + packed)
+
+
+def _config(repository: Repository) -> str:
+    form = repository.object_format.name
+    version = "0\n" if form == "sha1" else f"1\n[extensions]\n\tobjectFormat = {form}\n"
+    path = str(repository.common_dir / "config").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'[core]\n\trepositoryFormatVersion = {version}[include]\n\tpath = "{path}"\n'
+
+
+def _sweep(folder: Path) -> None:
+    for old in folder.glob(f"{_PREFIX}*"):
+        with suppress(FileNotFoundError):
+            if disk.now_of(folder) - old.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,66 @@
+"""Which remotes the user has configured, asked of git."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from baton_git.core.errors import NotFound, RemoteError
+from baton_git.git.remotes.error_messages import masked
+from baton_git.git.remotes.git_command import Git
+from baton_git.git.remotes.ssh import SshSettings
+from baton_git.git.store import Repository
+
+_ASKED = r"^(remote\..*\.(url|pushurl)|core\.sshcommand|ssh\.variant)$"
+_REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
+
+
+class Configured(NamedTuple):
+    """The names of the remotes, in the order of the configuration, and how to reach them by ssh."""
+
+    names: tuple[str, ...]
+    ssh: SshSettings
+
+
+def has_git(environment: Mapping[str, str]) -> bool:
+    return _program(environment) is not None
+
+
+def _program(environment: Mapping[str, str]) -> str | None:
+    return shutil.which("git", path=environment.get("PATH", ""))
+
+
+def git_for(repository: Repository, environment: Mapping[str, str]) -> Git:
+    """The git program on the PATH of `environment`.
+
+    Raises:
+        RemoteError: there is none.
+    """
+    found = _program(environment)
+    if not found:
+        raise RemoteError("the git program is not on the PATH", hint="install git: remotes are reached through it")
+    return Git(found, repository, environment)
+
+
+def by_git(git: Git) -> Configured:
+    """What git says, with all its files and includes."""
+    printed = git.ask("config", "-z", "--get-regexp", _ASKED) or ""
+    settings = [entry.partition("\n")[::2] for entry in printed.split("\0") if entry]
+    names = dict.fromkeys(match[1] for key, _ in settings if (match := _REMOTE.match(key)))
+    values = dict(settings)
+    return Configured(tuple(names), SshSettings(values.get("core.sshcommand"), values.get("ssh.variant")))
+
+
+def checked(name: str, names: tuple[str, ...]) -> str:
+    """The name of a remote, or what looks like a URL or a path.
+
+    Raises:
+        NotFound: neither; the hint has the names that there are.
+    """
+    looks = any(sign in name for sign in ":/\\") or name in {".", ".."}
+    if name and not name.startswith("-") and (name in names or looks):
+        return name
+    known = f"the remotes here are {', '.join(names)}" if names else "there are none; add one with `git remote add`"
+    raise NotFound("remote", masked(name), hint=f"{known}; a URL or a path will do as well")

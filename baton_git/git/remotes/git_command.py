@@ -1,0 +1,125 @@
+"""The git program, working for one repository of ours."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from baton_git.core.errors import RemoteError
+from baton_git.git.remotes import child_process as child
+from baton_git.git.remotes import ssh
+from baton_git.git.remotes.error_messages import masked_line
+from baton_git.git.remotes.git_environment import for_git
+from baton_git.git.store import Repository
+
+_SETTINGS: Final = {
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "core.fsync": "all",
+    "core.fsyncObjectFiles": "true",  # the same for git before 2.36; later ones warn, and nobody reads that
+    "fetch.output": "full",  # which is read here
+    "advice.fetchShowForcedUpdates": "false",
+}
+_IN_A_VIEW: Final = {
+    "core.fsync": "objects",  # its refs are gone soon
+    "core.hooksPath": os.devnull,  # hooks are meant for the repository
+}
+_LOCAL_SECONDS: Final = 10.0
+
+Progress = Callable[[str], None]
+"""Is given one line at a time of what git and the server say while they work, without control characters."""
+
+
+@dataclass(frozen=True)
+class Git:
+    """`program` (its path) run with `--git-dir` for `repository`, so that no folder one stands in can matter.
+
+    `view` is a git directory to work in instead of the repository's own, over the same objects; `is_quarantine`: new
+    objects stay in the view. `extra`: further variables for the program.
+    """
+
+    program: str
+    repository: Repository
+    environment: Mapping[str, str] = field(repr=False)
+    view: Path | None = None
+    is_quarantine: bool = False
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def ask(self, *words: str) -> str | None:
+        """What a command that only looks at the repository prints; None when it fails.
+
+        Raises:
+            RemoteError: git cannot be started, or does not end.
+        """
+        done = self._run(words, for_git(self.environment), _LOCAL_SECONDS, None)
+        if done is None:
+            raise RemoteError(f"git {words[0]} does not end", hint="try it by hand in that repository")
+        return done.out if done.code == 0 else None
+
+    def talk(
+        self,
+        words: tuple[str, ...],
+        settings: Mapping[str, str],
+        quiet_ssh: ssh.SshSettings,
+        seconds: float,
+        progress: Progress | None,
+        stop: Callable[[], bool] | None = None,
+    ) -> child.Finished | None:
+        """Runs a command that talks to a remote; None when it did not end within `seconds`, or `stop` said so.
+
+        Raises:
+            RemoteError: git cannot be started.
+        """
+        line = ssh.command(self.environment, quiet_ssh, seconds)
+        environment = for_git(self.environment) | {"GIT_SSH_COMMAND": line}
+        own = _SETTINGS if self.view is None else _SETTINGS | _IN_A_VIEW
+        options = [part for name, value in {**own, **settings}.items() for part in ("-c", f"{name}={value}")]
+        return self._run((*options, *words), environment, seconds, progress and _by_line(progress), stop=stop)
+
+    def work(self, words: tuple[str, ...], given: bytes, seconds: float) -> child.Finished | None:
+        """Runs a command on the objects here with `given` on stdin; None when it did not end within `seconds`.
+
+        Raises:
+            RemoteError: git cannot be started.
+        """
+        return self._run(words, for_git(self.environment), seconds, None, given=given)
+
+    def _run(
+        self,
+        words: tuple[str, ...],
+        environment: Mapping[str, str],
+        seconds: float,
+        heard: child.Heard | None,
+        *,
+        given: bytes = b"",
+        stop: Callable[[], bool] | None = None,
+    ) -> child.Finished | None:
+        common = self.repository.common_dir
+        top = self.repository.work_tree  # relative addresses of remotes are meant from here
+        folder = top if top is not None and top.is_dir() else common
+        if self.view is not None:
+            shared = {} if self.is_quarantine else {"GIT_OBJECT_DIRECTORY": str(common / "objects")}
+            environment = {**environment, **shared, **self.extra, "GIT_WORK_TREE": str(folder)}
+        try:
+            argv = [self.program, f"--git-dir={self.view or common}", *words]
+            return child.run(argv, environment, folder, seconds, heard, given=given, stop=stop)
+        except OSError as error:
+            raise RemoteError(f"cannot run {self.program}: {error.strerror}", hint="check that git works") from error
+
+
+def _by_line(progress: Progress) -> Callable[[bytes], None]:
+    """Gives whole lines; git ends those that it will write over with a carriage return."""
+    rest = b""
+
+    def heard(chunk: bytes) -> None:
+        nonlocal rest
+        *lines, rest = re.split(rb"[\r\n]+", rest + chunk)
+        for line in lines:
+            if text := masked_line(line.decode("utf-8", "replace")):
+                progress(text)
+
+    return heard

@@ -1,0 +1,217 @@
+"""A remote through the git program: its credential helpers, ssh, proxies and settings are the user's own."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, cast
+
+from baton_git.core.errors import Rejected, StoreError
+from baton_git.core.names import Oid, oid
+from baton_git.git.remotes import push_outcome as verdict
+from baton_git.git.remotes import refspecs as patterns
+from baton_git.git.remotes.bare_view import is_partial, quarantine, view
+from baton_git.git.remotes.child_process import Finished
+from baton_git.git.remotes.error_messages import as_error, masked, too_late
+from baton_git.git.remotes.git_command import Git, Progress
+from baton_git.git.remotes.quarantine import SETTINGS, Limits, Quarantine, SizeWatch
+from baton_git.git.remotes.remote import Accepted, Outcome, Push
+from baton_git.git.remotes.ssh import SshSettings
+from baton_git.git.store import Repository, Store
+
+_FETCH: Final = (
+    "fetch", "--verbose", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance",
+    "--no-show-forced-updates", "--no-prune", "--no-prune-tags", "--no-write-commit-graph",
+    "--no-filter",  # a partial clone wants our blobs all the same
+    "--refmap=",  # else it would move refs/remotes/<name>/… as well
+)  # fmt: skip
+_PUSH: Final = (
+    "push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-recurse-submodules",
+    "--no-force-if-includes",
+)  # fmt: skip
+_MISSING = re.compile(r"^fatal: couldn't find remote ref (\S+)$", re.MULTILINE)
+_TOO_LARGE = re.compile(r"attempting to allocate (\d+) over limit (\d+)")
+_MOVED = re.compile(r"^ [ =*+t-] .* -> (\S+)", re.MULTILINE)
+_PUSHED = re.compile(r"^([ *=+!-])\t[^\t:]*:([^\t]+)\t(.*)$", re.MULTILINE)
+_REASON = re.compile(r"\[(?P<who>[a-z ]+)\](?: \((?P<why>.*)\))?$")
+
+
+class GitProgram:
+    """The remote at `address`: a URL, a path or (`named`) a name in the repository's configuration."""
+
+    def __init__(self, git: Git, address: str, ssh: SshSettings, progress: Progress | None, *, named: bool) -> None:
+        self._git = git
+        self._address = address
+        # A mirror takes no single refs, and newer gits would make a refs/remotes/<name>/HEAD.
+        settings = {"mirror": "false", "followRemoteHEAD": "never"} if named and "=" not in address else {}
+        self._settings = {f"remote.{address}.{key}": value for key, value in settings.items()}
+        self._ssh = ssh
+        self._progress = progress
+
+    @property
+    def name(self) -> str:
+        return masked(self._address)
+
+    @contextmanager
+    def fetch(
+        self, wants: Mapping[str, str], *, seconds: float, limits: Limits, everything: bool = False
+    ) -> Iterator[Quarantine]:
+        """See `Remote.fetch`."""
+        patterns.check(wants)
+        deadline = time.monotonic() + seconds
+        alone = everything or is_partial(self._git.repository)
+        with Store(self._git.repository) as store:
+            known = {} if alone else _known(store, wants)
+            same = self._unchanged(store, wants, seconds) if alone and not everything else {}
+        if same:
+            wants = {there: here for there, here in wants.items() if there not in same}
+            seconds = max(0.0, deadline - time.monotonic())
+        with quarantine(self._git, known, limits.environment, alone=alone) as git:
+            objects = cast(Path, git.view) / "objects"
+            found = self._fetched(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
+            with Store(Repository(objects.parent, objects.parent, None)) as seen:
+                tips = {there: tip for there, here in found.items() if (tip := seen.tip(here)) is not None}
+            refs = {there: found[there] for there in tips} | {there: here for there, (here, _) in same.items()}
+            tips |= {there: tip for there, (_, tip) in same.items()}
+            here = frozenset((*known.values(), *(tip for _, tip in same.values())))
+            yield Quarantine(tips, refs, objects, here, git)
+
+    def _unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
+        """The refs that stand there where the private ref here stands, with both: these came before.
+
+        A partial clone cannot say what it has, so everything else is fetched as a whole.
+        """
+        tips = self.tips(wants, seconds=seconds)
+        pairs = patterns.matches(wants, tips).items()
+        return {there: (here, tips[there]) for there, here in pairs if store.tip(here) == tips[there]}
+
+    def tips(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
+        """See `Remote.tips`."""
+        patterns.check(wants)
+        deadline = time.monotonic() + seconds
+        done = self._run(self._git, ("ls-remote", "--refs"), wants, seconds, deadline)
+        if done.code != 0:
+            raise as_error(self.name, done.err)
+        lines = (line.partition("\t") for line in done.out.splitlines())
+        found = {ref: oid(name) for name, _, ref in lines}
+        return {there: found[there] for there in patterns.matches(wants, found)}
+
+    def _fetched(self, git: Git, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
+        """By those refs that exist there, where they came to."""
+        deadline = time.monotonic() + seconds
+        left = dict(wants)
+        while left:
+            done = self._run(git, (*_FETCH, *self._verbosity()), _refspecs(left), seconds, deadline, watch)
+            missing = _MISSING.search(done.err)
+            if done.code == 0:
+                return _arrived(left, done.err)
+            _check_size(self.name, done.err)
+            if missing is None:
+                raise as_error(self.name, done.err)
+            left = self._without(missing[1], left, deadline, first=left == wants)
+        return {}
+
+    def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, Outcome]:
+        """See `Remote.push`. Of the refs here only git's own refs/remotes/… of an accepted branch may move.
+
+        git needs none of them for it, so it is shown none where that can be.
+        """
+        if not moves:
+            return {}
+        leases = (f"--force-with-lease={move.ref}:{move.expected or ''}" for move in moves)
+        refspecs = [f"{move.new}:{move.ref}" for move in moves]
+        deadline = time.monotonic() + seconds
+        with view(self._git, {}) as git:
+            done = self._run(git, (*_PUSH, *self._verbosity(), *leases), refspecs, seconds, deadline)
+        outcomes = _outcomes(done)
+        unsaid = [move.ref for move in moves if move.ref not in outcomes]
+        if unsaid:
+            raise as_error(self.name, done.err or f"fatal: the server did not say what became of {unsaid[0]}")
+        return outcomes
+
+    def _verbosity(self) -> tuple[str, ...]:
+        return ("--progress",) if self._progress is not None else ("--no-progress",)
+
+    def _run(
+        self, git: Git, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float,
+        watch: SizeWatch | None = None,
+    ) -> Finished:  # fmt: skip
+        left = max(0.0, deadline - time.monotonic())
+        settings = {**self._settings, **(SETTINGS if git.is_quarantine else {})}
+        done = git.talk((*words, "--", self._address, *rest), settings, self._ssh, left, self._progress, watch)
+        if watch is not None:
+            watch.check(self.name)
+        if done is None:
+            raise too_late(self.name, seconds)
+        return done
+
+    def _without(self, missing: str, wants: Mapping[str, str], deadline: float, *, first: bool) -> dict[str, str]:
+        """What is left to want. git names only one missing ref at a time, so the second time the server is asked."""
+        if first or len(wants) == 1:
+            return {there: here for there, here in wants.items() if there != missing}
+        left = max(0.0, deadline - time.monotonic())
+        present = self.tips({there: here for there, here in wants.items() if "*" not in there}, seconds=left)
+        return {there: here for there, here in wants.items() if "*" in there or there in present}
+
+
+def _check_size(name: str, said: str) -> None:
+    """Raises Rejected when git refused to allocate the memory for one object."""
+    found = _TOO_LARGE.search(said)
+    if found:
+        raise Rejected(
+            f"{name}: an object of {int(found[1]):,} bytes, the limit is {int(found[2]):,}",
+            hint="nothing was taken in; ask who pushed it to take that file out again",
+        )
+
+
+def _known(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
+    """What came from there before, and our own branches of those names: all that a server needs to know of us."""
+    found: dict[str, Oid] = {}
+    for ref in {part for pair in wants.items() for part in pair}:
+        with suppress(StoreError):  # who cannot read it will say so; without it only more is sent
+            start, star, _ = ref.partition("*")
+            tip = None if star else store.tip(ref)
+            found |= store.refs(start) if star else {ref: tip} if tip is not None else {}
+    return found
+
+
+def _arrived(wants: Mapping[str, str], report: str) -> dict[str, str]:
+    """The refs that exist there: those named in full all do, of patterns the report says it."""
+    found = {there: here for there, here in wants.items() if "*" not in there}
+    globs = {here: there for there, here in wants.items() if "*" in there}
+    shown = [full for name in _MOVED.findall(report) for full in _full_names(name)] if globs else []
+    return found | {there: here for here, there in patterns.matches(globs, shown).items()}
+
+
+def _refspecs(wants: Mapping[str, str]) -> list[str]:
+    return [f"+{there}:{here}" for there, here in wants.items()]
+
+
+def _full_names(shown: str) -> tuple[str, ...]:
+    """What git may have meant: it prints branches, tags and remote branches without their folder."""
+    return (shown,) if shown.startswith("refs/") else tuple(f"refs/{kind}/{shown}" for kind in _KINDS)
+
+
+_KINDS: Final = ("heads", "tags", "remotes")
+
+
+def _outcomes(done: Finished) -> dict[str, Outcome]:
+    """By ref what the porcelain output says; nothing about refs that the server was silent about."""
+    printed = [line.removeprefix("remote:") for line in done.err.splitlines() if line.startswith("remote:")]
+    found = {}
+    for flag, ref, summary in _PUSHED.findall(done.out):
+        outcome = Accepted() if flag != "!" else _rejection(summary, printed)
+        if outcome is not None:
+            found[ref] = outcome
+    return found
+
+
+def _rejection(summary: str, printed: list[str]) -> Outcome | None:
+    reason = _REASON.search(summary)
+    if reason is None or reason["who"] == "remote failure":
+        return None
+    why = reason["why"] or reason["who"]
+    return verdict.by_server(why, printed) if reason["who"] == "remote rejected" else verdict.by_client(why)

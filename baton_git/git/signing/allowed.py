@@ -1,0 +1,171 @@
+"""Whether a commit is signed by somebody who may.
+
+    verified(commit) = Signed(principal, fingerprint)   by a key that was allowed when the commit was made
+                     | Unsigned()
+                     | BadSignature(why)                it was looked at, and does not count
+                     | Unknown(why)                     it could not be looked at: never counts as signed
+
+When the commit was made is what its committer says, as for git. Whoever has a key that expired can therefore still
+put an older time in a commit; against a stolen key only taking it out of the file, or revoking it, helps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+from baton_git.git.objects.gpgsig import without_signature
+from baton_git.git.signing.keygen import NAMESPACE, NoAnswer, Ran, run
+from baton_git.git.signing.signer import ARMOR
+
+_COMMITTED = re.compile(rb"^committer .*> (\d+) [+-]\d+$", re.MULTILINE)
+_FOREIGN: Final = {b"-----BEGIN PGP ": "an OpenPGP", b"-----BEGIN SIGNED MESSAGE-----": "an X.509"}
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """By whom, as the file of allowed signers calls them, and with which key (`SHA256:…`)."""
+
+    principal: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsigned:
+    """There is no signature."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadSignature:
+    """There is one that does not count; `why` goes on from "the signature"."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Whether there is a good one could not be found out."""
+
+    why: str
+
+
+Verdict = Signed | Unsigned | BadSignature | Unknown
+
+
+@dataclass(frozen=True)
+class AllowedSigners:
+    """Whose signatures count. What was found out is kept in memory, as long as the files stay the same.
+
+    Attributes:
+        file: git's `gpg.ssh.allowedSignersFile`.
+        program: ssh-keygen, or what `gpg.ssh.program` puts in its place.
+        environment: of the program, whole.
+        revoked: git's `gpg.ssh.revocationFile`, a list of keys or a KRL; its keys never count.
+    """
+
+    file: Path
+    program: str
+    environment: Mapping[str, str]
+    revoked: Path | None = None
+    _known: dict[bytes, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def verified(self, raw_commit: bytes) -> Verdict:
+        """What is to be held of the signature of a commit, given as `Store.raw_commit` has it."""
+        payload, signature = without_signature(raw_commit)
+        if signature is None:
+            return Unsigned()
+        if not signature.startswith(ARMOR):
+            return BadSignature(f"is {_kind_of(signature)} signature; only SSH keys are looked at")
+        when = _verify_time(payload)
+        if when is None:
+            return BadSignature("is of a commit that does not say when it was made")
+        try:
+            revoked = None if self.revoked is None else self.revoked.read_bytes()
+            case = _Case(payload, signature, self.file.read_bytes(), revoked)
+        except OSError as error:
+            return Unknown(f"cannot read {error.filename}: {error.strerror}")
+        return self._known.get(case.digest) or self._find_out(case, when)
+
+    def _find_out(self, case: _Case, when: Sequence[str]) -> Verdict:
+        try:
+            with TemporaryDirectory(prefix="baton-verify-") as folder:
+                verdict = self._judged(case, case.written(Path(folder)), when)
+        except (NoAnswer, OSError) as error:
+            return Unknown(str(error))  # not kept: the next time it may be known
+        self._known[case.digest] = verdict
+        return verdict
+
+    def _judged(self, case: _Case, files: _Words, when: Sequence[str]) -> Verdict:
+        """Asks, as git does, whom the key may stand for, then for each of them whether the signature is good."""
+        found = self._run("find-principals", *files.allowed, *files.signature, *when)
+        why = found.last_line
+        for principal in found.out.splitlines() if found.status == 0 else ():
+            asked = (*NAMESPACE, *files.allowed, *files.revoked, *files.signature, *when)
+            ran = self._run("verify", "-I", principal, *asked, given=case.payload)
+            if ran.good_key:
+                return Signed(principal.decode("utf-8", "replace"), ran.good_key)
+            why = ran.last_line
+        good = self._run("check-novalidate", *NAMESPACE, *files.signature, *when, given=case.payload).good_key
+        return BadSignature(f"is by a key that is not allowed, {good} ({why})" if good else f"is not right ({why})")
+
+    def _run(self, operation: str, *words: str | bytes, given: bytes = b"") -> Ran:
+        return run([self.program, "-Y", operation, *words], self.environment, given)
+
+
+class _Words(NamedTuple):
+    """How ssh-keygen is told of each file."""
+
+    signature: tuple[str, str]
+    allowed: tuple[str, str]
+    revoked: tuple[str, ...]
+
+
+class _Case(NamedTuple):
+    """All that one verdict rests on; copied, so that no file changes between two runs of ssh-keygen."""
+
+    payload: bytes
+    signature: bytes
+    allowed: bytes
+    revoked: bytes | None
+
+    @property
+    def digest(self) -> bytes:
+        parts = (hashlib.sha256(part or b"").digest() for part in self)
+        return hashlib.sha256(b"".join(parts)).digest()
+
+    def written(self, folder: Path) -> _Words:
+        signature, allowed, revoked = folder / "signature", folder / "allowed_signers", folder / "revoked"
+        signature.write_bytes(self.signature)
+        allowed.write_bytes(self.allowed)
+        if self.revoked is not None:
+            revoked.write_bytes(self.revoked)
+        return _Words(
+            ("-s", str(signature)), ("-f", str(allowed)), () if self.revoked is None else ("-r", str(revoked))
+        )  # fmt: skip
+
+
+def _kind_of(signature: bytes) -> str:
+    return next((kind for armor, kind in _FOREIGN.items() if signature.startswith(armor)), "an unknown kind of")
+
+
+def _verify_time(payload: bytes) -> tuple[str, ...] | None:
+    """The time at which the key must have been valid, for ssh-keygen; None when the commit has no such time.
+
+    In the local zone: the times in the file of allowed signers have none, and versions before 9.1 know no other. Like
+    git it takes the present for a commit of the first second of 1970.
+    """
+    found = _COMMITTED.search(payload.partition(b"\n\n")[0])
+    try:
+        seconds = int(found[1]) if found else -1
+        when = datetime.fromtimestamp(seconds)
+    except (ValueError, OverflowError, OSError):
+        return None
+    if seconds < 0:
+        return None
+    return ("-O", f"verify-time={when:%Y%m%d%H%M%S}") if seconds else ()

@@ -1,0 +1,75 @@
+"""The user's own code in the repository: where HEAD is, and whether a commit is on a branch. Only ever read."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.names import Oid
+from baton_git.git.store import Store
+
+SEARCHED = 20_000
+"""How many of the newest commits of a branch are looked at; beyond them the answer is not known."""
+
+_SYMBOLIC = re.compile(r"ref: (refs/\S+)")
+_RELATIVE = re.compile(r"\S*(?:[~^]\d*|@\{[^}]*\})+")
+_ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
+
+
+def head_commit(store: Store) -> Oid | None:
+    """The commit that HEAD of this work tree is at; None before the first commit."""
+    try:
+        text = (store.repository.git_dir / "HEAD").read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    symbolic = _SYMBOLIC.fullmatch(text)
+    if symbolic:
+        return store.tip(symbolic[1])
+    return Oid(text) if re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", text) else None
+
+
+def find_commit(store: Store, text: str, branch: str | None = None) -> str | None:
+    """The full id of the commit that `text` names (an id of 7 or more digits, a ref, or the exact subject of a
+    commit), when it is on `branch` (HEAD when None); None when it is not.
+
+    Raises:
+        NotFound: there is no such branch.
+        BatonError: it is not among the newest `SEARCHED` commits and there are more, the clone is shallow, or
+            `text` is an expression (`HEAD~1`) or the name of an annotated tag.
+    """
+    start = _start(store, branch)
+    if start is None:
+        raise NotFound("branch", branch or "HEAD")
+    if _RELATIVE.fullmatch(text):
+        raise BatonError("expressions are not looked up", hint="name the commit by its id or its subject")
+    named = head_commit(store) if text == "HEAD" else named_ref(store, text)
+    if named is not None:
+        store.commit(named)  # a tag object would be found on no branch, which says nothing about its commit
+    wanted = named or (text if _ABBREVIATED.fullmatch(text) else None)
+    looked_at = 0
+    for info in islice(store.log(start), SEARCHED):
+        looked_at += 1
+        if (wanted and info.oid.startswith(wanted)) or info.message.partition("\n")[0].strip() == text.strip():
+            return info.oid
+    if looked_at == SEARCHED:
+        raise BatonError(f"not among the newest {SEARCHED:,} commits")
+    if store.is_shallow:
+        raise BatonError("the clone is shallow; older commits are not here", hint="run `git fetch --unshallow`")
+    return None
+
+
+def _start(store: Store, branch: str | None) -> Oid | None:
+    return head_commit(store) if branch in (None, "HEAD") else named_ref(store, str(branch))
+
+
+def named_ref(store: Store, name: str) -> Oid | None:
+    """What a branch, remote branch, tag, or full ref name points to."""
+    if not re.fullmatch(r"[^\s~^:?*\[\\]+", name) or ".." in name or name.startswith(("/", "-")):
+        return None
+    full = [name] if name.startswith("refs/") else []
+    for ref in (*full, *(f"refs/{kind}/{name}" for kind in ("heads", "remotes", "tags"))):
+        found = store.tip(ref)
+        if found:
+            return found
+    return None

@@ -1,0 +1,47 @@
+"""Which work tree has a branch checked out, because moving the branch would make that work tree show a revert."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from baton_git.core.errors import StoreError
+from baton_git.git.files import durable_files as disk
+from baton_git.git.store.repository import Repository, linked_top
+
+
+def checked_out_at(repository: Repository, ref: str) -> Path | None:
+    """The top of a work tree whose HEAD is `ref`; None when there is none. What cannot be read is passed over."""
+    wanted = f"ref: {ref}".encode("utf-8", "surrogateescape")
+    for head, top in _heads(repository):
+        with suppress(StoreError, OSError, ValueError):  # ValueError: a path with a NUL in it
+            if disk.content(head).strip() == wanted:
+                found = top()
+                if found is not None:
+                    return found
+    return None
+
+
+def _heads(repository: Repository) -> Iterator[tuple[str, Callable[[], Path | None]]]:
+    """Each HEAD file, and how to learn the work tree it belongs to."""
+    common = repository.common_dir
+    yield f"{common}{os.sep}HEAD", lambda: _main_top(repository)
+    linked = f"{common}{os.sep}worktrees{os.sep}"
+    for name in _names(linked):
+        yield f"{linked}{name}{os.sep}HEAD", partial(linked_top, Path(linked, name))
+
+
+def _names(worktrees: str) -> list[str]:
+    try:
+        return sorted(os.listdir(worktrees))
+    except OSError:
+        return []
+
+
+def _main_top(repository: Repository) -> Path | None:
+    if repository.git_dir == repository.common_dir:
+        return repository.work_tree
+    return Repository.open(repository.common_dir).work_tree

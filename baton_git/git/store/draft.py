@@ -1,0 +1,208 @@
+"""New objects before they are stored: collected in memory, written together by `Store.publish`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from dulwich.object_format import ObjectFormat
+
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.names import Oid
+from baton_git.core.value_cache import Memory
+from baton_git.git.objects.gpgsig import with_signature
+from baton_git.git.objects.pack_reader import Raw
+from baton_git.git.objects.values import (
+    BLOB,
+    COMMIT,
+    FILE_MODE,
+    FOLDER_MODE,
+    TREE,
+    Entry,
+    encoded_commit,
+    encoded_tree,
+    object_id,
+    signature,
+)
+from baton_git.git.store.folder import Folder, Reader, entries_of
+
+Edit = bytes | Oid | Entry | None
+"""What a path becomes: new content, the id of a blob that exists, an entry of an older tree as it was, or nothing."""
+
+_Node = dict[str, "Edit | _Node"]
+_ITSELF: Final = ""  # no path component is empty, so this key can stand for the name of the node itself
+_KIND: Final = 0o170000
+_REGULAR: Final = 0o100000
+_GITLINK: Final = 0o160000  # the commit of a submodule, which lives in another repository
+
+
+class Draft:
+    """Objects to be written. What `base` trees hold is not written again: their commits must become the parents."""
+
+    def __init__(self, stored: Reader) -> None:
+        self._stored = stored
+        self.form: ObjectFormat = stored.form
+        self.memory: Memory = stored.memory
+        self.objects: dict[Oid, Raw] = {}
+        self.borrowed: set[Oid] = set()
+        self.is_stored = False
+
+    def blob(self, data: bytes) -> Oid:
+        """The id of a blob with this content."""
+        return self._add(BLOB, data)
+
+    def tree(self, base: Oid | None, edits: Mapping[str, Edit]) -> Oid:
+        """The id of the tree `base` (None: empty) with these paths changed.
+
+        A path becomes the bytes given, or the existing blob with the id given, or goes away (None). Only the folders on
+        the way are rewritten; a folder that became empty vanishes; files keep their modes. An `Entry` (a file, link or
+        submodule of some tree) is put there with its own mode.
+
+        Raises:
+            InvalidArgument: a path is no path, an entry is a folder, or a file and a folder would need the same name.
+            Corrupt: a tree of `base` cannot be read.
+        """
+        changed = self._changed(base, _nodes(edits), "")
+        return changed or self._add(TREE, b"")
+
+    def take_over(self, other: Draft) -> None:
+        """Adds what another draft has."""
+        self.objects.update(other.objects)
+        self.borrowed |= other.borrowed
+
+    def on_top(self) -> Draft:
+        """Another draft that can read the objects of this one, which need not be stored with it."""
+        return Draft(self)
+
+    def folder(self, tree: Oid | None) -> Folder:
+        """A tree of the draft, or a stored one; None gives an empty one."""
+        return Folder(self, tree)
+
+    def read(self, oid: Oid, kind: int) -> bytes:
+        """The bytes of an object of the draft, or of a stored one.
+
+        Raises:
+            Corrupt: it is missing, damaged, or of another kind.
+        """
+        drafted = self.objects.get(oid)
+        return drafted[1] if drafted is not None and drafted[0] == kind else self._stored.read(oid, kind)
+
+    def commit(
+        self,
+        tree: Oid,
+        parents: Sequence[Oid],
+        *,
+        author: str,
+        time: int,
+        timezone: int,
+        message: str,
+        sign: Callable[[bytes], bytes] | None = None,
+    ) -> Oid:
+        """The id of a commit; `author` ("Name <mail>") is its committer too, `time` is in seconds since 1970.
+
+        `sign` gives the armored signature of the bytes of the commit; what it raises is passed on.
+
+        Raises:
+            InvalidArgument: the author, the time or the message cannot be written in a commit.
+        """
+        commit = encoded_commit(tree, parents, signature(author, time, timezone), message)
+        return self._add(COMMIT, commit if sign is None else with_signature(commit, sign(commit)))
+
+    def _add(self, kind: int, data: bytes) -> Oid:
+        oid = object_id(kind, data, self.form)
+        self.objects[oid] = (kind, data)
+        return oid
+
+    def _changed(self, base: Oid | None, node: _Node, where: str) -> Oid | None:
+        """The id of `base` after the edits of `node`; None when nothing is left in it."""
+        entries = {} if base is None else dict(self._entries(base, where))
+        before = dict(entries)
+        for name, edit in node.items():
+            entry = self._edited(entries.get(name), edit, f"{where}{name}")
+            if entry is None:
+                entries.pop(name, None)
+            else:
+                entries[name] = entry
+        if not entries:
+            return None
+        return base if base is not None and entries == before else self._add(TREE, encoded_tree(entries))
+
+    def _edited(self, old: Entry | None, edit: Edit | _Node, path: str) -> Entry | None:
+        if isinstance(edit, dict):
+            return self._edited_folder(old, edit, path)
+        if old is not None and old.is_folder:
+            raise InvalidArgument(f"{path} is a folder; it cannot be written or removed as a file", path=path)
+        if edit is None:
+            return None
+        if isinstance(edit, Entry):
+            return self._put_back(old, edit, path)
+        mode = old.mode if old is not None and old.mode & _KIND == _REGULAR else FILE_MODE
+        return Entry(self._blob_id(old, edit), False, mode)
+
+    def _put_back(self, old: Entry | None, entry: Entry, path: str) -> Entry:
+        if entry.is_folder or entry.mode & _KIND == FOLDER_MODE:
+            raise InvalidArgument(f"{path}: a folder is put back by the entries in it", path=path)
+        if entry.mode & _KIND != _GITLINK:
+            self._blob_id(old, entry.oid)
+        return entry
+
+    def _edited_folder(self, old: Entry | None, node: _Node, path: str) -> Entry | None:
+        edits = {name: edit for name, edit in node.items() if name != _ITSELF}
+        if old is not None and not old.is_folder and _ITSELF not in node:
+            if _removes(edits):
+                return old
+            raise InvalidArgument(f"{path} is a file; nothing can be written below it", path=path)
+        base = old.oid if old is not None and old.is_folder else None
+        changed = self._changed(base, edits, f"{path}/")
+        folder = None if changed is None else Entry(changed, True, FOLDER_MODE)
+        itself = node.get(_ITSELF)
+        if _ITSELF in node and (itself is not None or base is not None):  # the folder goes, perhaps for a file
+            return self._edited(folder, itself, path)
+        return folder
+
+    def _blob_id(self, old: Entry | None, edit: bytes | Oid) -> Oid:
+        if isinstance(edit, bytes):
+            oid = object_id(BLOB, edit, self.form)
+            return oid if old is not None and old.oid == oid else self._add(BLOB, edit)
+        if edit not in self.objects and (old is None or old.oid != edit):
+            self.borrowed.add(edit)
+        return edit
+
+    def _entries(self, tree: Oid, where: str) -> Mapping[str, Entry]:
+        return entries_of(self, tree, f"folder {where or '/'} ({tree})")
+
+
+def _removes(edit: Edit | _Node) -> bool:
+    return all(_removes(part) for part in edit.values()) if isinstance(edit, dict) else edit is None
+
+
+def _nodes(edits: Mapping[str, Edit]) -> _Node:
+    """The edits as a tree of names.
+
+    Raises:
+        InvalidArgument: a path is no path.
+    """
+    root: _Node = {}
+    for path, edit in edits.items():
+        *folders, name = _parts(path)
+        node = root
+        for folder in folders:
+            below = node.get(folder)
+            if not isinstance(below, dict):
+                below = {_ITSELF: below} if folder in node else {}
+                node[folder] = below
+            node = below
+        present = node.get(name)
+        if isinstance(present, dict):
+            present[_ITSELF] = edit
+        else:
+            node[name] = edit
+    return root
+
+
+def _parts(path: str) -> list[str]:
+    parts = path.split("/")
+    for part in parts:
+        if part in {"", ".", ".."} or part.lower() == ".git" or "\0" in part:
+            raise InvalidArgument(f"{path!r} is not a path inside a tree", path=path)
+    return parts

@@ -1,0 +1,73 @@
+"""The commits behind a tip, newest first, read as they are asked for.
+
+A commit is given before its parents. Where history is one line nothing has to be known in advance. Where it parted
+and joined again, the stretch up to the commit in which all ways meet is read as a whole and put in order, because the
+clocks of two machines may disagree about which came first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from baton_git.core.names import Oid
+from baton_git.git.objects.values import CommitInfo
+
+_LONGEST_STRETCH: Final = 2000  # beyond this the order within a stretch is by time only
+
+Load = Callable[[Oid], CommitInfo]
+
+
+def first_parents(load: Load, tip: Oid) -> Iterator[CommitInfo]:
+    """The tip, its first parent, and so on."""
+    commit = load(tip)
+    yield commit
+    while commit.parents:
+        commit = load(commit.parents[0])
+        yield commit
+
+
+def all_commits(load: Load, tip: Oid) -> Iterator[CommitInfo]:
+    """Every commit reachable from the tip, once, children before parents, else the later one first."""
+    seen = {tip}
+    waiting = [_ranked(load(tip))]
+    stretch: list[CommitInfo] = []
+    while waiting:
+        _, _, commit = heapq.heappop(waiting)
+        stretch.append(commit)
+        for parent in set(commit.parents) - seen:
+            seen.add(parent)
+            heapq.heappush(waiting, _ranked(load(parent)))
+        if _meets(stretch, waiting) or len(stretch) >= _LONGEST_STRETCH:
+            yield from in_order(stretch) if len(stretch) > 1 else stretch
+            stretch = []
+
+
+def _ranked(commit: CommitInfo) -> tuple[int, Oid, CommitInfo]:
+    return -commit.time, commit.oid, commit
+
+
+def _meets(stretch: list[CommitInfo], waiting: list[tuple[int, Oid, CommitInfo]]) -> bool:
+    """Whether at most one commit is left, and it is behind all of the stretch: no later than any of them."""
+    if len(waiting) > 1:
+        return False
+    return not waiting or len(stretch) == 1 or waiting[0][2].time <= min(commit.time for commit in stretch)
+
+
+def in_order(stretch: Iterable[CommitInfo]) -> Iterator[CommitInfo]:
+    """These commits, children before parents, the latest first among those whose children were given (Kahn's way)."""
+    inside = {commit.oid: commit for commit in stretch}
+    children = dict.fromkeys(inside, 0)
+    for commit in inside.values():
+        for parent in set(commit.parents) & inside.keys():
+            children[parent] += 1
+    ready = [_ranked(commit) for commit in inside.values() if not children[commit.oid]]
+    heapq.heapify(ready)
+    while ready:
+        _, _, commit = heapq.heappop(ready)
+        yield commit
+        for parent in set(commit.parents) & inside.keys():
+            children[parent] -= 1
+            if not children[parent]:
+                heapq.heappush(ready, _ranked(inside[parent]))

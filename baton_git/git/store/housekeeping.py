@@ -1,0 +1,283 @@
+"""Keeping our packs few: each write makes one, and now and then several become one.
+
+`baton/packs/` holds a file `<name>.<number of objects>` for every pack of ours. Losing that folder loses
+nothing: the packs are then ordinary packs of the repository, and git's. Packs not noted there are never touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from dulwich.object_format import ObjectFormat
+
+from baton_git.core.errors import Corrupt
+from baton_git.git.files import durable_files as disk
+from baton_git.git.files.ref_locks import flocked
+from baton_git.git.objects.pack_reader import DAMAGE, OpenPack
+from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack, write_kept
+
+_ATTEMPTS: Final = 5
+_MERGED: Final = ".merged"
+"""What the name of a note ends in once the objects of its pack are in another one, too, and it can be removed."""
+
+
+@dataclass(frozen=True)
+class PackReport:
+    """What packing did: our packs and their bytes (with indexes) before and after, and the objects in them."""
+
+    packs_before: int
+    packs_after: int
+    objects: int
+    bytes_before: int
+    bytes_after: int
+
+
+class NotedPack(NamedTuple):
+    """A pack of ours. Ordered by size."""
+
+    objects: int
+    name: str
+
+
+class Housekeeping:
+    """The packs of ours under one common directory.
+
+    `enough`: how many packs are merged; `at_once`: the most of them in one step. `growth`: a pack stays out of it when
+    it has that many times the objects of all smaller ones. `keep_stale_after`: seconds until the `.keep` of a dead
+    process is removed. `may_remove`: False keeps every pack (`extensions.preciousObjects`).
+    """
+
+    def __init__(self, common_dir: Path, form: ObjectFormat, *, may_remove: bool) -> None:
+        self.form = form
+        self.may_remove = may_remove
+        self.packs = common_dir / "objects" / "pack"
+        self.notes = common_dir / "baton" / "packs"
+        self.lock = common_dir / "baton" / "pack.lock"
+        self.enough = 32
+        self.growth = 2
+        self.at_once = 512
+        self.keep_stale_after = 60.0
+        self.keep_never_after = 3600.0
+        self._unlooked = 0
+
+    def settle(self, pack: KeptPack) -> None:
+        """A ref names it now: git may have it, and it is counted as ours."""
+        noted = NotedPack(pack.objects, pack.name)
+        try:
+            os.replace(pack.keep_path, self._note_path(noted))  # both in one step: the file becomes the note
+        except OSError:
+            pack.release()
+            self._note(noted)
+
+    def is_due(self) -> bool:
+        """Whether there are enough packs to merge. Asked after each write, it looks no oftener than it must.
+
+        As many packs as are still missing may be made here before it looks again, and as many by each other process;
+        while they are due a few more, in which somebody will have merged them.
+        """
+        self._unlooked -= 1
+        if not self.may_remove or self._unlooked > 0:
+            return False
+        missing = self.enough - len(self._to_merge(self._noted()))
+        self._unlooked = missing if missing > 0 else self.enough // 4
+        return missing <= 0
+
+    def pack(self, *, everything: bool) -> PackReport | None:
+        """Merges what is due, or all packs of ours with new deltas; None when somebody else is at it.
+
+        Raises:
+            Corrupt: a pack is damaged; it stays as it is.
+            OSError: the disk said no; nothing was changed.
+        """
+        with flocked(self.lock, 0.0) as alone:
+            if not alone:  # also where there is no lock to be had
+                return None
+            self._adopt_orphans()
+            self.clear_leftovers()
+            before = self._present()
+            bytes_before = self._bytes(before)
+            self._merge_at_last(everything=everything)
+            after = self._present()
+            return PackReport(
+                len(before), len(after), sum(pack.objects for pack in after), bytes_before, self._bytes(after)
+            )
+
+    def roll_up(self) -> None:
+        """As `pack` of what is due, for a write that has other things to do than to report on it."""
+        with flocked(self.lock, 0.0) as alone:
+            if alone:
+                self._adopt_orphans()
+                self.clear_leftovers()
+                self._merge_at_last(everything=False)
+
+    def _merge_at_last(self, *, everything: bool) -> None:
+        self._remove_merged()
+        for _ in range(_ATTEMPTS):
+            with suppress(FileNotFoundError):  # git packed one of them away just now
+                self._merge_due(everything=everything)
+                return
+
+    def _merge_due(self, *, everything: bool) -> None:
+        """Merges the smallest packs first, `at_once` at a time, so that what is done stays done after a kill."""
+        while self.may_remove:
+            present = self._present()
+            chosen = present if everything else self._to_merge(present)
+            if len(chosen) >= (1 if everything else self.enough):
+                self._merge(chosen if everything else chosen[: self.at_once], anew=everything)
+            if everything or len(chosen) <= self.at_once:
+                return
+
+    def _to_merge(self, packs: Iterable[NotedPack]) -> list[NotedPack]:
+        """All but the large ones that have `growth` times the objects of all smaller ones together."""
+        smallest_first = sorted(packs)
+        total = 0
+        count = 0
+        for number, pack in enumerate(smallest_first):
+            if pack.objects < self.growth * total:
+                count = number + 1
+            total += pack.objects
+        return smallest_first[:count]
+
+    def _merge(self, chosen: Collection[NotedPack], *, anew: bool) -> None:
+        from baton_git.git.objects.pack_merge import merged  # few writes merge packs, and all would pay for it
+
+        with ExitStack() as opened:
+            try:
+                packs = [opened.enter_context(self._opened(noted)) for noted in chosen]
+                result = merged(packs, self.form, anew=anew)
+            except (Corrupt, *DAMAGE) as error:
+                self._set_aside(chosen)
+                raise Corrupt("a pack", f"cannot be merged: {error}", hint="run `git fsck`") from error
+            new = write_kept(self.packs, result.body(), result.index(), self.form)
+        for noted in chosen:  # from here on whoever finds them goes on with removing them
+            with suppress(FileNotFoundError):  # somebody took the note away: then the pack is git's
+                os.replace(self._note_path(noted), self._note_path(noted) + _MERGED)
+        self.settle(new)
+        self._remove_merged()
+
+    def _remove_merged(self) -> None:
+        """Removes the packs whose objects a newer one has, also those that a killed process came to mark only."""
+        with suppress(FileNotFoundError):
+            marks = [name for name in os.listdir(self.notes) if name.endswith(_MERGED)]
+            listed = self._listed_by_git() if marks else b""
+            for mark in marks:
+                name = mark.partition(".")[0]
+                if name.encode() not in listed:
+                    for suffix in (".idx", ".pack"):
+                        disk.remove(self.packs / f"pack-{name}{suffix}")
+                disk.remove(f"{self.notes}{os.sep}{mark}")
+
+    def _set_aside(self, chosen: Iterable[NotedPack]) -> None:
+        """Forgets that damaged packs are ours, so that the others can be merged; their files stay for a repair."""
+        for noted in chosen:
+            try:
+                with self._opened(noted) as pack:
+                    pack.check()
+            except Corrupt:
+                disk.remove(self._note_path(noted))
+
+    def _opened(self, noted: NotedPack) -> closing[OpenPack]:
+        return closing(OpenPack(self._path(noted, ".idx"), self.form))
+
+    def _noted(self) -> list[NotedPack]:
+        try:
+            names = os.listdir(self.notes)
+        except FileNotFoundError:
+            return []
+        pairs = (name.split(".") for name in names)
+        return [NotedPack(int(pair[1]), pair[0]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()]
+
+    def _present(self) -> list[NotedPack]:
+        """The noted packs that are ours alone; notes of packs that git packed away or lists for itself are removed."""
+        there = []
+        listed = self._listed_by_git()
+        for noted in self._noted():
+            if not self._is_there(noted) or noted.name.encode() in listed:
+                disk.remove(self._note_path(noted))
+            elif not self._path(noted, ".keep").exists():
+                there.append(noted)
+        return there
+
+    def _listed_by_git(self) -> bytes:
+        """The bytes of git's multi-pack-index: a pack that is named there must not be removed by anybody else."""
+        files = [self.packs / "multi-pack-index", *self.packs.glob("multi-pack-index.d/*.midx")]
+        found = []
+        for file in files:
+            with suppress(FileNotFoundError):
+                found.append(file.read_bytes())
+        return b"".join(found)
+
+    def _adopt_orphans(self) -> None:
+        """Takes the `.keep` from packs whose writer died, and counts them as ours."""
+        for keep in list(self._dead_keeps()):
+            index = keep.with_suffix(".idx")
+            if not index.exists():  # killed before it was whole
+                disk.remove(keep.with_suffix(".pack"))
+            disk.remove(keep)
+            with suppress(FileNotFoundError, Corrupt), closing(OpenPack(index, self.form)) as pack:
+                self._note(NotedPack(pack.index.count, index.stem.removeprefix("pack-")))
+
+    def clear_leftovers(self) -> None:
+        """Removes what killed writers left half written; git's own temporary files are git's."""
+        disk.clear(self.packs, self._is_left)
+
+    def _is_left(self, name: str, age: float) -> bool:
+        for prefix in (TEMPORARY_PACK, TEMPORARY_INDEX):
+            if name.startswith(prefix):
+                pid, _, rest = name.removeprefix(prefix).partition("_")
+                named_dead = bool(rest) and not _is_running(pid.encode())
+                return age > (self.keep_stale_after if named_dead else self.keep_never_after)
+        return name.startswith(disk.CLOCK) and age > disk.LEFT_AFTER
+
+    def _dead_keeps(self) -> Iterator[Path]:
+        now = None
+        for keep in self.packs.glob("pack-*.keep"):
+            try:
+                text, written = keep.read_bytes(), keep.stat().st_mtime
+            except OSError:
+                continue
+            if text.startswith(KEEP_MARK):
+                now = now or disk.now_of(self.packs)
+                age = now - written
+                dead = age > self.keep_stale_after and not _is_running(text[len(KEEP_MARK) :].strip())
+                if dead or age > self.keep_never_after:
+                    yield keep
+
+    def _note(self, pack: NotedPack) -> None:
+        with suppress(OSError):  # then the pack is git's, which is no harm
+            disk.make_folder(self.notes)
+            disk.write_new(self._note_path(pack), b"", mode=0o644, sync=False)
+
+    def _note_path(self, pack: NotedPack) -> str:
+        return f"{self.notes}{os.sep}{pack.name}.{pack.objects}"
+
+    def _is_there(self, pack: NotedPack) -> bool:
+        return self._path(pack, ".idx").exists() and self._path(pack, ".pack").exists()
+
+    def _path(self, pack: NotedPack, suffix: str) -> Path:
+        return self.packs / f"pack-{pack.name}{suffix}"
+
+    def _bytes(self, packs: Iterable[NotedPack]) -> int:
+        total = 0
+        for pack in packs:
+            for suffix in (".pack", ".idx"):
+                with suppress(FileNotFoundError):
+                    total += self._path(pack, suffix).stat().st_size
+        return total
+
+
+def _is_running(digits: bytes) -> bool:
+    if not digits.isdigit():
+        return False
+    try:
+        os.kill(int(digits), 0)
+    except (ProcessLookupError, OverflowError, ValueError):  # the last two: no number of a process
+        return False
+    except PermissionError:
+        return True
+    return True

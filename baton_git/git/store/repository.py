@@ -1,0 +1,245 @@
+"""Which repository this is, and whether it is of a kind that can be used."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Final
+
+from dulwich.object_format import OBJECT_FORMATS, ObjectFormat
+
+from baton_git.core.errors import NotARepository
+from baton_git.git.files import durable_files as disk
+from baton_git.git.store.config import Config, is_true
+
+_HARMLESS: Final = {
+    "noop", "objectformat", "partialclone", "preciousobjects", "refstorage",
+    "relativeworktrees", "submodulepathconfig", "worktreeconfig",
+}  # fmt: skip
+_HEAD = re.compile(rb"ref: refs/|[0-9a-f]{40}")
+_BARE_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+\tlogAllRefUpdates = true
+[gc]
+\tauto = 0
+"""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A git repository. `common_dir` holds objects and refs; `git_dir` belongs to this work tree."""
+
+    common_dir: Path
+    git_dir: Path
+    work_tree: Path | None
+
+    @classmethod
+    def discover(cls, start: Path) -> Repository | None:
+        """The repository that `start` is in, as git would find it by walking up; None when there is none.
+
+        Raises:
+            NotARepository: there is one, but of a kind that cannot be used.
+        """
+        start = Path(os.path.realpath(start))
+        for folder in (start, *start.parents):
+            found = _at(folder)
+            if found is not None:
+                return _usable(found)
+        return None
+
+    @classmethod
+    def open(cls, path: Path) -> Repository:
+        """The repository at `path`: a git directory, a work tree, or a folder inside one.
+
+        Raises:
+            NotARepository: there is none, or it is of a kind that cannot be used.
+        """
+        if not _is(S_ISDIR, path):
+            raise NotARepository(f"{path} is not a folder", hint="give the path of a git repository")
+        found = cls.discover(path)
+        if found is None:
+            raise NotARepository(f"{path} is not in a git repository", hint="make one there with `git init`")
+        return found
+
+    @classmethod
+    def create_bare(cls, path: Path) -> Repository:
+        """The bare repository at `path`, made there when the folder is absent or empty.
+
+        Raises:
+            NotARepository: something else is there.
+            WriteFailed: the disk said no.
+        """
+        if _is_git_dir(path):
+            return cls.open(path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise NotARepository(f"{path} is not empty and no git repository", hint="give an empty or a new folder")
+        with disk.writing(str(path)):
+            _make_bare(path)
+        return cls.open(path)
+
+    def config(self) -> Config:
+        """Its own configuration file (and that of the work tree, where git would read one)."""
+        common = Config((self.common_dir / "config",))
+        if is_true(common.get("extensions.worktreeConfig")):
+            return Config((*common.paths, self.git_dir / "config.worktree"))
+        return common
+
+    @cached_property
+    def object_format(self) -> ObjectFormat:
+        """How its objects are named: sha1 or sha256."""
+        return OBJECT_FORMATS[(self.config().get("extensions.objectFormat") or "sha1").lower()]
+
+    @cached_property
+    def keeps_all_objects(self) -> bool:
+        """Whether nothing may be removed, however redundant (`extensions.preciousObjects`)."""
+        return is_true(self.config().get("extensions.preciousObjects"))
+
+    @property
+    def foreign_owner(self) -> int | None:
+        """The user id that owns it when that is not the present user; None when it is ours (git's safe.directory)."""
+        if not hasattr(os, "geteuid"):
+            return None
+        owners = (folder.stat().st_uid for folder in (self.git_dir, self.common_dir))
+        return next((owner for owner in owners if owner != os.geteuid()), None)
+
+
+def _usable(repository: Repository) -> Repository:
+    """The repository itself.
+
+    Raises:
+        NotARepository: it is of a kind that cannot be used.
+    """
+    config = repository.config()
+    version = config.get("core.repositoryFormatVersion") or "0"
+    if version not in {"0", "1"}:
+        raise _unusable(repository, f"has repository format version {version}; 0 and 1 are known")
+    unknown = sorted(set(config.keys("extensions")) - _HARMLESS)
+    if unknown:
+        raise _unusable(repository, f"uses the extension {unknown[0]}, which is not known here")
+    if (config.get("extensions.refStorage") or "files").lower() != "files":
+        raise _unusable(repository, "keeps its refs in a reftable", hint="git refs migrate --ref-format=files")
+    name = config.get("extensions.objectFormat") or "sha1"
+    if name.lower() not in OBJECT_FORMATS:
+        raise _unusable(repository, f"names its objects by {name}; sha1 and sha256 are known")
+    return repository
+
+
+def _unusable(repository: Repository, why: str, *, hint: str = "") -> NotARepository:
+    return NotARepository(
+        f"{repository.git_dir} {why}", hint=hint or "use another repository, or outside of any the one of the user"
+    )
+
+
+def _at(folder: Path) -> Repository | None:
+    """The repository whose top, or git directory, is exactly this folder."""
+    dot = folder / ".git"
+    if _is(S_ISREG, dot):
+        return _repository(_pointed_to(dot), folder)
+    if _is_git_dir(dot):
+        return _repository(dot, folder)
+    if _is_git_dir(folder):
+        return _repository(folder, None)
+    if _is(S_ISDIR, dot / "objects") and _is(S_ISDIR, dot / "refs"):
+        # git gives up here; going on would keep this repository's state in another one.
+        raise NotARepository(f"{dot} is damaged: its HEAD cannot be read", hint="see `git status`, and repair HEAD")
+    return None
+
+
+def _repository(git_dir: Path, top: Path | None) -> Repository:
+    """The repository of this git directory, found at the `.git` of `top` or (None) by standing in it."""
+    git_dir = Path(os.path.realpath(git_dir))
+    common_dir = _common(git_dir)
+    found = Repository(common_dir, git_dir, None)
+    if git_dir != common_dir:  # a linked work tree says itself where it is
+        return Repository(common_dir, git_dir, top or linked_top(git_dir))
+    config = found.config()
+    if is_true(config.get("core.bare")):
+        return found
+    named = config.get("core.worktree")
+    if named:
+        return Repository(common_dir, git_dir, Path(os.path.realpath(git_dir / named)))
+    return Repository(common_dir, git_dir, top or (git_dir.parent if git_dir.name == ".git" else None))
+
+
+def _pointed_to(dot: Path) -> Path:
+    """The git directory that a `.git` file names."""
+    try:
+        text = dot.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise NotARepository(f"cannot read {dot}: {error.strerror}", hint="check its permissions") from error
+    target = dot.parent / text.removeprefix("gitdir:").strip()
+    if not text.startswith("gitdir:") or not _is_git_dir(target):
+        raise NotARepository(
+            f"{dot} does not lead to a git directory",
+            hint="if the work tree or the repository was moved, run `git worktree repair`",
+        )
+    return target
+
+
+def _common(git_dir: Path) -> Path:
+    try:
+        named = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
+    except FileNotFoundError:
+        return git_dir
+    return Path(os.path.realpath(git_dir / named))
+
+
+def linked_top(git_dir: Path) -> Path | None:
+    """The top of the linked work tree that this git directory belongs to; None when it is none of those.
+
+    Raises:
+        NotARepository: that cannot be read.
+    """
+    try:
+        dot = (git_dir / "gitdir").read_text(encoding="utf-8", errors="surrogateescape").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise NotARepository(f"cannot read {git_dir / 'gitdir'}: {error.strerror}", hint="check it") from error
+    return Path(os.path.realpath(git_dir / dot)).parent
+
+
+def _is_git_dir(folder: Path) -> bool:
+    """By git's own rule: a HEAD that looks like one, and objects and refs in the common directory."""
+    try:
+        head = (folder / "HEAD").read_bytes()
+        common = _common(folder)
+    except OSError:
+        return False
+    return bool(_HEAD.match(head)) and _is(S_ISDIR, common / "objects") and _is(S_ISDIR, common / "refs")
+
+
+def _is(kind: Callable[[int], bool], path: Path) -> bool:
+    """Whether there is such a thing; what cannot be looked at is not there, as it is for git."""
+    try:
+        return kind(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _make_bare(path: Path) -> None:
+    """Makes the repository beside `path` and moves it there whole; of two that do so at once, one wins."""
+    disk.make_folder(path.parent)
+    fresh = path.with_name(f".{path.name}-{disk.random_name()}")
+    for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
+        (fresh / folder).mkdir(parents=True)
+    disk.write_new(fresh / "config", _BARE_CONFIG.encode(), mode=0o644, sync=True)
+    disk.write_new(fresh / "HEAD", b"ref: refs/heads/main\n", mode=0o644, sync=True)
+    for folder, _, _ in os.walk(fresh, topdown=False):
+        disk.sync_folder(Path(folder))
+    try:
+        fresh.replace(path)
+    except OSError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if not _is_git_dir(path):
+            raise
+    disk.sync_folder(path.parent)

@@ -1,7 +1,0 @@
-"""SSH signatures of commits, made and checked by `ssh-keygen` in the way git does it: each accepts the other's."""
-
-from baton_git.signing.allowed import AllowedSigners, BadSignature, Signed, Unknown, Unsigned, Verdict
-from baton_git.signing.personal import PersonalSigner
-from baton_git.signing.signer import Signer
-
-__all__ = ["AllowedSigners", "BadSignature", "PersonalSigner", "Signed", "Signer", "Unknown", "Unsigned", "Verdict"]
