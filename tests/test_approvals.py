@@ -9,9 +9,17 @@ from dataclasses import replace
 
 import pytest
 
-from baton_git.approvals import Approvals, ApprovedCommand, TrustedRemote, contents, contents_of, file, without_login
-from baton_git.approvals.file import ApprovalFile
-from baton_git.approvals.identity import identity_file, read_identity
+from baton_git.checks.approvals import (
+    Approvals,
+    ApprovedCommand,
+    TrustedRemote,
+    contents,
+    contents_of,
+    file,
+    without_login,
+)
+from baton_git.checks.approvals.file import ApprovalFile
+from baton_git.checks.approvals.identity import identity_file, read_identity
 from baton_git.core.errors import Busy, Corrupt, LimitExceeded
 from baton_git.git.files import ref_locks as locks
 from baton_git.git.files.ref_locks import flocked

@@ -9,6 +9,9 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from baton_git.checks.outcome import Failed, NotApproved, Passed
+from baton_git.checks.runner import Checked, run_all
+from baton_git.checks.specification import CheckSpec, World
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.lifecycle import checked
 from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
@@ -19,9 +22,6 @@ from baton_git.git.store import Store
 from baton_git.operations.consent import Consent
 from baton_git.operations.trust import refusal_of
 from baton_git.operations.workspace import Workspace
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Failed, NotApproved, Passed
-from baton_git.probes.running import Checked, run_all
 from baton_git.versions import Version, Written
 
 BUDGET = 10.0

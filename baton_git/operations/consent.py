@@ -11,7 +11,7 @@ import json
 from datetime import datetime
 from hashlib import sha256
 
-from baton_git.approvals import ApprovedCheck
+from baton_git.checks.approvals import ApprovedCheck
 from baton_git.core.errors import BatonError, InvalidArgument, StoreError
 from baton_git.core.output import one_line
 from baton_git.core.records.work_items import OpenLoop, VerifySpec

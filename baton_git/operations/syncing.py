@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from baton_git.approvals.remotes import without_login
 from baton_git.branch import Branch, namespaces
+from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import BatonError, NotFound, Unreachable
 from baton_git.git.remotes import Configured, SshSettings, masked, open_remote
 from baton_git.ingest.budget import SYNC, Budget

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from datetime import datetime
 
-from baton_git.approvals import Approvals, Contents, contents_of
+from baton_git.checks.approvals import Approvals, Contents, contents_of
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound, RemoteError
 from baton_git.core.times import iso
 from baton_git.operations.reaching import address_of

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from baton_git.approvals import Approvals
 from baton_git.branch import Branch
+from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import minted

@@ -15,11 +15,11 @@ from typing import NamedTuple
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError as Urllib3Error
 
+from baton_git.checks.addresses import Deadline, first_reached, resolve
+from baton_git.checks.addresses import Unreachable as Unresolved
+from baton_git.checks.connection import connected
 from baton_git.core.errors import LimitExceeded, RemoteError, Unreachable
 from baton_git.git.files.atomic_files import MAX_BYTES
-from baton_git.probes.addresses import Deadline, first_reached, resolve
-from baton_git.probes.addresses import Unreachable as Unresolved
-from baton_git.probes.connecting import connected
 from baton_git.wire.address import Address
 
 MAX_ANSWER = MAX_BYTES + 64 * 1024

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 from world import NOW, by_hand, stored
 
-from baton_git.approvals import Approvals
-from baton_git.approvals.identity import make_identity, read_identity
+from baton_git.checks.approvals import Approvals
+from baton_git.checks.approvals.identity import make_identity, read_identity
 from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
 from baton_git.operations import sessions
 from baton_git.operations.checks import due_checks, verify

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from baton_git.probes.addresses import Deadline, Unreachable, first_reached, refusal, resolve
+from baton_git.checks.addresses import Deadline, Unreachable, first_reached, refusal, resolve
 
 NEVER = [
     "169.254.169.254",

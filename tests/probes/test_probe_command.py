@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from baton_git.probes.all_probes import PROBES
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Failed, NotApproved, Passed, Unknown
+from baton_git.checks.all_checks import PROBES
+from baton_git.checks.outcome import Failed, NotApproved, Passed, Unknown
+from baton_git.checks.specification import CheckSpec, World
 
 
 @pytest.fixture

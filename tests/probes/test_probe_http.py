@@ -12,9 +12,9 @@ from functools import partial
 
 import pytest
 
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.http import check
-from baton_git.probes.outcome import Failed, Passed, Unknown
+from baton_git.checks.http import check
+from baton_git.checks.outcome import Failed, Passed, Unknown
+from baton_git.checks.specification import CheckSpec, World
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
+from baton_git.checks.all_checks import PROBES
+from baton_git.checks.outcome import Failed, Passed, Unknown
+from baton_git.checks.process_running import names_of
+from baton_git.checks.specification import CheckSpec, World
 from baton_git.core.errors import NotARepository
-from baton_git.probes.all_probes import PROBES
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Failed, Passed, Unknown
-from baton_git.probes.process_running import names_of
 
 NOWHERE = World()
 
@@ -104,8 +104,8 @@ def test_a_name_that_is_only_mentioned_is_not_running(started):
 
 def test_neither_we_nor_our_parents_count_for_mentioning_the_name():
     code = (
-        "import sys; from baton_git.probes.all_probes import PROBES;"
-        "from baton_git.probes.checks import CheckSpec, World;"
+        "import sys; from baton_git.checks.all_checks import PROBES;"
+        "from baton_git.checks.specification import CheckSpec, World;"
         "print(PROBES['process_running'](CheckSpec('process_running', process_name=sys.argv[1]), World()))"
     )
     inner = [sys.executable, "-c", code, "mentioned-by-us"]

@@ -7,9 +7,9 @@ import time
 
 import psutil
 
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Passed, Unknown
-from baton_git.probes.running import run_all
+from baton_git.checks.outcome import Passed, Unknown
+from baton_git.checks.runner import run_all
+from baton_git.checks.specification import CheckSpec, World
 
 
 def named(name):
@@ -96,8 +96,8 @@ def test_a_command_cut_short_by_the_budget_is_killed(tmp_path):
 
 def test_a_hanging_check_does_not_hold_up_the_end_of_the_program():
     code = (
-        "import time; from baton_git.probes.checks import CheckSpec, World;"
-        "from baton_git.probes.running import run_all;"
+        "import time; from baton_git.checks.specification import CheckSpec, World;"
+        "from baton_git.checks.runner import run_all;"
         "w = World(find_commit=lambda text, branch: time.sleep(60));"
         "print(run_all({'x': CheckSpec('git_commit', commit='x')}, w, budget_seconds=0.1))"
     )
@@ -106,6 +106,6 @@ def test_a_hanging_check_does_not_hold_up_the_end_of_the_program():
 
 
 def test_loading_the_package_loads_nothing_heavy():
-    code = "import sys, baton_git.probes; print({'urllib3', 'psutil', 'ssl', 'http.client'} & set(sys.modules))"
+    code = "import sys, baton_git.checks; print({'urllib3', 'psutil', 'ssl', 'http.client'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

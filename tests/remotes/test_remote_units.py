@@ -8,23 +8,11 @@ import subprocess
 import pytest
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
-from baton_git.git.remotes import (
-    Overtaken,
-    Refused,
-    ssh,
-)
-from baton_git.git.remotes import (
-    child_process as child,
-)
-from baton_git.git.remotes import (
-    error_messages as complaints,
-)
-from baton_git.git.remotes import (
-    push_outcome as verdict,
-)
-from baton_git.git.remotes import (
-    refspecs as patterns,
-)
+from baton_git.git.remotes import Overtaken, Refused, ssh
+from baton_git.git.remotes import child_process as child
+from baton_git.git.remotes import error_messages as complaints
+from baton_git.git.remotes import push_outcome as verdict
+from baton_git.git.remotes import refspecs as patterns
 from baton_git.git.remotes.git_environment import for_git
 
 

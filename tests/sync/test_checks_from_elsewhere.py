@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from machines import Machine, loop
 
-from baton_git.approvals import Approvals
+from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument
 from baton_git.operations.checks import verify
 from baton_git.operations.consent import approve_check, loop_with_check, revoke_check, waiting_checks

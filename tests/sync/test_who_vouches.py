@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from machines import REF, Machine, settled
 
-from baton_git.approvals import Approvals
+from baton_git.checks.approvals import Approvals
 from baton_git.core.brief import SECTIONS
 from baton_git.core.codecs import toml
 from baton_git.core.errors import NotAllowed

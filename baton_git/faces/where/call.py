@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from baton_git.approvals import Approvals
 from baton_git.branch import Branch
+from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
 from baton_git.faces.where.settings import Settings, data_home, outside_git

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import IO, cast
 
+from baton_git.checks.outcome import Failed, NotApproved, Outcome, Passed, Unknown, no_answer
+from baton_git.checks.specification import CheckSpec, World
 from baton_git.core.child_environment import without_secrets
 from baton_git.core.output import one_line
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Failed, NotApproved, Outcome, Passed, Unknown, no_answer
 
 _TAIL_BYTES = 4096
 _LINE_LIMIT = 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 from functools import partial
 
-from baton_git.probes.addresses import Deadline, Unreachable, first_reached, resolve
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown, no_answer
+from baton_git.checks.addresses import Deadline, Unreachable, first_reached, resolve
+from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown, no_answer
+from baton_git.checks.specification import CheckSpec, World
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from baton_git.probes.addresses import Deadline
+from baton_git.checks.addresses import Deadline
 
 
 def connected(scheme: str, host: str, port: int, deadline: Deadline, address: str) -> HTTPConnection:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from baton_git.probes.all_probes import PROBES
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Outcome, Unknown
+from baton_git.checks.all_checks import PROBES
+from baton_git.checks.outcome import Outcome, Unknown
+from baton_git.checks.specification import CheckSpec, World
 
 
 class Checked(NamedTuple):

@@ -16,10 +16,10 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import LocationParseError
 from urllib3.util import make_headers, parse_url
 
-from baton_git.probes.addresses import Deadline, Unreachable, first_reached, resolve
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.connecting import connected
-from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown, no_answer
+from baton_git.checks.addresses import Deadline, Unreachable, first_reached, resolve
+from baton_git.checks.connection import connected
+from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown, no_answer
+from baton_git.checks.specification import CheckSpec, World
 
 _MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

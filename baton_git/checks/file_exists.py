@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown
+from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown
+from baton_git.checks.specification import CheckSpec, World
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:

@@ -10,15 +10,15 @@ import importlib
 from collections.abc import Callable
 from typing import cast
 
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Outcome
+from baton_git.checks.outcome import Outcome
+from baton_git.checks.specification import CheckSpec, World
 
 Probe = Callable[[CheckSpec, World], Outcome]
 
 
 def _from_module(name: str) -> Probe:
     def check(spec: CheckSpec, world: World) -> Outcome:
-        probe = cast(Probe, importlib.import_module(f"baton_git.probes.{name}").check)
+        probe = cast(Probe, importlib.import_module(f"baton_git.checks.{name}").check)
         return probe(spec, world)
 
     return check

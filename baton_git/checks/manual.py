@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Unknown
+from baton_git.checks.outcome import Unknown
+from baton_git.checks.specification import CheckSpec, World
 
 
 def check(spec: CheckSpec, world: World) -> Unknown:

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from baton_git.approvals.contents import Contents
-from baton_git.approvals.file import ApprovalFile, Kept
-from baton_git.approvals.remotes import without_login
+from baton_git.checks.approvals.contents import Contents
+from baton_git.checks.approvals.file import ApprovalFile, Kept
+from baton_git.checks.approvals.remotes import without_login
 
 Entry = TypeVar("Entry")
 
@@ -68,7 +68,7 @@ class Approvals:
         return self._read("commands", _command)
 
     def earlier_commands(self) -> list[tuple[str, ...]]:
-        """What an earlier version of baton approved for this path. It approves nothing now, see `approvals.file`."""
+        """What an earlier version of baton approved for this path. It approves nothing now, see `checks.approvals.file`."""
         known = {one.argv for one in self.commands()}
         found = self._parsed(self._file.earlier(), lambda one: tuple(one["argv"]))
         return [argv for argv in found if argv not in known]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from baton_git.approvals.identity import is_copy, make_identity, read_identity
+from baton_git.checks.approvals.identity import is_copy, make_identity, read_identity
 from baton_git.core.errors import Busy, Corrupt
 from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
 from baton_git.git.files.ref_locks import flocked

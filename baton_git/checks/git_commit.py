@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown
+from baton_git.checks.specification import CheckSpec, World
 from baton_git.core.errors import BatonError
-from baton_git.probes.checks import CheckSpec, World
-from baton_git.probes.outcome import Failed, Outcome, Passed, Unknown
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:

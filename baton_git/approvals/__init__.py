@@ -1,7 +1,0 @@
-"""What the user of this machine allowed for one repository: commands, checks that others wrote, and remotes."""
-
-from baton_git.approvals.approvals import Approvals, ApprovedCheck, ApprovedCommand, TrustedRemote
-from baton_git.approvals.contents import Contents, contents_of
-from baton_git.approvals.remotes import without_login
-
-__all__ = ["Approvals", "ApprovedCheck", "ApprovedCommand", "Contents", "TrustedRemote", "contents_of", "without_login"]
