@@ -11,7 +11,7 @@ from measuring import fill, missed, now, tell, workspace
 
 from baton_git.core.records.work_items import FollowUp
 from baton_git.faces.where.background_merge import merge_in_background
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.workspace import Workspace
 
 WRITES = 1_500
 

@@ -12,8 +12,8 @@ import time
 
 from measuring import missed, now, tell, workspace
 
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.documents import read, write
-from baton_git.operations.workspace import Workspace
 
 WRITES = 10_000
 SAMPLE = 50

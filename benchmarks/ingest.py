@@ -11,16 +11,16 @@ from pathlib import Path
 
 from measuring import missed, now, tell
 
-from baton_git.branch import Branch
 from baton_git.core.layout import path_of
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.workspace import Actor, Reach, Workspace
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.sessions import boot
 from baton_git.operations.syncing import sync
-from baton_git.operations.workspace import Actor, Reach, Workspace
 
 SIZES = (2_000, 4_000, 8_000, 16_000)
 WHO = "Bench <bench@localhost>"

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from baton_git.branch import Branch
 from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.operations.followups import add_follow_up
-from baton_git.operations.workspace import Actor, Workspace
 
 missed: list[str] = []
 

@@ -16,7 +16,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Key, State
 from baton_git.git.store import Store
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.workspace import Workspace
 
 RECORDS = 1_000
 OPERATIONS = 500

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from measuring import fill, missed, now, prepared, tell
 
-from baton_git.branch import Branch
 from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.workspace import Actor, Reach, Workspace
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.syncing import sync
-from baton_git.operations.workspace import Actor, Reach, Workspace
 
 ROUNDS = 30
 REF = "refs/heads/baton/bench"

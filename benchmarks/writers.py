@@ -19,14 +19,14 @@ from dulwich.objects import Blob, Commit, Tree
 from dulwich.repo import Repo
 from measuring import missed, now, tell
 
-from baton_git.branch import PATIENCE, Branch
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import FollowUp
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import PATIENCE, Branch
+from baton_git.namespace.revision import Stamp
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.operations.followups import add_follow_up
-from baton_git.operations.workspace import Actor, Workspace
-from baton_git.versions import Stamp
 
 WRITERS = 16
 SECONDS = 6.0

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from baton_git.provenance.judgement import Judgement
-from baton_git.provenance.labels import Labels, Vouching
+from baton_git.namespace.provenance.judgement import Judgement
+from baton_git.namespace.provenance.labels import Labels, Vouching
 
 AGENTS = Judgement(Labels(cast("Any", None), None, Vouching()))

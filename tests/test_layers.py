@@ -187,7 +187,7 @@ def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("state.py", "from baton_git.branch import Branch"),
+        ("state.py", "from baton_git.namespace.branch import Branch"),
         ("state.py", "import baton_git.faces.cli"),
         ("state.py", "from baton_git import layout"),
         ("state.py", "def hidden():\n    from baton_git.git.store import Store"),
@@ -195,7 +195,7 @@ def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
         ("state.py", "from . import branch"),
         ("records/base.py", "from ..store import Store"),
         ("records/__init__.py", "from ..state import State"),
-        ("store/store.py", "import importlib\nimportlib.import_module('baton_git.branch')"),
+        ("store/store.py", "import importlib\nimportlib.import_module('baton_git.namespace.branch')"),
         ("operations/loops.py", "from baton_git import faces"),
         ("state.py", "from baton_git.nowhere import x"),
     ],

@@ -21,14 +21,14 @@ from cli.command_tree import all_commands
 from mcp_client import talk
 from planting import ID, PLANTED, SESSION, UNSAFE, planted_states
 
-from baton_git.branch import Branch
 from baton_git.core.names import Namespace
 from baton_git.core.state import State
 from baton_git.faces.http.app import application
 from baton_git.faces.http.site import Site
 from baton_git.faces.where.settings import Asked
 from baton_git.git.store import Repository, Store
-from baton_git.versions import Stamp
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.revision import Stamp
 
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp\u2066\u200b\u200f\ufeff\u2028\U000e0041\x7f"
 MESSAGE = f"""a subject {EVIL}

@@ -8,8 +8,8 @@ from datetime import datetime
 from baton_git.agenthooks.payloads import PROMPT, START, Payload
 from baton_git.agenthooks.seen import Seen
 from baton_git.core.times import when
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.session_course import Answer, Course, Setup, name_of, turn
-from baton_git.operations.workspace import Workspace
 
 TURN = 5.0
 """Seconds to wait for another hook of the same session."""

@@ -16,8 +16,8 @@ from baton_git.core.names import Oid
 from baton_git.core.records.base import alike
 from baton_git.core.state import Key
 from baton_git.core.times import point_in_time
-from baton_git.diary import LogEntry
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.workspace import Workspace
 from baton_git.records.snapshot import CanonicalSession, Snapshot
 
 _LONG_AGO = point_in_time("0001-01-01")

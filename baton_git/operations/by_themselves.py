@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from baton_git.core.errors import BatonError
-from baton_git.ingest.budget import BOOT
-from baton_git.operations.reaching import automatic_remote, others_there
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.ingest.budget import BOOT
+from baton_git.namespace.remote_selection import automatic_remote, others_there
+from baton_git.namespace.workspace import Workspace
 
 AT_START = 3.0
 AT_END = 10.0

@@ -17,13 +17,13 @@ from baton_git.core.output import one_line
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import when
 from baton_git.exchange.paif_config import PaifConfig
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
 from baton_git.paif import recall, shelf
 from baton_git.paif.documents import carried, completed, nested, over, says_something
 from baton_git.paif.growth import grown, identity_of, nobody, restored, with_counts
 from baton_git.records.checkpoint import Checkpoint
 from baton_git.records.identity import Identity
-from baton_git.versions import Proposal, Version, Written
 
 INTERVAL_MINUTES = PaifConfig().interval_minutes
 

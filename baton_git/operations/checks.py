@@ -19,10 +19,10 @@ from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 from baton_git.git.source_commits import find_commit, head_commit
 from baton_git.git.store import Store
+from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.consent import Consent
 from baton_git.operations.trust import refusal_of
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Version, Written
 
 BUDGET = 10.0
 """Seconds that all checks together may take."""

@@ -18,11 +18,11 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso
-from baton_git.files import KIND as FILE
-from baton_git.files import entry_at
 from baton_git.git.store import Edit
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Proposal, Version, Written
+from baton_git.namespace.file_merge import KIND as FILE
+from baton_git.namespace.file_merge import entry_at
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
 
 Side = Literal["ours", "theirs"]
 

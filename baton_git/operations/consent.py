@@ -17,10 +17,10 @@ from baton_git.core.output import one_line
 from baton_git.core.records.work_items import OpenLoop, VerifySpec
 from baton_git.core.state import Key
 from baton_git.core.times import iso
+from baton_git.namespace.provenance.labels import Label
+from baton_git.namespace.revision import Version
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.trust import approvals_of, refusal_of, trust
-from baton_git.operations.workspace import Workspace
-from baton_git.provenance.labels import Label
-from baton_git.versions import Version
 
 
 class Consent:

@@ -15,10 +15,10 @@ from baton_git.core.names import Oid
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key
-from baton_git.diary import LogEntry
 from baton_git.git.store import Entry
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.conflicts import Side, side_value, standing
-from baton_git.operations.workspace import Workspace
 
 LOOKED = 500
 """How many commits back the sides are looked for."""

@@ -12,9 +12,9 @@ from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import State, key_of
 from baton_git.core.times import iso
-from baton_git.diary import confirmation
-from baton_git.operations.workspace import Made, Workspace, fresh_id, need
-from baton_git.versions import Proposal, Version
+from baton_git.namespace.commit_log import confirmation
+from baton_git.namespace.revision import Proposal, Version
+from baton_git.namespace.workspace import Made, Workspace, fresh_id, need
 
 
 class Vouched(NamedTuple):

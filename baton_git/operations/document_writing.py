@@ -19,11 +19,11 @@ from baton_git.core.records.work_items import Head, Pattern
 from baton_git.core.redaction.changes import scrubbed
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable
 from baton_git.core.times import iso
-from baton_git.diary import LogEntry
 from baton_git.document import Document, held_back, parse_document, written
-from baton_git.operations.last_seen import last_seen
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Proposal, Update, Version, Written
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.last_seen import last_seen
+from baton_git.namespace.revision import Proposal, Update, Version, Written
+from baton_git.namespace.workspace import Workspace
 
 IMPORT = "import"
 """The verb that takes over a foreign document: it starts from the last one taken over, or from nothing."""

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from baton_git.core.state import Unreadable
 from baton_git.document import EXPORTED, to_document
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Version
+from baton_git.namespace.revision import Version
+from baton_git.namespace.workspace import Workspace
 
 
 class Read(NamedTuple):

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from baton_git.branch import namespaces
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.names import Namespace
 from baton_git.exchange.session_baton import (
@@ -20,9 +19,10 @@ from baton_git.exchange.session_baton import (
     write_database,
     write_file,
 )
+from baton_git.namespace.branch import namespaces
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.document_writing import DocumentWritten, write
 from baton_git.operations.documents import read
-from baton_git.operations.workspace import Workspace
 
 Storage = Literal["sqlite", "cache", "json"]
 

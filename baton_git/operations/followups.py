@@ -8,7 +8,7 @@ from baton_git.core.lifecycle import deferred
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.times import iso_exact
-from baton_git.operations.workspace import Made, Workspace, archive, fresh_id, need
+from baton_git.namespace.workspace import Made, Workspace, archive, fresh_id, need
 
 
 def add_follow_up(

@@ -14,8 +14,8 @@ from typing import Any
 
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.times import iso
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.workflows import spawned_records
-from baton_git.operations.workspace import Workspace
 from baton_git.spawning.keeping import run_recorded
 from baton_git.spawning.records import Spawned
 from baton_git.spawning.starters import SPAWNED, STARTERS, executable, surroundings

@@ -18,11 +18,11 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key, State, Unreadable
-from baton_git.diary import UNDOES, LogEntry, confirmation, taken_back
 from baton_git.git.store import Edit
+from baton_git.namespace.commit_log import UNDOES, LogEntry, confirmation, taken_back
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.history import files_at, full_id
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Proposal, Version, Written
 
 How = Literal["terminal", "page"]
 """Where a person said so."""

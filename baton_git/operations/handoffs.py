@@ -17,11 +17,11 @@ from baton_git.core.state import Key, State
 from baton_git.core.times import iso, when
 from baton_git.extraction import Extraction, Options, extract
 from baton_git.extraction.repository import with_git
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.left_behind import age_of, found_at
 from baton_git.operations.snapshots import Redactions
-from baton_git.operations.workspace import Workspace
 from baton_git.records.handoff import Handoff
-from baton_git.versions import Proposal, Version, Written
 
 MAX_GOAL = 64 * 1024
 MAX_TEXT = 4096

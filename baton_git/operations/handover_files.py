@@ -26,10 +26,10 @@ from baton_git.core.state import Key, State
 from baton_git.core.times import when
 from baton_git.exchange.kairos import Copy, Known, read_there
 from baton_git.git.files.atomic_files import shown, write_all
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.handovers import closed_runs, ended, last_closed, live, show
-from baton_git.operations.workspace import Workspace
 from baton_git.records.handover import Handover
-from baton_git.versions import Proposal, Version, Written
 
 LOOKED_BACK = 2_000
 """How many versions are compared with a file that is not as we wrote it last."""

@@ -15,9 +15,9 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
 from baton_git.handing import STALE_AFTER, Age, Going, age_of, canonical, closing, gone_on, overtaken
-from baton_git.operations.workspace import Workspace, fresh_id
+from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.workspace import Workspace, fresh_id
 from baton_git.records.handover import Handover
-from baton_git.versions import Version, Written
 
 Outcome = Literal["completed", "abandoned"]
 

@@ -15,10 +15,10 @@ from baton_git.core.records.base import Part
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key, State, completed
 from baton_git.core.times import typed
-from baton_git.diary import LogEntry
 from baton_git.git.store import Entry
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Version
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.revision import Version
+from baton_git.namespace.workspace import Workspace
 
 
 class Shown(NamedTuple):

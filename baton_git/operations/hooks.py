@@ -22,13 +22,13 @@ from baton_git.core.records.work_items import OpenLoop
 from baton_git.git.files import durable_files as disk
 from baton_git.git.files.ref_locks import flocked
 from baton_git.git.store import Repository
-from baton_git.local import Mark, Marks
+from baton_git.namespace.machine_state import Mark, Marks
+from baton_git.namespace.remote_selection import automatic_remote
+from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.sync.tracking_refs import places_of
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.checks import due_checks, news, run_checks, with_results
-from baton_git.operations.reaching import automatic_remote
 from baton_git.operations.syncing import in_words, sync
-from baton_git.operations.workspace import Workspace
-from baton_git.sync.places import places_of
-from baton_git.versions import Version, Written
 
 BY_COMMITS: Final = frozenset({"git_commit"})
 """Those that a server answers from the repository alone: what was pushed to it must not make it do anything else."""

@@ -10,12 +10,12 @@ from baton_git import gravity
 from baton_git.core.errors import BatonError
 from baton_git.core.state import State
 from baton_git.gravity import Drift
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Made, Workspace, need
 from baton_git.operations.checkpoints import acting, check_known
-from baton_git.operations.workspace import Made, Workspace, need
 from baton_git.paif import shelf
 from baton_git.paif.growth import born, checked, identity_of, nobody
 from baton_git.records.identity import Identity
-from baton_git.versions import Proposal, Version, Written
 
 
 class Held(NamedTuple):

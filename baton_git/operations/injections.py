@@ -14,10 +14,10 @@ from baton_git.core.output import one_line
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.git.hooks.shipped import shipped
 from baton_git.injection import foreign, names_of, origin_of, sections_of
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.beside import at_work
 from baton_git.operations.left_behind import Unfinished, has_substance, of_worktree, unfinished
 from baton_git.operations.project_files import read_project_file
-from baton_git.operations.workspace import Workspace
 from baton_git.records.handoff import Handoff
 
 FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"}

@@ -10,7 +10,7 @@ from baton_git.core.lifecycle import checked
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import LastCheck, OpenLoop
 from baton_git.core.times import iso
-from baton_git.operations.workspace import Made, Workspace, archive, fresh_id, need
+from baton_git.namespace.workspace import Made, Workspace, archive, fresh_id, need
 
 
 def add_loop(

@@ -14,12 +14,12 @@ from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.exchange import paif
 from baton_git.git.files.atomic_files import shown
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.checkpoints import check_known
-from baton_git.operations.workspace import Workspace
 from baton_git.paif import shelf
 from baton_git.paif.documents import given_back, taken
 from baton_git.records.checkpoint import Checkpoint
-from baton_git.versions import Proposal, Version, Written
 
 NOTHING = "give a folder `checkpoints`, the folder of one agent in it, or a file"
 

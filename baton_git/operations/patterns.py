@@ -11,9 +11,9 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.core.redaction import redact_text
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso, iso_exact
-from baton_git.diary import confirmation
-from baton_git.operations.workspace import Made, Workspace, fresh_id, need
-from baton_git.versions import Proposal, Version
+from baton_git.namespace.commit_log import confirmation
+from baton_git.namespace.revision import Proposal, Version
+from baton_git.namespace.workspace import Made, Workspace, fresh_id, need
 
 
 def record_pattern(

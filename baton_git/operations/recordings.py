@@ -15,11 +15,11 @@ from baton_git.core.state import Key
 from baton_git.exchange.ecc import SCHEMA_VERSION, Recording, already_at, place_of, read_recordings, recording_text
 from baton_git.exchange.session_baton.found import Unusable
 from baton_git.git.files.atomic_files import shown, write_all
+from baton_git.namespace.revision import Stamp, Version
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.bodies import Body, bodies_of, moment_of, story_of
 from baton_git.operations.snapshots import Redactions, cleaned, find, latest, made, trimmed
-from baton_git.operations.workspace import Workspace
 from baton_git.records.snapshot import Snapshot
-from baton_git.versions import Stamp, Version
 
 _ATTEMPTS = 20
 """How often a take-over begins anew when others write meanwhile."""

@@ -10,13 +10,13 @@ from baton_git.core.names import Oid
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key
-from baton_git.diary import confirmation
+from baton_git.namespace.commit_log import confirmation
+from baton_git.namespace.provenance.labels import Labels
+from baton_git.namespace.remote_selection import address_of, remote_of
+from baton_git.namespace.review.queue import Decided, Item, Waiting, resolve, waiting
+from baton_git.namespace.sync.tracking_refs import places_of
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.going_back import How
-from baton_git.operations.reaching import address_of, remote_of
-from baton_git.operations.workspace import Workspace
-from baton_git.provenance.labels import Labels
-from baton_git.sync.places import places_of
-from baton_git.sync.waiting import Decided, Item, Waiting, resolve, waiting
 
 
 def review(ws: Workspace, remote: str | None = None) -> tuple[str, Waiting | None]:

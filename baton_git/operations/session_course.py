@@ -26,12 +26,12 @@ from baton_git.core.times import iso_ms, when
 from baton_git.extraction import Extraction, Options
 from baton_git.git.files.atomic_files import reading
 from baton_git.git.files.ref_locks import flocked
+from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.operations import sessions
 from baton_git.operations.beside import at_work, lives
 from baton_git.operations.handoffs import gather, keep
 from baton_git.operations.injections import worktree_of
 from baton_git.operations.left_behind import of_worktree
-from baton_git.operations.workspace import Workspace, fresh_mark
 from baton_git.workflow.deeds import Event, SessionInfo
 
 if TYPE_CHECKING:

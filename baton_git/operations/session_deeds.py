@@ -15,6 +15,7 @@ from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.output import one_line
 from baton_git.extraction import Extraction, Options
 from baton_git.injection import names_of, summary_of
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations import checks
 from baton_git.operations.checkpoints import save_checkpoint
 from baton_git.operations.handoffs import gather, keep
@@ -22,7 +23,6 @@ from baton_git.operations.history import changes_of
 from baton_git.operations.injections import handoff_sections, left_for, left_undone, worktree_of
 from baton_git.operations.left_behind import last, of_session
 from baton_git.operations.sessions import Boot, boot
-from baton_git.operations.workspace import Workspace
 from baton_git.records.handoff import Handoff
 from baton_git.workflow.deeds import Offered, SessionInfo
 

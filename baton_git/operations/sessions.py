@@ -22,12 +22,12 @@ from baton_git.core.records.work_items import ActiveDecision, FollowUp, LastChec
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import HEAD, Key, State, Unreadable
 from baton_git.core.times import iso
+from baton_git.namespace.last_seen import last_seen
+from baton_git.namespace.remote_selection import WaitingCount, commits, pending_counts, waiting_counts
+from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.operations.by_themselves import AT_START, at_start
 from baton_git.operations.checks import MOST_AT_START, Checks, due_checks, run_checks, with_results
-from baton_git.operations.last_seen import last_seen
-from baton_git.operations.reaching import WaitingCount, commits, pending_counts, waiting_counts
-from baton_git.operations.workspace import Workspace, fresh_mark
-from baton_git.versions import Version, Written
 
 HANDED = ("handover", "checkpoint", "snapshot")
 """Kinds that say where somebody was in the middle of something."""

@@ -17,10 +17,10 @@ from baton_git.core.redaction import Redaction, redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.bodies import Body, moment_of, story_of
-from baton_git.operations.workspace import Workspace
 from baton_git.records.snapshot import CanonicalSession, Snapshot
-from baton_git.versions import Proposal, Version, Written
 
 Redactions = tuple[tuple[Key, Redaction], ...]
 

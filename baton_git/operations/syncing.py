@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from baton_git.branch import Branch, namespaces
 from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import BatonError, NotFound, Unreachable
 from baton_git.git.remotes import Configured, SshSettings, masked, open_remote
-from baton_git.ingest.budget import SYNC, Budget
-from baton_git.operations.reaching import address_of, commits, configured_remote, remote_of
-from baton_git.operations.workspace import Workspace
-from baton_git.sync.counting import pending
-from baton_git.sync.running import Outcome, synchronise
-from baton_git.sync.terms import Settle, Terms, policy_of
+from baton_git.namespace.branch import Branch, namespaces
+from baton_git.namespace.ingest.budget import SYNC, Budget
+from baton_git.namespace.remote_selection import address_of, commits, configured_remote, remote_of
+from baton_git.namespace.sync.ahead_behind import pending
+from baton_git.namespace.sync.policy import Settle, Terms, policy_of
+from baton_git.namespace.sync.synchronise import Outcome, synchronise
+from baton_git.namespace.workspace import Workspace
 
 SECONDS = 60.0
 """What a sync that somebody asked for may take."""

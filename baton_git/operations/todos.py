@@ -11,8 +11,8 @@ from baton_git.core.lifecycle import known_session
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Session, Todo
 from baton_git.core.state import Key, State
-from baton_git.operations.workspace import Workspace, need
-from baton_git.versions import Version, Written
+from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.workspace import Workspace, need
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
 MOST = 200

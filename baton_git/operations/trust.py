@@ -8,8 +8,8 @@ from datetime import datetime
 from baton_git.checks.approvals import Approvals, Contents, contents_of
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound, RemoteError
 from baton_git.core.times import iso
-from baton_git.operations.reaching import address_of
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.remote_selection import address_of
+from baton_git.namespace.workspace import Workspace
 
 NOT_APPROVED = "not approved on this machine"
 

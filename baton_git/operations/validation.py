@@ -14,8 +14,8 @@ from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.state import Key, Unreadable
 from baton_git.document import parse_document, to_document
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Version
+from baton_git.namespace.revision import Version
+from baton_git.namespace.workspace import Workspace
 
 
 class Checked(NamedTuple):

@@ -14,7 +14,7 @@ from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.redaction import redact_text
 from baton_git.core.times import iso
 from baton_git.git.files.durable_files import writing
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.workspace import Workspace
 from baton_git.spawning.records import Records
 from baton_git.spawning.starters import SPAWNED, surroundings
 from baton_git.spawning.starting import Spawner

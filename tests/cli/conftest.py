@@ -13,11 +13,11 @@ import pytest
 from session_snapshots import a_recording, a_snapshot
 from transcript_sessions import SESSIONS
 
-from baton_git.branch import Branch
 from baton_git.core.names import Namespace
 from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Repository, Store
-from baton_git.versions import Stamp
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.revision import Stamp
 
 Baton = Callable[..., Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from regenerate import FORMATS
 
-from baton_git import branch
+from baton_git.namespace import branch
 from baton_git.core import layout
 
 ROOT: dict[str, Any] = plain.loads((FORMATS / "root.json").read_bytes())

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from baton_git.branch import Branch
 from baton_git.core.lifecycle import Confirmed
 from baton_git.faces.http.api import history
+from baton_git.namespace.branch import Branch
 from baton_git.operations.patterns import graduate_pattern
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from baton_git.branch import Branch
 from baton_git.core.names import Namespace
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key, State
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import Branch
 from baton_git.records.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.slow

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from waiting import until
 
-from baton_git.branch import Branch
 from baton_git.core.errors import InvalidDocument, Stale
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import Head
 from baton_git.core.state import HEAD
 from baton_git.faces.where.tidying import Tidier
 from baton_git.git.store import Repository, Store
-from baton_git.versions import Stamp, Update
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.revision import Stamp, Update
 
 WRITE = "/v1/baton/write"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

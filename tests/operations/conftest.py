@@ -9,7 +9,7 @@ import pytest
 from world import workspace
 
 from baton_git.git.store import Repository, Store
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.workspace import Workspace
 
 
 @pytest.fixture

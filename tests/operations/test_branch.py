@@ -6,16 +6,16 @@ import pytest
 from strategies import item, loop
 from world import NOW, WHO, acting, all_bytes, by_hand, later, objects, workspace
 
-from baton_git.branch import Branch, namespaces
 from baton_git.core.errors import Busy, InvalidArgument, InvalidDocument, NotFound, Stale
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import HEAD, Key
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import Branch, namespaces
+from baton_git.namespace.revision import Proposal, Stamp
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.loops import add_loop
 from baton_git.operations.sessions import init
-from baton_git.versions import Proposal, Stamp
 
 STAMP = Stamp("test", NOW, WHO, "s1", "claude", "laptop")
 TOKEN = "ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"

@@ -30,10 +30,10 @@ from baton_git.core.state import Key
 from baton_git.exchange import kairos as kairos_file
 from baton_git.exchange.kairos import Copy
 from baton_git.handing import Going
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.conflicts import conflicts
 from baton_git.operations.handover_files import export_kairos, import_kairos, put_out, take_in, withdraw
 from baton_git.operations.handovers import Outcome, clear, resume, show, step
-from baton_git.operations.workspace import Workspace
 from baton_git.records.handover import Handover
 
 URI = "kairos://mem/"

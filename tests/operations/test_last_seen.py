@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from world import acting, by_hand, document, later, workspace
 
 from baton_git.git.store import Repository, Store
-from baton_git.operations import last_seen as index
+from baton_git.namespace import last_seen as index
 from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up
 from baton_git.operations.sessions import boot, init

@@ -17,9 +17,9 @@ from world import NOW, later, workspace
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.records.base import alike
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.checkpoints import agent_sessions, restore, save_checkpoint
 from baton_git.operations.paif_exchange import export_paif, import_paif
-from baton_git.operations.workspace import Workspace
 from baton_git.paif import shelf
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])

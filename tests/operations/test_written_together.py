@@ -12,15 +12,15 @@ import pytest
 from strategies import item
 from world import NOW, WHO, acting, by_hand, document, stored, workspace
 
-from baton_git.branch import Branch
 from baton_git.core.errors import Busy, Corrupt, NotAllowed, Stale, WriteFailed
 from baton_git.core.names import Namespace
 from baton_git.git.store import Store
 from baton_git.git.store.group_commit import Line, _Place
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.revision import Proposal, Stamp
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.document_writing import write
 from baton_git.operations.followups import add_follow_up
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Proposal, Stamp
 
 SECONDS = 20
 

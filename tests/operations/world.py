@@ -9,12 +9,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from baton_git.branch import Branch
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.state import Key
 from baton_git.git.store import Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.operations.documents import read
-from baton_git.operations.workspace import Actor, Workspace
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 WHO = "Ada <ada@example.org>"

@@ -14,7 +14,7 @@ from servers import Served
 from baton_git.core.names import Oid
 from baton_git.git.remotes import Outcome, Push, Remote, open_remote
 from baton_git.git.store import Repository, Store
-from baton_git.ingest.receiving import receive
+from baton_git.namespace.ingest.fetch import receive
 
 X = "refs/heads/baton/x"
 Y = "refs/heads/baton/y"

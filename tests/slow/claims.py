@@ -16,8 +16,8 @@ from baton_git.core.merge.decisions import record_data
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Part
 from baton_git.core.state import Key
-from baton_git.diary import log_entry
 from baton_git.git.store import CommitInfo, Store
+from baton_git.namespace.commit_log import log_entry
 
 WORD = re.compile(rb"[KL]\d{5}q")
 COUNTS = {"follow_up": ("defer_count", 0), "pattern": ("count", 1)}

@@ -16,7 +16,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.branch import Branch
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.layout import path_of
 from baton_git.core.lifecycle import Confirmed
@@ -26,12 +25,13 @@ from baton_git.core.state import Key
 from baton_git.git.remotes import Remote, open_remote
 from baton_git.git.store import Repository, Store
 from baton_git.git.store.folder import Folder
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.revision import Version
+from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.synchronise import Outcome, synchronise
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.operations import decisions, documents, followups, going_back, loops, patterns, sessions, syncing
 from baton_git.operations.conflicts import conflicts, resolve
-from baton_git.operations.workspace import Actor, Workspace
-from baton_git.sync.running import Outcome, synchronise
-from baton_git.sync.terms import Terms
-from baton_git.versions import Version
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 REF = "refs/heads/baton/x"

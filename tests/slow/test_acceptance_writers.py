@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.branch import Branch
 from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import Branch
 
 pytestmark = pytest.mark.slow
 
@@ -20,11 +20,11 @@ WORKER = """
 import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from baton_git.branch import Branch
+from baton_git.namespace.branch import Branch
 from baton_git.core.errors import Busy
 from baton_git.core.names import Namespace
 from baton_git.operations.followups import add_follow_up, defer_follow_up
-from baton_git.operations.workspace import Actor, Workspace
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.git.store import Repository, Store
 
 top, name, count, journal = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]

@@ -36,8 +36,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from baton_git.core.errors import BatonError, RemoteError
 from baton_git.core.names import Oid
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.revision import Version
 from baton_git.operations import documents
-from baton_git.versions import Version
 
 pytestmark = pytest.mark.slow
 

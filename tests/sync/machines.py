@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from baton_git.branch import Branch
 from baton_git.core.kinds import FOLDERS
 from baton_git.core.layout import path_of, state_of
 from baton_git.core.lifecycle import Confirmed
@@ -19,6 +18,10 @@ from baton_git.core.records.base import parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, State
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.review.queue import Waiting
+from baton_git.namespace.sync.synchronise import Outcome
+from baton_git.namespace.workspace import Actor, Reach, Workspace
 from baton_git.operations.conflicts import conflicts
 from baton_git.operations.decisions import add_decision
 from baton_git.operations.followups import add_follow_up, defer_follow_up
@@ -26,9 +29,6 @@ from baton_git.operations.loops import add_loop
 from baton_git.operations.patterns import graduate_pattern, record_pattern
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.syncing import Synced, sync
-from baton_git.operations.workspace import Actor, Reach, Workspace
-from baton_git.sync.running import Outcome
-from baton_git.sync.waiting import Waiting
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 REF = "refs/heads/baton/x"

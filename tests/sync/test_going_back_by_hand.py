@@ -6,8 +6,8 @@ import pytest
 from machines import Machine, loop
 
 from baton_git.core.names import Oid
-from baton_git.sync.actions import Facts, Plan, plan
-from baton_git.sync.terms import Terms
+from baton_git.namespace.sync.actions import Facts, Plan, plan
+from baton_git.namespace.sync.policy import Terms
 
 PATH = "open_loops/OL-2.toml"
 

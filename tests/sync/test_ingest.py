@@ -19,15 +19,15 @@ from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Namespace, Oid
 from baton_git.git.remotes import Limits, open_remote
 from baton_git.git.store import Repository, Store
-from baton_git.ingest.budget import SYNC
-from baton_git.ingest.receiving import Received, receive
-from baton_git.ingest.refusals import refusals
-from baton_git.ingest.tree_names import tree_fault
+from baton_git.namespace.ingest.budget import SYNC
+from baton_git.namespace.ingest.fetch import Received, receive
+from baton_git.namespace.ingest.rejections import refusals
+from baton_git.namespace.ingest.server import Update, refusals_of, told
+from baton_git.namespace.ingest.tree_names import tree_fault
+from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.synchronise import synchronise
 from baton_git.operations.by_themselves import at_start
-from baton_git.operations.receiving import Update, refusals_of, told
 from baton_git.operations.sessions import boot
-from baton_git.sync.running import synchronise
-from baton_git.sync.terms import Terms
 
 Pair = tuple[Machine, Machine]
 LIMITS = Limits(1 << 30, 1 << 30)

@@ -11,7 +11,7 @@ from baton_git.core.layout import OLDER_ROOTS
 from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.git.store import Entry, Repository, Store
-from baton_git.joining import AUTHOR, LATEST, is_pure, is_root, join
+from baton_git.namespace.merge_commit import AUTHOR, LATEST, is_pure, is_root, join
 from baton_git.operations.conflicts import resolve
 
 Pair = tuple[Machine, Machine]

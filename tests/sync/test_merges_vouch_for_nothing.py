@@ -12,8 +12,8 @@ from machines import Machine
 from baton_git.core.names import Oid
 from baton_git.core.state import Key
 from baton_git.git.store import Draft
-from baton_git.joining import join
-from baton_git.provenance.labels import Labels, Vouching
+from baton_git.namespace.merge_commit import join
+from baton_git.namespace.provenance.labels import Labels, Vouching
 
 RULE = Key("rule", "PAT-1")
 PATH = "rules/PAT-1.md"

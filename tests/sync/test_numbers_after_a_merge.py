@@ -6,7 +6,7 @@ import pytest
 from machines import REF, Machine
 
 from baton_git.core.errors import Ambiguous, NotFound
-from baton_git.joining import join
+from baton_git.namespace.merge_commit import join
 from baton_git.operations.going_back import rollback, rollback_session, undo
 from baton_git.operations.history import Filter, compare, log, show
 

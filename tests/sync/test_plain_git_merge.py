@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from machines import REF, Machine, loop, settled
 
-from baton_git.joining import join
-from baton_git.operations.driving import merge_file
+from baton_git.namespace.merge_commit import join
+from baton_git.namespace.merge_driver import merge_file
 from baton_git.operations.loops import close_loop
 from baton_git.operations.validation import validate_branch
 

@@ -13,14 +13,14 @@ from baton_git.core.errors import Busy, InvalidArgument, NotAllowed, NotFound, U
 from baton_git.core.names import Oid
 from baton_git.git.remotes import Overtaken, open_remote
 from baton_git.git.store import Entry
-from baton_git.local import Marks
+from baton_git.namespace.machine_state import Marks
+from baton_git.namespace.remote_selection import automatic_remote
+from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.synchronise import synchronise
 from baton_git.operations.by_themselves import at_end, at_start
 from baton_git.operations.going_back import undo
-from baton_git.operations.reaching import automatic_remote
 from baton_git.operations.sessions import boot, status
 from baton_git.operations.syncing import in_words
-from baton_git.sync.running import synchronise
-from baton_git.sync.terms import Terms
 
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]

@@ -8,9 +8,9 @@ from machines import REF, Machine
 from baton_git.core.errors import NotAllowed
 from baton_git.core.layout import FRAMED, MAX_RECORD_BYTES, path_of
 from baton_git.core.state import Key
-from baton_git.joining import join
+from baton_git.namespace.merge_commit import join
+from baton_git.namespace.merge_driver import merge_file
 from baton_git.operations.conflicts import resolve
-from baton_git.operations.driving import merge_file
 
 PATH = path_of(Key("open_loop", "OL-1"))
 

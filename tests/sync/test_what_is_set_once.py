@@ -11,7 +11,7 @@ from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import parse
 from baton_git.core.state import Key, State
-from baton_git.ingest.refusals import refusals
+from baton_git.namespace.ingest.rejections import refusals
 from baton_git.operations import going_back
 from baton_git.records.identity import Identity
 

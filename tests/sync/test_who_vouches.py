@@ -22,12 +22,12 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Key
 from baton_git.git.signing import AllowedSigners, Signer
-from baton_git.ingest.refusals import refusals
+from baton_git.namespace.ingest.rejections import refusals
+from baton_git.namespace.provenance.claims import Trusted
+from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.operations.decisions import Vouched, supersede_decision
 from baton_git.operations.going_back import rollback, rollback_record
 from baton_git.operations.patterns import dismiss_pattern
-from baton_git.provenance.claims import Trusted
-from baton_git.provenance.ledger import Ledger
 
 Pair = tuple[Machine, Machine]
 PATTERN, RULE = Key("pattern", "PAT-1"), Key("rule", "PAT-1")

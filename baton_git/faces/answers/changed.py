@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.operations.workspace import Made
-from baton_git.versions import Version, Written
+from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.workspace import Made
 
 
 def place(version: Version) -> dict[str, Any]:

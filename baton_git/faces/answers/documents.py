@@ -6,11 +6,11 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from baton_git.core.state import Key
+from baton_git.namespace.provenance.judgement import as_data
+from baton_git.namespace.provenance.trees import LABELLED
+from baton_git.namespace.revision import Version
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.documents import Read
-from baton_git.operations.workspace import Workspace
-from baton_git.provenance.judgement import as_data
-from baton_git.provenance.trees import LABELLED
-from baton_git.versions import Version
 
 if TYPE_CHECKING:
     from baton_git.operations.document_writing import DocumentWritten

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.core.times import iso
+from baton_git.namespace.revision import Version
 from baton_git.operations.sessions import Boot, Status
-from baton_git.versions import Version
 
 
 def begun(boot: Boot) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.sync.waiting import Decided, Waiting
+from baton_git.namespace.review.queue import Decided, Waiting
 
 
 def waiting(remote: str, found: Waiting | None) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from baton_git.faces.answers import changed as answers
 from baton_git.faces.cli.printing import tell, write, write_json
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.settings import Asked, Settings
-from baton_git.operations.workspace import Made
-from baton_git.versions import Written
+from baton_git.namespace.revision import Written
+from baton_git.namespace.workspace import Made
 
 CHECKED_OUT = (
     "{} has this branch checked out: new commits show there as a revert, and a commit made there would take them "

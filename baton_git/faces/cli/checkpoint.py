@@ -14,8 +14,8 @@ from baton_git.faces.answers.checkpoints import session_of
 from baton_git.faces.cli.app import App, command, flat, read_text
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.where.paif import agent_of, paif_config
+from baton_git.namespace.workspace import Made, fresh_mark
 from baton_git.operations.checkpoints import INTERVAL_MINUTES, SessionOf, agent_sessions, look, restore, save_checkpoint
-from baton_git.operations.workspace import Made, fresh_mark
 from baton_git.paif import recall
 from baton_git.paif.documents import whole
 

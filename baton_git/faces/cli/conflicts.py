@@ -10,14 +10,14 @@ import click
 
 from baton_git.core.errors import StoreError
 from baton_git.core.records.conflict import Conflict
-from baton_git.diary import LogEntry
 from baton_git.faces.answers.changed import place
 from baton_git.faces.answers.conflicts import listed, settled
 from baton_git.faces.cli.app import App, command, flat, read_bytes
 from baton_git.git.store import Store
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.merge_driver import merge_file
 from baton_git.operations.conflicts import Side, conflicts, resolve
 from baton_git.operations.contested import Writers, writers
-from baton_git.operations.driving import merge_file
 
 
 @command("conflicts")

@@ -24,6 +24,7 @@ from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.where.settings import Asked, Settings
 from baton_git.git.hooks.location import EVENTS
 from baton_git.git.store import Store
+from baton_git.namespace.ingest.server import refusals_of, told, updates
 from baton_git.operations.hooks import (
     BY_COMMITS,
     SECONDS,
@@ -35,7 +36,6 @@ from baton_git.operations.hooks import (
     unsent_namespaces,
     verify_due,
 )
-from baton_git.operations.receiving import refusals_of, told, updates
 
 PUSH_SECONDS = 4.0
 """For all that pre-push does; the user waits for it."""

@@ -7,14 +7,14 @@ from datetime import datetime
 
 import click
 
-from baton_git.branch import Branch
 from baton_git.core.brief import BUDGET, MIN_BUDGET, age
 from baton_git.core.times import iso
 from baton_git.faces.answers import lifespan as answers
 from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, command, flat, read_text
 from baton_git.faces.where.lifespan import checkpointed, restored
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.remote_selection import commits
 from baton_git.operations.by_themselves import AT_START, at_end
-from baton_git.operations.reaching import commits
 from baton_git.operations.sessions import CHECK_BUDGET, Status, boot, init, status, wrap
 
 

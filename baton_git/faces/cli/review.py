@@ -12,9 +12,9 @@ from baton_git.core.output import BOLD, Styled, style
 from baton_git.faces.answers.review import decided, waiting
 from baton_git.faces.cli.app import App, at_terminal, command, flat
 from baton_git.faces.cli.printing import ask, choose
+from baton_git.namespace.review.queue import Decided, Item, Waiting
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.reviewing import decide, review
-from baton_git.operations.workspace import Workspace
-from baton_git.sync.waiting import Decided, Item, Waiting
 
 
 @command("review")

@@ -22,9 +22,9 @@ from baton_git.faces.cli.printing import write
 from baton_git.faces.cli.spawned import list_spawned, mark_of, marks_of_spawned, stop_command
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.bodies import Body
 from baton_git.operations.snapshots import find, history, record, recorded
-from baton_git.operations.workspace import Workspace
 from baton_git.records.snapshot import CanonicalSession, Snapshot
 from baton_git.spawning.records import Spawned
 

@@ -9,8 +9,8 @@ import click
 
 from baton_git.core.times import iso
 from baton_git.faces.cli.app import App, command, flat
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.workflows import spawned_records
-from baton_git.operations.workspace import Workspace
 from baton_git.spawning.records import Spawned
 from baton_git.spawning.stopping import reap, stop
 

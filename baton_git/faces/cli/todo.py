@@ -9,6 +9,7 @@ import click
 from baton_git.core.codecs import json
 from baton_git.core.records.lineage import OPEN, Todo
 from baton_git.faces.cli.app import App, command, flat, group, read_text
+from baton_git.namespace.revision import Written
 from baton_git.operations.todos import (
     Status,
     add_todo,
@@ -19,7 +20,6 @@ from baton_git.operations.todos import (
     todos_from,
     todos_of,
 )
-from baton_git.versions import Written
 
 MARKS = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
 

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 from fastapi.concurrency import run_in_threadpool
 
-from baton_git.branch import Branch
 from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace, Oid, oid
 from baton_git.core.times import iso
-from baton_git.diary import LogEntry, log_entry, revision_of
 from baton_git.faces.http.site import Site
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.commit_log import LogEntry, log_entry, revision_of
 
 LOOK_EVERY = 0.4
 """Seconds between two looks at the refs; where a look takes long, ten times as long as it takes."""

@@ -21,6 +21,7 @@ from baton_git.faces.http.body import Routes
 from baton_git.faces.http.guard import CALLER, Caller
 from baton_git.faces.http.reading import tag
 from baton_git.faces.http.site import Site
+from baton_git.namespace.revision import Version
 from baton_git.operations.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
@@ -34,7 +35,6 @@ from baton_git.operations.checkpoints import (
 from baton_git.paif.documents import whole
 from baton_git.paif.growth import nobody
 from baton_git.records.checkpoint import Checkpoint
-from baton_git.versions import Version
 
 
 class NewAgent(BaseModel):

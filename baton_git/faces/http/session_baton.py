@@ -19,10 +19,10 @@ from baton_git.faces.http.desk import Answer, Desk
 from baton_git.faces.http.lane import Handler
 from baton_git.faces.http.reading import Readings, compact, tag
 from baton_git.faces.http.site import Site
+from baton_git.namespace.revision import Updated
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.document_writing import Writing, prepared
 from baton_git.operations.documents import Read, read
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Updated
 
 
 class ReadRequest(BaseModel):

@@ -13,14 +13,14 @@ from threading import Event, Lock
 from typing import NamedTuple
 
 from baton_git.agent_tokens import AgentTokens
-from baton_git.branch import namespaces
 from baton_git.core.errors import NotARepository
 from baton_git.core.names import AgentId, Namespace, Oid, SessionId
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.settings import Asked, Settings
 from baton_git.faces.where.tidying import Tidier
 from baton_git.git.store import Repository, Store
-from baton_git.operations.workspace import Actor, Workspace
+from baton_git.namespace.branch import namespaces
+from baton_git.namespace.workspace import Actor, Workspace
 
 SETTINGS_AGE = 5.0
 """Seconds after which git's configuration is read anew: who sets a policy must not have to start the server again."""

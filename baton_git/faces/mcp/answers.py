@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from baton_git.core.diff import subject
-from baton_git.operations.workspace import Made
-from baton_git.versions import Written
+from baton_git.namespace.revision import Written
+from baton_git.namespace.workspace import Made
 
 Answer = dict[str, Any]
 """A tool's answer; each tool says in its code what is in it."""

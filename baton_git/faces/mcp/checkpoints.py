@@ -16,8 +16,8 @@ from baton_git.faces.mcp.arguments import Json, Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS
 from baton_git.faces.where.paif import agent_of, paif_config
+from baton_git.namespace.workspace import fresh_mark
 from baton_git.operations.checkpoints import INTERVAL_MINUTES, restore, save_checkpoint
-from baton_git.operations.workspace import fresh_mark
 from baton_git.paif import recall
 from baton_git.paif.documents import whole
 

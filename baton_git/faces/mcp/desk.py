@@ -15,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from baton_git.core.names import Namespace, SessionId
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.settings import SESSION_VARIABLES
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.workspace import Workspace
 
 Ctx = Context[Any, Any]
 

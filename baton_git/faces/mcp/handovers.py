@@ -21,9 +21,9 @@ from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS, REPLACES, SETTLES
 from baton_git.faces.where.handover import IN_THE_WAY, copy_of
 from baton_git.handing import Going, as_data
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.handover_files import put_out, take_in, withdraw
 from baton_git.operations.handovers import Run, clear, resume, step
-from baton_git.operations.workspace import Workspace
 from baton_git.records.handover import Handover
 
 RunId = str | None

@@ -16,10 +16,10 @@ from baton_git.faces.http.problems import status_of
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.shown import digest
 from baton_git.faces.web.texts import sentence
-from baton_git.files import KIND as FILE
+from baton_git.namespace.file_merge import KIND as FILE
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.conflicts import Side, conflicts, resolve, standing
 from baton_git.operations.contested import writers
-from baton_git.operations.workspace import Workspace
 
 SHOWN = 50
 SIDES = ("ours", "theirs")

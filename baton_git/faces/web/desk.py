@@ -26,9 +26,9 @@ from baton_git.faces.http.site import Site
 from baton_git.faces.web.door import LOGIN_SECONDS, PERSON, Door, Visitor
 from baton_git.faces.web.templating import rendered
 from baton_git.faces.web.texts import address, quoted, sentence
-from baton_git.operations.reaching import waiting_counts
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Version
+from baton_git.namespace.remote_selection import waiting_counts
+from baton_git.namespace.revision import Version
+from baton_git.namespace.workspace import Workspace
 
 MAX_FIELDS = 5000
 FORM = "application/x-www-form-urlencoded"

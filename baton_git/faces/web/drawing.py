@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from baton_git.diary import LogEntry
+from baton_git.namespace.commit_log import LogEntry
 
 LANES = 7
 """Sessions that stand side by side; what is more shares the last lane."""

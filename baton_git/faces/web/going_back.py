@@ -14,6 +14,7 @@ from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.revisions import meant
 from baton_git.faces.web.shown import digest
 from baton_git.faces.web.texts import command, quoted, sentence
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.going_back import (
     WayBack,
     go_back,
@@ -23,7 +24,6 @@ from baton_git.operations.going_back import (
     way_without,
     way_without_session,
 )
-from baton_git.operations.workspace import Workspace
 
 MOST_CHANGES = 300
 WAYS = ("revision", "record", "session", "undo")

@@ -12,10 +12,10 @@ from baton_git.core.errors import InvalidArgument, NotFound, Unsettled
 from baton_git.core.names import oid
 from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.texts import quoted, sentence
-from baton_git.operations.reaching import waiting_counts
+from baton_git.namespace.remote_selection import waiting_counts
+from baton_git.namespace.review.queue import Item, Waiting
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.reviewing import decide, review, takes_person
-from baton_git.operations.workspace import Workspace
-from baton_git.sync.waiting import Item, Waiting
 
 SHOWN = 100
 """Records that one page asks about; the others come up once these are decided."""

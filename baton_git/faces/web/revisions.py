@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from baton_git.core.errors import InvalidArgument, NotFound, StoreError
 from baton_git.core.names import Oid
-from baton_git.operations.workspace import Workspace
+from baton_git.namespace.workspace import Workspace
 
 T = TypeVar("T")
 

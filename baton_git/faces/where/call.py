@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from baton_git.branch import Branch
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
 from baton_git.faces.where.settings import Settings, data_home, outside_git
 from baton_git.git.store import Store
-from baton_git.local import CurrentSession
-from baton_git.operations.workspace import Actor, Workspace
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.machine_state import CurrentSession
+from baton_git.namespace.workspace import Actor, Workspace
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.agenthooks.seen import Memory
-from baton_git.branch import Branch
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
 from baton_git.faces.where.process import child_environment
 from baton_git.git.store import Repository, Store
-from baton_git.local import Marks
-from baton_git.operations.workspace import Reach
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.machine_state import Marks
+from baton_git.namespace.workspace import Reach
 
 if TYPE_CHECKING:
     from baton_git.git.signing import AllowedSigners

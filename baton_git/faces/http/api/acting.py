@@ -9,7 +9,6 @@ from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Header, Query
 
-from baton_git.branch import PATIENCE, Branch
 from baton_git.core.errors import Stale
 from baton_git.core.names import Oid
 from baton_git.core.state import State
@@ -17,9 +16,10 @@ from baton_git.faces.http.problems import Outdated
 from baton_git.faces.http.reading import is_named
 from baton_git.faces.http.site import Site
 from baton_git.git.store import Draft
-from baton_git.operations.workspace import Workspace
-from baton_git.provenance.ledger import RemoteSource
-from baton_git.versions import Change, Proposal, Stamp, Version, Written
+from baton_git.namespace.branch import PATIENCE, Branch
+from baton_git.namespace.provenance.ledger import RemoteSource
+from baton_git.namespace.revision import Change, Proposal, Stamp, Version, Written
+from baton_git.namespace.workspace import Workspace
 
 Named = Annotated[
     str | None,

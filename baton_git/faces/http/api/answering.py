@@ -15,8 +15,8 @@ from baton_git.core.output import safe_json
 from baton_git.faces.answers import changed
 from baton_git.faces.http.json_response import json_bytes
 from baton_git.faces.http.reading import tag
-from baton_git.operations.workspace import Made
-from baton_git.versions import Version, Written
+from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.workspace import Made
 
 Item = TypeVar("Item")
 NOTHING: Any = object()

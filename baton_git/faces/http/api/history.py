@@ -16,10 +16,10 @@ from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, At, Commit, Page, RecordChange, Written
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
+from baton_git.namespace.revision import Written as Moved
+from baton_git.namespace.workspace import Workspace
 from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
 from baton_git.operations.history import Filter, compare, full_id, log, moment, show
-from baton_git.operations.workspace import Workspace
-from baton_git.versions import Written as Moved
 
 REVISION = "A number, `~N` back from the newest, a commit id, or an ISO date or time."
 

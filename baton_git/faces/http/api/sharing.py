@@ -19,9 +19,9 @@ from baton_git.faces.http.api.shapes import COMMIT, Asked, Page, Place, RecordCh
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.problems import of_error
 from baton_git.faces.http.site import Site
+from baton_git.namespace.remote_selection import configured_remote
 from baton_git.operations.conflicts import conflicts, resolve
 from baton_git.operations.contested import writers
-from baton_git.operations.reaching import configured_remote
 from baton_git.operations.reviewing import decide, review
 from baton_git.operations.syncing import in_words, sync
 

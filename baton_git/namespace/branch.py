@@ -1,0 +1,413 @@
+"""A namespace as versions: read one, put the next one on top, look back.
+
+`update` is the only way in which state is written (see `turns`): read the tip, compute the change from exactly that
+tip, put the objects away durably, move the ref if it is still there, and begin anew when somebody else was faster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import NoReturn
+
+from baton_git.core import diff, layout
+from baton_git.core import immutable_fields as constancy
+from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
+from baton_git.core.lifecycle import waits_for_code
+from baton_git.core.names import Namespace, Oid
+from baton_git.core.output import one_line
+from baton_git.core.records.work_items import OpenLoop
+from baton_git.core.redaction.changes import is_secret_name, refuse_secret, scrubbed
+from baton_git.core.state import State, Unreadable
+from baton_git.core.times import typed
+from baton_git.git.store import Draft, Store
+from baton_git.namespace import write_queue as turns
+from baton_git.namespace.commit_log import LogEntry, diary_of, numbered, revision_of, with_unique_numbers
+from baton_git.namespace.machine_state import Marks
+from baton_git.namespace.provenance.bootstrap import ledger_of
+from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
+from baton_git.namespace.provenance.origins import record_draft
+from baton_git.namespace.revision import Change, Proposal, Stamp, Update, Updated, Version, Written
+from baton_git.namespace.write_queue import Prepared
+
+PREFIX = "refs/heads/baton/"
+ROOT_AUTHOR = "baton-git <baton-git@localhost>"
+ROOT_MESSAGE = "A namespace of baton-git begins\n\nBaton-Op: root\nBaton-Revision: 0\n"
+PATIENCE = 10.0
+"""Seconds that a write waits for other writers before it gives up with `Busy`."""
+REVERT_DEPTH = 500
+"""How many versions are compared with one that looks like a revert."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The versions of one namespace in one store."""
+
+    store: Store
+    namespace: Namespace
+    prefix: str = PREFIX
+    sign: Callable[[bytes], bytes] | None = None
+    """What signs the commits that are made here; merges, which are the same everywhere, stay without."""
+
+    @property
+    def ref(self) -> str:
+        return self.prefix + self.namespace.component
+
+    @property
+    def ledger(self) -> Ledger:
+        """What this machine knows about the origin of commits.
+
+        Raises:
+            Corrupt, WriteFailed: there is none yet, and it cannot be begun.
+        """
+        return ledger_of(self.store, self.prefix)
+
+    # --- reading
+
+    def check_name(self) -> None:
+        """Lets a namespace be used that exists, or whose name is harmless: a secret in it would stand in the name of
+        a ref, in what is pushed, and in what everybody is told.
+
+        Raises:
+            InvalidDocument: it does not exist yet, and its name holds a secret.
+        """
+        name = self.namespace.text
+        if is_secret_name(name) and self.store.tip(self.ref) is None:
+            refuse_secret("name of the namespace", name)
+
+    def read(self, at: str | None = None) -> Version:
+        """The newest version, or the one that `at` names (see `resolve`).
+
+        Raises:
+            NotFound: nothing matches `at`.
+            Corrupt: the ref, the commit or its folders cannot be read.
+        """
+        tip = self.store.tip(self.ref)
+        if tip is None and at is None:
+            return Version(self.namespace, State())
+        if tip is None:
+            raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
+        return self.version(self.resolve(at, tip) if at is not None else tip)
+
+    def version(self, commit: Oid) -> Version:
+        """The namespace at one commit; what is decoded of it is kept, as long as the store has room for it.
+
+        Raises:
+            Corrupt, NotAllowed: as for `read`.
+        """
+        return self.store.memory.made(
+            ("version", self.namespace, commit), lambda: self._version(commit), turns.VERSION_WEIGHT
+        )
+
+    def _version(self, commit: Oid) -> Version:
+        info = self.store.commit(commit)
+        entry = diary_of(self.store, info)
+        root = self.store.folder(info.tree)
+        if layout.FORMAT_FILE not in root.entries():
+            raise NotAllowed(
+                f"{self.ref} has no {layout.FORMAT_FILE}: it is not a branch of baton-git",
+                hint="choose another namespace (--namespace), or another prefix (git config baton.refPrefix)",
+            )
+        return Version(
+            self.namespace,
+            layout.state_of(root, self.store.memory),
+            commit,
+            info.tree,
+            revision_of(self.store, info),
+            entry.time,
+            entry.op,
+        )
+
+    def log(self, tip: Oid | None = None) -> Iterator[LogEntry]:
+        """As `history`, for people: a number that several commits have is left away."""
+        return with_unique_numbers(self.store, self.history(tip))
+
+    def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
+        """The diary, newest first, read as far as it is asked for."""
+        start = tip or self.store.tip(self.ref)
+        if start is None:
+            return
+        yield from (diary_of(self.store, info) for info in self.store.log(start, first_parent=first_parent))
+
+    def entry(self, commit: Oid) -> LogEntry:
+        """One commit of the diary."""
+        return diary_of(self.store, self.store.commit(commit))
+
+    def suspected_revert(self, version: Version) -> LogEntry | None:
+        """The version that the newest commit goes back to, when a person made it by hand and without saying so.
+
+        That is what `git commit -a` does in a work tree that has the branch checked out while others write.
+        """
+        if version.commit is None or version.by:
+            return None
+        return self.goes_back_to(version.commit)
+
+    def goes_back_to(self, commit: Oid) -> LogEntry | None:
+        """The version before the last that a hand-made commit has the same files as; None when there is none.
+
+        None also where going back was meant: git's message names the commit that is reverted, or all that the commit
+        changes are records that cannot be read.
+        """
+        first, *before = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
+        older = next((entry for entry in before[1:] if entry.tree == first.tree), None)
+        return None if older is None or self._says_so(first) or self._repairs(before[0], first) else older
+
+    def _says_so(self, entry: LogEntry) -> bool:
+        """Whether git's message names a commit behind this one that it reverts."""
+        behind = islice(self.history(entry.commit), 1, REVERT_DEPTH) if entry.reverts else ()
+        return any(older.commit.startswith(entry.reverts) for older in behind)
+
+    def _repairs(self, before: LogEntry, after: LogEntry) -> bool:
+        """Whether all that a commit changes are records that could not be read."""
+        state = self.version(before.commit).state
+        paths = layout.differing_paths(self.store.folder(before.tree), self.store.folder(after.tree))
+        keys = [layout.key_at(path) for path in paths]
+        return all(key is not None and isinstance(state.entry(key), Unreadable) for key in keys)
+
+    def resolve(self, text: str, tip: Oid | None = None) -> Oid:
+        """The commit that `text` names: a revision number, `~N` back from the newest, a commit id (at least
+        seven digits of it), or an ISO date or time, which means the newest version that is not later.
+
+        Raises:
+            NotFound: there is no such commit on the branch.
+            Ambiguous: two machines gave several commits this number.
+            InvalidArgument: it is none of these.
+        """
+        tip = tip or self.store.tip(self.ref)
+        if tip is None:
+            raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
+        if match := _REVISION.fullmatch(text):
+            found = numbered(self.store, tip, int(match[1]))
+            if len(found) > 1:
+                raise Ambiguous("revision", text, [_named(one) for one in found], hint="name the commit by its id")
+            return found[0].commit if found else self._missing(text)
+        test = self._test_of(text)
+        for number, entry in enumerate(self.history(tip, first_parent=not _COMMIT.fullmatch(text))):
+            if test(number, entry):
+                return entry.commit
+        return self._missing(text)
+
+    def _missing(self, text: str) -> NoReturn:
+        raise NotFound("revision", text, hint="baton log shows what there is")
+
+    def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:
+        if match := _BACK.fullmatch(text):
+            back = int(match[1] or 1)
+            return lambda number, _: number == back
+        if _COMMIT.fullmatch(text):
+            return lambda _, entry: entry.commit.startswith(text)
+        latest = _moment(text)
+        return lambda _, entry: entry.time <= latest
+
+    def shown_entry(self, commit: Oid) -> LogEntry:
+        """What the diary says of a commit of this branch; without its number (None) where another one has it too."""
+        entry = diary_of(self.store, self.store.commit(commit))
+        return entry if self._is_numbered(commit) else entry._replace(revision=None)
+
+    def name(self, commit: Oid) -> str:
+        """What a person may call a commit of this branch: `revision 7`; by its id where another one has that number."""
+        number = revision_of(self.store, self.store.commit(commit))
+        return f"revision {number}" if self._is_numbered(commit) else f"commit {commit[:10]}"
+
+    def _is_numbered(self, commit: Oid) -> bool:
+        """Whether a commit is the only one of its number."""
+        number, tip = revision_of(self.store, self.store.commit(commit)), self.store.tip(self.ref)
+        return tip is None or len(numbered(self.store, tip, number)) <= 1
+
+    def is_namespace(self, commit: Oid) -> bool:
+        """Whether a commit is one of baton's, and not of a branch that only has such a name."""
+        return layout.FORMAT_FILE in self.store.folder(self.store.commit(commit).tree).entries()
+
+    def beside(self, ref: str) -> Branch | None:
+        """The branch of the same store that `ref` names; None when that is no namespace."""
+        try:
+            return Branch(self.store, Namespace.from_component(ref.removeprefix(self.prefix)), self.prefix, self.sign)
+        except InvalidName:
+            return None
+
+    # --- writing
+
+    def update(
+        self,
+        change: Change,
+        stamp: Stamp,
+        *,
+        expected_revision: int | None = None,
+        patience: float = PATIENCE,
+    ) -> Written:
+        """The next version: `change` of the newest one, committed durably.
+
+        `change` may be called again when somebody else was faster, always with the version it will stand on.
+        Nothing is written when it gives back an equal state.
+
+        Raises:
+            Stale: the newest version is not `expected_revision`.
+            Busy: others kept writing, or held the lock, for `patience` seconds.
+            InvalidDocument: an id or the name of the session is a secret, which cannot be redacted.
+            NotAllowed: it changes what is set once.
+            WriteFailed: the disk refused; nothing was changed.
+        """
+        return self.update_all([Update(change, stamp, expected_revision)], patience=patience)[0].result()
+
+    def update_all(self, updates: Sequence[Update], *, patience: float = PATIENCE) -> list[Updated]:
+        """What several callers want, as if each had called `update`, in this order: each gets its own commit, or error.
+
+        They become durable together. A server calls this for those that wait: one thread for all of them costs less
+        than one for each, which would stand in line (see `turns`) and take turns with the interpreter.
+        """
+        return turns.take(self, updates, patience)
+
+    def advance(
+        self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp, *, source: RemoteSource | None = None
+    ) -> bool:
+        """Moves the branch to a commit made elsewhere, or in `draft`; False when it does not stand at `expected`.
+
+        `source`: the remote whose words the commits of the draft repeat; None: they are our own.
+
+        Raises:
+            Busy, Corrupt, WriteFailed: as in `Store.publish`.
+        """
+        record_draft(self.ledger, draft, source)
+        moved = self.store.publish(
+            draft, self.ref, expected, new,
+            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
+        )  # fmt: skip
+        if moved:
+            before = self.version(expected).state if expected is not None else State()
+            self.mark(before, self.version(new).state)
+        return moved
+
+    def mark(self, before: State, after: State) -> None:
+        """Leaves word for hooks: the branch has moved, and whether a check now waits for the code to change."""
+        marks = Marks(self.store.repository.common_dir)
+        if marks.synced.has(self.namespace.component):
+            marks.unsent.set(self.namespace.component)
+        loops = (after.entry(key) for key in before.differing(after) if key.kind == OpenLoop.kind and not key.archived)
+        if any(isinstance(one, OpenLoop) and waits_for_code(one) for one in loops):
+            marks.due.set(self.namespace.component)
+
+    def create(self, stamp: Stamp) -> Version:
+        """The namespace with its root commit, the same one wherever it is created; as it is if it exists."""
+        now = self.read()
+        if now.commit is not None:
+            return now
+        draft = self.store.draft()
+        root = self._root(draft)
+        self.store.publish(
+            draft, self.ref, None, root,
+            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message="baton: init",
+        )  # fmt: skip
+        return self.read()
+
+    def _root(self, draft: Draft) -> Oid:
+        tree = draft.tree(None, layout.ROOT_FILES)
+        return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
+
+    def following(self, work: Prepared) -> Version:
+        """The new version as it will be read back, with what was decoded of the one before."""
+        made, source = work.outcome.version, work.outcome.before.state.source
+        assert made.commit is not None
+        version = self._version(made.commit)
+        if not work.plain or not isinstance(source, layout.TreeSource):
+            return version
+        root = self.store.folder(version.tree)
+        return version._replace(state=State(source.carried_on(root, made.state.edits)))
+
+    def prepared(self, tip: Version, change: Change, stamp: Stamp, expected: int | None) -> Prepared:
+        """Everything up to the commit, in memory."""
+        if expected is not None and expected != tip.revision:
+            raise Stale(str(self.namespace), expected, tip.revision)
+        found = change(tip)
+        proposal = found if isinstance(found, Proposal) else Proposal(found)
+        edits, redactions = scrubbed(tip.state, proposal.state)
+        after = State(proposal.state.source, edits)
+        constancy.refuse(tip.state, after)
+        changes = diff.diff(tip.state, after)
+        files = {**layout.encode(edits), **proposal.files}
+        if not changes and not files:
+            return Prepared(Written(tip, tip))
+        draft = self.store.draft()
+        parents, base_revision = self._parents(draft, tip, proposal, stamp)
+        base_tree = tip.tree or draft.tree(None, layout.ROOT_FILES)
+        tree = draft.tree(base_tree, files)
+        if tree == tip.tree and proposal.side is None:
+            return Prepared(Written(tip, tip))
+        subject = f"{proposal.note}: {diff.subject(changes)}" if proposal.note else diff.subject(changes)
+        commit = self.seal(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
+        record_draft(self.ledger, draft)
+        version = Version(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
+        outcome = Written(version, tip, tuple(changes), (*proposal.redactions, *redactions))
+        return Prepared(outcome, draft, plain=not proposal.files)
+
+    def _parents(self, draft: Draft, tip: Version, proposal: Proposal, stamp: Stamp) -> tuple[tuple[Oid, ...], int]:
+        """The parents of the next commit, and the largest revision among them."""
+        first = tip.commit or self._root(draft)
+        if proposal.side is None:
+            return (first,), tip.revision
+        base, state = proposal.side
+        edits, _ = scrubbed(base.state, state)
+        tree = draft.tree(base.tree, layout.encode(edits))
+        subject = diff.subject(diff.diff(base.state, State(state.source, edits)))
+        onto = (base.commit or first,)
+        own = self.seal(draft, tree, onto, base.revision + 1, subject, stamp, proposal.trailers)
+        return (first, own), max(tip.revision, base.revision + 1)
+
+    def seal(
+        self,
+        draft: Draft,
+        tree: Oid,
+        parents: tuple[Oid, ...],
+        revision: int,
+        subject: str,
+        stamp: Stamp,
+        more: tuple[tuple[str, str], ...],
+    ) -> Oid:
+        """A commit in the draft, with a subject and the trailers that say who did what."""
+        trailers = (
+            ("Baton-Op", stamp.op if len(parents) == 1 else f"{stamp.op}-merge"),
+            ("Baton-Session", stamp.session),
+            ("Baton-Agent", stamp.agent),
+            ("Baton-Machine", stamp.machine),
+            *more,
+            ("Baton-Revision", str(revision)),
+        )
+        lines = "".join(f"{name}: {one_line(value, 200)}\n" for name, value in trailers if value)
+        return draft.commit(
+            tree, parents,
+            author=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"{subject}\n\n{lines}",
+            sign=self.sign,
+        )  # fmt: skip
+
+
+_BACK = re.compile(r"~(\d{0,9})")
+_REVISION = re.compile(r"r?(\d{1,9})")
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+
+
+def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
+    """The namespaces of a store, by name; refs below the prefix that are no namespace are left out."""
+    found = []
+    for ref in store.refs(prefix):
+        try:
+            found.append(Namespace.from_component(ref.removeprefix(prefix)))
+        except InvalidName:
+            continue
+    return sorted(found, key=str)
+
+
+def _named(entry: LogEntry) -> str:
+    return f"{entry.commit[:10]} ({one_line(entry.subject, 60)})"
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return typed(text, end_of_day=True)
+    except ValueError:
+        raise InvalidArgument(
+            f"{text[:60]!r} is no revision",
+            hint="give a number, ~N, a commit id of 7 or more digits, or an ISO date or time; the life of a record is "
+            "baton log --record ID",
+        ) from None

@@ -1,0 +1,193 @@
+"""What is wrong with fetched or pushed commits: sizes, names, and how much their trees hold. Nothing large is expanded.
+
+Sizes are read from headers. A tree is parsed once, however many commits and folders lead to it; its entries are added
+up over that graph, so that a tree of 100^6 paths in 9 objects costs 9 looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from baton_git.core.errors import BatonError, Rejected
+from baton_git.core.kinds import KIND_OF_PLACE
+from baton_git.core.names import Oid
+from baton_git.git.objects.values import COMMIT, TREE
+from baton_git.git.store import Store
+from baton_git.namespace.ingest.budget import Budget
+from baton_git.namespace.ingest.deadline import Deadline
+from baton_git.namespace.ingest.tree_names import FOLDER, raw_entries, tree_fault
+
+_HINT: Final = "nothing of it was taken in; ask its author to take that out again"
+
+
+class Fault(NamedTuple):
+    """What is wrong with a tree; `name`: the entry that is meant, or empty."""
+
+    name: str
+    why: str
+
+
+class Measure(NamedTuple):
+    """What is below a tree: files, each path counted, and folders below each other."""
+
+    entries: int
+    depth: int
+
+
+def rejections(
+    store: Store, folder: Path, tips: Mapping[str, Oid], budget: Budget, deadline: Deadline
+) -> dict[str, Rejected]:
+    """By ref, why its tip is not taken in; refs that may come in are left out.
+
+    Args:
+        store: one that reads the new objects as well.
+        folder: the object directory with the new ones.
+        tips: by ref, the commit that it leads to.
+    """
+    try:
+        check = _Check(store, folder, budget, deadline)
+    except BatonError as error:
+        return dict.fromkeys(tips, _rejected(error))
+    return {ref: found for ref, tip in tips.items() if (found := check.rejection(ref, tip)) is not None}
+
+
+def _rejected(error: BatonError) -> Rejected:
+    return error if isinstance(error, Rejected) else Rejected(f"what came cannot be read: {error}", hint=_HINT)
+
+
+class _Check:
+    def __init__(self, store: Store, folder: Path, budget: Budget, deadline: Deadline) -> None:
+        self.store, self.budget, self.deadline = store, budget, deadline
+        headers = list(store.headers(folder))
+        self.kinds = {one.oid: one.kind for one in headers}
+        self.large = {bytes.fromhex(one.oid): one.size for one in headers if one.size > budget.object_bytes}
+        self.faults: dict[Oid, Fault] = {}
+        self._measures: dict[Oid, Measure] = {}
+        self._clean: set[Oid] = set()
+        self._width = store.repository.object_format.oid_length
+        self._too_much = Measure(budget.entries + 1, budget.depth + 1)
+
+    def rejection(self, ref: str, tip: Oid) -> Rejected | None:
+        """Why a tip is not taken in; None when it may come in."""
+        try:
+            return self._over_budget(ref, tip) or self._malformed(ref, tip) or self._too_many_live(ref, tip)
+        except BatonError as error:
+            return _rejected(error)
+
+    def _over_budget(self, ref: str, tip: Oid) -> Rejected | None:
+        commits = self._new_behind(tip)
+        if len(commits) <= self.budget.commits:
+            return None
+        why = f"more than {self.budget.commits:,} new commits, the limit of one fetch"
+        return Rejected(f"{ref} is not taken in: {why}", hint="fetch it with git, look at it, and then baton sync")
+
+    def _malformed(self, ref: str, tip: Oid) -> Rejected | None:
+        """The oldest new commit that has a fault, the path that is meant, and why."""
+        for commit in reversed(self._new_behind(tip)):
+            tree = self.store.commit(commit).tree
+            self._judge(tree)
+            found = next(self._below(tree, ""), None) if self.faults else None
+            if found is not None:
+                path, why = found
+                where = f"commit {commit[:8]}" + (f", {path}" if path else "")
+                return Rejected(f"{ref} is not taken in: {where}: {why}", hint=_HINT, commit=commit, path=path)
+        return None
+
+    def _too_many_live(self, ref: str, tip: Oid) -> Rejected | None:
+        root = self.store.folder(self.store.commit(tip).tree)
+        folders = [entry.oid for name, entry in root.entries().items() if name in KIND_OF_PLACE and entry.is_folder]
+        live = sum(self._measure(one, 1).entries for one in folders)
+        if live <= self.budget.live:
+            return None
+        why = f"{live:,} records outside of the archive, the limit is {self.budget.live:,}"
+        return Rejected(f"{ref} is not taken in: it has {why}", hint=_HINT, commit=tip)
+
+    def _new_behind(self, tip: Oid) -> list[Oid]:
+        """The new commits behind a tip.
+
+        Raises:
+            Rejected: one is too large, or it takes too long.
+        """
+        waiting, seen = [tip], dict.fromkeys([tip])
+        while waiting and len(seen) <= self.budget.commits + 1:
+            commit = waiting.pop()
+            if self.kinds.get(commit) != COMMIT:
+                continue
+            self.deadline.check("checking what came")
+            self._check_size(f"commit {commit[:8]}", bytes.fromhex(commit))
+            parents = [one for one in self.store.commit(commit).parents if one not in seen]
+            seen.update(dict.fromkeys(parents))
+            waiting += parents
+        return [one for one in seen if one in self.kinds]
+
+    def _check_size(self, what: str, oid: bytes) -> None:
+        if oid in self.large:
+            raise Rejected(f"{what} is not taken in: it {self._too_large(oid)}", hint=_HINT)
+
+    def _too_large(self, oid: bytes) -> str:
+        return f"has {self.large[oid]:,} bytes, the limit is {self.budget.object_bytes:,}"
+
+    # --- trees
+
+    def _judge(self, tree: Oid) -> None:
+        """Notes the faults of a commit's tree and of all that is below it."""
+        if bytes.fromhex(tree) in self.large:
+            self.faults[tree] = Fault("", self._too_large(bytes.fromhex(tree)))
+            return
+        measure = self._measure(tree, 0)
+        if measure.depth > self.budget.depth:
+            self.faults.setdefault(tree, Fault("", f"has folders nested deeper than {self.budget.depth}"))
+        elif measure.entries > self.budget.entries:
+            why = f"holds more than {self.budget.entries:,} files, the limit of one tree"
+            self.faults.setdefault(tree, Fault("", why))
+
+    def _measure(self, tree: Oid, level: int) -> Measure:
+        """What is below a tree; more than the budget for one that is nested deeper than may be looked through."""
+        known = self._measures.get(tree)
+        if known is None:
+            self.deadline.check("checking what came")
+            known = self._too_much if level > self.budget.depth else self._added_up(tree, level)
+            self._measures[tree] = known
+        return known
+
+    def _added_up(self, tree: Oid, level: int) -> Measure:
+        kind, data = self.store.raw(tree)
+        fault = self._fault(tree, kind, data)
+        if fault is not None:
+            self.faults[tree] = fault
+            return Measure(0, 0)
+        files, deepest = 0, 0
+        for mode, _, oid in raw_entries(data, self._width):
+            below = self._measure(Oid(oid.hex()), level + 1) if mode == FOLDER else Measure(1, 0)
+            files, deepest = min(files + below.entries, self.budget.entries + 1), max(deepest, below.depth + 1)
+        return Measure(files, deepest)
+
+    def _fault(self, tree: Oid, kind: int, data: bytes) -> Fault | None:
+        if kind != TREE:
+            return Fault("", "is no folder where one should be")
+        if tree not in self.kinds:
+            return None  # it was here before
+        found = tree_fault(data, self._width)
+        if found is not None:
+            return Fault(*found)
+        large = (one for one in raw_entries(data, self._width) if one.oid in self.large) if self.large else iter(())
+        return next((Fault(one.shown, self._too_large(one.oid)) for one in large), None)
+
+    def _below(self, tree: Oid, path: str) -> Iterator[tuple[str, str]]:
+        """The faults of a tree and of what is below it; what was found clean is not looked at again."""
+        if tree in self._clean:
+            return
+        if tree in self.faults:
+            fault = self.faults[tree]
+            yield _joined(path, fault.name), fault.why
+        elif self.kinds.get(tree) == TREE:
+            for one in raw_entries(self.store.raw(tree)[1], self._width):
+                if one.mode == FOLDER:
+                    yield from self._below(Oid(one.oid.hex()), _joined(path, one.shown))
+        self._clean.add(tree)
+
+
+def _joined(path: str, name: str) -> str:
+    return "/".join(part for part in (path, name) if part)

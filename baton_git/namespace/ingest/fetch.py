@@ -1,0 +1,106 @@
+"""Fetch into a quarantine, check there, store as kept packs, and only then move the private refs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from baton_git.core.errors import Rejected, RemoteError
+from baton_git.core.names import Oid
+from baton_git.git.remotes import Limits, Quarantine, Remote
+from baton_git.git.remotes.refspecs import matches
+from baton_git.git.store import Store
+from baton_git.namespace.ingest.budget import SYNC, Budget
+from baton_git.namespace.ingest.checking import rejections
+from baton_git.namespace.ingest.deadline import Deadline
+from baton_git.namespace.ingest.rejected_tips import RejectedTips
+
+
+@dataclass(frozen=True)
+class Received:
+    """What a fetch brought.
+
+    Attributes:
+        tips: by ref of the remote, where it stands there; the private ref that goes with it stands there too.
+        rejected: by ref of the remote, why its tip was not taken in; the private ref stands where it stood.
+    """
+
+    tips: dict[str, Oid] = field(default_factory=dict)
+    rejected: dict[str, Rejected] = field(default_factory=dict)
+
+
+def receive(
+    store: Store, remote: Remote, wants: Mapping[str, str], *, seconds: float, budget: Budget = SYNC,
+    retry: bool = True, everything: bool = False,
+) -> Received:  # fmt: skip
+    """Fetches branches of a remote and takes in those that are within the budget.
+
+    Args:
+        wants: by full name of a ref there, the private ref here; both may have one `*`.
+        seconds: for everything together.
+        retry: whether tips that were rejected before are fetched again.
+        everything: whether also what is here already is fetched, because some of it may be damaged.
+
+    Raises:
+        Rejected: what came was over the limits before it was known what it is.
+        Unreachable, AccessDenied, RemoteError: as in `Remote.fetch`.
+        StoreError: as in `Store.keeping` and `Store.move`.
+    """
+    deadline = Deadline.after(seconds)
+    memory = RejectedTips.of(store.repository.common_dir)
+    rejected: dict[str, Rejected] = {}
+    if not retry and memory.any():
+        wants, rejected = _without_rejected(remote, wants, memory, deadline)
+    limits = Limits(budget.total_bytes, budget.object_bytes)
+    try:
+        with remote.fetch(wants, seconds=deadline.left, limits=limits, everything=everything) as quarantine:
+            found = _checked(store, quarantine, budget, deadline)
+            accepted = {ref: tip for ref, tip in quarantine.tips.items() if ref not in found}
+            packs = quarantine.packs(accepted.values(), max(1.0, deadline.left))
+            with store.keeping(packs):
+                for ref, tip in accepted.items():
+                    store.move(quarantine.refs[ref], tip)
+    except Rejected as error:
+        _remember_unseen(remote, wants, memory, error, deadline)
+        raise
+    _remember(memory, quarantine, found)
+    if not found and not rejected:
+        memory.clear()
+    return Received(accepted, {**rejected, **found})
+
+
+def _remember(memory: RejectedTips, quarantine: Quarantine, found: Mapping[str, Rejected]) -> None:
+    for ref, error in found.items():
+        if not error.data.get("for_now"):  # a slow moment says nothing about the commit
+            memory.add(quarantine.tips[ref], error)
+
+
+def _without_rejected(
+    remote: Remote, wants: Mapping[str, str], memory: RejectedTips, deadline: Deadline
+) -> tuple[dict[str, str], dict[str, Rejected]]:
+    """The refs that are worth a fetch, and the others with the reason; the remote says where they stand."""
+    tips = remote.tips(wants, seconds=deadline.left)
+    known = {ref: error for ref, tip in tips.items() if (error := memory.get(tip)) is not None}
+    if not known:
+        return dict(wants), {}
+    return {ref: here for ref, here in matches(wants, tips).items() if ref not in known}, known
+
+
+def _checked(store: Store, quarantine: Quarantine, budget: Budget, deadline: Deadline) -> dict[str, Rejected]:
+    with Store(store.repository, more_objects=(quarantine.objects,)) as seen:
+        checks = deadline.at_most(budget.seconds)
+        return rejections(seen, quarantine.objects, quarantine.tips, budget, checks)
+
+
+def _remember_unseen(
+    remote: Remote, wants: Mapping[str, str], memory: RejectedTips, error: Rejected, deadline: Deadline
+) -> None:
+    """Notes the one tip that cannot even be fetched; of several nobody knows which it is."""
+    if len(wants) != 1:
+        return
+    try:
+        tips = remote.tips(wants, seconds=max(0.5, deadline.left))
+    except RemoteError:  # then it is fetched once more
+        return
+    for tip in tips.values() if len(tips) == 1 else ():
+        memory.add(tip, error)

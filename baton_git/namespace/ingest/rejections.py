@@ -1,0 +1,68 @@
+"""Why a server does not take a pushed step of a namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from baton_git.core import layout
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Namespace, Oid
+from baton_git.core.state import State
+from baton_git.git.store import Store
+from baton_git.namespace.ingest.trees import unsafe
+from baton_git.namespace.ingest.unreadable import new_unreadable
+from baton_git.namespace.provenance.claims import Trusted, is_vouched_for, unconfirmed
+
+
+class Refusal(NamedTuple):
+    """What is wrong with a commit; `record`, `field` are empty when it is about no record, or all of it."""
+
+    commit: Oid
+    record: str
+    field: str
+    why: str
+
+
+def refusals(
+    store: Store, namespace: Namespace, old: Oid | None, new: Oid, *, trusted: Trusted | None = None
+) -> list[Refusal]:
+    """Why a server does not take the step from `old` (None: the branch is new) to `new`; empty when it does.
+
+    Args:
+        trusted: given where every commit must be signed.
+    """
+    try:
+        return list(_refusals(store, namespace, old, new, trusted))
+    except BatonError as error:
+        return [Refusal(new, "", "", f"{error}{f' ({error.hint})' if error.hint else ''}")]
+
+
+def _refusals(
+    store: Store, namespace: Namespace, old: Oid | None, new: Oid, trusted: Trusted | None
+) -> Iterator[Refusal]:
+    roots = [store.folder(store.commit(one).tree if one is not None else None) for one in (old, new)]
+    if layout.FORMAT_FILE not in roots[1].entries():
+        yield Refusal(new, "", "", f"{namespace}: it has no {layout.FORMAT_FILE}, so it is no branch of baton-git")
+        return
+    after = layout.state_of(roots[1])
+    faults = list(unsafe(roots[0], roots[1]))
+    yield from (Refusal(new, path, "", why) for path, why in faults)
+    if faults:
+        return
+    for one in new_unreadable(_state(store, old), after):
+        yield Refusal(new, one.path, "", one.why)
+    for claim in unconfirmed(store, old, new, trusted):
+        yield Refusal(new, claim.held.id, claim.held.field, claim.held.why)
+    if trusted is not None:
+        yield from _unsigned(store, old, new, trusted)
+
+
+def _unsigned(store: Store, old: Oid | None, new: Oid, trusted: Trusted) -> Iterator[Refusal]:
+    for info in store.only_in(new, *([old] if old is not None else [])):
+        if not is_vouched_for(store, info, trusted):
+            yield Refusal(info.oid, "", "", "is not signed by an allowed key")
+
+
+def _state(store: Store, commit: Oid | None) -> State:
+    return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))

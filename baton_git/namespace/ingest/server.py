@@ -1,0 +1,115 @@
+"""What a push may do to the branches of baton, decided before any of it is taken. Nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, Rejected
+from baton_git.core.names import Namespace, Oid, oid
+from baton_git.git.store import Store
+from baton_git.namespace.ingest.budget import PUSHED, Budget
+from baton_git.namespace.ingest.checking import rejections
+from baton_git.namespace.ingest.deadline import Deadline
+from baton_git.namespace.ingest.rejections import Refusal, refusals
+from baton_git.namespace.provenance.claims import Trusted
+
+NOTHING = Oid("")
+
+
+class Update(NamedTuple):
+    """One line of what a hook is told: where a ref stands and where it shall; None where it does not exist."""
+
+    old: Oid | None
+    new: Oid | None
+    ref: str
+
+
+def updates(lines: str) -> list[Update]:
+    """The lines `old new ref` that git gives to pre-receive.
+
+    Raises:
+        InvalidArgument: a line is something else.
+    """
+    return [_update(line) for line in lines.splitlines()]
+
+
+def _update(line: str) -> Update:
+    words = line.split(" ", 2)
+    try:
+        old, new, ref = words
+        return Update(_oid(old), _oid(new), ref)
+    except (ValueError, InvalidName):
+        raise InvalidArgument(f"{line[:80]!r} is not of the form: old new ref") from None
+
+
+def _oid(text: str) -> Oid | None:
+    return oid(text) if text.strip("0") else None
+
+
+def refusals_of(
+    store: Store,
+    prefix: str,
+    pushed: Iterable[Update],
+    *,
+    trusted: Trusted | None = None,
+    may_rewrite: bool = False,
+    quarantine: Path | None = None,
+    budget: Budget = PUSHED,
+) -> Iterator[Refusal]:
+    """What is wrong with the updates of branches below `prefix`; other refs are nobody's business here.
+
+    A branch that cannot be checked is refused.
+
+    Args:
+        store: one that sees the objects of the push.
+        trusted: given where every commit must be signed.
+        may_rewrite: whether a branch may be set back or deleted.
+        quarantine: the object directory that holds the objects of the push; None: they were checked already.
+    """
+    ours = [update for update in pushed if update.ref.startswith(prefix)]
+    rejected = _rejected(store, ours, quarantine, budget)
+    for update in ours:
+        if update.ref in rejected:
+            yield Refusal(update.new or NOTHING, "", "", str(rejected[update.ref]))
+        else:
+            try:
+                yield from _refusals(store, prefix, update, trusted, may_rewrite)
+            except BatonError as error:
+                hint = f" ({error.hint})" if error.hint else ""
+                yield Refusal(update.new or NOTHING, "", "", f"{update.ref} cannot be checked: {error}{hint}")
+
+
+def _rejected(store: Store, updates: Sequence[Update], quarantine: Path | None, budget: Budget) -> dict[str, Rejected]:
+    """By ref, why its new tip is not even looked into."""
+    tips = {one.ref: one.new for one in updates if one.new is not None}
+    if quarantine is None or not tips:
+        return {}
+    return rejections(store, quarantine, tips, budget, Deadline.after(budget.seconds))
+
+
+def _refusals(
+    store: Store, prefix: str, update: Update, trusted: Trusted | None, may_rewrite: bool
+) -> Iterator[Refusal]:
+    old, new, ref = update
+    try:
+        namespace = Namespace.from_component(ref.removeprefix(prefix))
+    except InvalidName:
+        yield Refusal(new or NOTHING, "", "", f"{ref} is not the encoded name of a namespace")
+        return
+    if new is None:
+        if not may_rewrite:
+            yield Refusal(NOTHING, "", "", f"{ref} is not deleted by a push: it is the only copy of what was archived")
+        return
+    if old is not None and not may_rewrite and not store.is_ancestor(old, new):
+        yield Refusal(new, "", "", f"{ref} would lose commits that are here: fetch and merge them (baton sync)")
+        return
+    yield from refusals(store, namespace, old, new, trusted=trusted)
+
+
+def told(refusal: Refusal) -> str:
+    """`refused OL-7k3f9q, field status: why (commit 1234abcd)`, of which only the reason is always there."""
+    what = ", field ".join(one for one in (refusal.record, refusal.field) if one)
+    commit = f" (commit {refusal.commit[:8]})" if refusal.commit else ""
+    return f"refused {what}: {refusal.why}{commit}" if what else f"refused: {refusal.why}{commit}"

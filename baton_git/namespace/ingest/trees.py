@@ -1,0 +1,93 @@
+"""Which changed files no tree of a namespace may have: links, unsafe names, names that meet where case is ignored.
+
+Each folder is compared once with its like, so the cost grows with the number of changed files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from baton_git.core import kinds, layout
+from baton_git.core.errors import Rejected
+from baton_git.git.store import Entry, Folder
+from baton_git.namespace.ingest.budget import SYNC
+from baton_git.namespace.ingest.tree_names import name_fault
+
+_REGULAR = 0o100000
+_KIND = 0o170000
+_PLACES = {row.place for row in kinds.FOLDERS.values()} | {kinds.ARCHIVE}
+
+
+def unsafe(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:
+    """Changed files that no tree of ours may have, and why; one answer for all when more than `most` changed.
+
+    Raises:
+        Corrupt: a tree cannot be read.
+    """
+    if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
+        yield layout.FORMAT_FILE, "is gone: without it this is no branch of baton-git"
+    changed = list(islice(_changed(before, after, "", 0), most + 1))
+    if len(changed) > most:
+        yield "", f"more than {most:,} files changed"
+        return
+    yield from ((path, why) for path, why in changed if why)
+
+
+def check_changed(before: Folder, after: Folder, most: int) -> None:
+    """Raises Rejected when more than `most` files differ, which would take too long to merge and to read now."""
+    found = islice(layout.differing_paths(before, after), most + 1)
+    if sum(1 for _ in found) > most:
+        raise Rejected(
+            f"more than {most:,} files changed there, which is more than the start of a session takes in",
+            hint="baton sync takes its time for them",
+        )
+
+
+def _changed(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Each changed file with what is wrong with it, or nothing; folders of one id are not opened."""
+    if before.oid == after.oid:
+        return
+    if depth > layout.MAX_FOLDERS:
+        yield prefix, f"is nested deeper than {layout.MAX_FOLDERS} folders"
+        return
+    old, new = before.entries(), after.entries()
+    twins = _twins(new)
+    for name, entry in new.items():
+        if old.get(name) == entry:
+            continue
+        path = f"{prefix}{name}"
+        why = _fault(name, twins)
+        if entry.is_folder and not why:
+            yield from _changed(before.folder(name), after.folder(name), f"{path}/", depth + 1)
+        else:
+            yield path, why or _kind_fault(entry) or _misplaced(path)
+
+
+def _fault(name: str, twins: Mapping[str, str]) -> str:
+    why = name_fault(name.encode("utf-8", "surrogateescape"))
+    return why or (f"cannot be told from {twins[name]} where case is ignored" if name in twins else "")
+
+
+def _twins(entries: Mapping[str, Entry]) -> dict[str, str]:
+    """By name, another one of the same folder that differs in case only."""
+    folded = {name: name.casefold() for name in entries}
+    count = Counter(folded.values())
+    if len(count) == len(folded):
+        return {}
+    meeting: dict[str, list[str]] = {}
+    for name, plain in folded.items():
+        if count[plain] > 1:
+            meeting.setdefault(plain, []).append(name)
+    return {name: next(one for one in names if one != name) for names in meeting.values() for name in names}
+
+
+def _kind_fault(entry: Entry) -> str:
+    return "" if entry.mode & _KIND == _REGULAR else "is a link or a submodule"
+
+
+def _misplaced(path: str) -> str:
+    """Files in the places of records must be records."""
+    misplaced = path.split("/")[0] in _PLACES and layout.key_at(path) is None
+    return "is in the place of records, but is not the file of one" if misplaced else ""

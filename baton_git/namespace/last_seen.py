@@ -1,0 +1,159 @@
+"""What each session saw last, looked up in an index beside the repository instead of found by a walk over the history.
+
+The index of a namespace is `baton/last-seen/<namespace>.json`: a commit, and for the sessions at work last what
+the history up to that commit says of them. It is brought forward over the commits that came since. A lost index, or
+one whose commit is not in the history any more, costs one walk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Oid
+from baton_git.git.files import durable_files as disk
+from baton_git.git.files.ref_locks import flocked
+from baton_git.git.store import CommitInfo
+from baton_git.git.store.history import in_order
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.commit_log import LogEntry
+
+_SEES_ALL = ("boot", "write")
+"""Verbs after which a session has seen everything that their commit stands on."""
+KEPT = 64
+"""Sessions that an index knows: those that made a commit last."""
+EVERY = 16
+"""Commits after which an index is written anew; over fewer it is brought forward each time."""
+OWN = 64
+"""Commits of a session since it last saw everything, beyond which it is not kept in the index."""
+STEPS = 2_000
+"""Commits over which an index is brought forward; beyond that a walk for the one session is cheaper."""
+
+
+class LastSeen(NamedTuple):
+    """What the history says of a session.
+
+    Attributes:
+        base: the commit of its last boot or document: it saw everything in there.
+        own: its later commits, oldest first.
+        others: whether there are commits of others after `base`.
+        last: its newest commit.
+    """
+
+    base: Oid | None = None
+    own: tuple[Oid, ...] = ()
+    others: bool = False
+    last: Oid | None = None
+
+    def after(self, entry: LogEntry, session: str) -> LastSeen:
+        """The same with one more commit."""
+        if entry.session != session:
+            return self if self.others else self._replace(others=True)
+        if entry.op in _SEES_ALL:
+            return LastSeen(entry.commit, (), False, entry.commit)
+        if len(entry.parents) == 1:
+            return self._replace(own=(*self.own, entry.commit), last=entry.commit)
+        return self._replace(others=True, last=entry.commit)  # a merge brought in what the session has not seen
+
+
+def last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
+    """What the history up to `tip` says of a session; None when it made no commit."""
+    file = branch.store.repository.common_dir / "baton" / "last-seen" / f"{branch.namespace.component}.json"
+    index = _read(file)
+    fresh = _since(branch, tip, index) if index is not None else None
+    sessions = _brought_forward(index, fresh) if index is not None and fresh is not None else {}
+    if session in sessions and fresh is not None and len(fresh) < EVERY:
+        return sessions[session]
+    found = sessions.get(session) or _walked(branch, tip, session)
+    if found is not None:
+        sessions[session] = found
+    kept = [(name, seen) for name, seen in sessions.items() if len(seen.own) <= OWN]
+    _write(file, Index(tip, dict(kept[-KEPT:])))
+    return found
+
+
+class Index(NamedTuple):
+    """By session, the one with the newest commit last, what the history up to `tip` says."""
+
+    tip: Oid
+    sessions: Mapping[str, LastSeen]
+
+
+def _brought_forward(index: Index, fresh: Sequence[LogEntry]) -> dict[str, LastSeen]:
+    """What the index says of its sessions after these newer commits, newest first."""
+    sessions = dict(index.sessions)
+    for entry in reversed(fresh):
+        if entry.session in sessions:
+            sessions[entry.session] = sessions.pop(entry.session)
+        elif entry.session is not None and entry.op in _SEES_ALL:
+            sessions[entry.session] = LastSeen()
+        sessions = {name: seen.after(entry, name) for name, seen in sessions.items()}
+    return sessions
+
+
+def _since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
+    """The commits of `tip` that the index does not count yet, children first; None when that cannot be said quickly."""
+    known = {one for seen in index.sessions.values() for one in (seen.base, seen.last, *seen.own)} | {index.tip}
+    waiting, met, found = deque([tip]), {tip}, dict[Oid, CommitInfo]()
+    while waiting:
+        oid = waiting.popleft()
+        if oid in known:
+            continue
+        if len(found) >= STEPS:
+            return None
+        found[oid] = branch.store.commit(oid)
+        waiting.extend(parent for parent in found[oid].parents if parent not in met)
+        met.update(found[oid].parents)
+    if index.tip not in met:
+        return None
+    return [branch.entry(info.oid) for info in in_order(found.values())]
+
+
+def _walked(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
+    """The same for one session, found by reading the history."""
+    own: list[LogEntry] = []
+    others = False
+    for entry in branch.history(tip):
+        if entry.session != session:
+            others = True
+            continue
+        own.append(entry)
+        if entry.op in _SEES_ALL:
+            break
+    if not own:
+        return None
+    seen = LastSeen()
+    for entry in reversed(own):
+        seen = seen.after(entry, session)
+    return seen._replace(others=seen.others or others)
+
+
+# --- the file
+
+
+def _read(file: Path) -> Index | None:
+    """The index in a file; None when there is none, or none that makes sense."""
+    try:
+        data = json.loads(disk.content(file))
+        return Index(Oid(data["tip"]), {str(name): _seen(one) for name, one in data["sessions"].items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, BatonError):
+        return None
+
+
+def _seen(data: Any) -> LastSeen:
+    base, own, others, last = data
+    return LastSeen(Oid(base) if base else None, tuple(map(Oid, own)), bool(others), Oid(last) if last else None)
+
+
+def _write(file: Path, index: Index) -> None:
+    """Puts an index in place of the one that is there, unless another process does so now or the disk refuses."""
+    fresh = f"{file}.new"
+    with flocked(f"{file}.lock", 0.0) as alone, suppress(OSError):
+        if alone:
+            Path(fresh).write_text(json.dumps(index._asdict()))
+            Path(fresh).replace(file)

@@ -1,0 +1,182 @@
+"""Two commits of a namespace into one: a pure function of them, so that all machines make the same commit.
+
+The parents stand in an order that does not depend on who merges, the author is always the same, the time is that of
+the later parent. Several merge bases are merged first, recursively; without any the base is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from baton_git.core import diff, layout
+from baton_git.core import immutable_fields as constancy
+from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.merge import Decision, apply, decide, with_conflicts
+from baton_git.core.merge.decisions import values
+from baton_git.core.names import Oid
+from baton_git.core.output import one_line
+from baton_git.core.records.base import alike, parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import Entry, Key, State
+from baton_git.git.store import CommitInfo, Draft, Edit, Folder, Store
+from baton_git.namespace.commit_log import log_entry, revision_of
+from baton_git.namespace.file_merge import entry_at, merge_files, text_at
+
+AUTHOR = "baton-git <baton-git@localhost>"
+"""Who commits what no person decided."""
+
+LATEST = 1 << 40
+"""The largest time, in seconds since 1970, that such a commit takes over from a mad clock."""
+
+
+class Joined(NamedTuple):
+    """A merge: its commit in a draft that nothing leads to yet, and how it came about."""
+
+    draft: Draft
+    commit: Oid
+    tree: Oid
+    decisions: tuple[Decision, ...]
+    conflicts: tuple[Conflict, ...]
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """By id, the id that one of two records got."""
+        return {one.key.id: one.to.id for one in self.decisions if one.action == "rekey" and one.to}
+
+
+class Merged(NamedTuple):
+    tree: Oid
+    decisions: tuple[Decision, ...]
+    conflicts: tuple[Conflict, ...]
+
+
+def join(store: Store, one: Oid, other: Oid) -> Joined:
+    """The merge of two commits of a namespace; both must be there, and neither behind the other.
+
+    Raises:
+        Corrupt: something of them cannot be read.
+    """
+    first, second = parents_in_order(store, (one, other))
+    below = store.draft()
+    base = base_tree(store, below, one, other)
+    draft = below.on_top()
+    merged = merge_trees(draft, base, first.tree, second.tree)
+    time = bounded(max(first.time, second.time))
+    message = _message(store, draft, (first, second), merged)
+    commit = draft.commit(merged.tree, (first.oid, second.oid), author=AUTHOR, time=time, timezone=0, message=message)
+    return Joined(draft, commit, merged.tree, merged.decisions, merged.conflicts)
+
+
+def bounded(time: int) -> int:
+    return min(max(time, 0), LATEST)
+
+
+def parents_in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
+    """The parents of a merge as it has them: the longer line first, else by id."""
+    found = [store.commit(oid) for oid in commits]
+    return sorted(found, key=lambda info: (-revision_of(store, info), info.oid))
+
+
+def base_tree(store: Store, draft: Draft, one: Oid, other: Oid) -> Oid | None:
+    """The tree that both grew from; that of several merge bases is made of them, in `draft`. None: unrelated histories.
+
+    Raises:
+        Corrupt: something of the histories cannot be read.
+    """
+    bases = parents_in_order(store, store.merge_bases(one, other))
+    if not bases:
+        return None
+    first, tree = bases[0], bases[0].tree
+    for info in bases[1:]:
+        below = base_tree(store, draft, first.oid, info.oid)
+        tree = merge_trees(draft, below, tree, info.tree).tree
+    return tree
+
+
+def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merged:
+    """The tree of `theirs` merged into that of `ours`; new objects go into the draft.
+
+    Raises:
+        Corrupt: something that both changed cannot be read.
+    """
+    roots = [draft.folder(tree) for tree in (base, ours, theirs)]
+    states = [State(layout.TreeSource(root)) for root in roots]
+    decisions = decide(*states)
+    files = merge_files(*roots)
+    merged = with_conflicts(_constant(states[0], states[1], apply(states[1], decisions)), files.conflicts)
+    conflicts = tuple(_new_conflicts(states[1], merged))
+    edits = {**_edits(merged, states[2], roots), **files.edits}
+    return Merged(draft.tree(ours, edits), tuple(decisions), conflicts)
+
+
+def _constant(base: State, ours: State, merged: State) -> State:
+    """The merged state with what is set once as it is in the base, whichever side changed it."""
+    changed = {key for key in (*base.differing(ours), *merged.edits) if key.kind in constancy.KINDS}
+    kept, keys = constancy.restored(base, State(merged.source, {key: merged.entry(key) for key in changed}))
+    return State(merged.source, {**merged.edits, **{key: kept.edits[key] for key in keys}}) if keys else merged
+
+
+def _new_conflicts(before: State, after: State) -> Iterator[Conflict]:
+    for key, entry in after.edits.items():
+        if isinstance(entry, Conflict) and before.entry(key) is None:
+            yield entry
+
+
+def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, Edit]:
+    """The files of what changed. A record that theirs has as it is keeps its very bytes."""
+    taken = {key for key, entry in merged.edits.items() if entry is not None and theirs.entry(key) is entry}
+    made = {key: _stored(key, entry, roots) for key, entry in merged.edits.items() if key not in taken}
+    paths = [layout.path_of(key) for key in taken]
+    return {**{path: entry_at(roots[2], path) for path in paths}, **layout.encode(made, limited=False)}
+
+
+def _stored(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:
+    """As it is; a conflict that is too large for a file names the files of its sides instead of repeating them."""
+    if not isinstance(entry, Conflict) or entry.record_kind not in {**FOLDERS, **SINGLES} or layout.fits(key, entry):
+        return entry
+    keys = [Key(entry.record_kind, entry.record_id, old) for old in (False, True)]
+    keys = keys[:1] if entry.record_kind in SINGLES else keys
+    data = entry.given()
+    for name in {"base", "ours", "theirs"} & data.keys():
+        places = [found for root in roots for one in keys if (found := _place(one, root, data[name])) is not None]
+        data[name] = places[0] if places else data[name]
+    return parse(Conflict, data)
+
+
+def _place(key: Key, root: Folder, value: Any) -> dict[str, str] | None:
+    """The file at `key`, if it holds a value of a conflict about the whole record."""
+    path = layout.path_of(key)
+    file = entry_at(root, path)
+    is_it = file is not None and alike(values(layout.decode(key, path, text_at(root, path))), (value,))
+    return {"path": path, "blob": file.oid} if file is not None and is_it else None
+
+
+def _message(store: Store, draft: Draft, parents: tuple[CommitInfo, CommitInfo], merged: Merged) -> str:
+    before = State(layout.TreeSource(draft.folder(parents[0].tree)))
+    after = State(layout.TreeSource(draft.folder(merged.tree)))
+    subject = diff.subject(diff.diff(before, after))
+    said = [("Baton-Op", "merge")]
+    said += [
+        ("Baton-Renamed", f"{one.key} → {one.to.id}") for one in merged.decisions if one.action == "rekey" and one.to
+    ]
+    said += [("Baton-Conflict", one.id) for one in merged.conflicts]
+    revision = 1 + max(revision_of(store, info) for info in parents)
+    return f"merge: {subject}\n\n{trailers(said)}Baton-Revision: {revision}\n"
+
+
+def trailers(said: list[tuple[str, str]]) -> str:
+    return "".join(f"{name}: {one_line(value, 200)}\n" for name, value in said)
+
+
+def is_root(store: Store, info: CommitInfo) -> bool:
+    """Whether a commit is the beginning that all namespaces have: nobody said anything in it."""
+    roots = (layout.ROOT_FILES, *layout.OLDER_ROOTS)
+    return not info.parents and any(info.tree == store.draft().tree(None, files) for files in roots)
+
+
+def is_pure(store: Store, info: CommitInfo) -> bool:
+    """Whether a commit is exactly the merge that this program makes of its parents: nobody added anything."""
+    if len(info.parents) != 2 or log_entry(info).op != "merge":
+        return False
+    return join(store, *info.parents).commit == info.oid

@@ -1,0 +1,59 @@
+"""What `git merge` asks of us for one file: the same answer as a sync gives, as far as one file can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from baton_git.core import kinds, layout
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import Key, Unreadable
+from baton_git.git.store import Store
+from baton_git.namespace.file_merge import contents, text_at
+from baton_git.namespace.merge_commit import merge_trees
+
+
+class Driven(NamedTuple):
+    """The merged file; `beside`: files that belong to the result too, by path (conflicts, renamed records)."""
+
+    text: bytes
+    beside: dict[str, bytes]
+
+
+def merge_file(store: Store, path: str, base: bytes, ours: bytes, theirs: bytes) -> Driven:
+    """Three versions of the file at `path` merged; an empty base is none.
+
+    Raises:
+        Corrupt: something of the repository cannot be read.
+    """
+    draft = store.draft()
+    sides = [{_place_of(path, text): text} for text in (base, ours, theirs)]
+    trees = [draft.tree(None, side) for side in sides]
+    root = draft.folder(merge_trees(draft, trees[0] if base else None, trees[1], trees[2]).tree)
+    found = {name: text_at(root, name) for name, _ in contents(root)}
+    place = path if path in found else next(name for name in found if not _is_conflict(name))
+    text = found.pop(place)
+    return Driven(text, found)
+
+
+def _is_conflict(path: str) -> bool:
+    key = layout.key_at(path)
+    return key is not None and key.kind == Conflict.kind
+
+
+def _place_of(path: str, text: bytes) -> str:
+    """Where a version of the file belongs: git follows a record into the archive as a file that was renamed."""
+    key = layout.key_at(path)
+    if key is None or not isinstance(layout.decode(key, path, text), Unreadable):
+        return path
+    fitting = (one for one in _twins(key) if not isinstance(layout.decode(one, path, text), Unreadable))
+    return next((layout.path_of(one) for one in fitting), path)
+
+
+def _twins(key: Key) -> Iterator[Key]:
+    """The other places of the record of a file: the archive, or where it was when it was live."""
+    if key.kind not in kinds.FOLDERS:
+        return
+    yield key._replace(archived=not key.archived)
+    if key.archived and "." in key.id:
+        yield Key(key.kind, key.id.rpartition(".")[0])

@@ -1,0 +1,122 @@
+"""The ledger of a repository, made once from what git knows where an older version of baton wrote none.
+
+The reflog of a branch names the moves that baton made (`baton: <verb>`); what tracking refs lead to came from their
+remotes. Everything else stays unknown, which counts as made by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+
+from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
+from baton_git.core.names import Oid, decode, oid
+from baton_git.git.files import durable_files as disk
+from baton_git.git.store import CommitInfo, Store
+from baton_git.namespace.commit_log import CONFIRMED, log_entry
+from baton_git.namespace.provenance.ledger import Ledger
+
+_MOVE = re.compile(
+    rb"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\tbaton: (?!sync$|review$)[a-z][a-z-]*(?: and (\d+) more)?$"
+)
+"""A move of a branch to commits that baton made. A sync and a review move it to commits from elsewhere as well."""
+_TRACKING = ("refs/remotes/", "refs/baton-remotes/", "refs/baton-incoming/")
+
+
+def ledger_of(store: Store, prefix: str) -> Ledger:
+    """The ledger of a store, begun if there is none yet. `prefix`: of the branches of its namespaces.
+
+    Raises:
+        Corrupt: a commit cannot be read.
+        WriteFailed: the disk refused.
+    """
+    known: Ledger | None = store.memory.get(("ledger", prefix))
+    if known is not None and known.exists:
+        return known
+    ledger = Ledger(store.repository.common_dir / "baton" / "provenance" / "ledger")
+    if not ledger.exists:
+        _begin(store, prefix, ledger)
+    return store.memory.put(("ledger", prefix), ledger, 0)
+
+
+def _begin(store: Store, prefix: str, ledger: Ledger) -> None:
+    """Writes a whole ledger beside its place, then moves it there, unless another process was faster."""
+    fresh = Ledger(ledger.folder.with_name(f"ledger-{disk.random_name()}"))
+    with disk.writing(str(fresh.folder)):
+        disk.make_folder(fresh.folder)
+    try:
+        made = {info.oid: info for info in _made_here(store, prefix)}
+        confirmed = [info.oid for info in made.values() if log_entry(info).said(CONFIRMED)]
+        fresh.record_made(made, confirmed)
+        for remote, commits in _received(store, prefix, made).items():
+            url = store.repository.config().get(f"remote.{remote}.url") or remote
+            fresh.record_received(url, remote, sorted(commits))
+        with disk.writing(str(ledger.folder)):
+            try:
+                fresh.folder.rename(ledger.folder)
+            except OSError:
+                if not ledger.exists:
+                    raise
+    finally:
+        shutil.rmtree(fresh.folder, ignore_errors=True)
+
+
+def _made_here(store: Store, prefix: str) -> Iterator[CommitInfo]:
+    for ref in store.refs(prefix):
+        for new, count in _moves(store, ref):
+            with suppress(Corrupt):  # a reflog may name what is gone
+                for info in _chain(store, new, count):
+                    yield info
+                    yield from _own_side(store, info)
+
+
+def _moves(store: Store, ref: str) -> Iterator[tuple[Oid, int]]:
+    """Where baton moved a branch, and how many commits it made for that."""
+    try:
+        lines = (store.repository.common_dir / "logs" / ref).read_bytes().splitlines()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"cannot read the reflog of {ref}: {error.strerror}", hint="check that file") from error
+    for line in lines:
+        if match := _MOVE.match(line):
+            yield oid(match[1].decode()), 1 + int(match[2] or 0)
+
+
+def _chain(store: Store, new: Oid, count: int) -> Iterator[CommitInfo]:
+    for number, info in enumerate(store.log(new, first_parent=True)):
+        if number >= count or not info.parents:
+            return
+        yield info
+
+
+def _own_side(store: Store, info: CommitInfo) -> Iterator[CommitInfo]:
+    """The second parent of a commit, when the same verb made both at once."""
+    for parent in info.parents[1:]:
+        side = store.commit(parent)
+        same = (side.author, side.time, f"{log_entry(side).op}-merge") == (info.author, info.time, log_entry(info).op)
+        if same:
+            yield side
+
+
+def _received(store: Store, prefix: str, made: Collection[Oid]) -> dict[str, set[Oid]]:
+    """By remote, the commits of namespaces that it was last known to have and that were not made here."""
+    found: dict[str, set[Oid]] = {}
+    for tracking in _TRACKING:
+        for folder in store.ref_folders(tracking):
+            below = f"{tracking}{folder}/"
+            branches = below + prefix.removeprefix("refs/heads/") if tracking == "refs/remotes/" else below
+            for tip in store.refs(branches).values():
+                with suppress(BatonError):
+                    commits = {info.oid for info in store.log(tip)}
+                    found.setdefault(_name_of(folder), set()).update(commits - set(made))
+    return found
+
+
+def _name_of(component: str) -> str:
+    try:
+        return decode(component)
+    except InvalidName:
+        return component

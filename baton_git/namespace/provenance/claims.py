@@ -1,0 +1,163 @@
+"""What a server does not take: claims that only a person may make, or nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from baton_git.core import immutable_fields as constancy
+from baton_git.core import kinds, layout
+from baton_git.core.lifecycle import Held, hold
+from baton_git.core.names import Oid
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Record, alike, parse
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import ActiveDecision, Pattern
+from baton_git.core.state import Entry, Key, State
+from baton_git.git.store import CommitInfo, Store
+from baton_git.namespace.commit_log import CONFIRMED, LogEntry, log_entry
+from baton_git.namespace.merge_commit import is_pure, is_root
+
+Trusted = Callable[[CommitInfo], bool]
+"""Whether a commit is signed by an allowed key; None where signing is not configured."""
+
+
+class Claim(NamedTuple):
+    """A field of a record that says what it may not."""
+
+    key: Key
+    held: Held
+
+
+# --- claims
+
+
+def claims(before: State, after: State) -> list[Claim]:
+    """What changed in records from one state to the other that only a person, or nobody, may change."""
+
+    def tier_of(id_: str) -> str | None:
+        found = _record(after, Key(ActiveDecision.kind, id_))
+        return found.source_tier if isinstance(found, ActiveDecision) else None
+
+    found = []
+    for key in sorted(one for one in before.differing(after) if one.kind in kinds.FOLDERS):
+        found += [Claim(key, one) for one in _of_fixed(key, before.entry(key), after.entry(key))]
+        claim = _record(after, key)
+        if isinstance(claim, Rule):
+            found += [Claim(key, one) for one in _of_rule(before.entry(key), claim)]
+        elif claim is not None:
+            _, holds = hold(_known(before, key, claim.id), claim, tier_of, evidence=False)
+            found += [Claim(key, one) for one in holds]
+    return found
+
+
+def _of_rule(before: Entry | None, rule: Rule) -> Iterator[Held]:
+    """Its text is what sessions are told that people confirmed."""
+    text = before.text if isinstance(before, Rule) else None
+    if rule.text != text:
+        yield Held(rule.id, "text", rule.text, text, "a rule is what a person confirmed")
+
+
+def _of_fixed(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Held]:
+    for one in constancy.breaches(key, before, after):
+        yield Held(key.id, one.field, one.claimed, one.kept, f"{one.field} {constancy.WHY}")
+
+
+def _known(before: State, key: Key, id_: str) -> Record | None:
+    """The record as it was, live or closed."""
+    places = (key, Key(key.kind, id_), Key(key.kind, id_, archived=True))
+    return next((record for place in places if (record := _record(before, place)) is not None), None)
+
+
+def _record(state: State, key: Key) -> Record | None:
+    """The record at a key, live or closed."""
+    entry: Entry | None = state.entry(key)
+    if isinstance(entry, Archived):
+        model = kinds.FOLDERS[key.kind].model
+        assert issubclass(model, Record)
+        return parse(model, entry.record)
+    return entry if isinstance(entry, Record) else None
+
+
+def unconfirmed(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | None = None) -> list[Claim]:
+    """The claims between two commits that stand in no commit which may make them.
+
+    A graduation, and a tier raised to `human_confirmed`, take a commit in which a person confirmed it; where signing is
+    configured, a signed one. What is set once may change where a merge chose of two that were set independently, or
+    where a change is taken back. Everything else takes a verb of baton: what somebody
+    edited by hand does not count.
+
+    Raises:
+        Corrupt: a commit or a tree cannot be read.
+    """
+    before = _state(store, base)
+    found = claims(before, _state(store, tip))
+    if not found:
+        return []
+    commits = list(store.only_in(tip, *([base] if base is not None else [])))
+    return [one for one in found if not any(_makes(store, info, one, trusted) for info in commits)]
+
+
+def _is_fixed(claim: Claim) -> bool:
+    return claim.held.field in constancy.fixed_fields(kinds.FOLDERS[claim.key.kind].model)
+
+
+def _settles(store: Store, info: CommitInfo, claim: Claim) -> bool:
+    """Whether a commit gives a field that is set once the claimed value, and may."""
+
+    def value(commit: Oid) -> Any:
+        record = _record(_state(store, commit), claim.key)
+        return None if record is None else record.given().get(claim.held.field)
+
+    if not alike(value(info.oid), claim.held.claimed):
+        return False
+    sides = [value(parent) for parent in info.parents]
+    return len(sides) == 2 and None not in sides and not alike(*sides) and is_pure(store, info)
+
+
+def _state(store: Store, commit: Oid | None) -> State:
+    return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))
+
+
+def _makes(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | None) -> bool:
+    """Whether this commit makes the claim, and may.
+
+    None of its parents has it; of a merge in which somebody chose, one may.
+    """
+    if _is_fixed(claim):
+        return _settles(store, info, claim)
+    entry = log_entry(info)
+    raises = _raises(claim)
+    if raises and trusted is None and not entry.said(CONFIRMED):
+        return False
+    if not (raises or entry.op) or not _says(_state(store, info.oid), claim):
+        return False
+    if raises and not _is_a_persons(info, entry, trusted):
+        return False
+    before = [_says(_state(store, parent), claim) for parent in info.parents]
+    return not all(before) if before and not raises and entry.op != "merge" else not any(before)
+
+
+def _is_a_persons(info: CommitInfo, entry: LogEntry, trusted: Trusted | None) -> bool:
+    return trusted(info) if trusted is not None else bool(entry.said(CONFIRMED))
+
+
+def _raises(claim: Claim) -> bool:
+    """Whether it makes, or changes, a rule, or says that a person vouches for something."""
+    held = claim.held
+    makes_rule = held.field in ("graduated_to", "text") and held.claimed is not None
+    return makes_rule or held.claimed in ("graduated", "human_confirmed")
+
+
+def _says(state: State, claim: Claim) -> bool:
+    """A pattern says who vouches for it by being graduated: that is what a person confirms."""
+    record = _known(state, claim.key, claim.held.id)
+    if isinstance(record, Pattern) and _raises(claim) and record.status != "graduated":
+        return False
+    return record is not None and getattr(record, claim.held.field) == claim.held.claimed
+
+
+def is_vouched_for(store: Store, info: CommitInfo, trusted: Trusted | None) -> bool:
+    """Whether a commit is signed by an allowed key, or is one that every machine makes alike."""
+    signed = trusted is not None and trusted(info)
+    return signed or is_root(store, info) or is_pure(store, info)

@@ -1,0 +1,121 @@
+"""One commit as a fold sees it: where it comes from, its trees, and what its covered fields say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, Protocol
+
+from baton_git.core import kinds, layout
+from baton_git.core.output import one_line
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Record
+from baton_git.core.records.confirmable import Facet, covered_fields, covered_values
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Entry, Key, State
+from baton_git.git.store import CommitInfo, Folder, Store
+from baton_git.namespace.commit_log import CONFIRMED, CONFIRMS, log_entry
+from baton_git.namespace.provenance.ledger import Ledger
+from baton_git.namespace.provenance.origins import origin_of
+from baton_git.namespace.provenance.vouching_commits import Claim, Mark
+
+Values = tuple[Any, ...] | None
+
+
+class Look:
+    """One commit of a fold: its trees, and the marks that its own changes get."""
+
+    def __init__(self, store: Store, ledger: Ledger, info: CommitInfo) -> None:
+        self.store = store
+        self.info = info
+        self.origin = origin_of(ledger, info)
+        self._confirms = _confirmed_names(info)
+        self._chooses = self.origin.source == "here" and _chooses(info)
+
+    @cached_property
+    def root(self) -> Folder:
+        return self.store.folder(self.info.tree)
+
+    def mark(self, key: Key, facet: Facet = "text") -> Mark:
+        """The mark of what this commit says anew about a record. Who goes back to a check has not written it."""
+        if facet == "check" and self._chooses:
+            return (_CHOSEN,)
+        return (Claim.of(self.origin, self.info.oid if self.covers(key) else ""),)
+
+    def covers(self, key: Key) -> bool:
+        """Whether it says that a person confirmed this record. A rule is confirmed with its pattern."""
+        if self._confirms is None:
+            return False
+        if not self._confirms:  # before records were named, only patterns were confirmed
+            return key.kind in (Pattern.kind, Rule.kind)
+        return confirmed_name(Key(Pattern.kind if key.kind == Rule.kind else key.kind, key.id)) in self._confirms
+
+    @property
+    def plain_mark(self) -> Mark:
+        return (Claim.of(self.origin),)
+
+    @property
+    def has_marks_apart(self) -> bool:
+        """Whether what it says may have another mark than `plain_mark`."""
+        return self._confirms is not None or self._chooses
+
+    def state(self, root: Folder | None = None) -> State:
+        return State(layout.TreeSource(root or self.root, self.store.memory))
+
+    def parent_root(self, number: int) -> Folder:
+        return self.store.folder(self.store.commit(self.info.parents[number]).tree)
+
+
+def confirmed_name(key: Key) -> str:
+    """How the trailer `Baton-Confirms` names a record."""
+    return one_line(str(key), 200)
+
+
+def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
+    """The records that a commit says a person confirmed; empty: it does not name them; None: it confirms nothing."""
+    if CONFIRMED not in info.message:
+        return None
+    entry = log_entry(info)
+    return frozenset(entry.said(CONFIRMS)) if entry.said(CONFIRMED) else None
+
+
+_CHOSEN = Claim("hand", "an earlier version or the other side of a conflict")
+_CHOOSING = ("rollback", "undo", "resolve")
+"""What the verbs begin with that take a value from the history, whoever wrote it there."""
+
+
+def _chooses(info: CommitInfo) -> bool:
+    """Whether a commit takes values from the history."""
+    return any(one in info.message for one in _CHOOSING) and (log_entry(info).op or "").startswith(_CHOOSING)
+
+
+class Records(Protocol):
+    """What holds records: a state, or some of one."""
+
+    def entry(self, key: Key) -> Entry | None:
+        """What stands at a key."""
+
+
+def values_at(state: Records, key: Key, facet: Facet) -> Values:
+    """What the covered fields of a record say; None where it is absent, or cannot be read."""
+    entry = state.entry(key)
+    model = kinds.FOLDERS[key.kind].model
+    if isinstance(entry, Archived):
+        return covered_values(model, facet, entry.record)
+    return covered_values(model, facet, entry.given()) if isinstance(entry, Record) else None
+
+
+def facets_of(key: Key) -> Iterable[Facet]:
+    return covered_fields(kinds.FOLDERS[key.kind].model)
+
+
+def is_absent(state: Records, key: Key) -> bool:
+    """Whether nothing readable is at a key."""
+    return all(values_at(state, key, facet) is None for facet in facets_of(key))
+
+
+def other_place(key: Key, entry: Entry | None) -> Key:
+    """Where the record at a key is when it is not archived, or archived."""
+    id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
+    return key._replace(id=id_, archived=not key.archived)

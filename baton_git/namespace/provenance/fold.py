@@ -1,0 +1,182 @@
+"""The marks of records at a commit, as a fold over history: each commit is looked at once, parents first.
+
+A commit with one parent marks what it changes: a record whose covered fields stay the same keeps its mark. Going back
+to an older value is a change like any other. For a commit with more parents see `merges`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from graphlib import TopologicalSorter
+
+from baton_git.core.names import Oid
+from baton_git.core.state import Key
+from baton_git.git.store import CommitInfo, Store
+from baton_git.namespace.provenance.commit_view import Look, facets_of, is_absent, other_place, values_at
+from baton_git.namespace.provenance.ledger import Ledger
+from baton_git.namespace.provenance.trees import Change, Side, changes, is_bare
+from baton_git.namespace.provenance.vouching_commits import Mark, Marks, Slot
+
+Known = Callable[[Oid], Marks | None]
+"""The marks at a commit that were kept from earlier; None where there are none."""
+
+
+def marks_at(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[Marks, int]:
+    """The marks at a commit, and how many commits were looked at for them.
+
+    Raises:
+        Corrupt: a commit or a tree cannot be read.
+        StoreError: the ledger cannot be read.
+    """
+    kept = known(tip)
+    if kept is not None:
+        return kept, 0
+    walk = Walk(store, known)
+    walk.visit(tip)
+    return Folding(store, ledger, walk).run(tip), len(walk.commits)
+
+
+class Walk:
+    """The commits that a fold has to look at, back to those whose marks are known."""
+
+    def __init__(self, store: Store, known: Known) -> None:
+        self._store = store
+        self._known = known
+        self.commits: dict[Oid, CommitInfo] = {}
+        self.starts: dict[Oid, Marks] = {}
+        self.bases: dict[Oid, list[Oid]] = {}
+
+    def visit(self, tip: Oid) -> None:
+        waiting = [tip]
+        while waiting:
+            name = waiting.pop()
+            if name in self.commits or name in self.starts:
+                continue
+            kept = self._known(name)
+            if kept is not None and self._fits(kept):
+                self.starts[name] = kept
+                continue
+            info = self.commits[name] = self._store.commit(name)
+            waiting += info.parents
+            if len(info.parents) == 2:
+                self.bases[name] = self._store.merge_bases(*info.parents)
+                waiting += self.bases[name]
+
+    def _fits(self, kept: Marks) -> bool:
+        """All marks of a fold have the same default."""
+        return all(one.default == kept.default for one in self.starts.values())
+
+    def needs(self, name: Oid) -> list[Oid]:
+        """The commits whose marks those of a commit are made of."""
+        return [*self.commits[name].parents, *self.bases.get(name, ())]
+
+    def in_order(self) -> Iterator[CommitInfo]:
+        """The commits, parents and merge bases first."""
+        if not self.bases and all(len(one.parents) < 2 for one in self.commits.values()):
+            return reversed(self.commits.values())
+        sorter = TopologicalSorter(
+            {name: [one for one in self.needs(name) if one in self.commits] for name in self.commits}
+        )
+        return (self.commits[name] for name in sorter.static_order())
+
+
+class Folding:
+    """A fold under way. Marks are changed in place where nobody else needs those of the parent."""
+
+    def __init__(self, store: Store, ledger: Ledger, walk: Walk) -> None:
+        self._store = store
+        self._ledger = ledger.as_it_stands()
+        self._walk = walk
+        self._marks: dict[Oid, Marks] = dict(walk.starts)
+        self._users = Counter(one for name in walk.commits for one in walk.needs(name))
+        self._default = next((one.default for one in walk.starts.values()), None)
+
+    def run(self, tip: Oid) -> Marks:
+        for info in self._walk.in_order():
+            self._marks[info.oid] = self._folded(info)
+            for one in self._walk.needs(info.oid):
+                self._users[one] -= 1
+                if not self._users[one]:
+                    del self._marks[one]
+        return self._marks[tip]
+
+    def _folded(self, info: CommitInfo) -> Marks:
+        look = Look(self._store, self._ledger, info)
+        if self._default is None and not is_bare(look.root):
+            self._default = look.plain_mark
+        if len(info.parents) > 1:
+            from baton_git.namespace.provenance.merges import (
+                merged_marks,  # loads all of merging, and few starts look at a merge
+            )
+
+            parents, bases = info.parents, self._walk.bases.get(info.oid, ())
+            return merged_marks(look, [self._at(one) for one in parents], [self._at(one) for one in bases])
+        marks = self._start(info)
+        apply_commit(marks, look)
+        return marks
+
+    def _start(self, info: CommitInfo) -> Marks:
+        """The marks before a commit, to be changed in place."""
+        if not info.parents:
+            return Marks(self._default or _NOBODY, {})
+        [parent] = info.parents
+        is_ours = self._users[parent] == 1 and parent not in self._walk.starts
+        return self._at(parent) if is_ours else self._at(parent).copy()
+
+    def _at(self, commit: Oid) -> Marks:
+        """The marks at a commit, with the default of this fold also where there was no record yet."""
+        marks = self._marks[commit]
+        return marks if marks.default else Marks(self._default or _NOBODY, {})
+
+
+_NOBODY: Mark = ()
+"""The default before there is any record."""
+
+
+def apply_commit(marks: Marks, look: Look) -> None:
+    """Changes the marks at the only parent of a commit to those at the commit."""
+    before = look.store.commit(look.info.parents[0]).tree if look.info.parents else None
+    is_plain = not look.has_marks_apart and look.plain_mark == marks.default
+    if is_plain and not marks.known:
+        return
+    found = list(changes(look.store, before, look.info.tree))
+    if any(marks.knows(one.key) for one in found) if is_plain else found:
+        _Step(marks, look, found).apply([one.key for one in found])
+
+
+class _Step:
+    """The changes of one commit with one parent."""
+
+    def __init__(self, marks: Marks, look: Look, found: list[Change]) -> None:
+        self.marks = marks
+        self.look = look
+        self.before = Side(look.store, {one.key: one.before for one in found})
+        self.after = Side(look.store, {one.key: one.after for one in found})
+
+    def apply(self, keys: list[Key]) -> None:
+        moved = {key: was for key in keys if (was := self._moved_from(key)) is not None}
+        kept = {key: [(one, self.marks.of(Slot(was, one))) for one in facets_of(key)] for key, was in moved.items()}
+        for key in keys:
+            if is_absent(self.after, key):
+                self.marks.drop(key)
+                continue
+            for facet, mark in kept.get(key, ()):
+                self.marks.set(Slot(key, facet), mark)
+            self._mark(key, moved.get(key, key))
+
+    def _mark(self, key: Key, was: Key) -> None:
+        for facet in facets_of(key):
+            new = self.look.mark(key, facet)
+            slot, said = Slot(key, facet), values_at(self.after, key, facet)
+            if self.marks.of(slot) == new and said is not None:
+                continue
+            if values_at(self.before, was, facet) != said:
+                self.marks.take_back(slot, new) if said is None else self.marks.set(slot, new)
+
+    def _moved_from(self, key: Key) -> Key | None:
+        """Where a record was that this commit moved into the archive, or out of it, to this key."""
+        if not self.after.has(key) or self.before.has(key):
+            return None
+        other = other_place(key, self.after.entry(key))
+        return other if self.before.has(other) and not self.after.has(other) else None

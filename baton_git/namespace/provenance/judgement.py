@@ -1,0 +1,145 @@
+"""What counts on this machine at one commit: who vouches for a record, which rules hold, which supersessions count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from baton_git.core.records.base import Record
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import ActiveDecision, Pattern
+from baton_git.core.state import Key, State, key_of
+from baton_git.namespace.provenance.labels import RANK, Kind, Label, Labels
+from baton_git.namespace.provenance.trees import LABELLED
+
+_WORDS: dict[Kind, tuple[str, str]] = {
+    "confirmed": ("confirmed", "confirmed by a person"),
+    "agent": ("agent", "written by an agent on this machine"),
+    "received": ("from {}", "received from {}"),
+    "hand": ("by hand", "edited by hand"),
+}
+"""By kind of label, how a brief says it, and in full."""
+
+
+class Unvouched(NamedTuple):
+    """What a record claims and nobody here vouches for."""
+
+    key: Key
+    label: Label
+    text: str
+
+
+class Judgement:
+    """The records of a state, judged by the labels of its commit."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+
+    def label(self, key: Key) -> Label:
+        """Who vouches for what a record says.
+
+        Raises:
+            Corrupt: a commit or a tree cannot be read.
+        """
+        return self._labels.of(key)
+
+    def word(self, key: Key) -> str:
+        """The label in a word or two."""
+        label = self.label(key)
+        return _WORDS[label.kind][0].format(label.remote)
+
+    def word_of(self, record: Record) -> str:
+        """The label of a record in a word or two."""
+        return self.word(key_of(record))
+
+    def is_confirmed(self, key: Key) -> bool:
+        """Whether a person confirmed what the record says. Only then is a rule in force."""
+        return self.label(key).kind == "confirmed"
+
+    def tier(self, key: Key, declared: str) -> str:
+        """The tier by which the rules go.
+
+        That of a person counts where somebody here vouches for it; an agent on this machine is believed what it says.
+        """
+        kind = self.label(key).kind
+        if kind == "confirmed":
+            return "human_confirmed"
+        return "llm_derived" if kind != "agent" and declared == "human_confirmed" else declared
+
+    def is_superseded(self, decision: ActiveDecision) -> bool:
+        """Whether another decision took the place of this one, by the word of somebody who may say so.
+
+        That is a person, an agent on this machine, a remote that the user trusts, or whoever the decision itself came
+        from; going back takes the same.
+        """
+        text, closing = (self._labels.of(key_of(decision), facet) for facet in ("text", "closing"))
+        is_entitled = closing.rank >= RANK["agent"] or self._labels.is_trusted(closing) or _same_source(text, closing)
+        return (decision.status == "superseded") == is_entitled
+
+    def claim(self, record: Record) -> str:
+        """What the record or its commit claims beyond its label, and what helps; empty where that is nothing."""
+        key, label = key_of(record), self.label(key_of(record))
+        if isinstance(record, ActiveDecision) and record.status == "superseded" and not self.is_superseded(record):
+            by = self._labels.of(key, "closing")
+            return self._unaccepted(
+                by, "still in force", f"{record.superseded_by} takes its place", "baton decision supersede"
+            )
+        if label.kind == "confirmed":
+            return ""
+        says_so = label.is_claim or isinstance(record, Rule) or getattr(record, "status", "") == "graduated"
+        declared = "source_tier" in record.model_fields_set and getattr(record, "source_tier", "") == "human_confirmed"
+        if not says_so and not (declared and label.kind != "agent"):
+            return ""
+        remedy = "baton decision add --tier human_confirmed"
+        if record.kind in (Pattern.kind, Rule.kind):
+            remedy = "baton pattern graduate"
+        return self._unaccepted(label, "not confirmed", "a person confirmed it", remedy)
+
+    def unvouched(self, state: State) -> Iterator[Unvouched]:
+        """What live records claim and nobody here vouches for."""
+        for kind in LABELLED:
+            for id_ in sorted(state.ids(kind)):
+                record = state.entry(Key(kind, id_))
+                if isinstance(record, Record) and (text := self.claim(record)):
+                    yield Unvouched(key_of(record), self.label(key_of(record)), text)
+
+    def full(self, record: Record) -> str:
+        """Who vouches for a record, and what it claims beyond that, for people."""
+        claim = self.claim(record)
+        words = in_words(self.label(key_of(record)))
+        return f"{words}; {claim}" if claim else words
+
+    def listed(self, state: State) -> dict[str, dict[str, object]]:
+        """By kind and id, the labels of the live records, as plain data."""
+        return {
+            kind: {id_: as_data(self.label(Key(kind, id_))) for id_ in sorted(ids)}
+            for kind in LABELLED
+            if (ids := state.ids(kind))
+        }
+
+    def _unaccepted(self, label: Label, stands: str, claim: str, remedy: str) -> str:
+        """How it stands here, who claims something else, and the command that accepts that."""
+        who = label.author.partition(" <")[0] or "the record"
+        if label.kind == "received":
+            who = label.remote
+            remedy = remedy if self._labels.is_trusted(label) else f"baton trust --from {label.remote}"
+        return f"{stands} here: {who} says that {claim}; to accept: {remedy}"
+
+
+def _same_source(one: Label, other: Label) -> bool:
+    return (one.kind, one.remote, one.url) == (other.kind, other.remote, other.url)
+
+
+def in_words(label: Label) -> str:
+    """The label in full: `received from origin`."""
+    return _WORDS[label.kind][1].format(label.remote)
+
+
+def as_data(label: Label) -> dict[str, object]:
+    """The label as plain data, beside a record."""
+    data: dict[str, object] = {"kind": label.kind, "text": in_words(label)}
+    if label.remote:
+        data["remote"] = label.remote
+    if label.is_claim:
+        data["claims"] = "confirmed by a person"
+    return data

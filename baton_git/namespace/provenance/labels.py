@@ -1,0 +1,160 @@
+"""Who vouches for each record of a namespace: computed from the commits that made it, never read from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, Protocol
+
+from baton_git.core.names import Namespace, Oid
+from baton_git.core.records.confirmable import Facet
+from baton_git.core.state import Key
+from baton_git.git.store import CommitInfo, Store
+from baton_git.namespace.provenance.fold import marks_at
+from baton_git.namespace.provenance.ledger import Ledger
+from baton_git.namespace.provenance.snapshots import Snapshots
+from baton_git.namespace.provenance.vouching_commits import Claim, Mark, Marks, Slot
+
+Kind = Literal["confirmed", "agent", "received", "hand"]
+RANK: dict[Kind, int] = {"hand": 0, "received": 1, "agent": 2, "confirmed": 3}
+_KEPT_FROM = 8
+"""From this many commits that had to be looked at on, the marks are kept on the disk."""
+_WEIGHT = 200
+"""What one mark weighs in the memory of a store."""
+
+
+class Label(NamedTuple):
+    """Who vouches for a record.
+
+    Attributes:
+        kind: `confirmed` by a person, written by an `agent` on this machine, `received` from a remote, or edited by
+            `hand`.
+        remote, url: the name of that remote and its address; empty otherwise.
+        author: of a commit made by hand, or of one that claims a confirmation.
+        is_claim: whether the commit says that a person confirmed it, and nobody here vouches for that.
+    """
+
+    kind: Kind
+    remote: str = ""
+    url: str = ""
+    author: str = ""
+    is_claim: bool = False
+
+    @property
+    def rank(self) -> int:
+        return RANK[self.kind]
+
+
+@dataclass(frozen=True)
+class Vouching:
+    """Whose confirmations count here besides those that were made on this machine.
+
+    Attributes:
+        signed: whether a commit is signed by an allowed key; None where no keys are configured.
+        trusts_remote: whether the user trusts the remote at an address.
+    """
+
+    signed: Callable[[CommitInfo], bool] | None = None
+    trusts_remote: Callable[[str], bool] = lambda url: False
+
+
+class History(Protocol):
+    """A namespace in a store, as far as its provenance needs it; a `Branch` is one."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def namespace(self) -> Namespace: ...
+    @property
+    def ledger(self) -> Ledger: ...
+
+
+class Labels:
+    """The labels of the records at one commit, computed when the first is asked for."""
+
+    def __init__(self, history: History, commit: Oid | None, vouching: Vouching) -> None:
+        self._history = history
+        self._commit = commit
+        self._vouching = vouching
+        self._known: dict[Mark, Label] = {}
+        self._strangers: dict[Mark, Label | None] = {}
+
+    def of(self, key: Key, facet: Facet = "text") -> Label:
+        """Who vouches for what a record says, or (`closing`) for that it was superseded.
+
+        Raises:
+            Corrupt: a commit or a tree cannot be read.
+            StoreError, WriteFailed: the ledger cannot be read, or begun.
+        """
+        mark = self._marks.of(Slot(key, facet))
+        if mark not in self._known:
+            self._known[mark] = min((self._label(claim) for claim in mark), key=lambda one: one.rank, default=_AGENT)
+        return self._known[mark]
+
+    def stranger(self, key: Key, facet: Facet) -> Label | None:
+        """Who wrote a part of a record, when that was neither baton on this machine nor a remote that the user trusts;
+        None when it was one of them. Raises as `of` does.
+        """
+        mark = self._marks.of(Slot(key, facet))
+        if mark not in self._strangers:
+            labels = (self._label(one._replace(confirming="")) for one in mark if one.source != "here")
+            self._strangers[mark] = next((one for one in labels if not self.is_trusted(one)), None)
+        return self._strangers[mark]
+
+    def is_trusted(self, label: Label) -> bool:
+        """Whether a label is that of a remote that the user trusts."""
+        return label.kind == "received" and self._vouching.trusts_remote(label.url)
+
+    @cached_property
+    def _marks(self) -> Marks:
+        if self._commit is None:
+            return Marks((), {})
+        return marks_of(self._history, self._commit)
+
+    def _label(self, claim: Claim) -> Label:
+        confirming = Oid(claim.confirming)
+        author = self._history.store.commit(confirming).author if confirming else ""
+        if confirming and self._is_valid(confirming):
+            return Label("confirmed", author=author)
+        if claim.source == "here":
+            return Label("agent", author=author, is_claim=bool(confirming))
+        if claim.source == "hand":
+            return Label("hand", author=author or claim.name, is_claim=bool(confirming))
+        remote = self._history.ledger.remotes().get(claim.name)
+        name, url = (remote.name, remote.url) if remote is not None else (claim.name, "")
+        return Label("received", name, url, author, is_claim=bool(confirming))
+
+    def _is_valid(self, commit: Oid) -> bool:
+        """Whether a confirmation was made here, is signed by an allowed key, or came from a trusted remote."""
+        ledger, vouching = self._history.ledger, self._vouching
+        if ledger.is_confirmed_here(commit):
+            return True
+        if any(vouching.trusts_remote(one.url) for one in ledger.sources_of(commit)):
+            return True
+        return vouching.signed is not None and vouching.signed(self._history.store.commit(commit))
+
+
+_AGENT = Label("agent")
+"""Of a record that no commit has yet: what a verb on this machine is about to write."""
+
+
+def marks_of(history: History, commit: Oid) -> Marks:
+    """The marks at a commit: as far as they are known, from memory and from the disk.
+
+    Raises:
+        Corrupt: a commit or a tree cannot be read.
+    """
+    store = history.store
+    found: Marks | None = store.memory.get(("marks", commit))
+    if found is not None:
+        return found
+    snapshots = Snapshots(store.repository.common_dir, history.namespace.component)
+
+    def known(name: Oid) -> Marks | None:
+        return store.memory.get(("marks", name)) or snapshots.load(name)
+
+    marks, looked_at = marks_at(store, history.ledger, commit, known)
+    if looked_at >= _KEPT_FROM:
+        snapshots.save(commit, marks, looked_at)
+    return store.memory.put(("marks", commit), marks, _WEIGHT * len(marks.known))

@@ -1,0 +1,176 @@
+"""The marks of records at a merge commit: three-way, like the records themselves.
+
+What only one side changed has the mark of that side; what both changed has both marks, of which the weaker counts.
+Where the commit holds something else than the merge that this program makes of its parents, somebody decided that, and
+the commit vouches for it like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from baton_git.core.state import Key, State
+from baton_git.git.store import Folder
+from baton_git.namespace.merge_commit import Merged, base_tree, merge_trees, parents_in_order
+from baton_git.namespace.provenance.commit_view import Look, Values, facets_of, is_absent, other_place, values_at
+from baton_git.namespace.provenance.trees import blob_at, changes
+from baton_git.namespace.provenance.vouching_commits import Mark, Marks, Slot, both
+
+
+def merged_marks(look: Look, parents: Sequence[Marks], bases: Sequence[Marks]) -> Marks:
+    """The marks at a merge commit.
+
+    Args:
+        parents: the marks at its parents, in their order.
+        bases: those at the merge bases of two parents.
+
+    Raises:
+        Corrupt: a tree cannot be read.
+    """
+    if len(parents) > 2:
+        return _of_many(look, parents)
+    return _Merge(look, parents, bases).marks()
+
+
+class _Side(NamedTuple):
+    """A parent, or the base, of a merge."""
+
+    root: Folder
+    state: State
+    marks: Sequence[Marks]
+
+    def pair(self, slot: Slot) -> tuple[Values, Mark | None] | None:
+        """What a facet says, and its mark (None where two bases have two); None where there is no record."""
+        if is_absent(self.state, slot.key):
+            return None
+        found = {one.of(slot) for one in self.marks}
+        return values_at(self.state, slot.key, slot.facet), found.pop() if len(found) == 1 else None
+
+
+class _Merge:
+    def __init__(self, look: Look, parents: Sequence[Marks], bases: Sequence[Marks]) -> None:
+        self.look = look
+        self.state = look.state()
+        self.sides = [self._side(look.parent_root(number), [one]) for number, one in enumerate(parents)]
+        self.parents = parents
+        self.bases = bases
+        self._draft = look.store.draft()
+
+    def _side(self, root: Folder, marks: Sequence[Marks]) -> _Side:
+        return _Side(root, self.look.state(root), marks)
+
+    @cached_property
+    def base(self) -> _Side:
+        tree = base_tree(self.look.store, self._draft, *self.look.info.parents)
+        return self._side(self._draft.folder(tree), self.bases)
+
+    @cached_property
+    def expected(self) -> tuple[Merged, Folder]:
+        """The merge that this program makes of the parents."""
+        first, second = parents_in_order(self.look.store, self.look.info.parents)
+        tree = base_tree(self.look.store, self._draft, first.oid, second.oid)
+        draft = self._draft.on_top()
+        merged = merge_trees(draft, tree, first.tree, second.tree)
+        return merged, draft.folder(merged.tree)
+
+    def marks(self) -> Marks:
+        result = self.parents[0].copy()
+        for key in sorted(self._keys()):
+            if is_absent(self.state, key):
+                result.drop(key)
+                continue
+            result.drop(key)
+            for facet in facets_of(key):
+                result.set(Slot(key, facet), self._mark(Slot(key, facet)))
+        return result
+
+    def _keys(self) -> set[Key]:
+        """The records whose mark may not be the default one."""
+        first, second = self.parents
+        known = {slot.key for one in self.parents for slot in one.known if first.of(slot) != second.of(slot)}
+        plain = (
+            not (first.known or second.known)
+            and self.look.plain_mark == first.default
+            and not self.look.has_marks_apart
+        )
+        if plain:
+            return known
+        return known.union(*(self._changed(side.root) for side in self.sides))
+
+    def _changed(self, root: Folder) -> set[Key]:
+        return {one.key for one in changes(self.look.store, root.oid, self.look.root.oid)}
+
+    def _mark(self, slot: Slot) -> Mark:
+        values = values_at(self.state, slot.key, slot.facet)
+        if self.look.covers(slot.key) and values != values_at(self.sides[0].state, slot.key, slot.facet):
+            return self.look.mark(*slot)
+        if not self._is_expected(slot, values):
+            kept = self._kept_here(slot, values)
+            return kept if kept is not None else self.look.mark(*slot)
+        one, other = (side.pair(slot) for side in self.sides)
+        base = self.base.pair(slot)
+        for mine, theirs in ((one, other), (other, one)):
+            if theirs == base and mine is not None and mine[0] == values and mine[1] is not None:
+                return mine[1]
+        return self._combined(slot)
+
+    def _is_expected(self, slot: Slot, values: Values) -> bool:
+        """Whether the commit holds what the merge of its parents gives."""
+        blob, first, second = (blob_at(one, slot.key) for one in (self.look.root, *(side.root for side in self.sides)))
+        if blob == first == second:
+            return True
+        base = blob_at(self.base.root, slot.key)
+        if (blob == first and second == base) or (blob == second and first == base):
+            return True
+        _, root = self.expected
+        return blob == blob_at(root, slot.key) or values == values_at(self.look.state(root), slot.key, slot.facet)
+
+    def _kept_here(self, slot: Slot, values: Values) -> Mark | None:
+        """The mark of the side that a review on this machine kept, or took."""
+        if self.look.origin.source != "here":
+            return None
+        pairs = (side.pair(slot) for side in self.sides)
+        return next((mark for pair in pairs if pair is not None and pair[0] == values and (mark := pair[1])), None)
+
+    def _combined(self, slot: Slot) -> Mark:
+        """The marks of all that a value was made of: the record on both sides, wherever it was there."""
+        entry = self.state.entry(slot.key)
+        keys = {slot.key, other_place(slot.key, entry), *self._renamed_from(slot.key)}
+        marks = [
+            pair[1]
+            for side in self.sides
+            for key in sorted(keys)
+            if (pair := side.pair(Slot(key, slot.facet))) is not None and pair[1] is not None
+        ]
+        return _all_of(marks) or self.look.mark(*slot)
+
+    def _renamed_from(self, key: Key) -> Iterable[Key]:
+        if any(blob_at(side.root, key) is not None for side in self.sides):
+            return ()
+        merged, _ = self.expected
+        return [one.key for one in merged.decisions if one.to == key]
+
+
+def _of_many(look: Look, parents: Sequence[Marks]) -> Marks:
+    """The marks at a merge of more than two, which baton never makes: what all parents have alike keeps its mark."""
+    result = parents[0].copy()
+    roots = [look.parent_root(number) for number in range(len(parents))]
+    changed = {one.key for root in roots for one in changes(look.store, root.oid, look.root.oid)}
+    for slot in {slot for one in parents for slot in one.known}:
+        result.set(slot, _all_of([one.of(slot) for one in parents]))
+    state = look.state()
+    for key in sorted(changed):
+        result.drop(key)
+        if not is_absent(state, key):
+            for facet in facets_of(key):
+                result.set(Slot(key, facet), look.mark(key, facet))
+    return result
+
+
+def _all_of(marks: Sequence[Mark]) -> Mark:
+    found: Mark = marks[0] if marks else ()
+    for one in marks[1:]:
+        found = both(found, one)
+    return found

@@ -1,0 +1,59 @@
+"""Where one commit comes from: made here, received from a remote, or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal, NamedTuple
+
+from baton_git.core.names import Oid
+from baton_git.git.objects.values import COMMIT
+from baton_git.git.store import CommitInfo, Draft
+from baton_git.namespace.commit_log import CONFIRMED
+from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
+
+Source = Literal["here", "remote", "hand"]
+
+
+class Origin(NamedTuple):
+    """Where a commit comes from.
+
+    Attributes:
+        source: `here`: baton made the commit on this machine; `remote`: a sync brought it; `hand`: neither, however it
+            reached the branch.
+        name: the key of the remote in the ledger; the author of a commit made by hand.
+    """
+
+    source: Source
+    name: str = ""
+
+
+HERE = Origin("here")
+
+
+def origin_of(ledger: Ledger, info: CommitInfo) -> Origin:
+    """Where a commit comes from.
+
+    Raises:
+        StoreError: the ledger cannot be read.
+    """
+    if ledger.is_made_here(info.oid):
+        return HERE
+    remote = next(iter(ledger.sources_of(info.oid)), None)
+    return Origin("hand", info.author) if remote is None else Origin("remote", remote.key)
+
+
+def record_draft(ledger: Ledger, draft: Draft, source: RemoteSource | None = None) -> None:
+    """Records the commits of a draft as made here, before it is published; or as what `source` said, repeated here.
+
+    Raises:
+        WriteFailed: the disk refused.
+    """
+    commits = {name: data for name, (kind, data) in draft.objects.items() if kind == COMMIT}
+    ledger.record_made(commits if source is None else (), _confirming(commits))
+    if source is not None:
+        ledger.record_received(source.url, source.name, commits)
+
+
+def _confirming(commits: dict[Oid, bytes]) -> Collection[Oid]:
+    trailer = f"\n{CONFIRMED}: ".encode()
+    return [name for name, data in commits.items() if trailer in data]

@@ -1,0 +1,256 @@
+"""What came from a remote and waits for a person: record by record, taken or turned down.
+
+Turned down stays turned down: for what was decided, the files of theirs count as if both sides had grown from them, so
+that only a later change of the same record is a new one. When nothing waits any more, a merge commit says that all of
+theirs is known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from baton_git.core import diff, layout
+from baton_git.core.errors import Busy, NotAllowed, NotFound, Unsettled
+from baton_git.core.names import Oid
+from baton_git.core.output import one_line
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.state import HEAD, SHAPE, State, completed
+from baton_git.git.store import Draft, Edit
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.commit_log import revision_of
+from baton_git.namespace.file_merge import KIND, entry_at
+from baton_git.namespace.ingest.trees import unsafe
+from baton_git.namespace.merge_commit import base_tree, join, merge_trees
+from baton_git.namespace.review.state import Memory
+from baton_git.namespace.revision import Stamp
+from baton_git.namespace.sync.ahead_behind import count, is_waiting
+from baton_git.namespace.sync.tracking_refs import places_of, point
+
+_ATTEMPTS = 20
+Trailers = tuple[tuple[str, str], ...]
+
+
+class Item(NamedTuple):
+    """One record (or file) of theirs, what taking it would change here, and the files that it is about."""
+
+    kind: str
+    id: str
+    changes: tuple[diff.RecordChange, ...]
+    paths: frozenset[str]
+
+
+class Waiting(NamedTuple):
+    """What waits, up to which commit of theirs."""
+
+    theirs: Oid
+    items: tuple[Item, ...]
+    commits: int
+
+
+class Decided(NamedTuple):
+    """What became of a review: ids of records, how many are left, and where our branch stands."""
+
+    taken: tuple[str, ...]
+    refused: tuple[str, ...]
+    left: int
+    commit: Oid | None
+
+
+def waiting(branch: Branch, remote: str) -> Waiting | None:
+    """What waits; None when nothing does.
+
+    Raises:
+        Corrupt: something cannot be read.
+    """
+    if not is_waiting(branch, remote):
+        return None
+    return _Review(branch, remote).waiting()
+
+
+def resolve(
+    branch: Branch, remote: str, stamp: Stamp, *, take: Collection[str] | None, refuse: Collection[str] | None,
+    shown: Oid | None = None, check: Callable[[Item], None] = lambda item: None, confirmed: Trailers = (),
+) -> Decided:  # fmt: skip
+    """Takes records over, and turns others down, by their ids; None: all that is not named otherwise.
+
+    Args:
+        shown: up to which commit of theirs a person has looked at it.
+        check: raises for a record that must not be taken over; it sees what that changes where the branch then stands.
+        confirmed: the trailers that say what a person confirmed of it.
+
+    Raises:
+        NotFound: no record of such an id waits.
+        Unsettled: more came than was shown.
+        Busy: others kept writing here.
+        Corrupt, WriteFailed: as in `Store.publish`.
+    """
+    for _ in range(_ATTEMPTS):
+        review = _Review(branch, remote)
+        if shown not in (None, review.theirs):
+            raise Unsettled(f"more came from {remote} meanwhile", hint="look at it again: baton review")
+        chosen = _chosen(review.waiting().items, take, refuse)
+        for item in chosen.taken:
+            check(item)
+        if review.local is None:
+            branch.create(stamp)
+            continue
+        done = review.carry_out(chosen, stamp, confirmed)
+        if done is not None:
+            return done
+    raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
+
+
+class _Choice(NamedTuple):
+    taken: tuple[Item, ...]
+    refused: tuple[Item, ...]
+    left: tuple[Item, ...]
+
+
+def _chosen(items: tuple[Item, ...], take: Collection[str] | None, refuse: Collection[str] | None) -> _Choice:
+    take, refuse = (None if ids is None else [_full(items, one) for one in ids] for ids in (take, refuse))
+    refused = [one for one in items if (one.id not in (take or ()) if refuse is None else one.id in refuse)]
+    taken = [one for one in items if one not in refused and (take is None or one.id in take)]
+    left = [one for one in items if one not in taken and one not in refused]
+    return _Choice(tuple(taken), tuple(refused), tuple(left))
+
+
+def _full(items: tuple[Item, ...], text: str) -> str:
+    """The id of the waiting record that `text` is, or that alone begins so.
+
+    Raises:
+        NotFound, Ambiguous: there is none, or there are several.
+    """
+    ids = {one.id for one in items}
+    found = text if text in ids else completed(ids, text, "waiting record")
+    if found is None:
+        raise NotFound("waiting record", text, hint="baton review shows what waits")
+    return found
+
+
+class _Review:
+    """One look at what waits: from where our branch stands now."""
+
+    def __init__(self, branch: Branch, remote: str) -> None:
+        store = branch.store
+        theirs, self.local = store.tip(places_of(branch, remote).incoming), store.tip(branch.ref)
+        if theirs is None or not is_waiting(branch, remote):
+            raise NotFound("waiting change", remote, hint="baton sync fetches what is new")
+        self.branch, self.store, self.theirs = branch, store, theirs
+        self.seen = places_of(branch, remote).seen
+        self.memory = Memory.of(store.repository.common_dir, remote, branch.namespace)
+        self.draft = store.draft()
+        self.ours_tree = store.commit(self.local).tree if self.local else self.draft.tree(None, layout.ROOT_FILES)
+        self.theirs_tree = store.commit(theirs).tree
+        base = base_tree(store, self.draft, self.local, theirs) if self.local else self.ours_tree
+        self.decided = self.memory.load()
+        self.base = self.draft.tree(base, self.decided.files)
+
+    def waiting(self) -> Waiting:
+        roots = [self.draft.folder(tree) for tree in (self.base, self.theirs_tree)]
+        states = [layout.state_of(root) for root in reversed(roots)]
+        groups: dict[tuple[str, str], set[str]] = {}
+        for path in layout.differing_paths(roots[0], roots[1]):
+            groups.setdefault(self._about(path, states), set()).add(path)
+        items = [self._item(name, paths) for name, paths in sorted(groups.items())]
+        shown = tuple(one for one in items if one.changes or one.kind == KIND)
+        return Waiting(self.theirs, shown, count(self.store, self.theirs, self.local))
+
+    def _about(self, path: str, states: list[State]) -> tuple[str, str]:
+        """Which record a file belongs to: a closed one to that of its id, a rule to its pattern."""
+        key = layout.key_at(path)
+        if key is None:
+            return KIND, path
+        if key in (HEAD, SHAPE):
+            return HEAD.kind, HEAD.kind
+        if key.kind == Session.kind:
+            return Session.kind, "sessions"
+        entry = next((found for state in states if (found := state.entry(key)) is not None), None)
+        if isinstance(entry, Conflict):
+            return entry.record_kind, entry.record_id
+        id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
+        return ("pattern" if key.kind == Rule.kind else key.kind), id_
+
+    def _item(self, name: tuple[str, str], paths: set[str]) -> Item:
+        draft = self.draft.on_top()
+        tree = self._merged(draft, paths)
+        before, after = (layout.state_of(draft.folder(one)) for one in (self.ours_tree, tree))
+        return Item(*name, tuple(diff.diff(before, after)), frozenset(paths))
+
+    def _merged(self, draft: Draft, paths: Collection[str]) -> Oid:
+        """Our tree with only these files of theirs merged in."""
+        root = self.draft.folder(self.theirs_tree)
+        others = set(layout.differing_paths(self.draft.folder(self.base), root)) - set(paths)
+        base = draft.tree(self.base, {path: entry_at(root, path) for path in others})
+        return merge_trees(draft, base, self.ours_tree, self.theirs_tree).tree
+
+    def carry_out(self, chosen: _Choice, stamp: Stamp, confirmed: Trailers) -> Decided | None:
+        """None when our branch moved meanwhile.
+
+        Raises:
+            NotAllowed: a file that was taken is none that a branch may have.
+        """
+        self._check(chosen.taken)
+        is_plain = not (chosen.left or chosen.refused or self.decided.refused or self.decided.files or confirmed)
+        refused = (*self.decided.refused, *(one.id for one in chosen.refused))
+        if is_plain:
+            done = self._all(stamp)
+        elif chosen.left and not chosen.taken:
+            done = self.local
+        else:
+            done = self._some(chosen, refused, stamp, confirmed)
+        if done is None:
+            return None
+        self._remember(chosen, refused, stamp)
+        ids = [tuple(one.id for one in items) for items in (chosen.taken, chosen.refused)]
+        return Decided(ids[0], ids[1], len(chosen.left), done)
+
+    def _check(self, taken: Collection[Item]) -> None:
+        """A link, or an unsafe name, does not come in through a review either."""
+        faults = dict(unsafe(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
+        for one in taken:
+            for path in sorted(one.paths & faults.keys()):
+                raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {one.id}")
+        if "" in faults:
+            raise NotAllowed(faults[""], hint="ask who sent it")
+
+    def _all(self, stamp: Stamp) -> Oid | None:
+        """Everything: what a sync without review does."""
+        assert self.local is not None
+        if self.store.is_ancestor(self.local, self.theirs):
+            moved = self.branch.advance(self.store.draft(), self.local, self.theirs, stamp)
+            return self.theirs if moved else None
+        joined = join(self.store, self.local, self.theirs)
+        return joined.commit if self.branch.advance(joined.draft, self.local, joined.commit, stamp) else None
+
+    def _some(self, chosen: _Choice, refused: Collection[str], stamp: Stamp, confirmed: Trailers) -> Oid | None:
+        """Some of it; once nothing is left, a merge, so that theirs counts as known.
+
+        What a person took over of some of it still comes from the remote.
+        """
+        assert self.local is not None
+        draft = self.draft.on_top()
+        tree = self._merged(draft, {path for one in chosen.taken for path in one.paths})
+        parents = (self.local,) if chosen.left else (self.local, self.theirs)
+        infos = [self.store.commit(one) for one in parents]
+        ids = ", ".join(one.id for one in chosen.taken) or "nothing"
+        subject = f"review: {one_line(ids, 120)} taken over"
+        said = () if chosen.left else tuple(("Baton-Rejected", one) for one in dict.fromkeys(refused))
+        revision = 1 + max(revision_of(self.store, info) for info in infos)
+        draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})
+        commit = self.branch.seal(draft, tree, parents, revision, subject, stamp, (*confirmed, *said))
+        source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.left else None
+        return commit if self.branch.advance(draft, self.local, commit, stamp, source=source) else None
+
+    def _remember(self, chosen: _Choice, refused: Collection[str], stamp: Stamp) -> None:
+        if not chosen.left:
+            self.memory.forget()
+            point(self.store, self.seen, self.theirs, stamp)
+            return
+        root = self.draft.folder(self.theirs_tree)
+        paths = [path for one in (*chosen.taken, *chosen.refused) for path in one.paths]
+        files: Mapping[str, Edit] = {**self.decided.files, **{path: entry_at(root, path) for path in paths}}
+        self.memory.save(files, refused)

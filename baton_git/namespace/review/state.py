@@ -1,0 +1,65 @@
+"""What was decided in a review that is not over: this machine's, beside the repository. Losing it asks again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from baton_git.core.errors import Corrupt, WriteFailed
+from baton_git.core.names import Namespace, oid
+from baton_git.git.store import Edit, Entry
+from baton_git.namespace.sync.tracking_refs import remote_component
+
+
+class Loaded(NamedTuple):
+    """By path, the file of theirs (None: its absence) that was decided about; and the ids that were turned down."""
+
+    files: dict[str, Edit]
+    refused: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Memory:
+    path: Path
+
+    @classmethod
+    def of(cls, common_dir: Path, remote: str, namespace: Namespace) -> Memory:
+        return cls(common_dir / "baton" / "review" / remote_component(remote) / f"{namespace.component}.json")
+
+    def load(self) -> Loaded:
+        """What was decided; nothing when there is no file.
+
+        Raises:
+            Corrupt: it cannot be read; what was turned down must not come in because of that.
+        """
+        try:
+            data = json.loads(self.path.read_bytes())
+            files = {path: None if one is None else Entry(oid(one[0]), False, int(one[1]))
+                     for path, one in data["files"].items()}  # fmt: skip
+            return Loaded(dict(files), tuple(map(str, data["refused"])))
+        except FileNotFoundError:
+            return Loaded({}, ())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise Corrupt(str(self.path), f"cannot be read ({error})", hint="remove it and review again") from error
+
+    def save(self, files: Mapping[str, Edit], refused: Collection[str]) -> None:
+        """Raises WriteFailed when the disk refuses."""
+        entries = {path: [one.oid, one.mode] if isinstance(one, Entry) else None for path, one in files.items()}
+        fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_text(json.dumps({"files": entries, "refused": list(dict.fromkeys(refused))}, indent=1))
+            fresh.replace(self.path)
+        except OSError as error:
+            raise WriteFailed(f"{self.path}: {error.strerror}", hint="what was decided is kept there") from error
+
+    def forget(self) -> None:
+        """Raises WriteFailed when the disk refuses."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise WriteFailed(f"{self.path}: {error.strerror}", hint="remove it by hand") from error

@@ -1,0 +1,232 @@
+"""What is to be done to bring a branch here and its like on a remote together: looked at first, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice, takewhile
+from typing import Any, Literal, NamedTuple
+
+from baton_git.core.layout import differing_paths, key_at
+from baton_git.core.merge import apply, decide
+from baton_git.core.names import Oid
+from baton_git.git.store import CommitInfo, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.commit_log import LogEntry, diary_of, taken_back
+from baton_git.namespace.file_merge import entry_at
+from baton_git.namespace.ingest.trees import unsafe
+from baton_git.namespace.provenance.claims import is_vouched_for
+from baton_git.namespace.sync.ahead_behind import count
+from baton_git.namespace.sync.policy import Terms
+
+Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", "reset", "stop"]
+
+
+class Action(NamedTuple):
+    """One step. `commits`: how many it is about; `why`: for people, where it is not plain.
+
+    `take`: the branch begins here as it is there; `forward`: ours is behind; `merge`: both went on; `wait`: what came
+    needs a person; `create`, `send`: ours goes there; `reset`: ours becomes what theirs was rewritten to, with what was
+    not sent on top; `stop`: nothing is done before a person chose.
+    """
+
+    kind: Kind
+    namespace: str
+    commits: int = 0
+    why: str = ""
+    hint: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        return {name: value for name, value in self._asdict().items() if value not in ("", 0)}
+
+
+class Facts(NamedTuple):
+    """Where a branch stands here, there, and where it stood there when we last knew."""
+
+    local: Oid | None
+    theirs: Oid | None
+    seen: Oid | None
+
+
+class Plan(NamedTuple):
+    """The actions, and the commit of theirs that may come in by itself (None: none)."""
+
+    actions: tuple[Action, ...]
+    accepted: Oid | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        return any(one.kind == "stop" for one in self.actions)
+
+    @property
+    def sends(self) -> bool:
+        return any(one.kind in ("send", "create") for one in self.actions)
+
+    @property
+    def waiting(self) -> int:
+        return sum(one.commits for one in self.actions if one.kind == "wait")
+
+
+def plan(branch: Branch, facts: Facts, terms: Terms) -> Plan:
+    """What is to be done.
+
+    Raises:
+        Corrupt: a commit cannot be read.
+    """
+    name = str(branch.namespace)
+    stop = _stop(branch, facts, terms)
+    if stop is not None:
+        return Plan((stop,))
+    if facts.theirs is None:
+        ahead = count(branch.store, facts.local, None)
+        return Plan((Action("create" if ahead else "nothing", name, ahead),))
+    behind = count(branch.store, facts.theirs, facts.local)
+    accepted, waits = _accepted(branch, facts, terms) if behind else (None, [])
+    actions = [*_comes_in(branch, facts, accepted), *waits]
+    sends = facts.local is not None and not waits and not _is_behind(branch.store, facts.local, facts.theirs)
+    if sends:
+        merges = any(one.kind == "merge" for one in actions)
+        actions.append(Action("send", name, count(branch.store, facts.local, facts.theirs) + merges))
+    return Plan(tuple(actions) or (Action("nothing", name),), accepted)
+
+
+def is_rewritten(store: Store, facts: Facts) -> bool:
+    """Whether commits that the branch had there, when we last knew it, are gone from it."""
+    if facts.seen is None or facts.theirs is None:
+        return False
+    return not _is_behind(store, facts.seen, facts.theirs)
+
+
+def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
+    return old == new or store.is_ancestor(old, new)
+
+
+def _stop(branch: Branch, facts: Facts, terms: Terms) -> Action | None:
+    """A branch that was rewritten or deleted there since we last knew it, or that goes back here by an oversight."""
+    name = str(branch.namespace)
+    if facts.seen is not None and facts.theirs is None and terms.settle == "theirs":
+        return Action("stop", name, 0, "the branch was deleted there, so there is nothing to take over",
+                      "baton sync --settle merge sends it again")  # fmt: skip
+    if terms.settle is not None:
+        return None
+    known = facts.theirs or facts.seen
+    found = _reverted(branch, facts.local, known) if facts.local is not None and known is not None else {}
+    for commit, older in found.items():
+        return Action(
+            "stop", name, 0,
+            f"a commit made by hand here goes back to {branch.name(older.commit)} without saying so",
+            f"baton undo {commit[:10]} takes it back; baton sync --settle merge stands by it",
+        )  # fmt: skip
+    if facts.seen is not None and facts.theirs is None:
+        return Action(
+            "stop", name, 0, "the branch was deleted there",
+            "baton sync --settle merge sends it again; git config baton.autosync false stops syncing",
+        )  # fmt: skip
+    if not is_rewritten(branch.store, facts):
+        return None
+    lost = count(branch.store, facts.seen, facts.theirs)
+    return Action(
+        "stop", name, lost, f"the branch was rewritten there: {lost} commits that it had are gone",
+        "baton sync --settle merge brings them back; --settle theirs gives them up here too (a backup ref keeps them)",
+    )  # fmt: skip
+
+
+def _comes_in(branch: Branch, facts: Facts, accepted: Oid | None) -> Iterator[Action]:
+    if accepted is None:
+        return
+    name, store = str(branch.namespace), branch.store
+    commits = count(store, accepted, facts.local)
+    if facts.local is None:
+        yield Action("take", name, commits)
+    elif commits:
+        yield Action("forward" if _is_behind(store, facts.local, accepted) else "merge", name, commits)
+
+
+def _accepted(branch: Branch, facts: Facts, terms: Terms) -> tuple[Oid | None, list[Action]]:
+    """The newest commit of theirs that comes in by itself, and what the rest waits for."""
+    assert facts.theirs is not None
+    why, fine = _judged(branch, facts, terms)
+    if not why:
+        return facts.theirs, []
+    commits = count(branch.store, facts.theirs, fine or facts.local)
+    waits = Action("wait", str(branch.namespace), commits, why, "baton review")
+    return fine, [waits]
+
+
+def _judged(branch: Branch, facts: Facts, terms: Terms) -> tuple[str, Oid | None]:
+    """Why not all of theirs comes in by itself (empty: it does), and as far as it does."""
+    assert facts.theirs is not None
+    store = branch.store
+    faults = _faults(store, facts)
+    if faults:
+        return faults, None
+    if terms.policy == "review":
+        return "the remote's policy is review", None
+    reverted = _reverted(branch, facts.theirs, facts.local) if terms.settle is None else {}
+    new = list(store.only_in(facts.theirs, *([facts.local] if facts.local is not None else [])))
+    why = _UNSIGNED[terms.trusted is None]
+    if reverted:
+        older = next(iter(reverted.values()))
+        why = f"a commit made by hand goes back to {branch.name(older.commit)} without saying so"
+
+    def fits(info: CommitInfo) -> bool:
+        return info.oid not in reverted and (terms.policy != "signed" or is_vouched_for(store, info, terms.trusted))
+
+    newest = _as_far_as(new, fits)
+    return ("", newest) if newest == facts.theirs else (why, newest)
+
+
+_UNSIGNED = (
+    "not signed by an allowed key",
+    "not signed by an allowed key (git config baton.allowedSigners FILE names them)",
+)
+"""What commits wait for under the policy `signed`: where keys are known, and where none are."""
+
+
+def _as_far_as(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid | None:
+    """The newest commit that fits and behind which everything that is new does."""
+    fine: dict[Oid, bool] = {}
+    newest: Oid | None = None
+    for info in reversed(new):
+        fine[info.oid] = fits(info) and all(fine.get(parent, True) for parent in info.parents)
+        newest = info.oid if fine[info.oid] else newest
+    return newest
+
+
+def _reverted(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
+    """The new commits that a person made by hand and that go back without saying so, each with the version to which.
+
+    That is what `git commit -a` does in a work tree that has the branch checked out while others write. It counts until
+    it is taken back, or until nothing of what it changed stands any more.
+    """
+    branch.version(tip)  # raises when this is no branch of ours
+    store = branch.store
+    new = [diary_of(store, info) for info in store.only_in(tip, *([known] if known is not None else []))]
+    gone = taken_back(new)
+    by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in gone]
+    found = {commit: older for commit in by_hand if (older := branch.goes_back_to(commit)) is not None}
+    lost = {commit: older for commit, older in found.items() if not _restores(branch, commit, older, found)}
+    return {commit: older for commit, older in lost.items() if _stands(branch, commit, tip)}
+
+
+def _restores(branch: Branch, commit: Oid, older: LogEntry, suspects: Collection[Oid]) -> bool:
+    """Whether a commit goes back behind nothing but commits that go back themselves."""
+    before = islice(branch.history(commit, first_parent=True), 1, None)
+    return all(one.commit in suspects for one in takewhile(lambda one: one.commit != older.commit, before))
+
+
+def _stands(branch: Branch, commit: Oid, tip: Oid) -> bool:
+    """Whether anything that a commit changed is still so at the tip."""
+    infos = [branch.store.commit(one) for one in (branch.store.commit(commit).parents[0], commit, tip)]
+    before, after, now = (branch.version(info.oid).state for info in infos)
+    if apply(now, decide(after, now, before, prefer="ours"), record_conflicts=False) is not now:
+        return True
+    roots = [branch.store.folder(info.tree) for info in infos]
+    paths = [path for path in differing_paths(roots[0], roots[1]) if key_at(path) is None]
+    return any(entry_at(roots[1], path) == entry_at(roots[2], path) for path in paths)
+
+
+def _faults(store: Store, facts: Facts) -> str:
+    assert facts.theirs is not None
+    trees = [store.commit(one).tree if one is not None else None for one in (facts.local, facts.theirs)]
+    found = next(unsafe(store.folder(trees[0]), store.folder(trees[1])), None)
+    return "" if found is None else f"{found[0]} {found[1]}".strip()

@@ -1,0 +1,134 @@
+"""What may come in, brought into our branch: forward, or by a merge. A pure function of the two sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from baton_git.core import immutable_fields as constancy
+from baton_git.core.errors import Busy
+from baton_git.core.names import Oid
+from baton_git.core.state import State
+from baton_git.git.store import Draft, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.commit_log import log_entry, revision_of
+from baton_git.namespace.ingest.unreadable import new_unreadable
+from baton_git.namespace.merge_commit import join, merge_trees
+from baton_git.namespace.revision import Stamp
+from baton_git.namespace.sync.actions import Facts
+from baton_git.namespace.sync.ahead_behind import count
+from baton_git.namespace.sync.tracking_refs import backed_up
+
+_ATTEMPTS = 50
+
+
+@dataclass(frozen=True)
+class Integrated:
+    """Where our branch stands then, and what a person should know about how it came there."""
+
+    tip: Oid | None
+    received: int = 0
+    conflicts: tuple[str, ...] = ()
+    renamed: dict[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    checked_out_at: str | None = None
+
+
+def integrated(branch: Branch, accepted: Oid | None, facts: Facts, stamp: Stamp) -> Integrated:
+    """Our branch with `accepted` in it (None: only ours is looked at). Others may write meanwhile.
+
+    Raises:
+        Busy: others kept writing here.
+        Corrupt, WriteFailed: as in `Store.publish`.
+    """
+    found = Integrated(facts.local, problems=_own_problems(branch, facts))
+    for _ in range(_ATTEMPTS):
+        tip = branch.store.tip(branch.ref)
+        step = _step(branch.store, tip, accepted)
+        if step is None:
+            return replace(found, tip=tip)
+        if branch.advance(step.draft, tip, step.commit, stamp):
+            return _told(branch, found, tip, step, facts)
+    raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The commit that our branch goes to, and the draft that it is in, if it is a new one."""
+
+    draft: Draft
+    commit: Oid
+    conflicts: tuple[str, ...] = ()
+    renamed: dict[str, str] = field(default_factory=dict)
+
+
+def _step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
+    """None when there is nothing to do."""
+    if accepted is None or (tip is not None and store.is_ancestor(accepted, tip)):
+        return None
+    if tip is None or store.is_ancestor(tip, accepted):
+        return _Step(store.draft(), accepted)
+    joined = join(store, tip, accepted)
+    return _Step(joined.draft, joined.commit, tuple(one.id for one in joined.conflicts), joined.renamed)
+
+
+def _told(branch: Branch, found: Integrated, tip: Oid | None, step: _Step, facts: Facts) -> Integrated:
+    before = branch.version(tip).state if tip is not None else State()
+    problems = tuple(_problems(before, branch.version(step.commit).state))
+    place = branch.store.checked_out_at(branch.ref)
+    return replace(
+        found, tip=step.commit, received=count(branch.store, step.commit, facts.local), conflicts=step.conflicts,
+        renamed=step.renamed, problems=(*found.problems, *problems), checked_out_at=str(place) if place else None,
+    )  # fmt: skip
+
+
+def _problems(before: State, after: State) -> Iterator[str]:
+    """What cannot be read any more, and what was changed that is set once."""
+    yield from (f"{one.path}: cannot be read: {one.why}" for one in new_unreadable(before, after))
+    for key in sorted(before.differing(after)):
+        for breach in constancy.breaches(key, before.entry(key), after.entry(key)):
+            yield f"{key}: {breach.field} {constancy.WHY}, and was changed"
+
+
+def _own_problems(branch: Branch, facts: Facts) -> tuple[str, ...]:
+    """What commits made by hand here broke since the remote was last known."""
+    store, tip = branch.store, facts.local
+    since = facts.seen or facts.theirs
+    if tip is None or tip == since:
+        return ()
+    known = [since] if since is not None else []
+    if all(log_entry(info).op for info in store.only_in(tip, *known)):
+        return ()
+    base = _base(store, since, tip)
+    before = branch.version(base).state if base is not None else State()
+    return tuple(_problems(before, branch.version(tip).state))
+
+
+def _base(store: Store, one: Oid | None, other: Oid) -> Oid | None:
+    return next(iter(store.merge_bases(one, other)), None) if one is not None else None
+
+
+def resettled(branch: Branch, facts: Facts, stamp: Stamp) -> tuple[Oid, str]:
+    """Our branch set to theirs that was rewritten, with what we did since we last agreed on top.
+
+    Returns:
+        Its tip, and the backup ref that keeps what it was.
+
+    Raises:
+        Busy: somebody wrote here meanwhile.
+    """
+    store = branch.store
+    assert facts.local is not None
+    assert facts.theirs is not None
+    assert facts.seen is not None
+    backup = backed_up(branch, facts.local, stamp)
+    info = store.commit(facts.theirs)
+    new, theirs, revision, draft = info.oid, info.tree, revision_of(store, info), store.draft()
+    base = store.commit(_base(store, facts.seen, facts.local) or facts.seen).tree
+    tree = merge_trees(draft, base, theirs, store.commit(facts.local).tree).tree
+    if tree != theirs:
+        subject = "what was not sent yet, on top of a rewritten branch"
+        new = branch.seal(draft, tree, (new,), revision + 1, subject, stamp, ())
+    if not branch.advance(draft, facts.local, new, stamp):
+        raise Busy(f"{branch.namespace}: somebody wrote here meanwhile", hint="run baton sync --settle theirs again")
+    return new, backup

@@ -1,0 +1,294 @@
+"""Carrying a sync out: one fetch, everything that is to be done here, one push; again where somebody was faster."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
+from baton_git.core.names import Oid
+from baton_git.git.remotes import Accepted, Overtaken, Push, Refused, Remote
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.ingest.budget import SYNC, Budget
+from baton_git.namespace.ingest.fetch import Received, receive
+from baton_git.namespace.ingest.trees import check_changed
+from baton_git.namespace.machine_state import Marks
+from baton_git.namespace.revision import Stamp
+from baton_git.namespace.sync.actions import Action, Facts, Plan, is_rewritten, plan
+from baton_git.namespace.sync.ahead_behind import count
+from baton_git.namespace.sync.connectivity import first_damage
+from baton_git.namespace.sync.integration import Integrated, integrated, resettled
+from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.tracking_refs import INCOMING, Places, places_of, point, remote_component
+
+_GRACE = 0.5
+"""Seconds by which the work here may go on after the time for talking is over."""
+ATTEMPTS = 30
+"""How often somebody else may be faster before we give up."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one namespace.
+
+    Attributes:
+        received, sent: commits; `pending`: commits that the remote does not have yet; `waiting`: commits of it that
+            wait for a person.
+        problems: what cannot be read, or was changed and is set once, in words.
+        checked_out_at: a work tree in which what came in looks like a revert now.
+        error: why it was not done.
+    """
+
+    namespace: str
+    actions: tuple[Action, ...] = ()
+    received: int = 0
+    sent: int = 0
+    pending: int = 0
+    waiting: int = 0
+    conflicts: tuple[str, ...] = ()
+    renamed: Mapping[str, str] | None = None
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    checked_out_at: str | None = None
+    error: BatonError | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"namespace": self.namespace, "actions": [one.as_data() for one in self.actions]}
+        data |= {name: getattr(self, name) for name in ("received", "sent", "pending", "waiting")}
+        lists = {name: list(getattr(self, name)) for name in ("conflicts", "problems", "notes")}
+        error = {} if self.error is None else {"error": self.error.code, "message": str(self.error)}
+        place = {"checked_out_at": self.checked_out_at} if self.checked_out_at else {}
+        return {**data, **lists, "renamed": dict(self.renamed or {}), **place, **error}
+
+
+class _Job(NamedTuple):
+    """One namespace on its way."""
+
+    branch: Branch
+    places: Places
+    outcome: Outcome
+    push: Push | None = None
+
+
+def synchronise(
+    branches: Sequence[Branch], remote: Remote, name: str, terms: Terms, stamp: Stamp, *,
+    seconds: float, dry_run: bool = False, receive_only: bool = False, more: bool = False,
+    budget: Budget = SYNC, retry: bool = True,
+) -> list[Outcome]:  # fmt: skip
+    """Brings branches (all of one store) and their likes on a remote together.
+
+    Args:
+        name: what the remote is called here.
+        seconds: for everything together.
+        dry_run: fetches and plans, and changes no branch.
+        receive_only: sends nothing.
+        more: also the namespaces that only the remote has.
+        budget: what may come in.
+        retry: whether commits that were rejected before are fetched again.
+
+    Raises:
+        Unreachable, AccessDenied, Rejected, RemoteError: as in `receive` and `Remote.push`; what came before is kept.
+    """
+    end = time.monotonic() + seconds
+    jobs = [_job(branch, name) for branch in branches]
+    done: list[_Job] = []
+    for attempt in range(ATTEMPTS):
+        try:
+            wants = _wants(jobs, name, more=more)
+            damaged = _damaged(jobs, thorough=retry) if attempt == 0 and not receive_only else {}
+            came = receive(
+                branches[0].store, remote, wants,
+                seconds=_left(end), budget=budget, retry=retry, everything=bool(damaged),
+            )  # fmt: skip
+        except Unreachable:
+            if attempt == 0:
+                raise
+            break  # there was time for all but this
+        if more:
+            jobs += [_job(one, name) for one in _others(branches[0], came, jobs)]
+            more = False
+        jobs = [_repaired(job, damaged) for job in jobs]
+        with branches[0].store.within(end + _GRACE, f"merging what came from {remote.name}"):
+            jobs = [_worked(job, came, terms, stamp, budget, dry_run=dry_run) for job in jobs]
+        moves = [] if dry_run or receive_only else [job.push for job in jobs if job.push is not None]
+        answers = remote.push(moves, seconds=_left(end)) if moves else {}
+        jobs = [_answered(job, answers.get(job.branch.ref), stamp) for job in jobs]
+        done += [job for job in jobs if not isinstance(answers.get(job.branch.ref), Overtaken)]
+        jobs = [job for job in jobs if isinstance(answers.get(job.branch.ref), Overtaken)]
+        if not jobs or time.monotonic() >= end:
+            break
+        time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
+    busy = Busy(f"{remote.name}: others kept pushing", hint="what came is merged here; run baton sync again")
+    done += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
+    return [_finished(job) for job in done]
+
+
+def _left(end: float) -> float:
+    return max(0.05, end - time.monotonic())
+
+
+def _job(branch: Branch, name: str) -> _Job:
+    return _Job(branch, places_of(branch, name), Outcome(str(branch.namespace)))
+
+
+def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
+    jobs = list(jobs)
+    if more:
+        return {f"{jobs[0].branch.prefix}*": f"{INCOMING}{remote_component(name)}/*"}
+    return {job.branch.ref: job.places.incoming for job in jobs}
+
+
+def _others(first: Branch, came: Received, jobs: Iterable[_Job]) -> list[Branch]:
+    """The namespaces that the remote has and nobody named; refs there that are no namespace are left alone."""
+    known = {job.branch.ref for job in jobs}
+    found = []
+    for ref in (*came.tips, *came.rejected):
+        branch = first.beside(ref)
+        if branch is None or ref in known:
+            continue
+        if ref in came.rejected or branch.is_namespace(came.tips[ref]):
+            found.append(branch)
+    return found
+
+
+def _worked(job: _Job, came: Received, terms: Terms, stamp: Stamp, budget: Budget, *, dry_run: bool) -> _Job:
+    """Everything here: the plan, what comes in, and what is to be pushed."""
+    if job.outcome.error is not None:
+        return job._replace(push=None)
+    rejected = came.rejected.get(job.branch.ref)
+    if rejected is not None:
+        return job._replace(outcome=replace(job.outcome, error=rejected), push=None)
+    try:
+        theirs = came.tips.get(job.branch.ref)
+        _check_changed(job.branch, theirs, budget)
+        return _done_here(job, theirs, terms, stamp, dry_run=dry_run)
+    except BatonError as error:  # one namespace that cannot be read must not keep the others from their sync
+        return job._replace(outcome=replace(job.outcome, error=error), push=None)
+
+
+def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
+    """Raises Rejected when they changed more files than may come in now."""
+    store = branch.store
+    local = store.tip(branch.ref)
+    if theirs is None or theirs == local:
+        return
+    base = next(iter(store.merge_bases(local, theirs)), None) if local is not None else None
+    before = store.commit(base).tree if base is not None else None
+    check_changed(store.folder(before), store.folder(store.commit(theirs).tree), budget.changed)
+
+
+def _damaged(jobs: Iterable[_Job], *, thorough: bool) -> dict[str, Corrupt]:
+    """By ref of a branch, what cannot be read of it."""
+    store_tips = ((job.branch, job.branch.store.tip(job.branch.ref)) for job in jobs)
+    found = ((branch.ref, first_damage(branch.store, tip, thorough=thorough)) for branch, tip in store_tips)
+    return {ref: error for ref, error in found if error is not None}
+
+
+def _repaired(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
+    """The job with a note that what was damaged is whole again, or with the error that it is not."""
+    before = damaged.get(job.branch.ref)
+    if before is None:
+        return job
+    store = job.branch.store
+    store.memory.forget(lambda _: True)  # what was made of it while it was damaged
+    left = first_damage(store, store.tip(job.branch.ref), thorough=True)
+    if left is None:
+        notes = (*job.outcome.notes, f"fetched again what was damaged or missing here ({before})")
+        return job._replace(outcome=replace(job.outcome, notes=notes))
+    error = Corrupt(str(job.branch.namespace), f"{left}, and the remote does not have it", hint=_LOST)
+    return job._replace(outcome=replace(job.outcome, error=error))
+
+
+_LOST = "sync on a machine that has it, then here again; git fsck shows what else is lost"
+
+
+def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry_run: bool) -> _Job:
+    branch, store = job.branch, job.branch.store
+    facts = Facts(store.tip(branch.ref), theirs, store.tip(job.places.seen))
+    for commit in (facts.local, theirs):
+        if commit is not None:
+            branch.version(commit)  # raises for what is no namespace, or of a newer layout
+    resets = terms.settle == "theirs" and facts.local is not None and is_rewritten(store, facts)
+    reset = (Action("reset", str(branch.namespace), count(store, facts.seen, theirs)),) if resets else ()
+    notes: tuple[str, ...] = ()
+    if resets and not dry_run:
+        local, backup = resettled(branch, facts, stamp)
+        facts = facts._replace(local=local, seen=None)
+        notes = (f"set to what {branch.ref} is there now; what was here is kept as {backup}",)
+    found = plan(branch, facts, terms) if not (resets and dry_run) else Plan(())
+    outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *found.actions), waiting=found.waiting)
+    outcome = replace(outcome, notes=(*outcome.notes, *notes))
+    if dry_run:
+        return job._replace(outcome=outcome)
+    if found.is_stopped:
+        [stop] = found.actions
+        error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)
+        return job._replace(outcome=replace(outcome, error=error), push=None)
+    if theirs is not None and theirs != facts.seen:
+        _record_received(branch, facts, theirs, terms)
+        point(store, job.places.seen, theirs, stamp)
+    came = integrated(branch, found.accepted, facts, stamp)
+    return job._replace(outcome=_told(outcome, came), push=_push(branch, found, came, theirs))
+
+
+def _record_received(branch: Branch, facts: Facts, theirs: Oid, terms: Terms) -> None:
+    """Notes in the ledger which commits the remote brought, before any of them comes into our branch."""
+    known = [commit for commit in (facts.local, facts.seen) if commit is not None and branch.store.has(commit)]
+    ledger = branch.ledger
+    new = [info.oid for info in branch.store.only_in(theirs, *known) if not ledger.is_made_here(info.oid)]
+    ledger.record_received(terms.address or terms.name, terms.name, new)
+
+
+def _told(outcome: Outcome, came: Integrated) -> Outcome:
+    return replace(
+        outcome,
+        received=outcome.received + came.received,
+        conflicts=(*outcome.conflicts, *came.conflicts),
+        renamed={**(outcome.renamed or {}), **came.renamed},
+        problems=(*outcome.problems, *came.problems),
+        checked_out_at=came.checked_out_at or outcome.checked_out_at,
+    )
+
+
+def _push(branch: Branch, found: Plan, came: Integrated, theirs: Oid | None) -> Push | None:
+    """Ours, when it holds all of theirs and more."""
+    if came.tip is None or came.tip == theirs or found.waiting:
+        return None
+    if theirs is not None and not branch.store.is_ancestor(theirs, came.tip):
+        return None
+    return Push(branch.ref, came.tip, theirs)
+
+
+def _answered(job: _Job, answer: object, stamp: Stamp) -> _Job:
+    if job.push is None or answer is None:
+        return job
+    if isinstance(answer, Accepted):
+        sent = count(job.branch.store, job.push.new, job.push.expected)
+        point(job.branch.store, job.places.seen, job.push.new, stamp)
+        return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
+    if isinstance(answer, Refused):
+        said = "".join(f"\n  {line}" for line in answer.said)
+        error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{said}", hint=_REFUSED)
+        return job._replace(outcome=replace(job.outcome, error=error), push=None)
+    return job
+
+
+_REFUSED = "what came is merged here; ours is kept and will be offered again"
+
+
+def _finished(job: _Job) -> Outcome:
+    """The outcome with what is still to be sent, and the marks for hooks that say so."""
+    store, component = job.branch.store, job.branch.namespace.component
+    try:
+        pending = count(store, store.tip(job.branch.ref), store.tip(job.places.seen))
+    except BatonError as error:
+        return replace(job.outcome, error=job.outcome.error or error)
+    marks = Marks(store.repository.common_dir)
+    marks.synced.set(component)
+    marks.unsent.clear(component)
+    if pending or store.tip(job.branch.ref) != store.tip(job.places.seen):  # or somebody wrote meanwhile
+        marks.unsent.set(component)
+    return replace(job.outcome, pending=pending)

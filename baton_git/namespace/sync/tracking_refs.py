@@ -1,0 +1,84 @@
+"""The private refs of syncing: what a remote had last, what came from it, and backups before anything unusual.
+
+refs/baton-incoming/<remote>/<namespace>   what was fetched last
+refs/baton-remotes/<remote>/<namespace>    where we last knew the remote to be
+refs/baton-backup/<namespace>/<time>       where our branch was before it was set elsewhere
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from hashlib import sha256
+from typing import NamedTuple
+
+from baton_git.core.errors import InvalidName
+from baton_git.core.names import Oid, decode, encode
+from baton_git.core.times import iso
+from baton_git.git.store import Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.revision import Stamp
+
+INCOMING = "refs/baton-incoming/"
+REMOTES = "refs/baton-remotes/"
+BACKUP = "refs/baton-backup/"
+
+_ADDRESS = re.compile(r"^[./~]|[:@\\]")
+
+
+class Places(NamedTuple):
+    """The private refs of one namespace and one remote."""
+
+    incoming: str
+    seen: str
+
+
+def remote_component(remote: str) -> str:
+    """A remote's name as a part of a ref; of an address, which may hold a password, a digest."""
+    if not _ADDRESS.search(remote):
+        with suppress(InvalidName):
+            return encode(remote)
+    return sha256(remote.encode("utf-8", "replace")).hexdigest()[:40]
+
+
+def places_of(branch: Branch, remote: str) -> Places:
+    tail = f"{remote_component(remote)}/{branch.namespace.component}"
+    return Places(INCOMING + tail, REMOTES + tail)
+
+
+def known_remotes(branch: Branch) -> list[str]:
+    """The remotes that this namespace was ever synced with."""
+    store, name = branch.store, branch.namespace.component
+    places = ((prefix, remote) for prefix in (REMOTES, INCOMING) for remote in store.ref_folders(prefix))
+    return sorted(
+        {_remote_of(remote) for prefix, remote in places if store.tip(f"{prefix}{remote}/{name}") is not None}
+    )
+
+
+def _remote_of(component: str) -> str:
+    try:
+        return decode(component)
+    except InvalidName:
+        return component
+
+
+def point(store: Store, ref: str, to: Oid, stamp: Stamp) -> None:
+    """Sets a private ref, from wherever it stands."""
+    for _ in range(10):
+        now = store.tip(ref)
+        if now == to:
+            return
+        moved = store.publish(
+            store.draft(), ref, now, to,
+            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
+        )  # fmt: skip
+        if moved:
+            return
+
+
+def backed_up(branch: Branch, tip: Oid, stamp: Stamp) -> str:
+    """Keeps `tip` as a ref of its own, whose name it gives."""
+    time = iso(stamp.now).replace(":", "").replace("-", "")
+    ref = f"{BACKUP}{branch.namespace.component}/{time}-{tip[:8]}"
+    point(branch.store, ref, tip, stamp)
+    return ref

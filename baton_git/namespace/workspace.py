@@ -1,0 +1,187 @@
+"""What every verb needs to know: the branch it works on, who acts, and the rules' numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from baton_git.checks.approvals import Approvals
+from baton_git.core.errors import InvalidArgument, StoreError
+from baton_git.core.lifecycle import Policy
+from baton_git.core.names import minted
+from baton_git.core.records.base import Record
+from baton_git.core.state import State
+from baton_git.core.times import iso
+from baton_git.git.store import CommitInfo, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.provenance.judgement import Judgement
+from baton_git.namespace.provenance.labels import Labels, Vouching
+from baton_git.namespace.revision import Proposal, Stamp, Version, Written
+
+if TYPE_CHECKING:
+    from baton_git.git.signing import AllowedSigners
+
+Model = TypeVar("Model", bound=Record)
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who acts. `author` is `Name <mail>`; the others may be unknown."""
+
+    author: str
+    session: str | None = None
+    agent: str | None = None
+    machine: str | None = None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How this machine's user wants other repositories dealt with.
+
+    Attributes:
+        remote: the one to sync with where none is named (git config baton.remote).
+        automatic: whether sessions sync by themselves (baton.autosync).
+        remotes: the names of those that are configured; None: they are looked up where they are needed.
+        ssh: core.sshCommand and ssh.variant, where `remotes` is given.
+        policies: by name of a remote, what its setting says (remote.<name>.batonPolicy).
+        signers: whose signatures count (baton.allowedSigners); None where that is not configured.
+        progress: is told what git says while it works.
+    """
+
+    remote: str | None = None
+    automatic: bool = True
+    remotes: tuple[str, ...] | None = None
+    ssh: tuple[str | None, str | None] = (None, None)
+    policies: Mapping[str, str] = field(default_factory=dict)
+    signers: AllowedSigners | None = None
+    progress: Callable[[str], None] | None = None
+
+    def trusted(self, store: Store) -> Callable[[CommitInfo], bool] | None:
+        """Whether a commit in `store` is signed by an allowed key; None where no keys are configured."""
+        signers = self.signers
+        if signers is None:
+            return None
+        from baton_git.git.signing import Signed  # few have it, and every start would pay for it
+
+        return lambda info: isinstance(signers.verified(store.raw_commit(info.oid)), Signed)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """One namespace, ready to work on.
+
+    Attributes:
+        folder: the work tree that checks refer to; None outside of one.
+        approvals: the commands that may run on this machine.
+        private_hosts: whether checks may reach private addresses other than loopback.
+        environment: what the programs that we start see.
+        reach: how other repositories are dealt with.
+    """
+
+    branch: Branch
+    actor: Actor
+    policy: Policy = field(default_factory=Policy)
+    folder: Path | None = None
+    approvals: Approvals | None = None
+    private_hosts: bool = False
+    environment: dict[str, str] = field(default_factory=dict)
+    reach: Reach = field(default_factory=Reach)
+
+    @property
+    def session(self) -> str:
+        """The acting session's name, for records that must name one."""
+        return self.actor.session or "none"
+
+    @property
+    def trusted(self) -> Callable[[CommitInfo], bool] | None:
+        """Whether a commit is signed by an allowed key; None where no keys are configured."""
+        return self.reach.trusted(self.branch.store)
+
+    def labels(self, version: Version | None = None) -> Labels:
+        """Who vouches for the records at a version, the newest where none is given.
+
+        Raises:
+            Corrupt: the tip cannot be read.
+        """
+        commit = version.commit if version is not None else self.branch.store.tip(self.branch.ref)
+        return Labels(self.branch, commit, self.vouching)
+
+    def judgement(self, version: Version | None = None) -> Judgement:
+        """What counts at a version, by who vouches for its records.
+
+        Raises:
+            Corrupt: the tip cannot be read.
+        """
+        return Judgement(self.labels(version))
+
+    @property
+    def vouching(self) -> Vouching:
+        """Whose confirmations count on this machine besides its own."""
+        return Vouching(self.trusted, self._trusts_remote)
+
+    def _trusts_remote(self, url: str) -> bool:
+        """Whether the user trusts the remote at an address; not where the approvals cannot be read."""
+        try:
+            return self.approvals is not None and self.approvals.trusts_remote(url)
+        except StoreError:
+            return False
+
+    def stamp(self, op: str, now: datetime) -> Stamp:
+        actor = self.actor
+        return Stamp(op, now, actor.author, actor.session, actor.agent, actor.machine)
+
+    def update(
+        self,
+        op: str,
+        now: datetime,
+        change: Callable[[Version], State | Proposal],
+        *,
+        expected_revision: int | None = None,
+    ) -> Written:
+        return self.branch.update(change, self.stamp(op, now), expected_revision=expected_revision)
+
+    def edit(
+        self, op: str, now: datetime, model: type[Model], id_: str, change: Callable[[State, Model], State | Proposal]
+    ) -> Made:
+        """Changes the live record that `id_` (or a unique beginning of its id) names."""
+        record = self.branch.read().state.find(model, id_)
+
+        def on(tip: Version) -> State | Proposal:
+            return change(tip.state, tip.state.get(model, record.id))
+
+        return Made(record.id, self.update(op, now, on))
+
+
+class Made(NamedTuple):
+    """A record that was created or changed, and the version that says so."""
+
+    id: str
+    written: Written
+
+
+def fresh_id(prefix: str) -> str:
+    """A random id; collisions are refused when it is added."""
+    return minted(prefix, os.urandom(4))
+
+
+def fresh_mark() -> str:
+    """A random word for the frame around a text: who wrote what is inside cannot have known it."""
+    return minted("ctx", os.urandom(4))
+
+
+def need(text: str, what: str) -> None:
+    """Raises InvalidArgument when `text` says nothing."""
+    if not text.strip():
+        raise InvalidArgument(f"the {what} is empty", hint="say in a sentence what it is")
+
+
+def archive(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> Made:
+    """A live record goes to the archive with the reason."""
+    return ws.edit(
+        op, now, model, id_,
+        lambda state, record: state.archive(record, at=iso(now), reason=reason, session=ws.actor.session),
+    )  # fmt: skip

@@ -1,0 +1,258 @@
+"""Writing in turns: what those want that wait at one moment becomes commits, durable and visible together.
+
+A turn reads the tip, prepares a chain of commits on it in memory, stores them in one pack and moves the ref once. When
+somebody else was faster, the chain is prepared anew; who gets no turn in time is told `Busy`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count, islice
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from baton_git.core.errors import Busy, InvalidDocument, StoreError, WriteFailed
+from baton_git.core.names import Namespace
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import State
+from baton_git.git.store import Draft, Store
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.revision import Change, Stamp, Update, Updated, Version, Written
+
+VERSION_WEIGHT = 100_000
+"""What a version weighs in the memory of its store: about what all its decoded records take."""
+_LATELY = 1000
+"""How many commits back one is looked for that was made a moment ago."""
+
+
+class Prepared(NamedTuple):
+    """A change as far as it goes without writing; no draft when there is nothing to write.
+
+    `plain`: whether the new files are those of the records that changed, and no others.
+    """
+
+    outcome: Written
+    draft: Draft | None = None
+    plain: bool = False
+
+
+class Target(Protocol):
+    """The versions of one namespace, as far as a turn needs to know them; a `Branch` is one."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def namespace(self) -> Namespace: ...
+    @property
+    def ref(self) -> str: ...
+    def check_name(self) -> None:
+        """Raises InvalidDocument for a namespace that does not exist yet and is called like a secret."""
+
+    def read(self) -> Version:
+        """The newest version."""
+
+    def history(self) -> Iterator[LogEntry]:
+        """The diary, newest first."""
+
+    def prepared(self, tip: Version, change: Change, stamp: Stamp, expected: int | None) -> Prepared:
+        """What a change comes to on top of `tip`, in memory."""
+
+    def following(self, work: Prepared) -> Version:
+        """The version that was prepared, as it will be read back."""
+
+    def mark(self, before: State, after: State) -> None:
+        """Leaves word that the branch has moved."""
+
+
+def take(target: Target, updates: Sequence[Update], patience: float) -> list[Updated]:
+    """What several callers want of a branch, in this order: each gets its own commit, or its own error.
+
+    They become durable and visible together, and nobody is told of success before that. Threads that share the store
+    stand in its line meanwhile, and one of them writes for all that stand there.
+    """
+    end = time.monotonic() + patience
+    wishes = [_Wish(target, one, end, patience) for one in updates]
+    waiting = [one for one in wishes if one.may_be()]
+    if waiting and not target.store.line(target.ref).serve(waiting, _Turns(target).serve, patience):
+        for one in waiting:
+            one.fail(one.too_late())
+    if any(one.leads for one in waiting):
+        target.store.tidy()
+    return [one.answer() for one in wishes]
+
+
+class _Turns:
+    """The turns of one thread at one branch."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.store = target.store
+
+    def serve(self, wishes: Sequence[_Wish]) -> None:
+        """Carries out what several threads want, in this order."""
+        wishes[0].leads = True
+        try:
+            self._serve_all(wishes)
+        except BaseException as error:
+            for one in wishes:
+                one.fail(error if isinstance(error, Exception) else _interrupted(self.target.namespace))
+            if not isinstance(error, Exception):
+                raise
+
+    def _serve_all(self, wishes: Sequence[_Wish]) -> None:
+        for attempt in count():
+            waiting = [one for one in wishes if not one.is_answered]
+            if not waiting or self._attempt(waiting):
+                return
+            late = [one for one in waiting if time.monotonic() >= one.end]
+            for one in late:
+                one.fail(one.too_late())
+            if len(late) < len(waiting):
+                time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
+
+    def _attempt(self, wishes: Sequence[_Wish]) -> bool:
+        """Whether all were answered. What they come to is prepared before our turn, and anew if somebody was faster."""
+        left = min(one.end for one in wishes) - time.monotonic()
+        with self._chained(wishes) as chain:
+            if not chain.draft.objects:
+                return chain.answer(None)
+            tried = chain
+            try:
+                with self.store.queue(self.target.ref, min(2.0, max(0.0, left))):
+                    if self.store.tip(self.target.ref) == chain.tip.commit:
+                        return self._publish(chain)
+                    with self._chained(wishes) as again:
+                        tried = again
+                        return self._publish(again)
+            except Busy as error:
+                for one in wishes:
+                    if time.monotonic() >= one.end:
+                        one.fail(error)
+                return False
+            except StoreError:
+                if len(wishes) == 1 or self._was_published(tried):
+                    raise
+        for one in wishes:  # the store may refuse what one of them wants, and not the others
+            self.serve([one])
+        return True
+
+    @contextmanager
+    def _chained(self, wishes: Sequence[_Wish]) -> Iterator[_Chain]:
+        """What the wishes come to, each on top of the one before, in memory.
+
+        A change may read the commits that it stands on, so inside they can be read before they are published. What one
+        change is refused for counts with the rest: it may be because of one before it, which is not published yet.
+        """
+        draft = self.store.draft()
+        with self.store.foreseen(draft):
+            chain = _Chain(self.target.read(), draft)
+            for wish in wishes:
+                try:
+                    work = wish.target.prepared(chain.newest, wish.change, wish.stamp, wish.expected)
+                except Exception as error:  # noqa: BLE001  whatever it is, its own thread will raise it
+                    chain.refused.append((wish, error))
+                    continue
+                chain.steps.append((wish, work))
+                if work.draft is not None:
+                    draft.take_over(work.draft)
+                    chain.newest = self.target.following(work)
+            yield chain
+
+    def _publish(self, chain: _Chain) -> bool:
+        """Whether the branch stands at the newest version of the chain now, and everybody has an answer."""
+        if not chain.draft.objects:
+            return chain.answer(None)
+        newest = chain.newest.commit
+        assert newest is not None
+        stamp = chain.steps[-1][0].stamp
+        more = f" and {len(chain.steps) - 1} more" if len(chain.steps) > 1 else ""
+        moved = self.store.publish(
+            chain.draft, self.target.ref, chain.tip.commit, newest,
+            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}{more}",
+            tidy=False,
+        )  # fmt: skip
+        if not moved:
+            return False
+        self.store.memory.put(("version", self.target.namespace, newest), chain.newest, VERSION_WEIGHT)
+        for _, work in chain.steps:
+            self.target.mark(work.outcome.before.state, work.outcome.version.state)
+        return chain.answer(self.store.checked_out_at(self.target.ref))
+
+    def _was_published(self, chain: _Chain) -> bool:
+        """Whether the branch came to stand at the newest of a chain, also where others have built on it since."""
+        newest = chain.newest.commit
+        return any(one.commit == newest for one in islice(self.target.history(), _LATELY))
+
+
+class _Wish:
+    """A change that one thread waits for, and what became of it."""
+
+    def __init__(self, target: Target, update: Update, end: float, patience: float) -> None:
+        self.target = target
+        self.change, self.stamp, self.expected = update
+        self.end = end
+        self.leads = False
+        self._patience = patience
+        self._found: Written | Exception | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        return self._found is not None
+
+    def succeed(self, outcome: Written) -> None:
+        self._found = outcome
+
+    def fail(self, error: Exception) -> None:
+        self._found = self._found or error
+
+    def may_be(self) -> bool:
+        """Whether the name of who wishes, and that of a new namespace, can be written; else that is the answer."""
+        try:
+            _check_names(self.stamp)
+            self.target.check_name()
+        except InvalidDocument as error:
+            self.fail(error)
+        return not self.is_answered
+
+    def answer(self) -> Updated:
+        assert self._found is not None
+        return Updated(self._found)
+
+    def too_late(self) -> Busy:
+        why = f"{self.target.namespace}: others kept writing for {self._patience:g} s"
+        return Busy(why, hint="nothing was written; try again")
+
+
+class _Chain:
+    """What several wishes come to, each on top of the one before; `newest` is the last version, read back."""
+
+    def __init__(self, tip: Version, draft: Draft) -> None:
+        self.tip = tip
+        self.draft = draft
+        self.newest = tip
+        self.steps: list[tuple[_Wish, Prepared]] = []
+        self.refused: list[tuple[_Wish, Exception]] = []
+
+    def answer(self, checked_out_at: Path | None) -> bool:
+        """Tells everybody, now that it is so; True."""
+        for wish, work in self.steps:
+            found = work.outcome
+            wish.succeed(found if work.draft is None else found._replace(checked_out_at=checked_out_at))
+        for wish, error in self.refused:
+            wish.fail(error)
+        return True
+
+
+def _interrupted(namespace: Namespace) -> WriteFailed:
+    return WriteFailed(
+        f"{namespace}: the thread that wrote for this one was stopped", hint="read it, and see whether it was written"
+    )
+
+
+def _check_names(stamp: Stamp) -> None:
+    for what, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
+        if text:
+            refuse_secret(what, text)
