@@ -13,7 +13,7 @@ from pathlib import Path
 
 from measuring import missed, tell
 
-from baton_git.agentsettings.hook_lines import hook_line
+from baton_git.agents.settings.hook_lines import hook_line
 
 ROUNDS = 15
 SESSION = "0f0e1c1a-5a0b-4c3d-9e8f-000000000001"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from baton_git.adapters.adapter import Surroundings
 from baton_git.adapters.building import text_of
-from baton_git.agents.all_agents import detect
 from baton_git.agents.json_lines import object_in
+from baton_git.agents.registry import detect
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, StoreError
 from baton_git.git.files.atomic_files import shown
 

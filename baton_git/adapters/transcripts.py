@@ -16,8 +16,8 @@ from typing import Any
 
 from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.building import first, is_file, is_fresh, modified, outputs, present, runtime, session, snapshot
-from baton_git.agents.all_agents import AGENTS, detect
 from baton_git.agents.events import Anew, Call, Ended, Event, Goal, Prompt, Reply, Result, Setting, Settled, Title
+from baton_git.agents.registry import AGENTS, detect
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
 from baton_git.core.output import one_line

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from baton_git.agents.deeds import PATTERN_LENGTH, Deed, Task, about, flat
 from baton_git.agents.fields import Record, table_at, text_at
 from baton_git.agents.json_lines import object_in
+from baton_git.agents.tool_use import PATTERN_LENGTH, Deed, Task, about, flat
 
 _GATEWAY = re.compile(r"(?:mcp_{1,2}(?:[A-Za-z0-9-]+_{1,2})?)?call_tool")
 SERVER = "gobby-tasks"

@@ -7,9 +7,9 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from baton_git.agenthooks.home import PARENT
-from baton_git.agenthooks.payloads import END, START, Payload
-from baton_git.agenthooks.seen import Memory
+from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.agents.hook_events.payloads import END, START, Payload
+from baton_git.agents.hook_events.session_folder import PARENT
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact_text
 from baton_git.faces.where.call import Call

@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from baton_git.agenthooks.home import home_of
-from baton_git.agenthooks.payloads import AGENTS, COMPACT, END, PROMPT, START, STOP, Payload, parse
-from baton_git.agenthooks.place import Place, around
-from baton_git.agenthooks.quick import is_idle
-from baton_git.agenthooks.replies import nothing, reply
+from baton_git.agents.hook_events.fast_exit import is_idle
+from baton_git.agents.hook_events.payloads import AGENTS, COMPACT, END, PROMPT, START, STOP, Payload, parse
+from baton_git.agents.hook_events.replies import nothing, reply
+from baton_git.agents.hook_events.repository_lookup import Place, around
+from baton_git.agents.hook_events.session_folder import home_of
 
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
 """After which a hook gives up; what is left to save is saved by the next one."""

@@ -1,6 +1,6 @@
 """The small process that looks after one session of an agent: waits, ends it at its time limit, records how it ended.
 
-Started by `spawning.starting`, never by hand: `python -P -m baton_git.faces.session_keeper [PIPE] < JOB`.
+Started by `agents.sessions.starting`, never by hand: `python -P -m baton_git.faces.session_keeper [PIPE] < JOB`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import threading
 from datetime import datetime
 from pathlib import Path
 
+from baton_git.agents.sessions.supervisor import Job, keep, offered
 from baton_git.core.times import iso
-from baton_git.spawning.keeping import Job, keep, offered
 
 
 def main() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from baton_git.agenthooks.payloads import PROMPT, START, Payload
-from baton_git.agenthooks.seen import Seen
+from baton_git.agents.hook_events.hook_session import Seen
+from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.core.times import when
 from baton_git.namespace.workspace import Workspace
 from baton_git.operations.session_course import Answer, Course, Setup, name_of, turn

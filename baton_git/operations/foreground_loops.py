@@ -12,15 +12,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from baton_git.agents.sessions.launch_request import MAX_SECONDS, Wish, check_prompt
+from baton_git.agents.sessions.launchers import SPAWNED, STARTERS, executable, surroundings
+from baton_git.agents.sessions.records import Spawned
+from baton_git.agents.sessions.starting import Spawner
+from baton_git.agents.sessions.supervisor import run_recorded
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.times import iso
 from baton_git.namespace.workspace import Workspace
 from baton_git.operations.workflows import spawned_records
-from baton_git.spawning.keeping import run_recorded
-from baton_git.spawning.records import Spawned
-from baton_git.spawning.starters import SPAWNED, STARTERS, executable, surroundings
-from baton_git.spawning.starting import Spawner
-from baton_git.spawning.wish import MAX_SECONDS, Wish, check_prompt
 from baton_git.workflow.looping import (
     Ending,
     Limits,

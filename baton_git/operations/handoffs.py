@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from baton_git.agents.extraction import Extraction, Options, extract
+from baton_git.agents.extraction.repository import with_git
 from baton_git.core.codecs import toml
 from baton_git.core.records.base import alike, parse
 from baton_git.core.records.lineage import Session
@@ -15,8 +17,6 @@ from baton_git.core.redaction import redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso, when
-from baton_git.extraction import Extraction, Options, extract
-from baton_git.extraction.repository import with_git
 from baton_git.namespace.revision import Proposal, Version, Written
 from baton_git.namespace.workspace import Workspace
 from baton_git.operations.left_behind import age_of, found_at

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from baton_git import rendering
-from baton_git.agenthooks.seen import Memory
+from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.agents.hook_events.live_sessions import at_work
 from baton_git.core.brief import LINE, Section, named
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.output import one_line
@@ -15,7 +16,6 @@ from baton_git.core.state import Key, State, Unreadable
 from baton_git.git.hooks.shipped import shipped
 from baton_git.injection import foreign, names_of, origin_of, sections_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.beside import at_work
 from baton_git.operations.left_behind import Unfinished, has_substance, of_worktree, unfinished
 from baton_git.operations.project_files import read_project_file
 from baton_git.records.handoff import Handoff

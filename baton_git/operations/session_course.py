@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from zlib import crc32
 
-from baton_git.agenthooks.payloads import COMPACT, END, PROMPT, START, STOP, Payload
-from baton_git.agenthooks.replies import MAX_BYTES, fits
-from baton_git.agenthooks.seen import Memory, Seen
-from baton_git.agents.all_agents import AGENTS
+from baton_git.agents.extraction import Extraction, Options
+from baton_git.agents.hook_events.hook_session import Memory, Seen
+from baton_git.agents.hook_events.live_sessions import at_work, lives
+from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
+from baton_git.agents.hook_events.replies import MAX_BYTES, fits
+from baton_git.agents.registry import AGENTS
 from baton_git.core.brief import MIN_BUDGET, Section, compose
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.output import one_line
 from baton_git.core.times import iso_ms, when
-from baton_git.extraction import Extraction, Options
 from baton_git.git.files.atomic_files import reading
 from baton_git.git.files.ref_locks import flocked
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.operations import sessions
-from baton_git.operations.beside import at_work, lives
 from baton_git.operations.handoffs import gather, keep
 from baton_git.operations.injections import worktree_of
 from baton_git.operations.left_behind import of_worktree

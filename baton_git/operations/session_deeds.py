@@ -8,12 +8,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.all_agents import AGENTS
+from baton_git.agents.extraction import Extraction, Options
+from baton_git.agents.registry import AGENTS
 from baton_git.core.brief import Section
 from baton_git.core.diff import in_words
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.output import one_line
-from baton_git.extraction import Extraction, Options
 from baton_git.injection import names_of, summary_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.operations import checks

@@ -10,14 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from baton_git.agents.sessions.launchers import SPAWNED, surroundings
+from baton_git.agents.sessions.records import Records
+from baton_git.agents.sessions.starting import Spawner
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.redaction import redact_text
 from baton_git.core.times import iso
 from baton_git.git.files.durable_files import writing
 from baton_git.namespace.workspace import Workspace
-from baton_git.spawning.records import Records
-from baton_git.spawning.starters import SPAWNED, surroundings
-from baton_git.spawning.starting import Spawner
 from baton_git.workflow.deeds import Deeds, Event, SessionInfo
 from baton_git.workflow.definition import Workflow, read
 from baton_git.workflow.engine import run_event as run_workflows

@@ -8,9 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from baton_git.agents.sessions.launch_request import (
+    BUDGET_USD,
+    CHAIN_SECONDS,
+    MAX_ITERATIONS,
+    MAX_SECONDS,
+    TIMEOUT,
+    Wish,
+    check_limit,
+)
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument
-from baton_git.spawning.wish import BUDGET_USD, CHAIN_SECONDS, MAX_ITERATIONS, MAX_SECONDS, TIMEOUT, Wish, check_limit
 from baton_git.workflow.deeds import Offered
 from baton_git.workflow.running import Injected, Run
 

@@ -12,10 +12,10 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from baton_git.agents.sessions.launch_request import CHAIN_LIMITS, check_limit
 from baton_git.core.codecs import yaml
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 from baton_git.rendering import check_condition, check_template, names_in
-from baton_git.spawning.wish import CHAIN_LIMITS, check_limit
 
 EVENTS = (
     "on_session_start", "on_session_end", "on_pre_compact", "on_after_agent", "on_prompt_submit", "on_stop",

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from baton_git.agents.sessions.launch_request import Wish
 from baton_git.core.brief import Section
 from baton_git.rendering import LIMIT, render
-from baton_git.spawning.wish import Wish
 from baton_git.workflow.deeds import Deeds, Event, SessionInfo
 from baton_git.workflow.definition import Workflow
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.agenthooks.seen import Memory
+from baton_git.agents.hook_events.hook_session import Memory
 from baton_git.faces.hook import main
 from baton_git.operations.session_course import MAX_BLOCKS
 

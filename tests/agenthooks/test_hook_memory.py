@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.agenthooks.payloads import MOMENTS, Payload
-from baton_git.agenthooks.place import around, may_hold_state
-from baton_git.agenthooks.quick import STORM, is_idle
-from baton_git.agenthooks.seen import KEPT, Memory, Seen
+from baton_git.agents.hook_events.fast_exit import STORM, is_idle
+from baton_git.agents.hook_events.hook_session import KEPT, Memory, Seen
+from baton_git.agents.hook_events.payloads import MOMENTS, Payload
+from baton_git.agents.hook_events.repository_lookup import around, may_hold_state
 
 
 @pytest.fixture

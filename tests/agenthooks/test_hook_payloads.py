@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton_git.agenthooks.payloads import COMPACT, END, MOMENTS, PROMPT, START, STOP, Payload, parse
-from baton_git.agenthooks.replies import MAX_BYTES, fits, nothing, reply
+from baton_git.agents.hook_events.payloads import COMPACT, END, MOMENTS, PROMPT, START, STOP, Payload, parse
+from baton_git.agents.hook_events.replies import MAX_BYTES, fits, nothing, reply
 
 COMMON = {"session_id": "s1", "transcript_path": "/h/.claude/projects/p/s1.jsonl", "cwd": "/repo"}
 

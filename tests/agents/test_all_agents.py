@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcript_files import write
 
-from baton_git.agents.all_agents import AGENTS, detect
 from baton_git.agents.events import Ended
+from baton_git.agents.registry import AGENTS, detect
 from baton_git.core.errors import InvalidDocument, NotFound
 
 CLAUDE = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "x"}}

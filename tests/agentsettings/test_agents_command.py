@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.agentsettings.codex_trust import Codex
-from baton_git.agentsettings.hook_lines import program_in
-from baton_git.agentsettings.places import SETTINGS
+from baton_git.agents.settings.codex_trust import Codex
+from baton_git.agents.settings.hook_lines import program_in
+from baton_git.agents.settings.locations import SETTINGS
 from baton_git.core.errors import StoreError
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from broken_programs import BROKEN, spoil
 
-from baton_git.agentsettings.hook_lines import hook_line, plugin_line, program_in
-from baton_git.agentsettings.places import SETTINGS
+from baton_git.agents.settings.hook_lines import hook_line, plugin_line, program_in
+from baton_git.agents.settings.locations import SETTINGS
 from baton_git.git.hooks.program_health import ProgramHealth
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from baton_git.agentsettings.entries import MARK, Wanted, put_in, take_out
-from baton_git.agentsettings.json_text import parse
+from baton_git.agents.settings.entries import MARK, Wanted, put_in, take_out
+from baton_git.agents.settings.json_text import parse
 
 BLANKS = st.text(alphabet=" \t\n", max_size=4) | st.sampled_from(["", " ", "\n", "\n  ", "\r\n", "\r\n    "])
 NOTES = st.sampled_from(["", "", "/* a, b */", " // c: {\n", "// d\r\n  "])

@@ -11,8 +11,8 @@ import click
 import pytest
 
 from baton_git import __version__
-from baton_git.agentsettings.hook_lines import hook_line, plugin_line
-from baton_git.agentsettings.places import SETTINGS
+from baton_git.agents.settings.hook_lines import hook_line, plugin_line
+from baton_git.agents.settings.locations import SETTINGS
 from baton_git.faces.cli import baton as root
 from baton_git.git.hooks.shipped import shipped
 

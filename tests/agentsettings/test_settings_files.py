@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.agentsettings.entries import Wanted
-from baton_git.agentsettings.hook_lines import hook_line
-from baton_git.agentsettings.keeping import SettingsFile
-from baton_git.agentsettings.places import SETTINGS
+from baton_git.agents.settings.entries import Wanted
+from baton_git.agents.settings.hook_lines import hook_line
+from baton_git.agents.settings.locations import SETTINGS
+from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, StoreError, WriteFailed
 
 FOREIGN = '{\n\t"model": "x",\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}\n}\n'

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from transcript_sessions import GOAL, GREET, SESSIONS
 
+from baton_git.agents.extraction import Options
 from baton_git.core.errors import InvalidArgument
-from baton_git.extraction import Options
 from baton_git.faces.cli.app import App
 from baton_git.faces.cli.handoff_text import narrative, structured
 from baton_git.faces.where.handoff import handoff_options

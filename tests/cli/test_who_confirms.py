@@ -9,12 +9,12 @@ import sys
 import pytest
 from pseudo_terminal import at_terminal, typing_here, whole_screen
 
-from baton_git.agents.all_agents import ACTING, AGENTS
+from baton_git.agents.registry import ACTING, AGENTS
+from baton_git.agents.sessions.launchers import STARTERS
+from baton_git.agents.sessions.starting import KEEPER
 from baton_git.faces.mcp.desk import CLIENTS
 from baton_git.faces.where.person import find_agent
 from baton_git.faces.where.settings import SESSION_VARIABLES
-from baton_git.spawning.starters import STARTERS
-from baton_git.spawning.starting import KEEPER
 
 GRADUATE = ("pattern", "graduate", "PAT-1")
 DECIDE = ("decision", "add", "Use 3", "--why", "because", "--tier", "human_confirmed")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from baton_git.extraction.commits import git_work, is_elsewhere, made_by
-from baton_git.extraction.shell import script
+from baton_git.agents.extraction.commits import git_work, is_elsewhere, made_by
+from baton_git.agents.extraction.shell import script
 
 HOME = "/repo"
 LINE = "[main 1234abc] Fix it\n 1 file changed"

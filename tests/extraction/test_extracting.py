@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transcript_sessions import COMMIT, GOAL, GREET, HERE, ITEMS, README, SESSIONS, Claude, damaged, lines
 
-from baton_git.agents.all_agents import AGENTS
 from baton_git.agents.events import Anew, Call, Ended, Place, Reply, Settled
+from baton_git.agents.extraction import Extraction, Options, extract, parse_options
+from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
 from baton_git.core.records.base import parse
-from baton_git.extraction import Extraction, Options, extract, parse_options
 from baton_git.records.handoff import Facts
 
 LAST = ["git add -A", "git commit -m 'empty'", "echo 'git commit", "git commit -q"]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from transcript_sessions import Claude, lines
 
-from baton_git.extraction import Extraction, Options, extract
-from baton_git.extraction import repository as asking
-from baton_git.extraction.repository import bounded, with_git
+from baton_git.agents.extraction import Extraction, Options, extract
+from baton_git.agents.extraction import repository as asking
+from baton_git.agents.extraction.repository import bounded, with_git
 
 NOW = datetime(2026, 1, 2, 3, 5, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.agenthooks.seen import Memory, Seen
+from baton_git.agents.hook_events.hook_session import Memory, Seen
 
 
 def test_a_session_from_end_to_end(call, baton):

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from baton_git.agenthooks.seen import Memory, Seen
+from baton_git.agents.hook_events.hook_session import Memory, Seen
 from baton_git.faces.cli.app import App
 from baton_git.faces.where.settings import Asked, Settings
 

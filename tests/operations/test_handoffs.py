@@ -10,11 +10,11 @@ import pytest
 from transcript_sessions import GOAL, SESSIONS, Claude, lines
 from world import NOW, later, stored
 
+from baton_git.agents.extraction import Extraction, Options, extract
 from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.core.lifecycle import Policy
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Todo
-from baton_git.extraction import Extraction, Options, extract
 from baton_git.operations.handoffs import gather, keep
 from baton_git.operations.left_behind import find, last, of_session
 from baton_git.operations.sessions import boot

@@ -12,10 +12,10 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.spawning.records import Process, Records, Spawned
-from baton_git.spawning.starting import Spawner
-from baton_git.spawning.stopping import reap
-from baton_git.spawning.wish import Wish
+from baton_git.agents.sessions.launch_request import Wish
+from baton_git.agents.sessions.records import Process, Records, Spawned
+from baton_git.agents.sessions.starting import Spawner
+from baton_git.agents.sessions.stopping import reap
 
 NOW = "2026-11-21T20:00:00Z"
 

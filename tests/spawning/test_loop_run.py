@@ -195,7 +195,7 @@ def test_an_interrupt_at_the_moment_of_the_start_leaves_nothing_behind(agents, q
             os.kill(os.getpid(), number)  # the process is there, and nobody knows it yet
         return process
 
-    monkeypatch.setattr("baton_git.spawning.process.subprocess.Popen", interrupted)
+    monkeypatch.setattr("baton_git.agents.sessions.process.subprocess.Popen", interrupted)
     done = quick()
     assert (done.code, done.data["ended_by"], len(begun)) == (128 + number, "interrupted", 1)
     assert "1 session, cost unknown, tokens unknown" in done.err

@@ -9,7 +9,7 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.spawning.process import HEAD, TAIL, Command, run
+from baton_git.agents.sessions.process import HEAD, TAIL, Command, run
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_at_its_time_limit_everything_ends_also_what_does_not_want_to(pids):
 
 
 def test_a_log_is_bounded(pids, tmp_path, monkeypatch):
-    monkeypatch.setattr("baton_git.spawning.process.LOG", 1000)
+    monkeypatch.setattr("baton_git.agents.sessions.process.LOG", 1000)
     run(a_command("i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i+1)); done", pids, log=tmp_path / "log"))
     assert 900 < (tmp_path / "log").stat().st_size <= 1000
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from baton_git.spawning.records import Process, Records, Spawned
+from baton_git.agents.sessions.records import Process, Records, Spawned
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from fake_agents import living
 from waiting import until
 
-from baton_git.spawning.records import Records
-from baton_git.spawning.starting import Spawner
-from baton_git.spawning.stopping import stop
-from baton_git.spawning.wish import Wish
+from baton_git.agents.sessions.launch_request import Wish
+from baton_git.agents.sessions.records import Records
+from baton_git.agents.sessions.starting import Spawner
+from baton_git.agents.sessions.stopping import stop
 
 pytestmark = [
     pytest.mark.tmux,

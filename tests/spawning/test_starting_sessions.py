@@ -15,13 +15,13 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
+from baton_git.agents.sessions.launch_request import Wish
+from baton_git.agents.sessions.launchers import surroundings
+from baton_git.agents.sessions.records import Process, Records, Spawned
+from baton_git.agents.sessions.starting import MAX_RUNNING, Spawner
+from baton_git.agents.sessions.stopping import stop
+from baton_git.agents.sessions.supervisor import Job, offer, offered
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound
-from baton_git.spawning.keeping import Job, offer, offered
-from baton_git.spawning.records import Process, Records, Spawned
-from baton_git.spawning.starters import surroundings
-from baton_git.spawning.starting import MAX_RUNNING, Spawner
-from baton_git.spawning.stopping import stop
-from baton_git.spawning.wish import Wish
 
 NOW = "2026-11-21T20:00:00Z"
 NOTE = 'printf "%s\\n" "$@" > "$NOTES"; printf "stdin:%s\\n" "$(cat)" >> "$NOTES"'
@@ -166,7 +166,7 @@ def test_a_session_that_fails_says_why(agents, records, spawner):
 
 @pytest.mark.slow
 def test_a_session_that_fails_at_once_is_an_error_for_whoever_asked(agents, spawner, monkeypatch):
-    monkeypatch.setattr("baton_git.spawning.starting.MOMENT", 30.0)
+    monkeypatch.setattr("baton_git.agents.sessions.starting.MOMENT", 30.0)
     agents.shell("claude", "echo no key >&2; exit 7")
     assert spawner(wish(agents), {}) == {"error": "claude ended at once: no key"}
     agents.shell("claude", "echo Not logged in; exit 1")
@@ -180,7 +180,7 @@ def test_what_cannot_be_started_fails_at_once_and_counts_no_more(agents, records
         raise OSError("no more processes")
 
     with monkeypatch.context() as here:
-        here.setattr("baton_git.spawning.starting.subprocess.Popen", refuse)
+        here.setattr("baton_git.agents.sessions.starting.subprocess.Popen", refuse)
         assert spawner(wish(agents), {}) == {"error": "no more processes"}
     nowhere = replace(spawner, environment={**agents.environment, "PATH": str(agents.folder)})
     with monkeypatch.context() as here:
@@ -225,8 +225,8 @@ def test_no_environment_reaches_a_disk(agents, records, tmp_path):
 
 
 def test_old_records_go_with_their_logs_and_pipes_but_none_of_the_chain(records, monkeypatch):
-    monkeypatch.setattr("baton_git.spawning.records.KEPT", 2)
-    monkeypatch.setattr("baton_git.spawning.records.LOGS", 1)
+    monkeypatch.setattr("baton_git.agents.sessions.records.KEPT", 2)
+    monkeypatch.setattr("baton_git.agents.sessions.records.LOGS", 1)
     records.folder.mkdir()
     for number in range(4):
         started = f"2026-11-2{number}T10:00:00Z"

@@ -1,6 +1,6 @@
 """The hooks of Claude Code: `settings.json`, seconds. Without a timeout of its own SessionEnd has 1.5 of them."""
 
-from baton_git.agents.hooking import Hook, HookSettings
+from baton_git.agents.hook_settings import Hook, HookSettings
 
 SETTINGS = HookSettings(
     program="claude",

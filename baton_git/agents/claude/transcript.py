@@ -27,7 +27,7 @@ from baton_git.agents.events import (
     Title,
 )
 from baton_git.agents.fields import Record, table_at, text_at, texts
-from baton_git.agents.reading import read_on
+from baton_git.agents.resumable_reader import read_on
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _TELLING = ("user", "assistant", "system", "attachment")

@@ -1,6 +1,6 @@
 """The hooks of Codex CLI: `hooks.json`, seconds; SessionEnd is cut to 3 whatever is asked. Each runs once trusted."""
 
-from baton_git.agents.hooking import Hook, HookSettings
+from baton_git.agents.hook_settings import Hook, HookSettings
 
 SETTINGS = HookSettings(
     program="codex",

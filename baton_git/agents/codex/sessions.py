@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from baton_git.agents.codex.setting import session_start
+from baton_git.agents.codex.session_settings import session_start
 from baton_git.agents.events import BEGINNING
 from baton_git.agents.transcripts import Transcript, Warn, first_records, matching, newest_first, nobody
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from baton_git.agents.codex.items import Work, work
 from baton_git.agents.codex.outputs import Output, output
 from baton_git.agents.codex.prompts import said_to_be_typed, typed
-from baton_git.agents.codex.setting import session_start, set_by_environment, set_by_turn
+from baton_git.agents.codex.session_settings import session_start, set_by_environment, set_by_turn
 from baton_git.agents.events import (
     FROM_THE_START,
     Call,
@@ -33,7 +33,7 @@ from baton_git.agents.events import (
 )
 from baton_git.agents.fields import Record, table_at, text_at, texts
 from baton_git.agents.json_lines import object_in
-from baton_git.agents.reading import read_on
+from baton_git.agents.resumable_reader import read_on
 
 _ENVELOPES = ("response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")

@@ -1,6 +1,6 @@
 """The hooks of Gemini CLI: `settings.json`, milliseconds. Matchers are compared as they are, so there is none."""
 
-from baton_git.agents.hooking import Hook, HookSettings
+from baton_git.agents.hook_settings import Hook, HookSettings
 
 SETTINGS = HookSettings(
     program="gemini",

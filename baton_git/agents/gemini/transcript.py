@@ -32,7 +32,7 @@ from baton_git.agents.fields import Record, table_at, tables, text_at, texts
 from baton_git.agents.gemini.messages import Message, Standing, head_with, messages_of, standing_after, whole_session
 from baton_git.agents.gemini.prompts import SNAPSHOT, typed
 from baton_git.agents.gemini.sessions import folder_of
-from baton_git.agents.reading import read_on, size_of
+from baton_git.agents.resumable_reader import read_on, size_of
 
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)

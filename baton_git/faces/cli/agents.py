@@ -13,12 +13,12 @@ from typing import Any
 import click
 
 from baton_git.agents.claude.hooks import TODO_TOOLS
-from baton_git.agentsettings.codex_trust import Codex
-from baton_git.agentsettings.entries import Wanted
-from baton_git.agentsettings.hook_lines import hook_line
-from baton_git.agentsettings.keeping import SettingsFile
-from baton_git.agentsettings.places import SETTINGS, Scope, user_folder
-from baton_git.agentsettings.reporting import AgentReport, FileReport, Looking, of_file
+from baton_git.agents.settings.codex_trust import Codex
+from baton_git.agents.settings.entries import Wanted
+from baton_git.agents.settings.hook_lines import hook_line
+from baton_git.agents.settings.locations import SETTINGS, Scope, user_folder
+from baton_git.agents.settings.report import AgentReport, FileReport, Looking, of_file
+from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.faces.cli.app import App, command, flat, group
 from baton_git.faces.cli.failing import FAILED, UNKNOWN

@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from baton_git.agents.all_agents import AGENTS
+from baton_git.agents.extraction import Extraction, Options, extract
+from baton_git.agents.extraction.options import MOST
+from baton_git.agents.extraction.repository import with_git
+from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import NotFound
-from baton_git.extraction import Extraction, Options, extract
-from baton_git.extraction.options import MOST
-from baton_git.extraction.repository import with_git
 from baton_git.faces.cli.app import App, command, flat, group
 from baton_git.faces.cli.handoff_text import FORMATS
 from baton_git.faces.where.handoff import handoff_options

@@ -12,12 +12,12 @@ from typing import Any
 
 import click
 
+from baton_git.agents.sessions.launchers import STARTERS
+from baton_git.agents.sessions.records import cost_in_words
 from baton_git.faces.cli.app import App, command, flat, read_text
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.where.workflows import workflow_folders
 from baton_git.operations.foreground_loops import INTERRUPTED, Loop, Looped, installed, run_loop, tokens_in_words
-from baton_git.spawning.records import cost_in_words
-from baton_git.spawning.starters import STARTERS
 from baton_git.workflow.looping import Limits
 
 DEFAULT = Limits()

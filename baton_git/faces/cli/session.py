@@ -14,6 +14,7 @@ import click
 from baton_git.adapters.adapter import Listed, Surroundings, Target
 from baton_git.adapters.all_adapters import Broken, Opened, everyone, listed, opened
 from baton_git.adapters.canonical import parse_snapshot
+from baton_git.agents.sessions.records import Spawned
 from baton_git.core.codecs import json
 from baton_git.core.output import json_text
 from baton_git.faces.answers import snapshots as answers
@@ -26,7 +27,6 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.operations.bodies import Body
 from baton_git.operations.snapshots import find, history, record, recorded
 from baton_git.records.snapshot import CanonicalSession, Snapshot
-from baton_git.spawning.records import Spawned
 
 ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
 TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="What TARGET is: plan, session, claude-alias, …")

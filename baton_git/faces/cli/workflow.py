@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from baton_git.agents.sessions.launchers import STARTERS
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.core.output import terminal_line
@@ -16,7 +17,6 @@ from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.printing import agrees
 from baton_git.faces.where.workflows import DISABLED, ENABLED, listed, workflow_folders
 from baton_git.operations.workflows import allow, check_text, disallow, run_event, waiting, workflows
-from baton_git.spawning.starters import STARTERS
 from baton_git.workflow.deeds import Event, SessionInfo
 from baton_git.workflow.definition import ALIASES, EVENTS
 from baton_git.workflow.files import Found, pick

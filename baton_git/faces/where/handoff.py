@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from baton_git.agents.extraction import Options, parse_options
 from baton_git.core.codecs import yaml
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
-from baton_git.extraction import Options, parse_options
 from baton_git.faces.where.call import Call
 from baton_git.git.files.atomic_files import read_head
 from baton_git.git.store import Repository

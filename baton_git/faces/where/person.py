@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import psutil
 
-from baton_git.agents.all_agents import ACTING
+from baton_git.agents.registry import ACTING
+from baton_git.agents.sessions.launchers import SPAWNED
+from baton_git.agents.sessions.starting import KEEPER
 from baton_git.core.errors import NeedsHuman
-from baton_git.spawning.starters import SPAWNED
-from baton_git.spawning.starting import KEEPER
 
 HOW_A_PERSON_CONFIRMS = (
     "a person confirms it at a terminal of their own, on the page of baton serve with its own token "

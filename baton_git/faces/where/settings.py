@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from baton_git.agenthooks.seen import Memory
+from baton_git.agents.hook_events.hook_session import Memory
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from baton_git.agents.all_agents import AGENTS
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import NotFound
 

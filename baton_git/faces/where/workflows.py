@@ -6,11 +6,11 @@ import os
 import shlex
 from pathlib import Path
 
+from baton_git.agents.sessions.launchers import STARTERS
 from baton_git.core.errors import InvalidArgument
 from baton_git.faces.where.call import Call
 from baton_git.git.hooks.shipped import shipped
 from baton_git.operations.workflows import Folders
-from baton_git.spawning.starters import STARTERS
 
 ENABLED, DISABLED = "baton.enabledWorkflows", "baton.disabledWorkflows"
 

@@ -106,9 +106,7 @@ class Folding:
         if self._default is None and not is_bare(look.root):
             self._default = look.plain_mark
         if len(info.parents) > 1:
-            from baton_git.namespace.provenance.merges import (
-                merged_marks,  # loads all of merging, and few starts look at a merge
-            )
+            from baton_git.namespace.provenance.merges import merged_marks
 
             parents, bases = info.parents, self._walk.bases.get(info.oid, ())
             return merged_marks(look, [self._at(one) for one in parents], [self._at(one) for one in bases])

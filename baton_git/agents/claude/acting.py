@@ -1,9 +1,0 @@
-"""Claude Code: a program of its own, or `cli.js` of an npm package."""
-
-from baton_git.agents.acting import Acting
-
-ACTING = Acting(
-    ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_ENTRYPOINT"),
-    ("claude",),
-    ("/@anthropic-ai/claude-code/",),
-)

@@ -1,0 +1,9 @@
+"""Claude Code: a program of its own, or `cli.js` of an npm package."""
+
+from baton_git.agents.detection import Acting
+
+ACTING = Acting(
+    ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_ENTRYPOINT"),
+    ("claude",),
+    ("/@anthropic-ai/claude-code/",),
+)

@@ -1,0 +1,97 @@
+"""What Codex CLI's tools do.
+
+Which files a patch changed is told by `Changed`, where the release tells it; for older ones it is read from the patch
+and from what applying it gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton_git.agents.codex.patches import files_of, has_worked, is_patch
+from baton_git.agents.events import Call, Result
+from baton_git.agents.fields import table_at, tables, text_at
+from baton_git.agents.gobby_tasks import gateway_deed, made_id
+from baton_git.agents.json_lines import object_in
+from baton_git.agents.tool_use import COMMAND_LENGTH, Deed, Outcome, about, flat, ran, server_tool, todos_in
+
+_SHELLS = ("shell", "local_shell", "shell_command", "exec_command", "container.exec", "bash")
+_SHELL_PROGRAMS = ("sh", "bash", "zsh", "dash")
+
+
+def deed(call: Call) -> Deed:
+    """What a call is for."""
+    given = call.arguments
+    if call.name in _SHELLS:
+        return _shell(call.name, given)
+    if call.name == "apply_patch":
+        return _patch(given)
+    if call.name == "update_plan":
+        todos = todos_in(tables(given.get("plan")), "step")
+        listed = isinstance(given.get("plan"), list)
+        return Deed(f"update_plan: {len(todos)} items", todos=todos if listed else None)
+    if call.name == "exec" and (code := text_at(given, "input")):
+        return Deed(f"exec: {flat(code, COMMAND_LENGTH)}")
+    return gateway_deed(call.name, given) or _of_server(call.name, given) or Deed(about(server_tool(call.name), given))
+
+
+def _of_server(name: str, given: Mapping[str, Any]) -> Deed | None:
+    """A call of Gobby's server by the name that Codex makes of server and tool."""
+    return gateway_deed("call_tool", given) if name.endswith("__call_tool") else None
+
+
+def outcome(name: str, result: Result) -> Outcome:
+    """What a call of a tool gave."""
+    failed = bool(result.failed)
+    if name in _SHELLS or name == "apply_patch":
+        # Without these words the files are those that `Changed` tells, or none.
+        return Outcome(failed, files=None if not failed and has_worked(result.text) else ())
+    if name == "request_user_input":
+        return Outcome(failed, answers=_answers(result.text))
+    return Outcome(failed, id=made_id(result.text) if name.endswith("call_tool") else None)
+
+
+def _shell(name: str, given: Mapping[str, Any]) -> Deed:
+    command = _command(given)
+    folder = text_at(given, "workdir") or text_at(given, "working_directory")
+    if not command:
+        return Deed(f"Called {name}")
+    if is_patch(command):
+        files = files_of(command)
+        return Deed(f"apply_patch: {flat(', '.join(files), 200)}", files=files, command=command, folder=folder or None)
+    return Deed(ran(command), command=command, folder=folder or None)
+
+
+def _command(given: Mapping[str, Any]) -> str:
+    """The command as one text: of a shell that is given it, or of the words that are run."""
+    said = given.get("command", given.get("cmd"))
+    if isinstance(said, str):
+        return said
+    words = [word for word in said if isinstance(word, str)] if isinstance(said, list) else []
+    if len(words) > 2 and words[0].rpartition("/")[2] in _SHELL_PROGRAMS and words[1].startswith("-"):
+        return words[2]
+    if words[:1] == ["apply_patch"]:
+        return "\n".join(words)
+    return " ".join(_quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
+    plain = word and all(c.isalnum() or c in "_@%+=:,./-" for c in word)
+    return word if plain else "'" + word.replace("'", "'\\''") + "'"
+
+
+def _patch(given: Mapping[str, Any]) -> Deed:
+    text = text_at(given, "input") or text_at(given, "patch") or ""
+    files = files_of(text) or tuple(table_at(given, "changes"))
+    return Deed(f"apply_patch: {flat(', '.join(files), 200)}" if files else "Called apply_patch", files=files_of(text))
+
+
+def _answers(text: str) -> tuple[str, ...]:
+    answers = table_at(object_in(text) or {}, "answers")
+    given = {name: table_at(answers, name).get("answers") for name in answers}
+    return tuple(
+        f"{name} → {', '.join(one for one in said if isinstance(one, str))}"
+        for name, said in given.items()
+        if isinstance(said, list) and said
+    )

@@ -1,0 +1,340 @@
+"""The one analyser of all agents: takes the events of a transcript in, and knows at each moment what they come to."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from baton_git.agents.events import (
+    Anew,
+    Call,
+    Changed,
+    Commit,
+    Compacted,
+    Ended,
+    Event,
+    Goal,
+    Prompt,
+    Reply,
+    Result,
+    Setting,
+    Settled,
+)
+from baton_git.agents.extraction import decisions
+from baton_git.agents.extraction.commits import Made, Making, Work, git_work, is_elsewhere, made_by
+from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, KEPT_OPEN, Findings, Mark, Table
+from baton_git.agents.gobby_tasks import OVER
+from baton_git.agents.registry import AGENTS, Agent
+from baton_git.agents.tool_use import Deed, Outcome, Todo, TodoChange
+
+
+class Analyser:
+    """What is known, and what was settled of it when the file had no more finished lines."""
+
+    def __init__(self, agent: str, known: Findings | None = None) -> None:
+        self.agent: Agent = AGENTS[agent]
+        self.known = known or Findings()
+        self.settled: Table | None = None
+        self.end: Settled | Ended | None = None
+        self.unread = 0
+
+    def hear(self, event: Event) -> None:
+        """Takes the next event in."""
+        kind = type(event)
+        handle = self._HANDLERS.get(kind)
+        if handle is not None:
+            # One turn more: the event stands in another record than the one before. A setting alone makes none.
+            if self.known.at != event.place and kind is not Setting:
+                self.known.at = event.place
+                self.known.turn += 1
+            handle(self, event)
+        elif isinstance(event, Settled):
+            self.settled, self.end = self.known.as_data(), event
+        elif isinstance(event, Ended):
+            self.end = self.end or event
+            self.unread = event.unread
+        elif isinstance(event, Anew):
+            self.known = Findings()
+
+    def memory(self) -> Table:
+        """What was settled, to go on with."""
+        return self.settled if self.settled is not None else self.known.as_data()
+
+    def _mark(self, event: Any) -> Mark:
+        return [self.known.turn, *event.place, event.time]
+
+    # --- who and what for
+
+    def _setting(self, event: Setting) -> None:
+        known = self.known
+        known.session = event.session or known.session
+        known.cwd = event.cwd or known.cwd
+        known.home = known.home or event.cwd
+        known.branch = event.branch or known.branch
+        known.started = known.started or event.time
+
+    def _prompt(self, event: Prompt) -> None:
+        known = self.known
+        known.started = known.started or event.time
+        is_bare = event.command is not None and event.text.strip() == event.command
+        if is_bare and known.bare_goal is None:
+            known.bare_goal = {"text": event.text, "mark": self._mark(event)}
+        if not is_bare and known.goal is None:
+            known.goal = {"text": event.text, "mark": self._mark(event)}
+
+    def _goal(self, event: Goal) -> None:
+        self.known.kept_goal = {"text": event.text, "status": event.status, "mark": self._mark(event)}
+
+    def _reply(self, event: Reply) -> None:
+        for text in decisions.by_wording(event.text):
+            self._decide("wording", text, event)
+
+    def _compacted(self, event: Compacted) -> None:
+        self.known.compactions += 1
+        for text in decisions.of_summary(event.summary):
+            self._decide("summary", text, event)
+
+    def _decide(self, kind: str, text: str, event: Any) -> None:
+        found = self.known.decisions
+        if text and not any(one["text"] == text for one in found):
+            found.append({"kind": kind, "text": text, "mark": self._mark(event)})
+            by_wording = [one for one in found if one["kind"] == "wording"]
+            if len(by_wording) > KEPT_DECISIONS:
+                found.remove(by_wording[0])
+            elif len(found) - len(by_wording) > KEPT_DECISIONS:
+                found.remove(next(one for one in found if one["kind"] != "wording"))
+
+    # --- calls
+
+    def _call(self, event: Call) -> None:
+        deed, known = self.agent.deed(event), self.known
+        mark = self._mark(event)
+        waiting: Table = {"name": event.name, "side": event.side, "mark": mark}
+        if deed[_LATER:] != _NOTHING_LATER:
+            waiting |= _kept(deed)
+        if deed.files:
+            waiting["files"] = [self._absolute(path, deed.folder) for path in deed.files]
+        if deed.command is not None:
+            waiting |= self._shell(deed)
+        known.open[event.id] = waiting
+        if len(known.open) > KEPT_OPEN:
+            del known.open[next(iter(known.open))]
+        if not event.side:
+            self._act(event, deed.activity, mark)
+
+    def _act(self, event: Call, text: str, mark: Mark) -> None:
+        """Notes a call; one that code made stands for the call of the code."""
+        activity = self.known.activity
+        entry = {"id": event.id, "text": text, "mark": mark}
+        if event.within is not None:
+            outer = next((one for one in reversed(activity[-10:]) if one["id"] == event.within), None)
+            if outer is not None:
+                activity.remove(outer)
+        activity.append(entry)
+        if len(activity) > 2 * KEPT_ACTIVITY:
+            del activity[:-KEPT_ACTIVITY]
+
+    def _shell(self, deed: Deed) -> Table:
+        """What a command does with git, if anything."""
+        known = self.known
+        folder = self._absolute(deed.folder, None) if deed.folder else known.cwd
+        work = git_work(deed.command or "", folder)
+        if not work.makings and not work.repositories:
+            return {}
+        return {"makings": [list(one) for one in work.makings], "repositories": list(work.repositories)}
+
+    def _absolute(self, path: str, folder: str | None) -> str:
+        if path.startswith("/"):
+            return path
+        base = posixpath.join(self.known.cwd or "", folder or "")
+        if not base.startswith("/") or path[1:3] in (":\\", ":/"):
+            return path
+        return posixpath.normpath(posixpath.join(base, path))
+
+    def _result(self, event: Result) -> None:
+        waiting = self.known.open.pop(event.id, None)
+        if waiting is None:
+            return
+        outcome = self.agent.outcome(waiting["name"], event)
+        if outcome.later:
+            self.known.open[event.id] = {**waiting, "later": True}
+            return
+        if "makings" in waiting:
+            self._git(waiting, event, outcome)
+        if outcome.failed:
+            return
+        files = waiting.get("files", []) if outcome.files is None else outcome.files
+        if files and not waiting.get("changed"):
+            self._touch([self._absolute(path, None) for path in files], waiting["mark"])
+        if not waiting["side"] and (outcome != _JUST_DONE or not waiting.keys() <= _USUAL):
+            self._list(waiting, outcome)
+            self._answer(waiting, outcome, event)
+
+    def _answer(self, waiting: Table, outcome: Outcome, event: Result) -> None:
+        for text in outcome.answers:
+            self._decide("answer", text[: decisions.LENGTH], event)
+        if "plan" in waiting:
+            noted = (event.structured or {}).get("plan")
+            self._decide("plan", decisions.of_plan(waiting["plan"] or (noted if isinstance(noted, str) else "")), event)
+
+    def _changed(self, event: Changed) -> None:
+        """Where the agent itself says what it changed, the call's own words do not count."""
+        if event.id in self.known.open:
+            self.known.open[event.id]["changed"] = True
+        for one in event.files:
+            self._touch([self._absolute(one.path, None)], self._mark(event))
+            if one.moved_to is not None:
+                self._touch([self._absolute(one.moved_to, None)], self._mark(event))
+
+    def _touch(self, paths: list[str], mark: Mark) -> None:
+        for path in paths:
+            self.known.files[path] = list(mark)
+
+    # --- lists of what is to be done
+
+    def _list(self, waiting: Table, outcome: Outcome) -> None:
+        known = self.known
+        if outcome.todos is not None:
+            self._replace_todos(outcome.todos, waiting["mark"])
+        elif "todos" in waiting:
+            self._replace_todos([Todo(*one) for one in waiting["todos"]], waiting["mark"])
+        elif "change" in waiting:
+            change = TodoChange(*waiting["change"])
+            self._change_todo(change._replace(id=change.id or outcome.id), waiting, is_new=change.id is None)
+        elif "task" in waiting:
+            action, number, title, status, description = waiting["task"]
+            number = number or outcome.id or title
+            before = known.tasks.pop(number, {})
+            said = {"title": title, "status": status, "description": description}
+            new = {name: text for name, text in said.items() if text is not None}
+            known.tasks[number] = {**before, **new, "action": action, "mark": waiting["mark"]}
+
+    def _replace_todos(self, todos: Any, mark: Mark) -> None:
+        """The whole list, also an empty one: that says that nothing is left."""
+        known = self.known
+        marks = {(one["id"], one["content"], one["status"]): one["mark"] for one in known.todos}
+        known.todos = [{**one._asdict(), "mark": marks.get((one.id, one.content, one.status), mark)} for one in todos]
+        known.todos_at = list(mark)
+
+    def _change_todo(self, change: TodoChange, waiting: Table, *, is_new: bool) -> None:
+        known = self.known
+        number, order = change.id or "", waiting["mark"][0]
+        item = next((one for one in known.todos if one["id"] == number), None) if number else None
+        if item is None and is_new:
+            item = {"id": number, "content": "", "status": "pending", "mark": []}
+            known.todos.append(item)
+        if item is None:
+            # Told before the result that says which one it is.
+            known.early[number] = {"content": change.content, "status": change.status, "mark": waiting["mark"]}
+            return
+        self._set_todo(item, change.content, change.status, waiting["mark"])
+        early = known.early.pop(number, None)
+        if early:
+            self._set_todo(item, early["content"], early["status"], early["mark"])
+        if is_new:
+            item["order"] = order
+            item["made"] = waiting["mark"]
+        known.todos.sort(key=_order)
+        known.todos_at = max(known.todos_at, list(waiting["mark"]), key=lambda mark: mark[:1])
+
+    def _set_todo(self, item: Table, content: str | None, status: str | None, mark: Mark) -> None:
+        item["content"] = content or item["content"]
+        item["status"] = status or item["status"]
+        item["mark"] = list(mark)
+        if item["status"] == "deleted":
+            self.known.todos.remove(item)
+
+    # --- commits
+
+    def _git(self, waiting: Table, event: Result, outcome: Outcome) -> None:
+        """What a command did with git: its commits, and repositories that are made for a try."""
+        known = self.known
+        work = Work(tuple(Making(*one) for one in waiting["makings"]), tuple(waiting["repositories"]))
+        if not outcome.failed:
+            known.tries += [one for one in work.repositories if one and one not in known.tries and one != known.home]
+        made = made_by(work, event.text) if not outcome.failed else _in_spite_of_failure(work, event.text)
+        known.last_shell = {"id": event.id, "waiting": waiting}
+        for one in made:
+            if not is_elsewhere(work, one.making, known.home, known.tries):
+                self._commit(one, waiting, event)
+
+    def _commit(self, made: Made, waiting: Table, event: Any) -> None:
+        known = self.known
+        if made.making.amends and known.commits:
+            known.commits.pop()
+        if made.hash and any(one["hash"] and _same(one["hash"], made.hash) for one in known.commits):
+            return
+        known.commits.append(
+            {
+                "hash": made.hash, "message": made.subject, "mark": waiting["mark"], "until": event.time,
+                "call": event.id, "folder": made.making.folder,
+            }
+        )  # fmt: skip
+
+    def _told_commit(self, event: Commit) -> None:
+        """The agent itself says that a commit was made: by the command that has just ended."""
+        known, last = self.known, self.known.last_shell
+        own = [one for one in known.commits if one["call"] == event.id]
+        if any(_same(one["hash"], event.sha) for one in own if one["hash"]) or last.get("id") != event.id:
+            return
+        nameless = next((one for one in own if not one["hash"]), None)
+        if nameless is not None:
+            nameless["hash"] = event.sha
+            return
+        work = Work(tuple(Making(*one) for one in last["waiting"]["makings"]), tuple(last["waiting"]["repositories"]))
+        making = work.makings[-1] if work.makings else Making(known.cwd)
+        if not own and not is_elsewhere(work, making, known.home, known.tries):
+            amends = making._replace(amends=event.kind == "amended")
+            self._commit(Made(event.sha, making.subject or "", amends), last["waiting"], event)
+
+    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
+        Setting: _setting,
+        Prompt: _prompt,
+        Goal: _goal,
+        Reply: _reply,
+        Compacted: _compacted,
+        Call: _call,
+        Result: _result,
+        Changed: _changed,
+        Commit: _told_commit,
+    }
+    """What is done with each kind of event."""
+
+
+def _in_spite_of_failure(work: Work, output: str) -> tuple[Made, ...]:
+    """A command may fail after its commit, as a push does: git's own line proves that there is one."""
+    loud = work._replace(makings=tuple(one._replace(is_quiet=False) for one in work.makings))
+    return tuple(one for one in made_by(loud, output) if one.hash and f" {one.hash}] " in output)
+
+
+_JUST_DONE = Outcome(failed=False)
+_USUAL = frozenset(("name", "side", "mark", "files", "makings", "repositories", "changed", "later"))
+"""What is kept of a call that says nothing of any list or plan."""
+_LATER = Deed._fields.index("todos")
+_NOTHING_LATER = (None,) * (len(Deed._fields) - _LATER)
+
+
+def _kept(deed: Deed) -> Table:
+    """What must be known of a deed when its result comes."""
+    kept: Table = {}
+    if deed.todos is not None:
+        kept["todos"] = [list(one) for one in deed.todos]
+    for name in ("change", "task"):
+        if (value := getattr(deed, name)) is not None:
+            kept[name] = list(value)
+    return kept | ({"plan": deed.plan} if deed.plan is not None else {})
+
+
+def _order(item: Table) -> tuple[int, float]:
+    """Items in the order in which they were asked for; their keeper counts them so."""
+    number = item["id"]
+    return (0, int(number)) if number.isdecimal() and len(number) < 10 else (1, item.get("order", 0))
+
+
+def _same(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+def is_over(task: Table) -> bool:
+    return task.get("status") in OVER

@@ -1,0 +1,187 @@
+"""Which commits a command of a session made, by what it says and by what git said.
+
+Of 241 calls with `git commit` in 650 real transcripts 210 are told by git's own line (`[branch hash] subject`), 13
+failed, 17 only mention it, and one was quiet. 17 of the 210 worked in a repository of their own, for a try: such are
+not the session's.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import NamedTuple
+
+from baton_git.agents.extraction.shell import Script, Simple, below, script
+
+_LINE = re.compile(r"^\[(?:[^\]\s]+(?: \(root-commit\))?|detached HEAD) ([0-9a-f]{7,64})\] (.*?)\r?$", re.MULTILINE)
+_HASH = re.compile(r"^([0-9a-f]{7,64})\r?$", re.MULTILINE)
+_LOGGED = re.compile(r"^(?:\* )?([0-9a-f]{7,64}) (?:\([^)\n]*\) )?(.*?)\r?$", re.MULTILINE)
+_REFUSED = re.compile(
+    r"nothing (?:added )?to commit|no changes added to commit|^(?:error|fatal): |^Aborting commit", re.MULTILINE
+)
+_CHANGED = re.compile(r"^ \d+ files? changed", re.MULTILINE)
+_WITH_VALUE = ("-c", "--namespace", "--super-prefix", "--config-env", "--attr-source")
+_MAKES = ("commit", "cherry-pick", "revert")
+_MAKES_REPOSITORY = ("init", "clone")
+
+
+class Making(NamedTuple):
+    """A command that makes a commit.
+
+    Attributes:
+        folder: where; None when that cannot be told.
+        subject: as the command gives it.
+        is_quiet: git says nothing of it.
+        amends: it takes the place of the commit before it.
+    """
+
+    folder: str | None
+    subject: str | None = None
+    is_quiet: bool = False
+    amends: bool = False
+
+
+class Work(NamedTuple):
+    """What a line for a shell does with git: the commits that it makes, and the repositories."""
+
+    makings: tuple[Making, ...] = ()
+    repositories: tuple[str | None, ...] = ()
+
+    @property
+    def is_try(self) -> bool:
+        """It makes a repository of its own."""
+        return bool(self.repositories)
+
+
+class Made(NamedTuple):
+    """A commit that was made; `hash` is empty when the transcript does not tell it."""
+
+    hash: str
+    subject: str
+    making: Making
+
+
+def git_work(command: str, folder: str | None) -> Work:
+    """What `command`, run from `folder` on, does with git."""
+    if "git" not in command or not any(word in command for word in (*_MAKES, *_MAKES_REPOSITORY, "mktemp")):
+        return Work()
+    read = script(command, folder)
+    makings: list[Making] = []
+    repositories: list[str | None] = []
+    for one in read.commands:
+        if one.words[0].rpartition("/")[2] == "git":
+            verb, rest, where = _git(one)
+            if verb in _MAKES and not {"--dry-run", "--abort", "--quit", "-n" if verb != "commit" else ""} & set(rest):
+                makings.append(_making(read, rest, where))
+            elif verb in _MAKES_REPOSITORY:
+                repositories.append(_repository(rest, where))
+    if "mktemp" in command and any(one.folder is None for one in makings):
+        repositories.append(None)
+    return Work(tuple(makings), tuple(repositories))
+
+
+def _git(one: Simple) -> tuple[str, tuple[str, ...], str | None]:
+    """Git's verb, what follows it, and where it works."""
+    words, folder, at = one.words, one.folder, 1
+    while at < len(words) and words[at].startswith("-"):
+        name, _, value = words[at].partition("=")
+        if name in ("-C", "--work-tree", "--git-dir") and (value or at + 1 < len(words)):
+            place = value or words[at + 1]
+            folder = below(folder, posixpath.dirname(place) or "." if name == "--git-dir" else place)
+            at += 0 if value else 1
+        elif name in _WITH_VALUE and not value:
+            at += 1
+        at += 1
+    return (words[at] if at < len(words) else ""), words[at + 1 :], folder
+
+
+def _repository(rest: tuple[str, ...], folder: str | None) -> str | None:
+    places = [word for word in rest if not word.startswith("-") and "://" not in word]
+    return below(folder, places[-1]) if places else folder
+
+
+def _making(read: Script, rest: tuple[str, ...], folder: str | None) -> Making:
+    quiet, amends, subject = False, False, None
+    for at, word in enumerate(rest):
+        following = rest[at + 1] if at + 1 < len(rest) else ""
+        cluster = re.fullmatch(r"-([a-zA-Z]*?)([mF])(.*)", word, re.DOTALL) if not word.startswith("--") else None
+        if cluster:
+            quiet = quiet or "q" in cluster[1]
+            said = cluster[3] or following
+            subject = subject if subject is not None else _subject(read, said, is_file=cluster[2] == "F", rest=rest)
+        elif word.startswith("--message"):
+            subject = _subject(read, word.partition("=")[2] or following) if subject is None else subject
+        elif word in ("--amend", "--quiet") or re.fullmatch(r"-[a-z]*q[a-z]*", word):
+            amends, quiet = amends or word == "--amend", quiet or word != "--amend"
+        elif re.fullmatch(r"(?:1|&)?>(?:/dev/null)?", word) and (word.endswith("null") or following == "/dev/null"):
+            quiet = True
+    return Making(folder, subject, quiet, amends)
+
+
+def _subject(read: Script, said: str, *, is_file: bool = False, rest: tuple[str, ...] = ()) -> str | None:
+    """The first line of a message; None when it is in a file or comes from elsewhere."""
+    if is_file:
+        said = next((word for word in rest if read.text(word) != word), "") if said == "-" else ""
+    text = read.text(said)
+    if not text.strip() or (text == said and "$(" in text):
+        return None
+    return text.strip().split("\n")[0].strip()
+
+
+# --- what came of it
+
+
+def made_by(work: Work, output: str) -> tuple[Made, ...]:
+    """The commits that a command made which did not fail, by what it printed, in the order in which it made them."""
+    lines = [(found[1], found[2]) for found in _LINE.finditer(output)]
+    if not work.makings:
+        return ()
+    refused = bool(_REFUSED.search(output))
+    found: list[Made | None] = [_told(making, lines) for making in work.makings]
+    for at, making in enumerate(work.makings):
+        if found[at] is None and (making.is_quiet or (_CHANGED.search(output) and not lines)) and not refused:
+            found[at] = Made(_printed_hash(making, output, found), making.subject or "", making)
+    rest = [Made(hash_, subject, work.makings[-1]) for hash_, subject in lines]
+    return tuple(one for one in (*found, *rest) if one is not None)
+
+
+def _told(making: Making, lines: list[tuple[str, str]]) -> Made | None:
+    """What git's own line says of a commit; the line is taken out of `lines`."""
+    if making.is_quiet or not lines:
+        return None
+    at = next((at for at, (_, subject) in enumerate(lines) if subject == making.subject), 0)
+    return Made(*lines.pop(at), making)
+
+
+def _printed_hash(making: Making, output: str, others: list[Made | None]) -> str:
+    """The id of a quiet commit, where the same line printed it afterwards; empty when it did not."""
+    known = {one.hash for one in others if one}
+    logged = (found[1] for found in _LOGGED.finditer(output) if making.subject and found[2] == making.subject)
+    alone = (found[1] for found in _HASH.finditer(output))
+    return next((one for one in (*logged, *alone) if one not in known), "")
+
+
+def is_elsewhere(work: Work, making: Making, home: str | None, tries: list[str]) -> bool:
+    """Whether a commit was made in another repository than the session's.
+
+    Args:
+        home: the session's folder; None when nobody knows it.
+        tries: folders in which the session made repositories.
+    """
+    folder = making.folder
+    if any(_is_in(folder, one) for one in tries if one != home):
+        return True
+    if folder is None or home is None:
+        return work.is_try or (folder is not None and _is_temporary(folder) and home is not None)
+    if folder == home:
+        return False
+    is_near = _is_in(folder, home) or (_is_in(home, folder) and folder.count("/") > 1)
+    return work.is_try or not is_near
+
+
+def _is_in(folder: str | None, other: str) -> bool:
+    return folder is not None and (folder == other or folder.startswith(other.rstrip("/") + "/"))
+
+
+def _is_temporary(folder: str) -> bool:
+    return any(_is_in(folder, one) for one in ("/tmp", "/var/tmp", "/private/tmp"))  # noqa: S108  told apart, not used

@@ -1,0 +1,111 @@
+"""From a transcript to the facts of its session."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from baton_git.agents.events import BEGINNING, FROM_THE_START, Ended, Place
+from baton_git.agents.extraction.analyser import Analyser
+from baton_git.agents.extraction.facts import Facts, facts_of
+from baton_git.agents.extraction.options import Options
+from baton_git.agents.extraction.resume_state import remember, remembered
+from baton_git.agents.registry import AGENTS, detect
+from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, WriteFailed
+from baton_git.git.files.atomic_files import shown
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The facts of a session.
+
+    Attributes:
+        cwd: where it works; None when nothing tells it.
+        home: where it began to.
+        started: ISO text as the transcript has it.
+        facts: plain data in the shape of `records.handoff.Facts`; `git_status` is not known to a transcript.
+        compactions: how often its context was replaced so far.
+        unread: lines that could not be read.
+        place: how far the transcript was read.
+        commits: what is known of each commit in the facts beside them: when its command ended, and where it ran.
+    """
+
+    agent: str
+    session: str | None
+    cwd: str | None
+    branch: str | None
+    started: str | None
+    facts: Facts
+    compactions: int = 0
+    unread: int = 0
+    place: Place = BEGINNING
+    options: Options = field(default_factory=Options)
+    home: str | None = None
+    commits: tuple[dict[str, Any], ...] = ()
+
+
+def extract(
+    path: Path,
+    agent: str | None = None,
+    *,
+    memory: Path | None = None,
+    options: Options | None = None,
+    folder: Path | None = None,
+) -> Extraction:
+    """The facts of a session, read from its transcript.
+
+    Args:
+        agent: whose transcript it is; None: it tells.
+        memory: a file in which it is remembered how far was read; the same comes out with and without, other than
+            secrets, which are not remembered.
+        folder: where the session works, where the transcript does not say it.
+
+    Raises:
+        InvalidDocument: the file is empty, or no transcript.
+        InvalidArgument: there is no such agent, or `path` is a folder.
+        NotFound, StoreError, LimitExceeded: it cannot be read.
+    """
+    name = known_agent(agent) if agent is not None else detect(path)
+    before = remembered(memory, path, name) if memory is not None else None
+    if agent is not None and before is None:
+        _check_owner(path, name)
+    analyser = Analyser(name, before.known if before else None)
+    since = before.end if before else FROM_THE_START
+    for event in AGENTS[name].events(path, since):
+        analyser.hear(event)
+    end = analyser.end or FROM_THE_START
+    if memory is not None and end.place.offset and (before is None or end.place != before.end.place):
+        with suppress(WriteFailed):  # the next look then reads more
+            remember(memory, path, name, Ended(*end), analyser.memory())
+    return _extraction(name, analyser, end.place, options or Options(), str(folder) if folder is not None else None)
+
+
+def _check_owner(path: Path, agent: str) -> None:
+    """Raises InvalidDocument when the transcript is surely another agent's; one that nobody knows may be a new form."""
+    try:
+        owner = detect(path)
+    except InvalidDocument:
+        return
+    if owner != agent:
+        raise InvalidDocument([Fault("", f"is a transcript of {owner}, not of {agent}")], where=shown(path))
+
+
+def _extraction(name: str, analyser: Analyser, place: Place, options: Options, folder: str | None) -> Extraction:
+    known = analyser.known
+    if known.home is None:
+        known.home = folder
+    facts, commits = facts_of(known, options, known.cwd or folder)
+    return Extraction(
+        agent=name, session=known.session, cwd=known.cwd or folder, branch=known.branch, started=known.started,
+        facts=facts, compactions=known.compactions, unread=analyser.unread, place=place, options=options,
+        home=known.home, commits=commits,
+    )  # fmt: skip
+
+
+def known_agent(name: str) -> str:
+    """Raises InvalidArgument when there is no agent of that name."""
+    if name not in AGENTS:
+        raise InvalidArgument(f"there is no agent {name!r}", hint=f"the agents are {', '.join(sorted(AGENTS))}")
+    return name

@@ -1,0 +1,173 @@
+"""What is known of a session, as the facts of `records.handoff`: plain data, with a source for each."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from typing import Any
+
+from baton_git.agents.extraction.analyser import is_over
+from baton_git.agents.extraction.commits import Making, Work, is_elsewhere
+from baton_git.agents.extraction.findings import Findings, Mark, Table
+from baton_git.agents.extraction.options import Options
+
+MAX_DECISIONS = 10
+
+Facts = dict[str, Any]
+_ACTIVE_GOALS = (None, "active", "in_progress", "paused", "budget_limited")
+
+
+def facts_of(known: Findings, options: Options, folder: str | None = None) -> tuple[Facts, tuple[Table, ...]]:
+    """The facts that are wanted, and what is known of their commits beside them.
+
+    Args:
+        folder: where the session works, for a transcript that does not say it.
+    """
+    wanted, sources = options.extract, dict[str, Any]()
+    last = options.max_turns_to_analyze
+    # A turn is within when it is one of the last so many; the first turn is 1.
+    window = _Window(known, 0 if last is None else known.turn - last, folder or known.cwd)
+    facts: Facts = {}
+    unknown: dict[str, str] = {}
+    commits: tuple[Table, ...] = ()
+    if wanted.initial_goal and (goal := _goal(known)):
+        facts["initial_goal"], sources["initial_goal"] = goal["text"], source(goal["mark"])
+    if task := window.active_task(with_gobby=wanted.gobby_tasks, with_todos=wanted.todowrite):
+        facts["active_task"] = task
+    if wanted.todowrite:
+        facts["todo_state"] = window.todos()
+    if wanted.files_modified:
+        files = window.files()
+        facts["files_modified"] = list(files)
+        sources["files_modified"] = [source(mark) for mark in files.values()]
+        if relative := [path for path in files if not is_absolute(path)]:
+            unknown["files_modified"] = f"nothing says in which folder {len(relative)} of the paths begin"
+    if wanted.git_commits:
+        commits = tuple(window.commits(options.git.max_commits))
+        facts["git_commits"] = [commit_fact(one) for one in commits]
+    if wanted.recent_activity:
+        calls = window.activity(options.include_recent_activity)
+        facts["recent_activity"] = [one["text"] for one in calls]
+        sources["recent_activity"] = [source(one["mark"]) for one in calls]
+    if wanted.key_decisions:
+        facts["key_decisions"] = window.decisions()
+    return {**facts, "sources": sources, "unknown": unknown}, commits
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a path begins at the top, also as Windows names it."""
+    return path.startswith("/") or path[1:3] in (":\\", ":/")
+
+
+def source(mark: Mark) -> dict[str, Any]:
+    _, line, offset, time = mark
+    return {"line": line, "offset": offset} | ({"time": time} if time else {})
+
+
+def commit_fact(one: Table) -> dict[str, Any]:
+    return {"hash": one["hash"], "message": one["message"], "verified": None, "source": source(one["mark"])}
+
+
+def _goal(known: Findings) -> Table | None:
+    """The first prompt; a command alone only where nothing else was asked; else what the agent keeps as the aim."""
+    return known.goal or known.bare_goal or (known.kept_goal if (known.kept_goal or {}).get("text") else None)
+
+
+class _Window:
+    """The facts of the turns after `before`."""
+
+    def __init__(self, known: Findings, before: int, folder: str | None) -> None:
+        self._known, self._before, self._folder = known, before, folder
+
+    def _has(self, mark: Mark) -> bool:
+        return bool(mark) and mark[0] > self._before
+
+    def active_task(self, *, with_gobby: bool, with_todos: bool) -> Table | None:
+        found = self._gobby_task() if with_gobby else None
+        found = found or self._kept_goal()
+        return found or (self._todo_at_work() if with_todos else None)
+
+    def _gobby_task(self) -> Table | None:
+        live = [(name, one) for name, one in self._known.tasks.items() if self._has(one["mark"]) and not is_over(one)]
+        at_work = [pair for pair in live if pair[1].get("status") == "in_progress"]
+        if not live:
+            return None
+        number, task = (at_work or live)[-1]
+        said = {name: task[name] for name in ("status", "description") if task.get(name)}
+        title = task.get("title") or f"Task {number}"
+        return {"title": title, "id": number, **said, "origin": "gobby-tasks", "source": source(task["mark"])}
+
+    def _kept_goal(self) -> Table | None:
+        goal = self._known.kept_goal
+        if not goal or not goal["text"] or goal["status"] not in _ACTIVE_GOALS or not self._has(goal["mark"]):
+            return None
+        title = goal["text"].strip().split("\n")[0]
+        more = {"description": goal["text"]} if goal["text"].strip() != title else {}
+        status = {"status": goal["status"]} if goal["status"] else {}
+        return {"title": title, **status, **more, "origin": "goal", "source": source(goal["mark"])}
+
+    def _todo_at_work(self) -> Table | None:
+        found = next((one for one in self.todos() if one["status"] == "in_progress"), None)
+        if found is None:
+            return None
+        return {"title": found["content"], "status": found["status"], "origin": "todo", "source": found["source"]}
+
+    def todos(self) -> list[Table]:
+        """The list as it is; one that was sent and not yet answered counts."""
+        known = self._known
+        items, at = [(one["content"], one["status"], one["mark"]) for one in known.todos], known.todos_at
+        for waiting in known.open.values():
+            if "todos" in waiting and not waiting["side"] and (not at or waiting["mark"][0] > at[0]):
+                at = waiting["mark"]
+                items = [(content, status, at) for content, status, _ in waiting["todos"]]
+        if not self._has(at):
+            return []
+        return [
+            {"content": content, "status": status, "origin": "agent", "source": source(mark)}
+            for content, status, mark in items
+            if content
+        ]
+
+    def files(self) -> dict[str, Mark]:
+        """By path; a relative one begins where the session works, and stays as it is where nobody knows that."""
+        found = {}
+        for path, mark in self._known.files.items():
+            if self._has(mark):
+                is_known = is_absolute(path) or not is_absolute(self._folder or "")
+                found[path if is_known else posixpath.normpath(posixpath.join(self._folder or "", path))] = mark
+        return found
+
+    def commits(self, most: int) -> list[Table]:
+        """Those that were made, and those of commands that have no result yet."""
+        found = [one for one in (*self._known.commits, *self._pending()) if self._has(one["mark"])]
+        found.sort(key=lambda one: one["mark"][:2])
+        return found[-most:] if most else []
+
+    def _pending(self) -> list[Table]:
+        return [one for name, waiting in self._known.open.items() for one in self._pending_of(name, waiting)]
+
+    def _pending_of(self, call: str, waiting: Table) -> list[Table]:
+        """The commits that a command may have made by now."""
+        known = self._known
+        work = Work(tuple(Making(*one) for one in waiting.get("makings", ())), tuple(waiting.get("repositories", ())))
+        more = {"hash": "", "mark": waiting["mark"], "until": None, "call": call, "pending": True}
+        return [
+            {**more, "message": one.subject or "", "folder": one.folder}
+            for one in work.makings
+            if not is_elsewhere(work, one, known.home, known.tries)
+        ]
+
+    def activity(self, most: int) -> list[Table]:
+        found = [one for one in self._known.activity if self._has(one["mark"])]
+        return found[-most:] if most else []
+
+    def decisions(self) -> list[Table]:
+        """At most ten: answers and plans of a person first, then the newest wordings."""
+        found = [one for one in self._known.decisions if self._has(one["mark"])]
+        weight: Callable[[Table], tuple[int, int]] = lambda one: (one["kind"] != "wording", found.index(one))  # noqa: E731
+        chosen = sorted(found, key=weight)[-MAX_DECISIONS:]
+        return [
+            {"text": one["text"], "kind": one["kind"], "heuristic": True, "source": source(one["mark"])}
+            for one in found
+            if one in chosen
+        ]

@@ -1,0 +1,76 @@
+"""What was found out of a transcript so far, in a file of its own: so the next look reads only what is new.
+
+The file may be lost or damaged at any time: it is then as if there were none. It stands for one transcript, by its
+path, its beginning, and the bytes before the place that was reached. Secrets are taken out before it is written.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git import __version__
+from baton_git.agents.events import Ended, Place
+from baton_git.agents.extraction.findings import Findings
+from baton_git.agents.json_lines import opened
+from baton_git.core.errors import BatonError
+from baton_git.core.redaction import redact
+from baton_git.git.files.atomic_files import read_bytes, write_all
+
+VERSION = 1
+_LOOKED_AT = 4096
+"""Bytes of the beginning, and before the place that was reached, by which a transcript is known again."""
+
+
+class Reached(NamedTuple):
+    """How far an earlier reading came, and what it knew then."""
+
+    end: Ended
+    known: Findings
+
+
+def remembered(file: Path, transcript: Path, agent: str) -> Reached | None:
+    """What is remembered of a transcript; None when that is nothing, or not of this one."""
+    try:
+        text = read_bytes(file)
+        check, _, body = text.partition(b"\n")
+        if check != sha256(body).hexdigest().encode():
+            return None
+        data = json.loads(body)
+        if data["program"] != [VERSION, __version__] or [data["path"], data["agent"]] != [str(transcript), agent]:
+            return None
+        place = Place(*data["place"])
+        if data["digest"] != _digest(transcript, place.offset):
+            return None
+        return Reached(
+            Ended(place, data["unread"], data["reader"]),
+            Findings(**{**data["known"], "at": tuple(data["known"]["at"])}),
+        )
+    except (BatonError, ValueError, KeyError, TypeError):
+        return None
+
+
+def remember(file: Path, transcript: Path, agent: str, end: Ended, known: dict[str, Any]) -> None:
+    """Keeps how far a transcript was read, without secrets. Raises WriteFailed when the disk says no."""
+    (reader, known), _ = redact((dict(end.memory), known))
+    data = {
+        "program": [VERSION, __version__],
+        "path": str(transcript),
+        "agent": agent,
+        "place": list(end.place),
+        "unread": end.unread,
+        "digest": _digest(transcript, end.place.offset),
+        "reader": reader,
+        "known": known,
+    }
+    body = json.dumps(data).encode()
+    write_all({file: sha256(body).hexdigest().encode() + b"\n" + body}, mode=0o600)
+
+
+def _digest(transcript: Path, offset: int) -> str:
+    with opened(transcript) as file:
+        first = file.read(min(_LOOKED_AT, offset))
+        file.seek(max(0, offset - _LOOKED_AT))
+        return sha256(first + file.read(min(_LOOKED_AT, offset))).hexdigest()

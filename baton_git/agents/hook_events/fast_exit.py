@@ -1,0 +1,51 @@
+"""Is there anything to do? Asked before anything else is loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from baton_git.agents.hook_events.hook_session import Memory, Seen
+from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
+from baton_git.agents.hook_events.repository_lookup import Place, may_hold_state
+
+STORM = 256 * 1024
+"""Bytes that a transcript must have grown before Gemini CLI's PreCompress is taken up: it comes before every request
+to the model, nearly always without a compression."""
+
+_EVENTS = {PROMPT: ("on_prompt_submit",), COMPACT: ("on_pre_compact",), STOP: ("on_stop", "on_after_agent")}
+
+
+def is_idle(payload: Payload, place: Place | None, environment: Mapping[str, str]) -> bool:
+    """Whether nothing needs to be done. In doubt there is something."""
+    if payload.aside:
+        return True
+    if place is None or environment.get("BATON_REPO"):
+        return False
+    if not may_hold_state(place):
+        return True
+    if payload.moment == START:
+        return False
+    seen = Memory(place.common_dir).get(payload.agent, payload.session)
+    return seen is not None and not _is_due(payload, seen)
+
+
+def _is_due(payload: Payload, seen: Seen) -> bool:
+    path = payload.transcript or seen.transcript
+    grown = _size(path) - seen.size if path else 1  # where nobody says, it is looked for
+    if payload.moment == END:
+        return not seen.ended or grown != 0  # Gemini CLI says it twice
+    if payload.moment == COMPACT and payload.agent == "gemini":
+        return payload.detail == "manual" or grown >= STORM
+    if any(event in seen.wants for event in _EVENTS[payload.moment]):
+        return True
+    if payload.moment == PROMPT:
+        return bool(seen.owed) or not seen.told
+    return payload.moment == COMPACT or grown != 0
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return -1

@@ -1,0 +1,27 @@
+"""Which of the sessions that hooks have seen are at work beside us."""
+
+from __future__ import annotations
+
+import psutil
+
+from baton_git.agents.hook_events.hook_session import Memory, Seen
+from baton_git.core.times import when
+
+
+def at_work(memory: Memory, beside: int = 0) -> set[str]:
+    """The sessions that have not ended and whose process lives, but for those of the process `beside` itself."""
+    return {one.session for one in memory.all() if not one.ended and one.pid != beside and lives(one)}
+
+
+def lives(seen: Seen) -> bool:
+    """Whether the process of a session is there still. A number is given again, after a restart of the machine soon: a
+    process that is younger than what the session did last is another one."""
+    last = when(seen.seen)
+    if seen.pid <= 1 or last is None:
+        return False
+    try:
+        return bool(psutil.Process(seen.pid).create_time() <= last.timestamp() + 1)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:  # it is there, and says nothing
+        return True

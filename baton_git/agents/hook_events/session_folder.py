@@ -1,0 +1,41 @@
+"""Where a session belongs: the folder that it began in, wherever it has gone since.
+
+The `cwd` of an event moves with the session (`cd`, another work tree, a submodule). What it did must not be kept with
+another project, nor that one's state be told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from baton_git.agents.hook_events.payloads import Payload
+from baton_git.core.codecs.nesting import check_nesting
+
+_VARIABLES = {"claude": ("CLAUDE_PROJECT_DIR",), "gemini": ("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")}
+PARENT = "BATON_HOOK_PARENT"
+"""The variable in which an installed line tells the process of the CLI; the line's own shell is between them."""
+_FIRST_LINE = 1 << 20
+"""Bytes: the first record of Codex has the whole of its instructions."""
+
+
+def home_of(payload: Payload, environment: Mapping[str, str]) -> str:
+    """The folder that the session began in, as its agent says; else where it is now."""
+    for name in _VARIABLES.get(payload.agent, ()):
+        if environment.get(name):
+            return environment[name]
+    return (_noted(payload.transcript) if payload.agent == "codex" else "") or payload.cwd
+
+
+def _noted(transcript: str) -> str:
+    """The folder that a transcript of Codex begins with; empty when it says none."""
+    try:
+        with open(transcript, "rb") as file:
+            line = file.readline(_FIRST_LINE).decode()
+        check_nesting(line)
+        first = json.loads(line)
+    except (OSError, ValueError):
+        return ""
+    payload = first.get("payload") if isinstance(first, dict) else None
+    cwd = payload.get("cwd") if isinstance(payload, dict) else None
+    return cwd if isinstance(cwd, str) else ""

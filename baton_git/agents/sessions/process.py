@@ -1,0 +1,239 @@
+"""A child process with all that it starts: watched, bounded in time and output, and ended as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from baton_git.agents.sessions.termination import GRACE, end
+from baton_git.agents.sessions.watchdog import guarded
+from baton_git.core.redaction import redact_text
+
+HEAD = 64 * 1024
+TAIL = 8 * 1024 * 1024
+"""Bytes of standard output that are kept, of its beginning and of its end."""
+LOG = 1024 * 1024
+"""Bytes of both outputs that go to the log."""
+_LINE = 64 * 1024
+"""Bytes of a line after which it is taken for a whole one."""
+_POLL = 0.05
+
+
+class Command(NamedTuple):
+    """What is run. `seconds` is how long it may take; `log` gets both of its outputs."""
+
+    argv: Sequence[str]
+    cwd: str | None
+    environment: Mapping[str, str]
+    seconds: float
+    stdin: str | None = None
+    log: Path | None = None
+    has_terminal: bool = False
+
+
+class Finished(NamedTuple):
+    """How it ended: `how` is `ended`, `timed_out` or `stopped`; `exit` as the shell has it (negative: a signal)."""
+
+    how: str
+    exit: int
+    output: str
+    complaint: str
+
+
+def run(
+    command: Command,
+    stopped: Callable[[], bool] = lambda: False,
+    started: Callable[[int], None] = lambda pid: None,
+    grace: float = GRACE,
+) -> Finished:
+    """Runs it to its end, its time limit, or until `stopped` says so; nothing that it started is left behind, also when
+    we are killed.
+
+    Whoever handles signals lets `stopped` tell of them: an exception out of a handler could come when the process is
+    there and nobody knows it yet.
+
+    Args:
+        started: is told the process id.
+
+    Raises:
+        OSError, ValueError: it cannot be started.
+    """
+    with guarded(is_group=not command.has_terminal) as tell:
+
+        def known(pid: int) -> None:
+            tell(pid)
+            started(pid)
+
+        return _run(command, stopped, known, grace)
+
+
+def _run(command: Command, stopped: Callable[[], bool], started: Callable[[int], None], grace: float) -> Finished:
+    process = subprocess.Popen(  # noqa: S603  the program is an agent's CLI, its arguments are ours
+        command.argv,
+        cwd=command.cwd,
+        env=dict(command.environment),
+        stdin=None if command.has_terminal else subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
+        stdout=None if command.has_terminal else subprocess.PIPE,
+        stderr=None if command.has_terminal else subprocess.PIPE,
+        start_new_session=not command.has_terminal,  # a group of its own has no terminal to read from
+    )
+    try:
+        started(process.pid)
+        return _watched(process, command, stopped, grace)
+    except BaseException:
+        _abandon(process, grace, is_group=not command.has_terminal)
+        raise
+    finally:
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            with contextlib.suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+
+def _abandon(process: subprocess.Popen[bytes], grace: float, *, is_group: bool) -> None:
+    """Interrupted: nothing stays behind, also when the user is impatient and interrupts again."""
+    try:
+        if process.returncode is None:
+            end(process.pid, grace, is_group=is_group)
+    finally:
+        if process.returncode is None:
+            end(process.pid, 0.0, is_group=is_group)
+            process.wait()
+
+
+def _watched(process: subprocess.Popen[bytes], command: Command, stopped: Callable[[], bool], grace: float) -> Finished:
+    if command.stdin is not None and process.stdin is not None:
+        threading.Thread(target=_feed, args=(process.stdin, command.stdin), daemon=True).start()
+    with _Outputs(process, command.log) as outputs:
+        how = _until_end(process, outputs, time.monotonic() + command.seconds, stopped)
+        is_group = not command.has_terminal
+        end(process.pid, grace, is_group=is_group)  # before it is reaped: until then its number means nobody else
+        outputs.read(0.0)
+        code = process.wait()
+    return Finished(how, code, outputs.output, outputs.complaint)
+
+
+def _until_end(
+    process: subprocess.Popen[bytes], outputs: _Outputs, deadline: float, stopped: Callable[[], bool]
+) -> str:
+    while not _has_exited(process.pid):
+        if stopped():
+            return "stopped"
+        if time.monotonic() > deadline:
+            return "timed_out"
+        outputs.read(_POLL)
+    return "ended"
+
+
+def _has_exited(pid: int) -> bool:
+    """Whether it has, without reaping it."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _feed(pipe: IO[bytes], text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # who does not read to the end needs no more
+        pipe.write(text.encode("utf-8", "replace"))
+        pipe.close()
+
+
+class _Outputs:
+    """Both outputs of a process, read as they come: bounded in memory and in the log."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path | None) -> None:
+        self.head, self.tail, self.said = b"", b"", b""
+        self.log = _Log(log)
+        self.selector = selectors.DefaultSelector()
+        for name, pipe in (("out", process.stdout), ("err", process.stderr)):
+            if pipe is not None:
+                self.selector.register(pipe, selectors.EVENT_READ, name)
+
+    def __enter__(self) -> _Outputs:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.selector.close()
+        self.log.close()
+
+    def read(self, seconds: float) -> None:
+        """What is there by now, and whatever comes first within `seconds`."""
+        if not self.selector.get_map():
+            time.sleep(seconds)
+            return
+        for wait in (seconds, *[0.0] * 64):  # whoever never stops writing must not keep us from looking at the time
+            for key, _ in self.selector.select(wait):
+                chunk = os.read(key.fd, 65536)
+                if not chunk:
+                    self.selector.unregister(key.fileobj)
+                self._take(key.data, chunk)
+            if not self.selector.get_map():
+                return
+
+    def _take(self, name: str, chunk: bytes) -> None:
+        self.log.take(name, chunk)
+        if name == "err":
+            self.said = (self.said + chunk)[-4096:]
+            return
+        taken = max(0, HEAD - len(self.head))
+        self.head += chunk[:taken]
+        self.tail = (self.tail + chunk[taken:])[-TAIL:]
+
+    @property
+    def output(self) -> str:
+        return (self.head + self.tail).decode("utf-8", "replace")
+
+    @property
+    def complaint(self) -> str:
+        """The last line of standard error."""
+        lines = [line.strip() for line in self.said.decode("utf-8", "replace").splitlines() if line.strip()]
+        return lines[-1][:300] if lines else ""
+
+
+class _Log:
+    """Both outputs as they came, without secrets, line by line, up to `LOG` bytes. A full disk ends it, not the
+    session."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.file = _opened(path)
+        self.room = LOG
+        self.begun: dict[str, bytes] = {}
+
+    def take(self, name: str, chunk: bytes) -> None:
+        if self.file is None or self.room <= 0:
+            return
+        waiting = self.begun.get(name, b"") + chunk
+        whole = waiting.rfind(b"\n") + 1 or (len(waiting) if len(waiting) > _LINE else 0)
+        self.begun[name] = waiting[whole:]
+        self._write(waiting[:whole])
+
+    def close(self) -> None:
+        for rest in self.begun.values():
+            self._write(rest)
+        if self.file is not None:
+            with contextlib.suppress(OSError):
+                self.file.close()
+
+    def _write(self, lines: bytes) -> None:
+        if self.file is None or not lines:
+            return
+        said = redact_text(lines[: max(0, self.room)].decode("utf-8", "replace"))[0].encode()
+        self.room -= len(lines)
+        with contextlib.suppress(OSError):
+            self.file.write(said)
+            self.file.flush()
+
+
+def _opened(log: Path | None) -> IO[bytes] | None:
+    if log is None:
+        return None
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
+    except OSError:
+        return None

@@ -1,0 +1,239 @@
+"""What this machine remembers of the sessions that it started: one JSON file each, beside the repository."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from baton_git.agents.sessions.termination import is_alive
+from baton_git.core.codecs import json
+from baton_git.core.errors import Ambiguous, BatonError, Corrupt, NotFound
+from baton_git.core.names import minted
+from baton_git.git.files.atomic_files import read_bytes, write_all
+
+KEPT = 500
+"""Records of ended sessions that are kept."""
+LOGS = 100
+"""How many of them keep their logs."""
+STATUSES = ("running", "exited", "failed", "timed_out", "stopped", "lost")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process, and when it began, so that another one that gets its number is not taken for it."""
+
+    pid: int = 0
+    began: float = 0.0
+
+    @classmethod
+    def of(cls, pid: int) -> Process:
+        try:
+            return cls(pid, psutil.Process(pid).create_time())
+        except psutil.Error:
+            return cls(pid)
+
+    @property
+    def is_alive(self) -> bool:
+        try:
+            found = psutil.Process(self.pid) if self.pid > 0 else None
+            return found is not None and is_alive(found) and abs(found.create_time() - self.began) < 1
+        except psutil.Error:
+            return False
+
+
+@dataclass(frozen=True)
+class Spawned:
+    """A session that was started here.
+
+    Attributes:
+        status: one of `STATUSES`.
+        starter: who starts it, until somebody looks after it.
+        prompt: without secrets.
+        started, ended: ISO time stamps.
+        iteration: its place in the chain, in the order of their starts; the session that a person began is 1.
+        chain: what all sessions of the chain have in common: the session that a person began, else the first record.
+        chain_began: when the first one of it was started; an ISO time stamp.
+        parent: the session that started it; `parent_spawn` its record, where it was started itself.
+        loop: the workflow or the command that chains it.
+        session: the id that its CLI gives it, where that is known.
+        variables: what the workflows of its parent had, for its own.
+        answer: the end of what it said last, without secrets.
+    """
+
+    id: str
+    cli: str
+    status: str = "running"
+    process: Process = field(default_factory=Process)
+    keeper: Process = field(default_factory=Process)
+    starter: Process = field(default_factory=Process)
+    prompt: str = ""
+    cwd: str = ""
+    started: str = ""
+    ended: str | None = None
+    seconds: float = 0.0
+    iteration: int = 1
+    chain: str = ""
+    chain_began: str = ""
+    parent: str | None = None
+    parent_spawn: str | None = None
+    loop: str = ""
+    exit: int | None = None
+    error: str | None = None
+    session: str | None = None
+    cost_usd: float | None = None
+    tokens: int | None = None
+    answer: str = ""
+    log: str = ""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def exit_in_words(self) -> str:
+        """`exit 7`, or the name of the signal that ended it; empty where that is not known."""
+        if self.exit is None or self.exit >= 0:
+            return "" if self.exit is None else f"exit {self.exit}"
+        try:
+            return signal.Signals(-self.exit).name
+        except ValueError:
+            return f"signal {-self.exit}"
+
+    @property
+    def cost_in_words(self) -> str:
+        return cost_in_words(self.cost_usd)
+
+    @property
+    def is_unwatched(self) -> bool:
+        """Whether it should be over, as whoever looked after it is gone and did not say how it ended."""
+        begun = self.process.pid > 0 and self.keeper.pid > 0
+        return begun and self.ended is None and self.status in ("running", "lost") and not self.keeper.is_alive
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """For whoever lists it."""
+        data = asdict(self)
+        del data["variables"], data["keeper"], data["process"], data["starter"]
+        return {**data, "pid": self.process.pid or None}
+
+
+def cost_in_words(cost_usd: float | None) -> str:
+    return "cost unknown" if cost_usd is None else f"{cost_usd:.2f} USD"
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of one repository, in `folder`."""
+
+    folder: Path
+
+    def path(self, id_: str) -> Path:
+        return self.folder / f"{id_}.json"
+
+    def get(self, id_: str) -> Spawned:
+        """The record; one whose processes are gone is `lost`.
+
+        Raises:
+            NotFound: there is none.
+            Corrupt: it cannot be read.
+        """
+        if not id_.replace("-", "").isalnum():
+            raise NotFound("spawned session", id_)
+        try:
+            seen = _seen(self._read(id_))
+            # its keeper may have written how it ended, and gone, between our reading and our look at the processes
+            return _seen(self._read(id_)) if seen.status == "lost" or seen.is_unwatched else seen
+        except NotFound:
+            raise NotFound("spawned session", id_, hint="baton session list --spawned shows all") from None
+        except (BatonError, TypeError, ValueError) as error:
+            raise Corrupt(str(self.path(id_)), f"cannot be read ({error})", hint="remove it") from error
+
+    def _read(self, id_: str) -> Spawned:
+        return _parsed(json.loads(read_bytes(self.path(id_))))
+
+    def find(self, beginning: str) -> Spawned:
+        """The record whose id is, or begins with, `beginning`.
+
+        Raises:
+            NotFound, Ambiguous, Corrupt: there is none, there are several, it cannot be read.
+        """
+        ids = [one for one in self._ids() if one.lower().startswith(beginning.lower())] if beginning else []
+        if beginning in ids or len(ids) == 1:
+            return self.get(beginning if beginning in ids else ids[0])
+        if ids:
+            raise Ambiguous("spawned session", beginning, sorted(ids))
+        raise NotFound("spawned session", beginning, hint="baton session list --spawned shows all")
+
+    def all(self) -> tuple[list[Spawned], list[str]]:
+        """Every record, newest first; and what is wrong with those that cannot be read."""
+        found, problems = [], []
+        for id_ in self._ids():
+            try:
+                found.append(self.get(id_))
+            except Corrupt as error:
+                problems.append(str(error))
+            except NotFound:  # forgotten meanwhile
+                continue
+        return sorted(found, key=lambda one: (one.started, one.id), reverse=True), problems
+
+    def put(self, record: Spawned) -> None:
+        """Keeps it. Raises WriteFailed when the disk says no."""
+        write_all({self.path(record.id): json.dumps(asdict(record)).encode()})
+
+    def fresh_id(self) -> str:
+        return minted("SP", os.urandom(4))
+
+    def pipe(self, id_: str) -> Path:
+        """The named pipe through which a job reaches who looks after it in a window."""
+        return self.folder / f"{id_}.job"
+
+    def forget_old(self, chain: str = "") -> None:
+        """The oldest records of sessions that have ended go, except those of `chain`, which still counts them; the
+        logs of more; and pipes that nobody uses."""
+        found = self.all()[0]
+        ended = [one for one in found if one.status != "running"]
+        waiting = {self.pipe(one.id) for one in found if one.status == "running"}
+        old = [one for one in ended[KEPT:] if not chain or one.chain != chain]
+        gone = [self.path(one.id) for one in old] + [self.folder / f"{one.id}.log" for one in ended[LOGS:]]
+        for path in (*gone, *(one for one in self.folder.glob("SP-*.job") if one not in waiting)):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def _ids(self) -> list[str]:
+        return [one.stem for one in self.folder.glob("SP-*.json")]
+
+
+def _parsed(data: Any) -> Spawned:
+    if not isinstance(data, dict) or data.get("status") not in STATUSES:
+        raise ValueError("it is no record of a session")
+    known = {one.name for one in fields(Spawned)}
+    values = {key: value for key, value in data.items() if key in known}
+    for name in ("id", "cli"):
+        if not isinstance(values.get(name), str):
+            raise TypeError(f"its {name} is {'no text' if name in values else 'missing'}")
+    for name in ("process", "keeper", "starter"):
+        values[name] = _process(values.get(name, {}), name)
+    made = Spawned(**values)
+    if not isinstance(made.iteration, int) or not isinstance(made.variables, dict) or not isinstance(made.id, str):
+        raise TypeError("its values are not of their kinds")
+    return made
+
+
+def _process(data: Any, name: str) -> Process:
+    found = Process(**data) if isinstance(data, dict) and set(data) <= {"pid", "began"} else None
+    if found is None or not isinstance(found.pid, int) or not isinstance(found.began, int | float):
+        raise TypeError(f"its {name} is no process")
+    return found
+
+
+def _seen(record: Spawned) -> Spawned:
+    """`lost` instead of `running`, when neither the session nor who looks after it is there any more."""
+    if record.status != "running" or record.process.is_alive or record.keeper.is_alive:
+        return record
+    if not record.process.pid and not record.keeper.pid and record.starter.is_alive:
+        return record  # it is being started; who starts it says when it cannot be
+    return replace(record, status="lost")

@@ -1,0 +1,264 @@
+"""Starting a session of an agent that goes on by itself, within limits that no workflow can lift."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git.agents.launcher import Launch
+from baton_git.agents.sessions.launch_request import MAX_SECONDS, Wish, check_prompt
+from baton_git.agents.sessions.launchers import STARTERS, executable, surroundings
+from baton_git.agents.sessions.records import Process, Records, Spawned
+from baton_git.agents.sessions.stopping import reap
+from baton_git.agents.sessions.supervisor import Job, offer
+from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotAllowed, StoreError
+from baton_git.core.redaction import redact_text
+from baton_git.core.times import when
+from baton_git.git.files.atomic_files import make_folder
+from baton_git.git.files.ref_locks import flocked
+
+MAX_RUNNING = 8
+"""Sessions that may run at once, of all chains together."""
+KEEPER = "baton_git.faces.session_keeper"
+"""The module that looks after one session."""
+_START_SECONDS = 20.0
+_PACKAGE = Path(__file__).parent.parent
+_PROMPT = 2000
+MOMENT = 0.25
+"""Seconds after its start in which a session that fails is told of at once."""
+
+
+class Chain(NamedTuple):
+    """A chain as it is before one more session: how it is called, since when, how many it had, what they told of
+    their cost."""
+
+    name: str
+    began: str
+    sessions: int
+    cost_usd: float
+
+
+@dataclass(frozen=True)
+class Spawner:
+    """Starts sessions for one session of one repository.
+
+    Attributes:
+        environment: of the process that asks.
+        parent: the session that asks, and `parent_spawn` its record where it was started itself.
+        now: ISO text.
+        arguments: by CLI, what the user wants each session to be started with.
+    """
+
+    records: Records
+    environment: Mapping[str, str]
+    now: str
+    parent: str | None = None
+    parent_spawn: str | None = None
+    arguments: Mapping[str, tuple[str, ...]] | None = None
+
+    def __call__(self, wish: Wish, variables: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of the document's `start_new_session`: `session_spawned`, `cli`, `pid`; or `error`."""
+        try:
+            record = self.start(wish, variables)
+        except (BatonError, OSError, ValueError) as error:
+            return {"error": str(error)}
+        if record.status in ("failed", "lost"):
+            why = record.error or record.exit_in_words or record.status
+            return {"error": f"{wish.cli} ended at once: {why}"}
+        return {"session_spawned": True, "cli": wish.cli, "pid": record.process.pid, "spawned": record.id}
+
+    def start(self, wish: Wish, variables: Mapping[str, Any]) -> Spawned:
+        """Starts it, and gives its record once it runs.
+
+        Raises:
+            InvalidArgument: the CLI is unknown or not installed, the folder is not there.
+            NotAllowed: the chain is as long as it may be, or too many sessions run.
+            Busy: others are starting sessions.
+            StoreError: the record cannot be written, or nothing is heard of the session.
+        """
+        record, job = self.prepared(wish, variables)
+        try:
+            process = self._handed_over(wish, record, job)
+            return self._begun(record, process)
+        except BaseException as error:
+            self._failed(record, str(error) or type(error).__name__)
+            raise
+
+    def _handed_over(self, wish: Wish, record: Spawned, job: Job) -> subprocess.Popen[bytes]:
+        """The process that makes the keeper: itself, or tmux. Raises OSError, ValueError: it cannot be started."""
+        if not wish.in_window:
+            return _beside(job, is_detached=wish.is_detached)
+        return _in_window(job, record, wish.tmux_session, self.records.pipe(record.id))
+
+    def _failed(self, record: Spawned, why: str) -> None:
+        """Nobody looks after it, so it is over, and counts no more."""
+        with contextlib.suppress(BatonError):
+            if self.records.get(record.id).status == "running" and not self.records.get(record.id).keeper.pid:
+                said = redact_text(why)[0]
+                self.records.put(replace(record, status="failed", ended=self.now, error=said))
+
+    def prepared(self, wish: Wish, variables: Mapping[str, Any]) -> tuple[Spawned, Job]:
+        """The record, kept, and the job, with every limit looked at. Raises as `start` does."""
+        launch, cwd = self._launch(wish), wish.cwd or os.curdir
+        if not Path(cwd).is_dir():
+            raise InvalidArgument(f"there is no folder {cwd}")
+        if wish.in_window and not (wish.tmux_session or self.environment.get("TMUX")):
+            raise InvalidArgument("there is no tmux around us for a window, and no session of it is named")
+        make_folder(self.records.folder)
+        reap(self.records, self.now)
+        with flocked(self.records.folder / ".lock", 5.0) as alone:
+            if alone is False:
+                raise Busy("another process is starting sessions", hint="try again")
+            known = self.records.all()[0]
+            chain = self._chain(known)
+            _may_go_on(chain, wish, self.now)
+            _room(known)
+            record = self._record(wish, launch, str(Path(cwd).absolute()), chain, variables)
+            self.records.put(record)
+            self.records.forget_old(record.chain)
+        environment = surroundings(self.environment, record.id)
+        job = Job(str(self.records.folder), record.id, launch.argv, environment, launch.stdin, wish.in_window)
+        return record, job
+
+    def _launch(self, wish: Wish) -> Launch:
+        starting = STARTERS.get(wish.cli)
+        if starting is None:
+            raise InvalidArgument(f"Unknown CLI: {wish.cli}")
+        program = executable(wish.cli, self.environment)
+        if program is None:
+            raise InvalidArgument(f"{wish.cli} CLI not found")
+        check_prompt(wish.prompt)
+        check_prompt(wish.system_prompt, "the system prompt")
+        make = starting.in_window if wish.in_window else starting.launch
+        extra = (self.arguments or {}).get(wish.cli, ())
+        return make(program, _no_command(wish.prompt), wish.system_prompt, str(uuid.uuid4()), extra)
+
+    def _chain(self, known: list[Spawned]) -> Chain:
+        """All that was started for what its first session began, by whichever of them; where that cannot be known,
+        nothing is started."""
+        if self.parent_spawn is None:
+            name, begun, before = self.parent or "", self.now, 1 if self.parent else 0
+        else:
+            parent = self.records.get(self.parent_spawn)
+            name, begun, before = parent.chain or parent.id, parent.chain_began or parent.started, parent.iteration
+        others = [one for one in known if name and one.chain == name]
+        return Chain(
+            name,
+            min([begun, *(one.chain_began for one in others if one.chain_began)], key=_moment),
+            max([before, *(one.iteration for one in others)]),
+            sum(one.cost_usd or 0.0 for one in others),
+        )
+
+    def _record(self, wish: Wish, launch: Launch, cwd: str, chain: Chain, variables: Mapping[str, Any]) -> Spawned:
+        id_ = self.records.fresh_id()
+        left = wish.chain_seconds - _between(chain.began, self.now)
+        return Spawned(
+            id=id_,
+            cli=wish.cli,
+            prompt=redact_text(wish.prompt)[0][:_PROMPT],
+            cwd=cwd,
+            started=self.now,
+            seconds=min(wish.seconds, left, MAX_SECONDS),
+            iteration=chain.sessions + 1,
+            chain=chain.name or id_,
+            chain_began=chain.began,
+            starter=Process.of(os.getpid()),
+            parent=self.parent,
+            parent_spawn=self.parent_spawn,
+            loop=wish.loop,
+            session=launch.session,
+            log=str(self.records.folder / f"{id_}.log"),
+            variables=dict(variables),
+        )
+
+    def _begun(self, record: Spawned, process: subprocess.Popen[bytes]) -> Spawned:
+        """The record once it names a process, or says why there is none."""
+        until = time.monotonic() + _START_SECONDS
+        while time.monotonic() < until:
+            found = self.records.get(record.id)
+            if found.process.pid or found.status != "running":
+                process.wait(_START_SECONDS)  # the one that we started has given way to its child, or is tmux
+                return self._after_a_moment(found)
+            if process.poll() not in (None, 0):
+                break
+            time.sleep(0.02)
+        raise StoreError(f"the session {record.id} did not start", hint="try: baton session list --spawned")
+
+    def _after_a_moment(self, record: Spawned) -> Spawned:
+        """What fails at once (no key, an option that there is not) is told to whoever asked."""
+        until = time.monotonic() + MOMENT
+        while record.status == "running" and time.monotonic() < until:
+            time.sleep(0.02)
+            record = self.records.get(record.id)
+        return record
+
+
+def _may_go_on(chain: Chain, wish: Wish, now: str) -> None:
+    """Raises NotAllowed when the chain has met one of its limits."""
+    if chain.sessions + 1 > wish.most:
+        raise NotAllowed(f"the chain has {chain.sessions} sessions, the limit is {wish.most}")
+    if _between(chain.began, now) >= wish.chain_seconds:
+        raise NotAllowed(f"the chain began at {chain.began}, the limit is {wish.chain_seconds:g} seconds")
+    if chain.cost_usd >= wish.budget_usd:
+        raise NotAllowed(f"the chain cost {chain.cost_usd:.2f} USD, the budget is {wish.budget_usd:.2f}")
+
+
+def _room(known: list[Spawned]) -> None:
+    running = [one for one in known if one.status == "running"]
+    if len(running) >= MAX_RUNNING:
+        raise NotAllowed(f"{len(running)} sessions are running, the limit is {MAX_RUNNING}")
+
+
+def _between(began: str, now: str) -> float:
+    return (_moment(now) - _moment(began)).total_seconds()
+
+
+def _moment(text: str) -> datetime:
+    """Raises InvalidArgument where a record does not say it: how long its chain takes cannot be known then."""
+    found = when(text)
+    if found is None:
+        raise InvalidArgument(f"the chain has no beginning: {text!r} is no point in time")
+    return found
+
+
+def _no_command(prompt: str) -> str:
+    """The prompt as an argument that no CLI takes for one of its commands (`review`, `mcp`), which are single words."""
+    return prompt if len(prompt.split()) > 1 else f" {prompt}"
+
+
+def _beside(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]:
+    """The keeper as a process of its own; detached, it outlives us, our terminal and the agent's CLI around us."""
+    process = subprocess.Popen(  # noqa: S603  our own module
+        _keeper(),
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=is_detached, cwd="/", env={**job.environment, "PYTHONPATH": str(_PACKAGE.parent)},
+    )  # fmt: skip
+    assert process.stdin is not None
+    with process.stdin as pipe:
+        pipe.write(job.dumps().encode())
+    return process
+
+
+def _in_window(job: Job, record: Spawned, tmux_session: str, pipe: Path) -> subprocess.Popen[bytes]:
+    """The keeper in a new window of tmux; its job comes through a named pipe that only the user can open."""
+    where = ["-t", f"={tmux_session}:"] if tmux_session else []
+    keeper = ["env", f"PYTHONPATH={_PACKAGE.parent}", *_keeper(), str(pipe)]
+    process = subprocess.Popen(  # noqa: S603  as above
+        ["tmux", "new-window", "-d", *where, "-n", record.id, "-c", record.cwd, "--", *keeper],  # noqa: S607  the user's tmux is meant
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=job.environment,
+    )  # fmt: skip
+    offer(pipe, job, lambda: process.poll() not in (None, 0))
+    return process
+
+
+def _keeper() -> list[str]:
+    return [sys.executable, "-P", "-m", KEEPER]

@@ -1,0 +1,46 @@
+"""Ending a session that was started here; and what is left of those that nobody looks after any more."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import replace
+
+import psutil
+
+from baton_git.agents.sessions.records import Records, Spawned
+from baton_git.agents.sessions.termination import GRACE, end
+
+
+def stop(records: Records, record: Spawned, now: str) -> Spawned:
+    """Ends the session with all that it started, and gives its record; one that has ended is left as it is.
+
+    Who looks after it is asked to, as it knows how the session ends; where nobody does, it is ended from here.
+    """
+    if record.status != "running":
+        return record
+    if record.keeper.is_alive:
+        with contextlib.suppress(psutil.Error):
+            psutil.Process(record.keeper.pid).terminate()
+        until = time.monotonic() + GRACE + 3
+        while (found := records.get(record.id)).status == "running" and time.monotonic() < until:
+            time.sleep(0.05)
+        if found.status != "running":
+            return found
+    if record.process.is_alive:
+        end(record.process.pid)
+    stopped = replace(record, status="stopped", ended=now)
+    records.put(stopped)
+    return stopped
+
+
+def reap(records: Records, now: str) -> None:
+    """Ends the sessions whose keeper is gone, as nobody looks at their time limits any more, and says so in their
+    records. Raises WriteFailed when the disk says no."""
+    for record in records.all()[0]:
+        if record.is_unwatched:
+            was_alive = record.process.is_alive
+            if was_alive:
+                end(record.process.pid)
+            why = "who looked after it was killed" + ("; it ran on unwatched, and is ended now" if was_alive else "")
+            records.put(replace(record, status="lost", ended=now, error=why))

@@ -1,0 +1,186 @@
+"""Looking after one session until it has ended: what the small process beside a session of its own does.
+
+Its job comes through a pipe, so that no environment is ever written to a disk, and of a prompt only the beginning that
+its record shows, without secrets.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from baton_git.agents.launcher import Report, objects
+from baton_git.agents.sessions.launch_request import MOST_USD
+from baton_git.agents.sessions.launchers import STARTERS
+from baton_git.agents.sessions.process import Command, Finished, run
+from baton_git.agents.sessions.records import Process, Records, Spawned
+from baton_git.core.codecs import json
+from baton_git.core.redaction import redact_text
+
+ANSWER = 2000
+"""Characters of the end of an answer that are kept."""
+PIPE_SECONDS = 20.0
+"""How long both ends of a named pipe wait for each other."""
+MOST_TOKENS = 10**12
+"""What a session says of its cost beyond these numbers is odd, and so unknown."""
+_ENDS = {"timed_out": "timed_out", "stopped": "stopped"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A session that is to be run: its record's place, and the command."""
+
+    folder: str
+    id: str
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    stdin: str | None
+    has_terminal: bool
+
+    def dumps(self) -> str:
+        return json.dumps(asdict(self), indent=None)
+
+    @classmethod
+    def loads(cls, text: str) -> Job:
+        data: dict[str, Any] = json.loads(text)
+        return cls(**{**data, "argv": tuple(data["argv"])})
+
+
+def offer(pipe: Path, job: Job, is_over: Callable[[], bool]) -> None:
+    """Gives the job to whoever opens the named pipe `pipe`, which only the user can; afterwards the pipe is gone.
+
+    Args:
+        is_over: whether nobody will ever ask for it.
+
+    Raises:
+        OSError: it cannot be made, or nobody took the job in time.
+    """
+    try:
+        os.mkfifo(pipe, 0o600)
+        _send(pipe, job.dumps().encode(), time.monotonic() + PIPE_SECONDS, is_over)
+    finally:
+        pipe.unlink(missing_ok=True)
+
+
+def _send(pipe: Path, rest: bytes, until: float, is_over: Callable[[], bool]) -> None:
+    end: int | None = None
+    try:
+        while rest:
+            if time.monotonic() > until or is_over():
+                raise OSError("the session did not start: nobody asked for its job")
+            try:
+                if end is None:
+                    end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                rest = rest[os.write(end, rest) :]
+            except BlockingIOError:
+                time.sleep(0.01)
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # as long as nobody reads
+                    raise
+                time.sleep(0.01)
+    finally:
+        if end is not None:
+            os.close(end)
+
+
+def offered(pipe: Path) -> Job:
+    """The job that comes through the named pipe. Raises OSError or ValueError when none does in time."""
+    found, until = b"", time.monotonic() + PIPE_SECONDS
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        while time.monotonic() < until:
+            try:
+                chunk = os.read(end, 65536)
+            except BlockingIOError:
+                chunk = b""
+            else:
+                if not chunk and found:
+                    break
+            found += chunk
+            if not chunk:
+                time.sleep(0.01)
+    finally:
+        os.close(end)
+    return Job.loads(found.decode())
+
+
+def keep(job: Job, now: Callable[[], str], stopped: Callable[[], bool]) -> Spawned:
+    """Runs the session of `job` to its end, and keeps what came of it.
+
+    Args:
+        now: gives the time as ISO text.
+        stopped: whether somebody wants it to end.
+    """
+    records = Records(Path(job.folder))
+    return run_recorded(records, records.get(job.id), job, now, stopped)[0]
+
+
+def run_recorded(
+    records: Records, record: Spawned, job: Job, now: Callable[[], str], stopped: Callable[[], bool]
+) -> tuple[Spawned, Report]:
+    """The session's record as it ended, and what the session said; the record is kept as it changes."""
+    command = Command(
+        job.argv, record.cwd or None, job.environment, record.seconds, job.stdin,
+        None if job.has_terminal else Path(record.log), job.has_terminal,
+    )  # fmt: skip
+    running = [replace(record, keeper=Process.of(os.getpid()))]
+
+    def started(pid: int) -> None:
+        running[0] = replace(running[0], process=Process.of(pid))
+        records.put(running[0])
+
+    try:
+        finished = run(command, stopped, started)
+    except (OSError, ValueError) as error:
+        failed = replace(running[0], status="failed", ended=now(), error=str(error))
+        records.put(failed)
+        return failed, Report()
+    except BaseException:
+        records.put(replace(running[0], status="stopped", ended=now()))
+        raise
+    return _ended(records, running[0], finished, now())
+
+
+def _ended(records: Records, record: Spawned, finished: Finished, now: str) -> tuple[Spawned, Report]:
+    report = _report(record.cli, finished.output)
+    is_fine = finished.exit == 0 and not _says_error(finished.output)
+    status = _ENDS.get(finished.how) or ("exited" if is_fine else "failed")
+    why = finished.complaint or " ".join(report.answer.split())[-300:]
+    ended = replace(
+        record,
+        status=status,
+        ended=now,
+        exit=finished.exit,
+        error=redact_text(why)[0] or None if status == "failed" else None,
+        session=report.session or record.session,
+        cost_usd=report.cost_usd,
+        tokens=report.tokens,
+        answer=redact_text(report.answer)[0][-ANSWER:],
+    )
+    records.put(ended)
+    return ended, report
+
+
+def _report(cli: str, output: str) -> Report:
+    """What the session said of itself; a number that makes no sense is unknown."""
+    try:
+        said = STARTERS[cli].report(output)
+    except (OverflowError, ValueError):  # a number beyond all numbers
+        return Report(output.strip()[-ANSWER:])
+    cost, tokens = said.cost_usd, said.tokens
+    return said._replace(
+        cost_usd=cost if cost is not None and math.isfinite(cost) and cost <= MOST_USD else None,
+        tokens=tokens if tokens is not None and 0 < tokens <= MOST_TOKENS else None,
+    )
+
+
+def _says_error(output: str) -> bool:
+    """Whether the last result that it printed says that it is none: Claude does so, and may exit with 0."""
+    results = [one for one in objects(output) if isinstance(one, dict) and one.get("type") == "result"]
+    return bool(results) and results[-1].get("is_error") is True

@@ -1,0 +1,157 @@
+"""One item into an object or list of a JSON text, or out of it, in the style that the text has.
+
+Whatever `append` puts in, `take` takes out again to the byte. Containers that we make ourselves must be known again
+for that, as they go with their last item: theirs is the style that a tidy writer gives, closing bracket on its own
+line (or, in a text of one line, a blank inside of both brackets). Into an empty container that was there an item goes
+right before whatever stands between the brackets, which then does not look like that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from baton_git.agents.settings.json_text import COMMENT, Item, Value
+
+_INDENT = "  "
+_SAME_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/)(?=[ \t]*\r?\n)")
+"""A comment that belongs to what stands before it on the line."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a text is laid out: one level of indentation, its line ends, and whether it has several lines at all."""
+
+    unit: str
+    newline: str
+    spread: bool
+    tight: bool
+
+    @classmethod
+    def of(cls, text: str, root: Value) -> Style:
+        first = text.find("\n")
+        newline = "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
+        spread = not root.items or "\n" in text[root.start : root.items[0].start]
+        outer, inner = line_indent(text, root.start), line_indent(text, root.items[0].start) if root.items else ""
+        unit = inner[len(outer) :] if spread and inner.startswith(outer) else ""
+        return cls(unit or _INDENT, newline, spread, re.search(r'"\s*:\s', text) is None)
+
+    def rendered(self, data: Any, indent: str, *, spread: bool) -> str:
+        """A value as text; its further lines, if it is spread over several, are indented by `indent` at least."""
+        if not spread:
+            return json.dumps(data, ensure_ascii=False, separators=(",", ":") if self.tight else None)
+        text = json.dumps(data, ensure_ascii=False, indent=self.unit)
+        return text.replace("\n", self.newline + indent)
+
+    def around(self, opener: str, inner: str, indent: str, *, spread: bool) -> str:
+        """A container of our own around one item, which is rendered one level deeper."""
+        closer = {"{": "}", "[": "]"}[opener]
+        if not spread:
+            return f"{opener} {inner} {closer}"
+        return f"{opener}{self.newline}{indent}{self.unit}{inner}{self.newline}{indent}{closer}"
+
+
+def line_indent(text: str, at: int) -> str:
+    """The blanks that the line of this place begins with."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a new item goes: what stands before it, how deep it is, and whether it may have several lines."""
+
+    text: str
+    container: Value
+    style: Style
+    is_root: bool = False
+
+    @property
+    def spread(self) -> bool:
+        """Whether the items of this container stand on lines of their own; an empty one follows the text, unless what
+        it then looked like were one of ours.
+        """
+        if not self.container.items:
+            inside = self.text[self.container.start + 1 : self.container.end - 1]
+            return self.style.spread and (self.is_root or inside != self._closing)
+        return "\n" in self.text[self.container.start : self.container.items[0].start]
+
+    @property
+    def indent(self) -> str:
+        """That of an item here."""
+        items = self.container.items
+        if items and self.spread:
+            return line_indent(self.text, items[0].start)
+        outer = line_indent(self.text, self.container.start)
+        return outer + self.style.unit if self.spread else outer
+
+    def append(self, item: str) -> str:
+        """The text with one more item at the container's end."""
+        return self._after_others(item) if self.container.items else self._alone(item)
+
+    def _after_others(self, item: str) -> str:
+        last = self.container.items[-1].end
+        if not self.spread:
+            return f"{self.text[:last]},{'' if self.style.tight else ' '}{item}{self.text[last:]}"
+        noted = _SAME_LINE.match(self.text, last)
+        then = noted.end() if noted else last
+        before = f"{self.text[:last]},{self.text[last:then]}{self.style.newline}{self.indent}"
+        return f"{before}{item}{self.text[then:]}"
+
+    def _alone(self, item: str) -> str:
+        at = self.container.start + 1
+        before, rest = self.text[:at], self.text[at:]
+        if not self.spread:
+            return f"{before}{item}{rest}"
+        return f"{before}{self.style.newline}{self.indent}{item}{self._closing if self.is_root else ''}{rest}"
+
+    @property
+    def _closing(self) -> str:
+        """What stands before the closing bracket of a container of ours that is spread over lines."""
+        return self.style.newline + line_indent(self.text, self.container.start)
+
+    def is_ours(self, item: Item) -> bool:
+        """Whether the container, with this only item, looks like one that we have made."""
+        lead, trail = self._around(item)
+        if lead == trail == " ":
+            return True
+        return lead.isspace() and lead.startswith(self.style.newline) and trail == self._closing
+
+    def take(self, item: Item) -> str:
+        """The text without this item; comments around it stay."""
+        items = self.container.items
+        number = items.index(item)
+        if number > 0:
+            start, end = items[number - 1].end, item.end
+            return self.text[:start] + self._joint(start, item.start, end) + self.text[end:]
+        if len(items) > 1:
+            start, end = item.start, items[1].start
+            return self.text[:start] + self._joint(item.end, end, end) + self.text[end:]
+        return self._emptied(item)
+
+    def _joint(self, start: int, end: int, after: int) -> str:
+        """What is kept of a gap with a comma: comments, with a line's end behind one that needs it."""
+        gap = self.text[start:end]
+        found = list(COMMENT.finditer(gap))
+        if not found:
+            return ""
+        comma = next(at for at, c in enumerate(gap) if c == "," and not any(m.start() <= at < m.end() for m in found))
+        last = found[-1].end()
+        kept = (gap[:comma] + gap[comma + 1 : last]) if comma < last else gap[:last]
+        follows = self.text[after:].lstrip(" \t")[:1]
+        open_ended = found[-1][0].startswith("//") and follows not in ("\n", "\r")
+        return kept + (self.style.newline if open_ended else "")
+
+    def _emptied(self, item: Item) -> str:
+        lead, trail = self._around(item)
+        end = item.end
+        if lead.strip():  # a comment before ours, which is not ours
+            return self.text[: item.start] + self.text[end:]
+        if self.is_root and lead.startswith(self.style.newline) and trail.startswith(self._closing):
+            end += len(self._closing)
+        return self.text[: self.container.start + 1] + self.text[end:]
+
+    def _around(self, item: Item) -> tuple[str, str]:
+        return self.text[self.container.start + 1 : item.start], self.text[item.end : self.container.end - 1]

@@ -1,0 +1,255 @@
+"""Our entries among the hooks of a settings file: which they are, and the text with them or without.
+
+    {"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": "… # baton-git", …}, …]}, …], …}, "env": {…}, …}
+
+An entry of an event has a list of handlers. It is ours when all its handlers are; where somebody has put his own beside
+ours, only the handler is. New entries go to the end: Codex trusts hooks by their position.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from baton_git.agents.settings.editing import Place, Style, line_indent
+from baton_git.agents.settings.json_text import Item, Value, parse
+from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
+
+MARK = "# baton-git"
+"""The end of every command of ours."""
+_MARKED = re.compile(r"#[ \t]*baton-git\s*\Z")
+_CALLED = re.compile(r"""baton(?:_git)?['"]? hook --agent (?:claude|codex|gemini)\b""")
+"""Our own command, should somebody have taken its mark away: a second one beside it would do everything twice."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to stand in a file: the entry of each event, and variables."""
+
+    groups: Mapping[str, Mapping[str, Any]]
+    env: Mapping[str, str] = field(default_factory=dict)
+    comments: bool = False
+
+
+class Entry(NamedTuple):
+    """One of our handlers. `group` and `handler` count from 0; `alone`: its group has no other's."""
+
+    event: str
+    group: int
+    handler: int
+    data: Mapping[str, Any]
+    alone: bool
+
+    @property
+    def command(self) -> str:
+        return str(self.data["command"])
+
+
+def entries(text: str, *, comments: bool = False) -> list[Entry]:
+    """Our handlers in a file, in its order.
+
+    Raises:
+        InvalidDocument: it is no JSON, no object, or its hooks are something else.
+    """
+    events = _events(parse(text, comments=comments))
+    return [entry for event in events.items if event.name for entry in _of_event(event.name, event.value)]
+
+
+def put_in(text: str, wanted: Wanted) -> str:
+    """The text with our entries as wanted: those that are right stay, others are replaced where they stand.
+
+    Raises:
+        InvalidDocument: as for `entries`.
+        InvalidArgument: a variable has another value already.
+    """
+    if not text.strip():
+        text = "{}\n"
+    for entry in reversed(entries(text, comments=wanted.comments)):
+        if entry.event not in wanted.groups or _repeats(text, entry, wanted.comments):
+            text = _without(text, entry, wanted.comments)
+    for event, group in wanted.groups.items():
+        text = _with(text, event, group, wanted.comments)
+    for name, value in wanted.env.items():
+        text = _with_variable(text, name, value, wanted.comments)
+    return text
+
+
+def take_out(text: str, *, comments: bool = False, env: Mapping[str, str] | None = None) -> str:
+    """The text without our entries, and without these variables where they still have our values.
+
+    Raises:
+        InvalidDocument: as for `entries`.
+    """
+    for name, value in reversed(list((env or {}).items())):
+        root = parse(text, comments=comments)
+        item = _variable(root, name)
+        if item is not None and item.value.data == value:
+            text = _taken(text, comments, ("env", name))
+    for entry in reversed(entries(text, comments=comments)):
+        text = _without(text, entry, comments)
+    return text
+
+
+def without_bom(data: bytes) -> tuple[bytes, str]:
+    """A file's byte order mark, if it has one, and its text.
+
+    Raises:
+        InvalidDocument: it is not UTF-8.
+    """
+    bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
+    try:
+        return bom, data[len(bom) :].decode()
+    except UnicodeDecodeError as error:
+        raise InvalidDocument([Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")]) from None
+
+
+# --- what is there
+
+
+def _events(root: Value) -> Value:
+    """The object with the events; an empty one where there is none."""
+    if root.opener != "{":
+        raise InvalidDocument([Fault("", "is no JSON object")])
+    hooks = root.member("hooks")
+    if hooks is None:
+        return Value(0, 0, {}, "{")
+    if hooks.value.opener != "{":
+        raise InvalidDocument([Fault("hooks", "is no object")])
+    for event in hooks.value.items:
+        if isinstance(event.value.data, list) or event.name in _NO_EVENTS:
+            continue
+        raise InvalidDocument([Fault(f"hooks.{event.name}", "is no list")])
+    return hooks.value
+
+
+_NO_EVENTS = ("enabled", "disabled", "notifications", "description", "state")
+"""Keys that CLIs had among the hooks at times, and that are none."""
+
+
+def _of_event(event: str, listed: Value) -> list[Entry]:
+    found = []
+    for number, group in enumerate(listed.items):
+        handlers = _handlers(group.value)
+        ours = [_is_ours(one.value.data) for one in handlers]
+        for place, one in enumerate(handlers):
+            if ours[place]:
+                found.append(Entry(event, number, place, one.value.data, all(ours)))
+    return found
+
+
+def _handlers(group: Value) -> tuple[Item, ...]:
+    hooks = group.member("hooks") if group.opener == "{" else None
+    return hooks.value.items if hooks is not None and hooks.value.opener == "[" else ()
+
+
+def _is_ours(handler: Any) -> bool:
+    command = handler.get("command") if isinstance(handler, dict) else None
+    return isinstance(command, str) and bool(_MARKED.search(command) or _CALLED.search(command))
+
+
+def _repeats(text: str, entry: Entry, comments: bool) -> bool:
+    first = next(one for one in entries(text, comments=comments) if one.event == entry.event)
+    return (first.group, first.handler) != (entry.group, entry.handler)
+
+
+# --- changing it
+
+
+def _with(text: str, event: str, group: Mapping[str, Any], comments: bool) -> str:
+    there = next((one for one in entries(text, comments=comments) if one.event == event), None)
+    if there is None:
+        return _appended(text, comments, ("hooks", event), group)
+    root = parse(text, comments=comments)
+    item = _at(root, _path(there))
+    wanted = group if there.alone else group["hooks"][0]
+    if item.value.data == wanted:
+        return text
+    style = Style.of(text, root)
+    spread = "\n" in text[item.start : item.end]
+    fresh = style.rendered(wanted, line_indent(text, item.start), spread=spread)
+    return text[: item.start] + fresh + text[item.end :]
+
+
+def _path(entry: Entry) -> tuple[str | int, ...]:
+    whole: tuple[str | int, ...] = ("hooks", entry.event, entry.group)
+    return whole if entry.alone else (*whole, "hooks", entry.handler)
+
+
+def _without(text: str, entry: Entry, comments: bool) -> str:
+    return _taken(text, comments, _path(entry))
+
+
+def _at(root: Value, path: tuple[str | int, ...]) -> Item:
+    """The item that the names and numbers lead to."""
+    item = Item(root.start, root)
+    for part in path:
+        found = item.value.items[part] if isinstance(part, int) else item.value.member(part)
+        assert found is not None
+        item = found
+    return item
+
+
+def _taken(text: str, comments: bool, path: tuple[str | int, ...]) -> str:
+    """The text without this item, and without the containers of ours that had nothing else."""
+    root = parse(text, comments=comments)
+    style = Style.of(text, root)
+    while True:
+        place = Place(text, _at(root, path[:-1]).value, style, is_root=len(path) == 1)
+        item = _at(root, path)
+        if len(path) == 1 or len(place.container.items) > 1 or not place.is_ours(item):
+            return place.take(item)
+        path = path[:-1]
+
+
+def _appended(text: str, comments: bool, path: tuple[str, str], data: Mapping[str, Any]) -> str:
+    """The text with `data` at the end of the list `path`; what is missing of the path is made."""
+    root = parse(text, comments=comments)
+    style = Style.of(text, root)
+    outer, inner = path
+    table = root.member(outer)
+    listed = table.value.member(inner) if table else None
+    place = Place(text, listed.value if listed else table.value if table else root, style, is_root=table is None)
+    spread = place.spread
+    missing = [] if listed else [inner] if table else [outer, inner]
+    step = style.unit if spread else ""
+    rendered = style.rendered(data, place.indent + step * len(missing), spread=spread)
+    for depth, name in reversed(list(enumerate(missing))):
+        opener = "[" if name == inner else "{"
+        container = style.around(opener, rendered, place.indent + step * depth, spread=spread)
+        rendered = _member(name, container, style, spread)
+    return place.append(rendered)
+
+
+def _member(name: str, value: str, style: Style, spread: bool) -> str:
+    return f"{json.dumps(name, ensure_ascii=False)}:{'' if style.tight and not spread else ' '}{value}"
+
+
+# --- variables
+
+
+def _variable(root: Value, name: str) -> Item | None:
+    env = root.member("env")
+    if env is not None and env.value.opener != "{":
+        raise InvalidDocument([Fault("env", "is no object")])
+    return env.value.member(name) if env else None
+
+
+def _with_variable(text: str, name: str, value: str, comments: bool) -> str:
+    root = parse(text, comments=comments)
+    there = _variable(root, name)
+    if there is not None:
+        if there.value.data != value:
+            raise InvalidArgument(
+                f"env.{name} is {json.dumps(there.value.data)} there", hint="change or remove it yourself first"
+            )
+        return text
+    style = Style.of(text, root)
+    env = root.member("env")
+    place = Place(text, env.value if env else root, style, is_root=env is None)
+    member = _member(name, json.dumps(value), style, place.spread)
+    if env is None:
+        member = _member("env", style.around("{", member, place.indent, spread=place.spread), style, place.spread)
+    return place.append(member)

@@ -1,0 +1,260 @@
+"""Whether an agent's CLI will really call us here, and why not. What could not be found out is unknown, never well."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.agents.hook_settings import HookSettings
+from baton_git.agents.settings.codex_trust import Codex, SeenHook, trusted_keys
+from baton_git.agents.settings.entries import Entry
+from baton_git.agents.settings.hook_lines import hook_line, is_older, program_in
+from baton_git.agents.settings.locations import Scope
+from baton_git.agents.settings.settings_file import SettingsFile
+from baton_git.core.errors import BatonError
+from baton_git.git.hooks.program_health import ProgramHealth
+
+Verdict = Literal["ok", "off", "unknown"]
+_VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")
+
+
+class Finding(NamedTuple):
+    """Something that keeps hooks from running, or that may, with what to do."""
+
+    verdict: Verdict
+    said: str
+
+
+class FileReport(NamedTuple):
+    """One settings file. `state`: absent, current, outdated, or unreadable."""
+
+    scope: Scope
+    path: Path
+    state: str
+    findings: tuple[Finding, ...] = ()
+
+
+class AgentReport(NamedTuple):
+    """One CLI: `program` is None when it is not on the PATH, `version` when it does not show without being run."""
+
+    agent: str
+    program: str | None
+    version: str | None
+    files: tuple[FileReport, ...]
+    findings: tuple[Finding, ...]
+    last_ran: str | None = None
+
+    @property
+    def installed(self) -> bool:
+        return any(file.state in ("current", "outdated") for file in self.files)
+
+    @property
+    def verdict(self) -> Verdict:
+        found = {one.verdict for one in (*self.findings, *(one for file in self.files for one in file.findings))}
+        return "off" if "off" in found else "unknown" if "unknown" in found else "ok"
+
+
+@dataclass(frozen=True)
+class Looking:
+    """What is looked at for one CLI.
+
+    Attributes:
+        programs: by scope, the words that start baton in the line that `install` would write now.
+        own_folder: the CLI's folder of this user.
+        folder: where we stand.
+        remembered: the folder with what hooks left behind here, None outside of a repository.
+    """
+
+    agent: str
+    settings: HookSettings
+    files: Mapping[Scope, SettingsFile]
+    programs: Mapping[Scope, tuple[str, ...]]
+    own_folder: Path
+    folder: Path
+    environment: Mapping[str, str]
+    health: ProgramHealth
+    remembered: Path | None = None
+
+    def report(self) -> AgentReport:
+        program = shutil.which(self.settings.program, path=self.environment.get("PATH"))
+        files = tuple(self._file(scope, file) for scope, file in self.files.items())
+        findings = [*self._packages()]
+        if any(file.state in ("current", "outdated") for file in files):
+            findings += self._switches()
+            findings += self._trust(program) if self.agent == "codex" else []
+        version = _version(Path(program)) if program else None
+        return AgentReport(self.agent, program, version, files, tuple(findings), _last_ran(self.remembered, self.agent))
+
+    def _file(self, scope: Scope, file: SettingsFile) -> FileReport:
+        try:
+            found = file.entries()
+        except BatonError as error:
+            return FileReport(scope, file.path, "unreadable", (Finding("unknown", str(error)),))
+        if not found:
+            return FileReport(scope, file.path, "absent", tuple(self._removed(scope, file)))
+        groups = self.settings.groups(hook_line(self.agent, self.programs[scope]))
+        is_current = {one.event: dict(one.data) for one in found if one.alone} == {
+            event: group["hooks"][0] for event, group in groups.items()
+        } and len(found) == len(groups)
+        findings = [*self._broken(scope, found), *([] if is_current else [self._outdated(scope, found)])]
+        return FileReport(scope, file.path, "current" if is_current else "outdated", tuple(findings))
+
+    def _packages(self) -> Iterator[Finding]:
+        """Copies of the plugin or extension that the CLI made, where all of them have the line of an older baton."""
+        pattern, mend = _COPIES[self.agent]
+        copies = [SettingsFile(path, path.parent, comments=True) for path in sorted(self.own_folder.glob(pattern))]
+        lines = {copy.path: [one.command for one in copy.entries_or_none()] for copy in copies}
+        older = [path for path, found in lines.items() if any(map(is_older, found))]
+        if older and len(older) == len(lines):
+            yield Finding("off", f"{older[-1]}: an older line, with which a broken baton stops the agent: {mend}")
+
+    def _install(self, scope: Scope, verb: str = "install") -> str:
+        return f"baton agents {verb} {self.agent}{' --project' if scope == 'project' else ''}"
+
+    def _removed(self, scope: Scope, file: SettingsFile) -> Iterator[Finding]:
+        if file.was_installed():
+            mend = f"{self._install(scope)}, or {self._install(scope, 'uninstall')} to forget them"
+            yield Finding("off", f"our hooks were removed from {file.path}: {mend}")
+
+    def _outdated(self, scope: Scope, found: list[Entry]) -> Finding:
+        if any(is_older(one.command) for one in found):
+            return Finding("off", f"an older line, with which a broken baton stops the agent: {self._install(scope)}")
+        return Finding("off", f"not up to date: {self._install(scope)}")
+
+    def _broken(self, scope: Scope, found: list[Entry]) -> Iterator[Finding]:
+        """What is wrong with the programs of our lines. Those of a project are run only where they are our own."""
+        ours = self.programs[scope]
+        for words in dict.fromkeys(tuple(program_in(one.command)) for one in found):
+            problem = self.health.problem(words, may_run=scope == "user" or words == ours) if words else None
+            if problem is not None:
+                mend = self._install(scope) if words != ours else "install baton again"
+                yield Finding("off", f"hooks do nothing: {problem}: {mend}")
+
+    # --- what switches hooks off
+
+    def _switches(self) -> Iterator[Finding]:
+        for path in self._settings_files():
+            try:
+                data = SettingsFile(path, path.parent, self.settings.comments).data()
+            except BatonError as error:
+                yield Finding("unknown", str(error))
+                continue
+            for said in _SWITCHES[self.agent](data if isinstance(data, dict) else {}):
+                yield Finding("off", f"{path}: {said}")
+
+    def _settings_files(self) -> list[Path]:
+        """The files that can have a switch, where they are there."""
+        names = {"claude": ("settings.json", "settings.local.json"), "gemini": ("settings.json",)}.get(self.agent, ())
+        folders = dict.fromkeys([self.own_folder, *(file.path.parent for file in self.files.values())])
+        found = [folder / name for folder in folders for name in names]
+        return [path for path in [*found, *_MANAGED.get(self.agent, ())] if path.exists()]
+
+    # --- Codex
+
+    def _trust(self, program: str | None) -> Iterator[Finding]:
+        if program is None:
+            yield from self._trust_on_paper()
+            return
+        try:
+            seen = Codex(program, self.folder, self.environment).hooks()
+        except BatonError as error:
+            yield Finding("unknown", f"whether codex trusts them: {error}")
+            return
+        for scope, file in self.files.items():
+            if file.entries_or_none():
+                yield from self._trust_of(scope, file.path, seen)
+
+    def _trust_of(self, scope: Scope, path: Path, seen: list[SeenHook]) -> Iterator[Finding]:
+        loaded = of_file(seen, path)
+        if not loaded:
+            why = "trust the folder when codex asks" if scope == "project" else "look with /hooks in codex"
+            yield Finding("off", f"codex does not load {path}: {why}")
+        waiting = [one for one in loaded if one.status not in ("trusted", "managed")]
+        if waiting:
+            yield Finding(
+                "off", f"codex skips {len(waiting)} of {len(loaded)} hooks, as they are not trusted: {TO_TRUST}"
+            )
+        if off := [one for one in loaded if not one.enabled]:
+            yield Finding("off", f"codex has {len(off)} of them switched off: /hooks in codex")
+
+    def _trust_on_paper(self) -> Iterator[Finding]:
+        try:
+            keys = trusted_keys(self.own_folder / "config.toml")
+        except BatonError as error:
+            yield Finding("unknown", f"whether codex trusts them: {error}")
+            return
+        for file in self.files.values():
+            if not file.entries_or_none():
+                continue
+            beginnings = (f"{os.path.realpath(file.path)}:", f"{file.path}:")
+            if any(key.startswith(beginnings) for key in keys):
+                yield Finding("unknown", "codex, which is not on the PATH, alone knows whether it still trusts them")
+            else:
+                yield Finding("off", f"codex skips them, as they are not trusted: {TO_TRUST}")
+
+
+_COPIES = {
+    "claude": ("plugins/cache/*/baton/*/hooks/hooks.json", "claude plugin update baton@baton-git"),
+    "codex": ("plugins/cache/*/baton/*/hooks/hooks.json", "codex plugin add baton@baton-git"),
+    "gemini": ("extensions/baton/hooks/hooks.json", "gemini extensions update baton"),
+}
+"""By agent, where its copies of our plugin or extension are below its folder, and what brings them up to date."""
+
+TO_TRUST = "/hooks in codex, or baton agents install codex --trust; for one run codex --dangerously-bypass-hook-trust"
+
+
+def of_file(seen: list[SeenHook], path: Path) -> list[SeenHook]:
+    """Our hooks among those that codex has loaded, of one file."""
+    real = Path(os.path.realpath(path))
+    ours = [one for one in seen if one.command.rstrip().endswith("# baton-git")]
+    return [one for one in ours if one.source == path or Path(os.path.realpath(one.source)) == real]
+
+
+def _claude_switches(data: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("disableAllHooks", "allowManagedHooksOnly"):
+        if data.get(name) is True:
+            yield f"{name} switches hooks off"
+
+
+def _gemini_switches(data: Mapping[str, Any]) -> Iterator[str]:
+    config = data.get("hooksConfig")
+    if not isinstance(config, dict):
+        return
+    if config.get("enabled") is False:
+        yield "hooksConfig.enabled switches hooks off"
+    disabled = config.get("disabled")
+    if isinstance(disabled, list) and "baton" in disabled:
+        yield "hooksConfig.disabled names baton: /hooks enable baton in gemini"
+
+
+_SWITCHES = {"claude": _claude_switches, "codex": lambda _: iter(()), "gemini": _gemini_switches}
+_MANAGED = {
+    "claude": (Path("/etc/claude-code/managed-settings.json"),),
+    "gemini": (Path("/etc/gemini-cli/settings.json"),),
+}
+
+
+def _version(program: Path) -> str | None:
+    """What the package around a program says; the program itself would take a second to say it."""
+    real = Path(os.path.realpath(program))
+    for folder in list(real.parents)[:4]:
+        try:
+            data = json.loads((folder / "package.json").read_bytes())
+        except (OSError, ValueError):
+            continue
+        return str(data["version"]) if isinstance(data, dict) and "version" in data else None
+    found = _VERSION.search(real.name)
+    return found[0] if found else None
+
+
+def _last_ran(folder: Path | None, agent: str) -> str | None:
+    """When one of this CLI's sessions called us last, by the marks that hooks leave; None when none is there."""
+    seen = [one.seen for one in Memory(str(folder.parent.parent)).all() if one.cli == agent] if folder else []
+    return max(seen, default=None)

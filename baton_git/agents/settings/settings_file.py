@@ -1,0 +1,213 @@
+"""Writing a settings file, and remembering what it was, so that taking our entries out gives the very bytes back.
+
+Beside the machine's state lies for each file that we changed `<digest of its path>.json`: the digest of what we wrote,
+what was there before, and what we had to make. It may be lost: our entries can be taken out without it. Settings hold
+keys of their user, so the folder is the user's alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git.agents.settings.entries import Entry, Wanted, entries, put_in, take_out, without_bom
+from baton_git.agents.settings.json_text import parse
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
+from baton_git.git.files.atomic_files import landing, make_folder, read_bytes, remove, shown, write_all, writing
+
+
+class Copy(NamedTuple):
+    """What is remembered of a file. `original` is None when there was none; `folders` were made for it."""
+
+    wrote: str
+    original: bytes | None
+    folders: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True)
+class SettingsFile:
+    """One settings file of a CLI.
+
+    Attributes:
+        path: as the CLI names it; it may be a link, which stays one.
+        memory: the folder with the copies.
+        comments: whether the file may have comments.
+        within: the work tree that must hold what links of the path lead to; None: it may be anywhere.
+    """
+
+    path: Path
+    memory: Path
+    comments: bool = False
+    within: Path | None = None
+
+    def entries(self) -> list[Entry]:
+        """Our handlers in it; none when there is no file.
+
+        Raises:
+            InvalidDocument, InvalidArgument, StoreError: it cannot be read, or is not what it should be.
+        """
+        data = self.read()
+        return [] if data is None or not data.strip() else self._of(data, self._entries)
+
+    def entries_or_none(self) -> list[Entry]:
+        """The same, where a file that cannot be read has none."""
+        try:
+            return self.entries()
+        except BatonError:
+            return []
+
+    def was_installed(self) -> bool:
+        """Whether we put entries into it and have not taken them out."""
+        return self._copy() is not None
+
+    def data(self) -> Any:
+        """What the file says; an empty table when there is none. Raises as `entries` does."""
+        found = self.read()
+        if found is None or not found.strip():
+            return {}
+        return self._of(found, lambda text: parse(text, comments=self.comments).data)
+
+    def read(self) -> bytes | None:
+        """The content; None when there is no file. Raises as `entries` does."""
+        self._check_links()
+        if self.path.is_fifo() or self.path.is_char_device():  # a read would wait, or never end
+            raise InvalidArgument(f"{shown(self.path)} is no file", hint="move it away")
+        try:
+            return read_bytes(self.path)
+        except NotFound:
+            return None
+
+    def install(self, wanted: Wanted) -> bool:
+        """Puts our entries in, or brings them up to date; False when they were as wanted.
+
+        Raises:
+            InvalidDocument, InvalidArgument, StoreError: as for `entries`; nothing was written.
+            WriteFailed: the disk said no; nothing was written.
+        """
+        there = self.read()
+        fresh = self._edited(there or b"", lambda text: put_in(text, wanted))
+        if fresh == there:
+            return False
+        copy = self._copy()
+        if copy is None or there is None or copy.wrote != _digest(there):
+            added = self._new_variables(there, wanted) | (dict(copy.env) if copy else {})
+            folders = tuple(str(one) for one in _missing(landing(self.path).parent))
+            copy = Copy("", None if there is None else self._without_ours(there, added), folders, added)
+        env = {**copy.env, **self._new_variables(there, wanted)}
+        self._write(fresh, copy._replace(wrote=_digest(fresh), env=env))
+        return True
+
+    def uninstall(self) -> bool:
+        """Takes our entries out: to the byte as it was, if nobody has changed it since; False when none were there.
+
+        Raises:
+            as for `install`.
+        """
+        there, copy = self.read(), self._copy()
+        if there is None:
+            remove(self._memo)
+            return False
+        is_untouched = copy is not None and copy.wrote == _digest(there)
+        fresh = copy.original if copy and is_untouched else self._without_ours(there, copy.env if copy else {})
+        if copy is not None and copy.original is None and fresh is not None and self._is_bare(fresh):
+            fresh = None
+        if fresh is None:
+            self._delete(copy.folders if copy else ())
+        elif fresh != there:
+            write_all({self.path: fresh})
+        remove(self._memo)
+        return fresh != there
+
+    def _check_links(self) -> None:
+        """Raises InvalidArgument where links, which came with the project, lead out of the work tree or into `.git`."""
+        if self.within is None:
+            return
+        top, place = self.within.resolve(), landing(self.path)
+        if not place.is_relative_to(top) or ".git" in place.relative_to(top).parts:
+            raise InvalidArgument(
+                f"{shown(self.path)} leads out of the repository, to {shown(place)}",
+                hint="a symbolic link on its way does; remove that, or leave --project out",
+            )
+
+    # --- texts
+
+    def _without_ours(self, there: bytes, env: Mapping[str, str]) -> bytes:
+        if not there.strip():
+            return there
+        return self._edited(there, lambda text: take_out(text, comments=self.comments, env=env))
+
+    def _new_variables(self, there: bytes | None, wanted: Wanted) -> dict[str, str]:
+        """Those that are not in the file yet, and so become ours."""
+        has = self._of(there, lambda text: parse(text, comments=self.comments).data) if there and there.strip() else {}
+        known = has.get("env", {}) if isinstance(has, dict) else {}
+        return {name: value for name, value in wanted.env.items() if name not in known}
+
+    def _is_bare(self, data: bytes) -> bool:
+        return data.split() in ([b"{}"], [b"{", b"}"])
+
+    def _entries(self, text: str) -> list[Entry]:
+        return entries(text, comments=self.comments)
+
+    def _edited(self, data: bytes, change: Callable[[str], str]) -> bytes:
+        bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
+        text: str = self._of(data, change)
+        return bom + text.encode()
+
+    def _of(self, data: bytes, look: Callable[[str], Any]) -> Any:
+        """What `look` makes of the text; the errors name the file."""
+        try:
+            return look(without_bom(data)[1])
+        except InvalidDocument as error:
+            hint = "mend it by hand; nothing was written"
+            raise InvalidDocument(error.faults, where=shown(self.path), hint=hint) from None
+
+    # --- files
+
+    @property
+    def _memo(self) -> Path:
+        return self.memory / f"{sha256(str(self.path).encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
+
+    def _copy(self) -> Copy | None:
+        """What is remembered; None when nothing is, or nothing that can be read."""
+        try:
+            data = json.loads(read_bytes(self._memo))
+            original = None if data["original"] is None else base64.b64decode(data["original"], validate=True)
+            return Copy(str(data["wrote"]), original, tuple(map(str, data["folders"])), dict(data["env"]))
+        except (BatonError, ValueError, KeyError, TypeError):
+            return None
+
+    def _write(self, fresh: bytes, copy: Copy) -> None:
+        """The file and its copy, both or neither."""
+        original = None if copy.original is None else base64.b64encode(copy.original).decode()
+        record = {**copy._asdict(), "original": original, "env": dict(copy.env), "path": shown(self.path)}
+        make_folder(self.memory)
+        with writing(self.memory):
+            self.memory.chmod(0o700)
+        write_all({self._memo: json.dumps(record, indent=2).encode() + b"\n", self.path: fresh})
+
+    def _delete(self, folders: tuple[str, ...]) -> None:
+        with writing(self.path):
+            landing(self.path).unlink(missing_ok=True)
+        for folder in folders:
+            with suppress(OSError):  # somebody has put something into it
+                Path(folder).rmdir()
+
+
+def _missing(folder: Path) -> list[Path]:
+    """The folders that would have to be made, the deepest first."""
+    found = []
+    while not folder.exists():
+        found.append(folder)
+        folder = folder.parent
+    return found
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
