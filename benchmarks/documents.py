@@ -13,7 +13,7 @@ import time
 from measuring import missed, now, tell, workspace
 
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.documents import read, write
+from baton_git.systems.session_baton.documents import read, write
 
 WRITES = 10_000
 SAMPLE = 50

@@ -13,7 +13,7 @@ from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import State
 from baton_git.git.store import Store
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.documents import read
+from baton_git.systems.session_baton.documents import read
 
 WRITES = 10_000
 SAMPLE = 100

@@ -17,7 +17,7 @@ from measuring import alternating, fill, missed, now, tell, workspace
 from baton_git.core.records.work_items import FollowUp
 from baton_git.git.store import Store
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.documents import read
+from baton_git.systems.session_baton.documents import read
 
 REF = b"refs/heads/baton/bench"
 FOLDER = b"follow_ups"

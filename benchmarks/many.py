@@ -13,7 +13,7 @@ from pathlib import Path
 from measuring import fill, missed, prepared, tell
 from sync import Machine, nothing
 
-from baton_git.operations.documents import read
+from baton_git.systems.session_baton.documents import read
 
 FEW = 10
 SIZES = {10_000: 1.5, 100_000: 2.0}

@@ -22,10 +22,10 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import SECTIONS, FollowUp, Head, Pattern, Shape
 from baton_git.core.state import HEAD, SHAPE, Entry, Key, State, Unreadable
-from baton_git.records.checkpoint import Checkpoint
-from baton_git.records.handover import Handover
-from baton_git.records.identity import Identity
-from baton_git.records.snapshot import Snapshot
+from baton_git.systems.ecc.record import Snapshot
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.paif.records.identity import Identity
 
 Tree = dict[str, bytes]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from baton_git.adapters.markdown import sections
 from baton_git.agents.claude.prompts import typed as typed_in_claude
 from baton_git.agents.codex.patches import files_of
 from baton_git.agents.codex.session_settings import set_by_environment
 from baton_git.agents.extraction.commits import git_work
 from baton_git.agents.gemini.prompts import typed as typed_in_gemini
 from baton_git.git.remotes.error_messages import masked
+from baton_git.systems.ecc.adapters.markdown import sections
 
 NOWHERE: Any = SimpleNamespace(cwd=None)
 CASES = {

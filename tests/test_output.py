@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from planting import PLANTED, UNSAFE
 from strategies import laws
 
-from baton_git.codecs import kairos
 from baton_git.core import output
 from baton_git.core.diff import FieldChange, RecordChange
 from baton_git.faces.cli.history import change_lines
 from baton_git.faces.cli.review import _lines
 from baton_git.faces.http.logs import SafeFormatter
 from baton_git.namespace.review.queue import Item
+from baton_git.systems.kairos import codec as kairos
 
 ANY = st.text(st.characters()) | st.sampled_from(["\x1b[2J", "\u202e", "\ud800", "a\r\nb", "\U000e0041", "\u034f"])
 OWN = re.compile("\x1b\\[(?:0|1|3[1-6])m")

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from baton_git.codecs import kairos
 from baton_git.core.codecs import json, toml
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName, LimitExceeded
 from baton_git.core.names import RecordId
@@ -21,6 +20,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Shape
 from baton_git.core.state import HEAD, SHAPE
+from baton_git.systems.kairos import codec as kairos
 
 ARCHIVE = "archive"
 """The folder of closed records."""

@@ -17,7 +17,7 @@ from baton_git.core.merge import Contested, Decision
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
 from baton_git.core.records.work_items import Baton
-from baton_git.records.snapshot import CanonicalSession
+from baton_git.systems.ecc.record import CanonicalSession
 
 DIALECT = GenerateJsonSchema.schema_dialect
 

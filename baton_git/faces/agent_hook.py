@@ -21,7 +21,7 @@ from baton_git.operations.agent_sessions import happened
 from baton_git.operations.session_course import Answer, Setup
 
 if TYPE_CHECKING:
-    from baton_git.operations.workflows import Folders
+    from baton_git.systems.gobby.workflows import Folders
 
 
 def handle(payload: Payload) -> Answer:

@@ -29,15 +29,15 @@ from baton_git.git.files.atomic_files import reading
 from baton_git.git.files.ref_locks import flocked
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.operations import sessions
-from baton_git.operations.handoffs import gather, keep
-from baton_git.operations.injections import worktree_of
-from baton_git.operations.left_behind import of_worktree
-from baton_git.workflow.deeds import Event, SessionInfo
+from baton_git.systems.gobby.handoffs import gather, keep
+from baton_git.systems.gobby.injections import worktree_of
+from baton_git.systems.gobby.previous_sessions import of_worktree
+from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
 
 if TYPE_CHECKING:
-    from baton_git.exchange.paif_config import PaifConfig
     from baton_git.operations.session_deeds import SessionDeeds
-    from baton_git.operations.workflows import Folders
+    from baton_git.systems.gobby.workflows import Folders
+    from baton_git.systems.paif.settings import PaifConfig
 
 CHECK_SECONDS = 2.0
 SYNC_SECONDS = 2.0
@@ -217,7 +217,7 @@ class Course:
         self._tried(lambda: sessions.wrap(self.ws, self.now))
         config = self.setup.paif
         if config is not None and config.checkpoint_on_exit:
-            from baton_git.operations.checkpoints import checkpoint_at_end  # few have such settings
+            from baton_git.systems.paif.checkpoints import checkpoint_at_end  # few have such settings
 
             self._tried(lambda: checkpoint_at_end(self.ws, self.now, config))
         self.seen = self.seen._replace(ended=reason)
@@ -296,7 +296,7 @@ class Course:
         agent = config.agent_id if config is not None else None
         if config is None or agent is None or config.interval_minutes == 0:
             return
-        from baton_git.operations.checkpoints import save_checkpoint  # as above
+        from baton_git.systems.paif.checkpoints import save_checkpoint  # as above
 
         summary = one_line(self.payload.response, 1000) or "at work"
         body = {"conversation_summary": summary}
@@ -311,7 +311,7 @@ class Course:
     def _boot(self) -> None:
         config, more = self.setup.paif, dict[str, Any]()
         if config is not None:
-            from baton_git.operations.checkpoints import agent_at_work, restore_at_start  # as above
+            from baton_git.systems.paif.checkpoints import agent_at_work, restore_at_start  # as above
 
             more["persona"] = agent_at_work(self.ws, config)
             more["restored"] = self._tried(lambda: restore_at_start(self.ws, self.now, config)) or ()
@@ -348,7 +348,7 @@ class Course:
     def _workflows(self, name: str, data: Mapping[str, Any]) -> None:
         if name != "on_session_start" and name not in self.seen.wants:
             return
-        from baton_git.operations.workflows import run_event  # most turns have none, and would pay for it
+        from baton_git.systems.gobby.workflows import run_event  # most turns have none, and would pay for it
 
         event = Event(name, {**self.payload.data, **data})
         outcome = self._tried(
@@ -360,7 +360,7 @@ class Course:
             self.sections += [section for one in outcome.injected for section in one.sections]
 
     def _wants(self) -> tuple[str, ...]:
-        from baton_git.operations.workflows import wanted_events  # as above
+        from baton_git.systems.gobby.workflows import wanted_events  # as above
 
         return self._tried(lambda: wanted_events(self.ws, self.setup.folders())) or ()
 

@@ -324,7 +324,10 @@ def _handed(now: datetime, version: Version, problems: list[str], persona: Perso
     try:
         if not any(version.state.ids(kind) for kind in kinds):
             return []
-        from baton_git.handed import sections, unreadable  # few have them, and every start would pay for their models
+        from baton_git.systems.brief_sections import (  # few have them, and every start would pay for their models
+            sections,
+            unreadable,
+        )
 
         problems += [f"{one.path}: {one.why}" for one in unreadable(version.state, kinds, persona.agent)]
         return list(sections(version.state, now, kinds, persona.agent))
@@ -338,7 +341,7 @@ def _handed_off(ws: Workspace, now: datetime, version: Version, problems: list[s
     try:
         if not version.state.ids("handoff"):
             return ()
-        from baton_git.operations.injections import last_handoff  # few have them, and every start would pay for it
+        from baton_git.systems.gobby.injections import last_handoff  # few have them, and every start would pay for it
 
         return last_handoff(ws, now, version.state, problems)
     except (BatonError, OSError) as error:

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import NamedTuple
 
-from baton_git.adapters.canonical import parse_snapshot
 from baton_git.core import kinds, layout
 from baton_git.core.brief import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.state import Key, Unreadable
-from baton_git.document import parse_document, to_document
 from baton_git.namespace.revision import Version
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.ecc.adapters.canonical import parse_snapshot
+from baton_git.systems.session_baton.document import parse_document, to_document
 
 
 class Checked(NamedTuple):

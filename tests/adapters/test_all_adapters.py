@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from session_snapshots import a_recording, a_snapshot, aged, around, look, put, see
 
-from baton_git.adapters.adapter import Listed
-from baton_git.adapters.all_adapters import ADAPTERS, Broken, checked, everyone, listed, named
 from baton_git.core.errors import InvalidArgument, InvalidDocument, LimitExceeded, NotFound, StoreError
-from baton_git.records.snapshot import CanonicalSession
+from baton_git.systems.ecc.adapters.adapter import Listed
+from baton_git.systems.ecc.adapters.all_adapters import ADAPTERS, Broken, checked, everyone, listed, named
+from baton_git.systems.ecc.record import CanonicalSession
 
 Install = Callable[..., None]
 
@@ -35,7 +35,7 @@ def open_session(target, around):
 
 
 def sessions(around):
-    from baton_git.adapters.adapter import Listed
+    from baton_git.systems.ecc.adapters.adapter import Listed
 
     yield Listed("mars:sol-2", "sol-2", "Second", "2026-11-21T07:30:00Z")
     yield Listed("mars:sol-1", "sol-1", "First", "2026-11-20T07:30:00Z")
@@ -51,7 +51,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
     def make(name: str, source: str, *, module: str = "", id_: str = "") -> None:
         module = module or f"third_party_{name.replace('-', '_')}"
-        points = f"[baton_git.adapters]\n{id_ or name} = {module}\n"
+        points = f"[baton_git.systems.ecc.adapters]\n{id_ or name} = {module}\n"
         info = f"{name.replace('-', '_')}-1.0.dist-info"
         put(place, {f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"})
         put(place, {f"{info}/entry_points.txt": points, f"{module}.py": source.replace("{0}", id_ or name)})

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from session_snapshots import aged, around, look, put, see
 
-from baton_git.adapters import claude_history
 from baton_git.core.errors import InvalidDocument, NotFound
+from baton_git.systems.ecc.adapters import claude_history
 
 RICH = """# Rework the login
 

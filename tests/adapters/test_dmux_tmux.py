@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from session_snapshots import aged, around, look, put
 
-from baton_git.adapters import building, dmux_tmux
-from baton_git.adapters.adapter import Target
-from baton_git.adapters.dmux_tmux import Pane, pane_in, panes_of, session_state
 from baton_git.core.errors import InvalidDocument, NotFound
+from baton_git.systems.ecc.adapters import building, dmux_tmux
+from baton_git.systems.ecc.adapters.adapter import Target
+from baton_git.systems.ecc.adapters.dmux_tmux import Pane, pane_in, panes_of, session_state
 
 STATUS = "# Status\n\n- State: {}\n- Updated: {}\n- Branch: `feature/seed`\n- Worktree: `/srv/wt/seed`\n"
 TASK = (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import laws
 
-from baton_git.adapters.markdown import bullets, fenced, is_placeholder, prose, sections, ticked
+from baton_git.systems.ecc.adapters.markdown import bullets, fenced, is_placeholder, prose, sections, ticked
 
 
 @pytest.mark.parametrize(

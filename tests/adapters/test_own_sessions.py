@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from session_snapshots import around, look
 
-from baton_git.adapters import baton
 from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import FollowUp, Head, OpenLoop
 from baton_git.core.state import State
+from baton_git.systems.ecc.adapters import baton
 
 FIRST = {"id": "s-one", "started": "2026-11-20T08:00:00Z", "ended": "2026-11-20T09:00:00Z", "status": "ended"}
 LAST = {"id": "s-two", "started": "2026-11-21T07:00:00Z", "agent": "claude", "machine": "laptop", "parent": "s-one"}

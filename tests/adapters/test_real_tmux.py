@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from session_snapshots import around, look, put
 
-from baton_git.adapters.dmux_tmux import panes_of
+from baton_git.systems.ecc.adapters.dmux_tmux import panes_of
 
 pytestmark = pytest.mark.tmux
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from session_snapshots import aged, around, look, see
 
-from baton_git.adapters import claude_jsonl, codex_rollout, gemini_chat
 from baton_git.core.errors import Ambiguous, InvalidDocument, NotFound
+from baton_git.systems.ecc.adapters import claude_jsonl, codex_rollout, gemini_chat
 
 CLAUDE_ID = "0b4446a0-2b2c-4f0b-9d3b-1f1f5f0c1a01"
 CODEX_ID = "01999999-2b2c-7f0b-9d3b-1f1f5f0c1a02"

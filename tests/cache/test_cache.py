@@ -16,11 +16,11 @@ import pytest
 from baton_server import Wire, served
 from cached_batons import NOWHERE, a_baton, a_loop
 
-from baton_git.batoncache import CacheFolder
 from baton_git.core.errors import Busy
 from baton_git.core.names import Namespace
-from baton_git.operations.caching import Cache, write
-from baton_git.wire import Address, Server
+from baton_git.systems.session_baton.cache import CacheFolder
+from baton_git.systems.session_baton.caching import Cache, write
+from baton_git.systems.session_baton.client import Address, Server
 
 
 def kept(folder):

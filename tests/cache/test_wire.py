@@ -10,7 +10,8 @@ from baton_server import Wire, odd, response, served
 from cached_batons import a_baton
 
 from baton_git.core.errors import InvalidArgument, LimitExceeded, RemoteError, Unreachable
-from baton_git.wire import Address, Answer, Server, TurnedAway, asking
+from baton_git.systems.session_baton.client import Address, Answer, Server, TurnedAway
+from baton_git.systems.session_baton.client import request as asking
 
 
 def hang(sock):

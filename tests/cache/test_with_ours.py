@@ -12,7 +12,7 @@ import pytest
 from cached_batons import a_baton, a_loop
 
 from baton_git.core.errors import Unreachable
-from baton_git.wire import Address, Server
+from baton_git.systems.session_baton.client import Address, Server
 
 
 @pytest.fixture

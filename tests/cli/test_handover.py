@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pseudo_terminal import typing
 
-from baton_git.codecs import kairos
+from baton_git.systems.kairos import codec as kairos
 
 Baton = Callable[..., Any]
 Git = Callable[..., str]

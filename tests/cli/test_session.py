@@ -129,7 +129,10 @@ def test_adapters_are_told_as_ecc_tells_them(baton):
 
 def test_an_adapter_of_others_that_cannot_be_used_is_a_line_of_warning(baton, tmp_path, monkeypatch):
     info = {"broken-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n"}
-    put(tmp_path / "site", {**info, "broken-1.0.dist-info/entry_points.txt": "[baton_git.adapters]\nbroken = gone\n"})
+    put(
+        tmp_path / "site",
+        {**info, "broken-1.0.dist-info/entry_points.txt": "[baton_git.systems.ecc.adapters]\nbroken = gone\n"},
+    )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     done = baton("session", "adapters")
     assert len(done.json["adapters"]) == 6
@@ -206,7 +209,7 @@ def test_what_adapters_of_others_print_is_no_part_of_the_answer(baton, tmp_path,
         "    return target.value == 'chat:1'\n\ndef open_session(target, around):\n    print('opening')\n"
         "    return a_snapshot(adapter=ID)\n\ndef sessions(around):\n    print('listing')\n    return []\n"
     )
-    points = {"chatty-1.0.dist-info/entry_points.txt": "[baton_git.adapters]\nchatty = chatty_adapter\n"}
+    points = {"chatty-1.0.dist-info/entry_points.txt": "[baton_git.systems.ecc.adapters]\nchatty = chatty_adapter\n"}
     put(tmp_path / "site", {**info, **points, "chatty_adapter.py": source})
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     done = baton("session", "inspect", "chat:1")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.exchange.session_baton import Found
+from baton_git.systems.session_baton.importers import Found
 
 README_BATON: dict[str, Any] = {
     "schema_version": 1,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, NotFound, WriteFailed
-from baton_git.exchange.session_baton import Found, Unusable, cache_stem, read_cache, write_cache
 from baton_git.git.files import atomic_files as foreign
+from baton_git.systems.session_baton.importers import Found, Unusable, cache_stem, read_cache, write_cache
 
 from .conftest import README_BATON, baton, tree
 

@@ -22,8 +22,8 @@ from baton_git.core.errors import (
     StoreError,
     WriteFailed,
 )
-from baton_git.exchange.session_baton import Found, Unusable, read_database, write_database
 from baton_git.git.files import atomic_files as foreign
+from baton_git.systems.session_baton.importers import Found, Unusable, read_database, write_database
 
 from .conftest import README_BATON, baton, put, server_at, tree
 
@@ -91,7 +91,7 @@ def test_rows_left_in_the_wal_by_a_killed_server_are_read(tmp_path: Path) -> Non
 
 def test_what_is_written_during_the_read_is_not_missed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(a={})
-    module = sys.modules["baton_git.exchange.session_baton.database"]
+    module = sys.modules["baton_git.systems.session_baton.importers.database"]
     ask, modes = module._ask, []
 
     def disturbed(path: Path, mode: str, wait: float) -> Any:
@@ -170,7 +170,7 @@ def test_rows_with_odd_keys_are_told_one_by_one(tmp_path: Path) -> None:
 
 def test_a_row_that_is_too_large_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(big={"context": "x" * 2000}, small={})
-    monkeypatch.setattr("baton_git.exchange.session_baton.database.MAX_BYTES", 1000)
+    monkeypatch.setattr("baton_git.systems.session_baton.importers.database.MAX_BYTES", 1000)
     monkeypatch.setattr(foreign, "MAX_BYTES", 1000)
     big, small = read_database(path)
     assert isinstance(big, Unusable)

@@ -17,7 +17,8 @@ from baton_git.core.errors import (
     NotFound,
     WriteFailed,
 )
-from baton_git.exchange.session_baton import (
+from baton_git.git.files import atomic_files as foreign
+from baton_git.systems.session_baton.importers import (
     Found,
     parse_text,
     read_any,
@@ -26,7 +27,6 @@ from baton_git.exchange.session_baton import (
     write_database,
     write_file,
 )
-from baton_git.git.files import atomic_files as foreign
 
 from .conftest import README_BATON, baton, tree
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton_git.core.errors import BatonError, InvalidDocument
-from baton_git.exchange.paif_config import PaifConfig, parse_config
+from baton_git.systems.paif.settings import PaifConfig, parse_config
 
 BLOCK = """\
 paif_config:

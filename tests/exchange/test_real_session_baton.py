@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.exchange.session_baton import Found, read_cache, read_database, write_cache, write_database
+from baton_git.systems.session_baton.importers import Found, read_cache, read_database, write_cache, write_database
 
 from .conftest import README_BATON, baton
 

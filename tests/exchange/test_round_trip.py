@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace
-from baton_git.exchange.session_baton import (
+from baton_git.systems.session_baton.importers import (
     Found,
     Unusable,
     cache_stem,

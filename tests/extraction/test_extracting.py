@@ -17,7 +17,7 @@ from baton_git.agents.extraction import Extraction, Options, extract, parse_opti
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
 from baton_git.core.records.base import parse
-from baton_git.records.handoff import Facts
+from baton_git.systems.gobby.record import Facts
 
 LAST = ["git add -A", "git commit -m 'empty'", "echo 'git commit", "git commit -q"]
 SIDE = f"{HERE}/side.py"

@@ -11,18 +11,18 @@ import pytest
 from json_schema import faults as schema_faults
 from regenerate import FORMATS
 
-from baton_git.adapters.canonical import parse_snapshot
+from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.namespace.branch import Branch
 from baton_git.core.codecs import json
 from baton_git.core.errors import InvalidDocument
-from baton_git.exchange.ecc import parse_recording, place_of, recording_text
+from baton_git.systems.ecc.recording_files import parse_recording, place_of, recording_text
 from baton_git.core.layout import decode, encode
 from baton_git.core.names import Namespace
-from baton_git.operations.recordings import export_ecc, import_ecc
+from baton_git.systems.ecc.recordings import export_ecc, import_ecc
 from baton_git.operations.validation import validate_text
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.core.records.base import Part, alike, parse
-from baton_git.records.snapshot import Snapshot
+from baton_git.systems.ecc.record import Snapshot
 from baton_git.core.schemas import schema
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store

@@ -17,7 +17,7 @@ from strategies import names as some_names
 
 from baton_git.core import kinds, layout, names
 from baton_git.core.codecs import json
-from baton_git.document import parse_document, to_document, written
+from baton_git.systems.session_baton.document import parse_document, to_document, written
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, InvalidName
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.core.records.archive import Archived

@@ -14,8 +14,11 @@ from world import NOW, acting, all_bytes, by_hand, files, later, stored
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
 from baton_git.core.records.base import parse
-from baton_git.exchange.paif_config import PaifConfig
-from baton_git.operations.checkpoints import (
+from baton_git.operations.going_back import rollback, rollback_record, undo
+from baton_git.operations.history import Filter, compare, log
+from baton_git.operations.sessions import boot, wrap
+from baton_git.systems.paif import checkpoint_store as shelf
+from baton_git.systems.paif.checkpoints import (
     agent_sessions,
     checkpoint_at_end,
     look,
@@ -23,11 +26,8 @@ from baton_git.operations.checkpoints import (
     restore_at_start,
     save_checkpoint,
 )
-from baton_git.operations.going_back import rollback, rollback_record, undo
-from baton_git.operations.history import Filter, compare, log
-from baton_git.operations.identities import check_text, init_identity
-from baton_git.operations.sessions import boot, wrap
-from baton_git.paif import shelf
+from baton_git.systems.paif.identities import check_text, init_identity
+from baton_git.systems.paif.settings import PaifConfig
 
 SUMMARY = {"conversation_summary": "Implemented it", "pending_items": ["test it"]}
 CONFIG = parse(

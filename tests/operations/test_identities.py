@@ -16,8 +16,8 @@ from baton_git.core.errors import (
     NotAllowed,
     NotFound,
 )
-from baton_git.operations.checkpoints import restore, save_checkpoint
-from baton_git.operations.identities import check_text, check_words, init_identity, show_identity
+from baton_git.systems.paif.checkpoints import restore, save_checkpoint
+from baton_git.systems.paif.identities import check_text, check_words, init_identity, show_identity
 
 DOCUMENT = {"immutable": {"purpose": {"statement": "Keep the memory"}, "values": {"primary": "honesty"}}}
 

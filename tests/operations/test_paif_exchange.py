@@ -18,9 +18,9 @@ from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.records.base import alike
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.checkpoints import agent_sessions, restore, save_checkpoint
-from baton_git.operations.paif_exchange import export_paif, import_paif
-from baton_git.paif import shelf
+from baton_git.systems.paif import checkpoint_store as shelf
+from baton_git.systems.paif.checkpoints import agent_sessions, restore, save_checkpoint
+from baton_git.systems.paif.exchange import export_paif, import_paif
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAME = "checkpoint-2026-04-04T18-34-00.json"
@@ -232,7 +232,7 @@ def test_a_name_that_a_record_brings_along_leads_nowhere_else(ws, tmp_path):
 
 
 def _named(name: str, number: int) -> Any:
-    from baton_git.paif.documents import taken
+    from baton_git.systems.paif.documents import taken
 
     return taken(document(at=f"2026-04-04T18:34:0{number}.000Z"), "zero", file=name)
 

@@ -13,9 +13,9 @@ import pytest
 from world import NOW
 
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
-from baton_git.operations.injections import handoff_sections
-from baton_git.operations.project_files import read_project_file
-from baton_git.records.handoff import Handoff
+from baton_git.systems.gobby.injections import handoff_sections
+from baton_git.systems.gobby.project_files import read_project_file
+from baton_git.systems.gobby.record import Handoff
 
 NAME = ".baton/templates/handoff.md.j2"
 HANDOFF = Handoff.model_validate(
@@ -101,7 +101,7 @@ def test_a_file_that_may_not_be_read_is_a_problem(place, top, monkeypatch):
 
 def test_looking_for_what_was_left_loads_nothing_that_reads_transcripts():
     code = (
-        "import sys, baton_git.operations.injections;"
+        "import sys, baton_git.systems.gobby.injections;"
         "print([name for name in sys.modules if name.startswith(('baton_git.agents.extraction', 'baton_git.agents',"
         " 'baton_git.git.hooks.'))])"
     )

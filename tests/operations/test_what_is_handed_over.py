@@ -8,9 +8,9 @@ from world import NOW, by_hand, later
 
 from baton_git.core.records.base import Part, parse
 from baton_git.operations.sessions import boot
-from baton_git.records.checkpoint import Checkpoint
-from baton_git.records.handover import Handover
-from baton_git.records.snapshot import Snapshot
+from baton_git.systems.ecc.record import Snapshot
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.paif.records.checkpoint import Checkpoint
 
 
 def put(ws: Any, model: type[Part], **data: Any) -> None:

@@ -14,7 +14,7 @@ from baton_git.core.state import Key
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, Workspace
-from baton_git.operations.documents import read
+from baton_git.systems.session_baton.documents import read
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 WHO = "Ada <ada@example.org>"

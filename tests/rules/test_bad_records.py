@@ -24,7 +24,7 @@ from baton_git.core.merge.decisions import canonical, values
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, OpenLoop
 from baton_git.core.state import Key, State, Unreadable, same_fields
-from baton_git.document import to_document
+from baton_git.systems.session_baton.document import to_document
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLACES = places()

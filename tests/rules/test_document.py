@@ -18,7 +18,7 @@ from baton_git.core.records.base import alike
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key, State
-from baton_git.document import held_back, parse_document, to_document, written
+from baton_git.systems.session_baton.document import held_back, parse_document, to_document, written
 
 AT = "2026-11-21T08:14:19Z"
 

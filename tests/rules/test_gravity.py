@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from strategies import laws, texts
 
 from baton_git.core.records.base import parse
-from baton_git.gravity import CATEGORIES, check, realignment, said, taboos
-from baton_git.records.identity import Identity
+from baton_git.systems.paif.drift import CATEGORIES, check, realignment, said, taboos
+from baton_git.systems.paif.records.identity import Identity
 
 
 def identity(**immutable):

@@ -10,8 +10,8 @@ import pytest
 from baton_git.core.errors import InvalidArgument, InvalidDocument, NotFound, Overtaken
 from baton_git.core.merge import merge_fields
 from baton_git.core.records.base import parse
-from baton_git.handing import Age, Going, age_of, canonical, closing, gone_on, in_words
-from baton_git.records.handover import Handover
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.kairos.rules import Age, Going, age_of, canonical, closing, gone_on, in_words
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 

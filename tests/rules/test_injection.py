@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from baton_git.core.brief import FRAME, compose
 from baton_git.git.hooks.shipped import shipped
-from baton_git.injection import WIDTH, names_of, origin_of, sections_of, summary_of
-from baton_git.records.handoff import Handoff
-from baton_git.rendering import render
+from baton_git.systems.gobby.handoff_context import WIDTH, names_of, origin_of, sections_of, summary_of
+from baton_git.systems.gobby.record import Handoff
+from baton_git.systems.gobby.rendering import render
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 FACTS = {

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import NASTY_TEXTS, dates, ids, json_values, laws, optional, texts
 
-from baton_git.codecs import kairos
 from baton_git.core.codecs import json
 from baton_git.core.errors import InvalidDocument, LimitExceeded
 from baton_git.core.records.base import alike, parse
-from baton_git.records.handover import Handover
+from baton_git.systems.kairos import codec as kairos
+from baton_git.systems.kairos.record import Handover
 
 DOCUMENT = b"""\
 SESSION_ID: kairos-mcp-challenge-abc123

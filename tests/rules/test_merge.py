@@ -21,7 +21,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import SECTIONS, ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.core.state import HEAD, Key, State, Unreadable
-from baton_git.records.identity import Identity
+from baton_git.systems.paif.records.identity import Identity
 
 AT = "2026-11-21T08:14:19Z"
 

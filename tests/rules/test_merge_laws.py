@@ -37,7 +37,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import FollowUp, Head, Pattern
 from baton_git.core.state import HEAD, Key, State, Unreadable
-from baton_git.records.identity import Identity
+from baton_git.systems.paif.records.identity import Identity
 
 HANDED = ("checkpoint", "identity", "handover", "snapshot")
 handed = histories(without=[op for op in OPS if op not in HANDED])

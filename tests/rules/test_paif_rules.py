@@ -16,9 +16,12 @@ from baton_git.core.errors import InvalidDocument, InvalidName, NotAllowed
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.core.state import Key, State
 from baton_git.core.times import point_in_time
-from baton_git.paif import documents, growth, recall, shelf
-from baton_git.records.checkpoint import Checkpoint
-from baton_git.records.identity import Identity
+from baton_git.systems.paif import checkpoint_store as shelf
+from baton_git.systems.paif import documents
+from baton_git.systems.paif import identity_updates as growth
+from baton_git.systems.paif import restore as recall
+from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.paif.records.identity import Identity
 
 GOLDEN = Path(__file__).parents[2] / "formats" / "checkpoint" / "valid" / "zero"
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

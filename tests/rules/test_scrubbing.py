@@ -12,7 +12,7 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.redaction.changes import scrubbed
 from baton_git.core.state import Key, State
-from baton_git.document import parse_document
+from baton_git.systems.session_baton.document import parse_document
 
 SECRET = "ghp_" + "a1B2" * 9
 AT = "2026-11-21T08:14:19Z"

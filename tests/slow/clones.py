@@ -30,8 +30,9 @@ from baton_git.namespace.revision import Version
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import Outcome, synchronise
 from baton_git.namespace.workspace import Actor, Workspace
-from baton_git.operations import decisions, documents, followups, going_back, loops, patterns, sessions, syncing
+from baton_git.operations import decisions, followups, going_back, loops, patterns, sessions, syncing
 from baton_git.operations.conflicts import conflicts, resolve
+from baton_git.systems.session_baton import documents
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 REF = "refs/heads/baton/x"

@@ -37,7 +37,7 @@ from baton_git.core.errors import BatonError, RemoteError
 from baton_git.core.names import Oid
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.revision import Version
-from baton_git.operations import documents
+from baton_git.systems.session_baton import documents
 
 pytestmark = pytest.mark.slow
 

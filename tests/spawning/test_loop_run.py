@@ -16,7 +16,7 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.workflow.looping import Limits, Turn, ending, says_done
+from baton_git.systems.gobby.workflow.looping import Limits, Turn, ending, says_done
 
 DONE = "All is checked.\n\nLOOP_COMPLETE"
 

@@ -8,7 +8,7 @@ from machines import Machine, settled
 from baton_git.core.layout import path_of
 from baton_git.core.state import Key
 from baton_git.namespace.merge_driver import merge_file
-from baton_git.operations.document_writing import write
+from baton_git.systems.session_baton.document_writing import write
 
 FOLLOW_UP = path_of(Key("follow_up", "FU-1"))
 PATTERN = path_of(Key("pattern", "PAT-1"))

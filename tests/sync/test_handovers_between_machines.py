@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from machines import Machine
 
-from baton_git.handing import Going
-from baton_git.operations.handovers import clear, resume, step
-from baton_git.records.handover import Handover
+from baton_git.systems.kairos.handovers import clear, resume, step
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.kairos.rules import Going
 
 
 def go(machine: Machine, challenge: str, index: int, *gone: str, **values: object) -> None:

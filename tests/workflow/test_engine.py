@@ -7,9 +7,9 @@ import pytest
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.git.hooks.shipped import shipped
-from baton_git.workflow.deeds import Event, Offered, SessionInfo
-from baton_git.workflow.definition import read
-from baton_git.workflow.engine import run_event
+from baton_git.systems.gobby.workflow.definition import read
+from baton_git.systems.gobby.workflow.effects import Event, Offered, SessionInfo
+from baton_git.systems.gobby.workflow.engine import run_event
 
 
 class Recorded:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.rendering import check_condition, check_template, condition, render
+from baton_git.systems.gobby.rendering import check_condition, check_template, condition, render
 
 NAMES = {
     "event": {"data": {"reason": "clear", "response": "done: LOOP_COMPLETE"}},
@@ -170,7 +170,7 @@ def test_output_is_cut_at_its_limit_and_says_so():
     ],
 )  # fmt: skip
 def test_no_template_can_eat_memory_or_time(text, monkeypatch):
-    monkeypatch.setattr("baton_git.rendering.bounds.SECONDS", 0.3)
+    monkeypatch.setattr("baton_git.systems.gobby.rendering.bounds.SECONDS", 0.3)
     begun = time.monotonic()
     with pytest.raises(InvalidArgument, match="the template"):
         render(text, NAMES)
@@ -202,5 +202,5 @@ def test_what_only_looks_wrong_is_found_without_evaluating_it():
 
 
 def test_nobody_pays_for_jinja_who_renders_nothing():
-    code = "import sys, baton_git.workflow.engine, baton_git.workflow.files; sys.exit('jinja2' in sys.modules)"
+    code = "import sys, baton_git.systems.gobby.workflow.engine, baton_git.systems.gobby.workflow.files; sys.exit('jinja2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -9,8 +9,8 @@ import pytest
 
 from baton_git.core.errors import BatonError, InvalidDocument
 from baton_git.git.hooks.shipped import shipped
-from baton_git.rendering import render
-from baton_git.workflow.definition import read
+from baton_git.systems.gobby.rendering import render
+from baton_git.systems.gobby.workflow.definition import read
 
 HANDOFF = '''
 triggers:

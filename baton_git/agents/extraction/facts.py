@@ -1,4 +1,4 @@
-"""What is known of a session, as the facts of `records.handoff`: plain data, with a source for each."""
+"""What is known of a session, as the facts of `systems.gobby.record`: plain data, with a source for each."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.operations.checkpoints import SessionOf
+from baton_git.systems.paif.checkpoints import SessionOf
 
 
 def session_of(one: SessionOf) -> dict[str, Any]:

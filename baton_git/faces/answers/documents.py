@@ -10,10 +10,10 @@ from baton_git.namespace.provenance.judgement import as_data
 from baton_git.namespace.provenance.trees import LABELLED
 from baton_git.namespace.revision import Version
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.documents import Read
+from baton_git.systems.session_baton.documents import Read
 
 if TYPE_CHECKING:
-    from baton_git.operations.document_writing import DocumentWritten
+    from baton_git.systems.session_baton.document_writing import DocumentWritten
 
 
 def document(found: Read) -> dict[str, Any]:

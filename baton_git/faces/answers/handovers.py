@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from baton_git.faces.answers.changed import place
-from baton_git.handing import as_data
-from baton_git.operations.handovers import Resumed, Run, Stepped
+from baton_git.systems.kairos.handovers import Resumed, Run, Stepped
+from baton_git.systems.kairos.rules import as_data
 
 
 def run(found: Run) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from baton_git.faces.answers.changed import place
-from baton_git.operations.bodies import Body
-from baton_git.operations.snapshots import Recorded
-from baton_git.records.snapshot import Snapshot
+from baton_git.systems.ecc.record import Snapshot
+from baton_git.systems.ecc.snapshot_history import Body
+from baton_git.systems.ecc.snapshots import Recorded
 
 RECORDED = "recorded:"
 """What a target begins with that names a snapshot which was recorded."""

@@ -11,17 +11,16 @@ from typing import Any, cast
 
 import click
 
-from baton_git.batoncache import CacheFolder
 from baton_git.core.errors import InvalidArgument, RemoteError, Unreachable
 from baton_git.core.redaction import Redaction
-from baton_git.exchange.session_baton import parse_object
 from baton_git.faces.cli.app import SECONDS, App, flat, group, read_bytes
 from baton_git.faces.cli.cache_words import go_on, outcome_data, tell_rest
 from baton_git.faces.cli.failing import CONFLICT, FAILED
 from baton_git.faces.cli.printing import write_json
 from baton_git.faces.where.process import read_token
 from baton_git.faces.where.settings import Asked, Settings, outside_git
-from baton_git.operations.caching import (
+from baton_git.systems.session_baton.cache import CacheFolder
+from baton_git.systems.session_baton.caching import (
     Cache,
     Choice,
     Listed,
@@ -35,7 +34,8 @@ from baton_git.operations.caching import (
     waiting_elsewhere,
     write,
 )
-from baton_git.wire import Address, Answer, Server
+from baton_git.systems.session_baton.client import Address, Answer, Server
+from baton_git.systems.session_baton.importers import parse_object
 
 _URL_HELP = "The server; else BATON_URL, or git config --global baton.url."
 

@@ -9,7 +9,7 @@ from baton_git.core.codecs import json
 from baton_git.core.diff import RecordChange, in_words
 from baton_git.core.errors import shortened
 from baton_git.faces.cli.app import App, flat
-from baton_git.operations.caching import Clash, Outcome
+from baton_git.systems.session_baton.caching import Clash, Outcome
 
 
 def outcome_data(outcome: Outcome) -> dict[str, Any]:

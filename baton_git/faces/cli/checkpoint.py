@@ -15,9 +15,16 @@ from baton_git.faces.cli.app import App, command, flat, read_text
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.where.paif import agent_of, paif_config
 from baton_git.namespace.workspace import Made, fresh_mark
-from baton_git.operations.checkpoints import INTERVAL_MINUTES, SessionOf, agent_sessions, look, restore, save_checkpoint
-from baton_git.paif import recall
-from baton_git.paif.documents import whole
+from baton_git.systems.paif import restore as recall
+from baton_git.systems.paif.checkpoints import (
+    INTERVAL_MINUTES,
+    SessionOf,
+    agent_sessions,
+    look,
+    restore,
+    save_checkpoint,
+)
+from baton_git.systems.paif.documents import whole
 
 LISTS = {
     "project": "active_project_ids", "pending": "pending_items", "memory_id": "memory_ids", "open_file": "open_files",

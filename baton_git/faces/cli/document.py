@@ -10,7 +10,7 @@ from baton_git.faces.answers.documents import conflict, with_provenance, written
 from baton_git.faces.cli.app import App, command, read_bytes
 from baton_git.faces.cli.failing import CONFLICT
 from baton_git.faces.cli.printing import write_json
-from baton_git.operations.documents import read
+from baton_git.systems.session_baton.documents import read
 
 MAX_BYTES = 16 * 1024 * 1024
 """Size that a document may have."""
@@ -45,7 +45,7 @@ def write_command(app: App, file: str, expected_revision: int | None) -> int | N
     baton write --file baton.json
     baton read | jq .baton | … | baton write --file - --expected-revision 12
     """
-    from baton_git.operations.document_writing import write  # loads merging, for which a read should not pay
+    from baton_git.systems.session_baton.document_writing import write  # loads merging, for which a read should not pay
 
     text = read_bytes(file)
     if len(text) > MAX_BYTES:

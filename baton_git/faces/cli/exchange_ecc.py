@@ -10,7 +10,7 @@ import click
 from baton_git.faces.cli.app import CHECKED_OUT, App, command, flat
 from baton_git.faces.cli.failing import FAILED
 from baton_git.git.files.atomic_files import shown
-from baton_git.operations.recordings import TakenOver, export_ecc, import_ecc
+from baton_git.systems.ecc.recordings import TakenOver, export_ecc, import_ecc
 
 
 @command("ecc", short_help="ECC's recordings of sessions: one file, or a folder of them.")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from baton_git.codecs import kairos
-from baton_git.exchange.kairos import Copy
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.handover import RUN_HELP, file_text, tell
-from baton_git.operations.handover_files import export_kairos, import_kairos
-from baton_git.operations.handovers import show
+from baton_git.systems.kairos import codec as kairos
+from baton_git.systems.kairos.handover_files import export_kairos, import_kairos
+from baton_git.systems.kairos.handovers import show
+from baton_git.systems.kairos.work_tree_copy import Copy
 
 
 @command("kairos", short_help="From a handover file of KAIROS.")

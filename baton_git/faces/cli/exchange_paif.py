@@ -23,7 +23,7 @@ def import_command(app: App, path: Path) -> int | None:
     baton import paif ~/.memory-bridge/checkpoints
     baton import paif ~/.memory-bridge/checkpoints/zero
     """
-    from baton_git.operations.paif_exchange import import_paif
+    from baton_git.systems.paif.exchange import import_paif
 
     with app.workspace() as ws:
         done = import_paif(ws, app.now, path, agent=app.settings.agent if app.settings.asked.agent else None)
@@ -57,7 +57,7 @@ def export_command(app: App, folder: Path) -> None:
     baton export paif ~/.memory-bridge/checkpoints
     baton export paif ~/.memory-bridge/checkpoints/zero --agent zero
     """
-    from baton_git.operations.paif_exchange import export_paif
+    from baton_git.systems.paif.exchange import export_paif
 
     with app.workspace() as ws:
         paths = export_paif(ws, folder, agent=app.settings.agent if app.settings.asked.agent else None)

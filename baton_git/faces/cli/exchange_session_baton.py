@@ -11,7 +11,7 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.faces.answers.documents import written
 from baton_git.faces.cli.app import App, command
 from baton_git.faces.cli.failing import FAILED
-from baton_git.operations.exchange import Imported, Storage, export_session_baton, import_session_baton
+from baton_git.systems.session_baton.exchange import Imported, Storage, export_session_baton, import_session_baton
 
 
 @command("session-baton", short_help="From its database, its cache folder, or a JSON file.")

@@ -20,9 +20,9 @@ from baton_git.faces.where.handoff import handoff_options
 from baton_git.faces.where.settings import outside_git
 from baton_git.faces.where.transcripts import newest_transcript
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.handoffs import gather, id_of, keep
-from baton_git.operations.left_behind import age_of, find, last
-from baton_git.records.handoff import Facts, Handoff
+from baton_git.systems.gobby.handoffs import gather, id_of, keep
+from baton_git.systems.gobby.previous_sessions import age_of, find, last
+from baton_git.systems.gobby.record import Facts, Handoff
 
 LATEST = "latest"
 OTHERS = 5

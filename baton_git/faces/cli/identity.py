@@ -12,7 +12,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDoc
 from baton_git.faces.cli.app import App, command, flat, group, read_text
 from baton_git.faces.cli.failing import FAILED, UNKNOWN, failed
 from baton_git.faces.where.paif import agent_of
-from baton_git.operations.identities import Held, check_text, check_words, init_identity, show_identity
+from baton_git.systems.paif.identities import Held, check_text, check_words, init_identity, show_identity
 
 TEXTS = {
     "purpose": ("purpose", "statement"), "value": ("values", "primary"), "tone": ("voice", "tone"),
@@ -130,7 +130,7 @@ def show(app: App) -> None:
     if app.json:
         app.answer({"agent": agent, **identity.model_dump(mode="json", exclude={"id"})}, "")
         return
-    from baton_git.paif import recall
+    from baton_git.systems.paif import restore as recall
 
     state = identity.mutable.state
     lines = [agent]

@@ -17,8 +17,8 @@ from baton_git.agents.sessions.records import cost_in_words
 from baton_git.faces.cli.app import App, command, flat, read_text
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.where.workflows import workflow_folders
-from baton_git.operations.foreground_loops import INTERRUPTED, Loop, Looped, installed, run_loop, tokens_in_words
-from baton_git.workflow.looping import Limits
+from baton_git.systems.gobby.foreground_loops import INTERRUPTED, Loop, Looped, installed, run_loop, tokens_in_words
+from baton_git.systems.gobby.workflow.looping import Limits
 
 DEFAULT = Limits()
 

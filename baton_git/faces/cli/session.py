@@ -11,9 +11,6 @@ from pathlib import Path
 
 import click
 
-from baton_git.adapters.adapter import Listed, Surroundings, Target
-from baton_git.adapters.all_adapters import Broken, Opened, everyone, listed, opened
-from baton_git.adapters.canonical import parse_snapshot
 from baton_git.agents.sessions.records import Spawned
 from baton_git.core.codecs import json
 from baton_git.core.output import json_text
@@ -24,9 +21,12 @@ from baton_git.faces.cli.spawned import list_spawned, mark_of, marks_of_spawned,
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.bodies import Body
-from baton_git.operations.snapshots import find, history, record, recorded
-from baton_git.records.snapshot import CanonicalSession, Snapshot
+from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
+from baton_git.systems.ecc.adapters.all_adapters import Broken, Opened, everyone, listed, opened
+from baton_git.systems.ecc.adapters.canonical import parse_snapshot
+from baton_git.systems.ecc.record import CanonicalSession, Snapshot
+from baton_git.systems.ecc.snapshot_history import Body
+from baton_git.systems.ecc.snapshots import find, history, record, recorded
 
 ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
 TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="What TARGET is: plan, session, claude-alias, …")

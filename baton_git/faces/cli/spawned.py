@@ -12,7 +12,7 @@ from baton_git.agents.sessions.stopping import reap, stop
 from baton_git.core.times import iso
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.workflows import spawned_records
+from baton_git.systems.gobby.workflows import spawned_records
 
 
 def list_spawned(app: App, ws: Workspace, limit: int) -> None:

@@ -10,7 +10,7 @@ from baton_git.core.codecs import json
 from baton_git.core.records.lineage import OPEN, Todo
 from baton_git.faces.cli.app import App, command, flat, group, read_text
 from baton_git.namespace.revision import Written
-from baton_git.operations.todos import (
+from baton_git.systems.gobby.todos import (
     Status,
     add_todo,
     mark_todo,

@@ -16,11 +16,11 @@ from baton_git.faces.cli.app import App, at_terminal, command, flat, group, read
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.printing import agrees
 from baton_git.faces.where.workflows import DISABLED, ENABLED, listed, workflow_folders
-from baton_git.operations.workflows import allow, check_text, disallow, run_event, waiting, workflows
-from baton_git.workflow.deeds import Event, SessionInfo
-from baton_git.workflow.definition import ALIASES, EVENTS
-from baton_git.workflow.files import Found, pick
-from baton_git.workflow.running import Outcome, Ran
+from baton_git.systems.gobby.workflow.definition import ALIASES, EVENTS
+from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
+from baton_git.systems.gobby.workflow.event_run import Outcome, Ran
+from baton_git.systems.gobby.workflow.files import Found, pick
+from baton_git.systems.gobby.workflows import allow, check_text, disallow, run_event, waiting, workflows
 
 
 @command("list", short_help="Which workflows there are, and which of them run.")

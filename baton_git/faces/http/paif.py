@@ -22,7 +22,7 @@ from baton_git.faces.http.guard import CALLER, Caller
 from baton_git.faces.http.reading import tag
 from baton_git.faces.http.site import Site
 from baton_git.namespace.revision import Version
-from baton_git.operations.checkpoints import (
+from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
     Saved,
@@ -32,9 +32,9 @@ from baton_git.operations.checkpoints import (
     restore,
     save_checkpoint,
 )
-from baton_git.paif.documents import whole
-from baton_git.paif.growth import nobody
-from baton_git.records.checkpoint import Checkpoint
+from baton_git.systems.paif.documents import whole
+from baton_git.systems.paif.identity_updates import nobody
+from baton_git.systems.paif.records.checkpoint import Checkpoint
 
 
 class NewAgent(BaseModel):

@@ -12,7 +12,7 @@ from baton_git.core.names import Oid
 from baton_git.faces.answers.documents import document
 from baton_git.faces.http.json_response import json_bytes
 from baton_git.faces.http.site import Site
-from baton_git.operations.documents import read
+from baton_git.systems.session_baton.documents import read
 
 KEPT_BYTES = 64 << 20
 """Answers that are kept, together."""

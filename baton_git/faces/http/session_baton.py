@@ -21,8 +21,8 @@ from baton_git.faces.http.reading import Readings, compact, tag
 from baton_git.faces.http.site import Site
 from baton_git.namespace.revision import Updated
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.document_writing import Writing, prepared
-from baton_git.operations.documents import Read, read
+from baton_git.systems.session_baton.document_writing import Writing, prepared
+from baton_git.systems.session_baton.documents import Read, read
 
 
 class ReadRequest(BaseModel):

@@ -17,9 +17,9 @@ from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS
 from baton_git.faces.where.paif import agent_of, paif_config
 from baton_git.namespace.workspace import fresh_mark
-from baton_git.operations.checkpoints import INTERVAL_MINUTES, restore, save_checkpoint
-from baton_git.paif import recall
-from baton_git.paif.documents import whole
+from baton_git.systems.paif import restore as recall
+from baton_git.systems.paif.checkpoints import INTERVAL_MINUTES, restore, save_checkpoint
+from baton_git.systems.paif.documents import whole
 
 Agent = str | None
 """The agent that is meant; else that of the settings."""

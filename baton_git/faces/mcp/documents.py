@@ -14,8 +14,8 @@ from baton_git.faces.mcp.answers import Answer, taken_out
 from baton_git.faces.mcp.arguments import Json, Revision, Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import READS, REPLACES
-from baton_git.operations.document_writing import write
-from baton_git.operations.documents import read
+from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.documents import read
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import READS, SETTLES
 from baton_git.faces.where.handoff import handoff_options
 from baton_git.faces.where.transcripts import newest_transcript
-from baton_git.operations.handoffs import gather, id_of, keep
-from baton_git.operations.left_behind import find, last
+from baton_git.systems.gobby.handoffs import gather, id_of, keep
+from baton_git.systems.gobby.previous_sessions import find, last
 
 
 @dataclass(frozen=True)

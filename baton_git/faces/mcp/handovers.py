@@ -14,17 +14,17 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from baton_git.core.errors import BatonError, WriteFailed
-from baton_git.exchange.kairos import Copy
 from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Json, Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS, REPLACES, SETTLES
 from baton_git.faces.where.handover import IN_THE_WAY, copy_of
-from baton_git.handing import Going, as_data
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.handover_files import put_out, take_in, withdraw
-from baton_git.operations.handovers import Run, clear, resume, step
-from baton_git.records.handover import Handover
+from baton_git.systems.kairos.handover_files import put_out, take_in, withdraw
+from baton_git.systems.kairos.handovers import Run, clear, resume, step
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.kairos.rules import Going, as_data
+from baton_git.systems.kairos.work_tree_copy import Copy
 
 RunId = str | None
 """The run: its SESSION_ID; else the only live one."""

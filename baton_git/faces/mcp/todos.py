@@ -14,7 +14,7 @@ from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS, READS, SETTLES
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.todos import add_todo, mark_todo, todos_of
+from baton_git.systems.gobby.todos import add_todo, mark_todo, todos_of
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.faces.where.call import Call
 from baton_git.git.files.atomic_files import read_head
 from baton_git.git.store import Repository
-from baton_git.operations.project_files import read_project_file
+from baton_git.systems.gobby.project_files import read_project_file
 
 BLOCK = "autonomous_handoff"
 FILE = ".baton/config.yaml"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from baton_git.core.errors import Busy, InvalidDocument, LimitExceeded, Overtaken, StoreError
-from baton_git.exchange.kairos import Copy
 from baton_git.faces.where.call import Call
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.kairos.work_tree_copy import Copy
 
 IN_THE_WAY = (InvalidDocument, LimitExceeded, Overtaken, Busy, StoreError)
 """What keeps a copy from being taken over or written; who only asks where a run stands is told, and gets the answer."""

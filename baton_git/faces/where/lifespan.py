@@ -18,7 +18,7 @@ def restored(call: Call, ws: Workspace) -> tuple[Workspace, dict[str, Any]]:
     config = paif_config(call)
     if config is None:
         return ws, {}
-    from baton_git.operations.checkpoints import agent_at_work, restore_at_start  # few have such settings
+    from baton_git.systems.paif.checkpoints import agent_at_work, restore_at_start  # few have such settings
 
     ws = replace(ws, actor=replace(ws.actor, session=ws.actor.session or fresh_session(call.now).text))
     asked = _asked_agent(call)
@@ -34,7 +34,7 @@ def checkpointed(call: Call, ws: Workspace, summary: str | None, context: str | 
     config = paif_config(call)
     if config is None or not config.checkpoint_on_exit:
         return ("", *(call.settings.problems or ())) if call.settings.problems else ()
-    from baton_git.operations.checkpoints import checkpoint_at_end  # few have such settings
+    from baton_git.systems.paif.checkpoints import checkpoint_at_end  # few have such settings
 
     try:
         saved = checkpoint_at_end(ws, call.now, config, summary=summary, context=context, asked=_asked_agent(call))

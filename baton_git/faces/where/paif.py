@@ -12,7 +12,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDoc
 from baton_git.faces.where.call import Call
 
 if TYPE_CHECKING:
-    from baton_git.exchange.paif_config import PaifConfig
+    from baton_git.systems.paif.settings import PaifConfig
 
 FILE = ".claude/CLAUDE.md"
 MAX_BYTES = 1024 * 1024
@@ -29,7 +29,7 @@ def paif_config(call: Call) -> PaifConfig | None:
         text = _text(call)
         if text is None:
             return None
-        from baton_git.exchange.paif_config import parse_config  # few have one, and every start would pay for it
+        from baton_git.systems.paif.settings import parse_config  # few have one, and every start would pay for it
 
         return parse_config(text, where=FILE)
     except BatonError as error:

@@ -10,7 +10,7 @@ from baton_git.agents.sessions.launchers import STARTERS
 from baton_git.core.errors import InvalidArgument
 from baton_git.faces.where.call import Call
 from baton_git.git.hooks.shipped import shipped
-from baton_git.operations.workflows import Folders
+from baton_git.systems.gobby.workflows import Folders
 
 ENABLED, DISABLED = "baton.enabledWorkflows", "baton.disabledWorkflows"
 

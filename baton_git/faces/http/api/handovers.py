@@ -18,9 +18,9 @@ from baton_git.faces.http.api.shapes import Asked, Page, Place, Written
 from baton_git.faces.http.api.shapes import At as Version
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
-from baton_git.handing import Going, as_data
-from baton_git.operations.handovers import clear, resume, show, step
-from baton_git.records.handover import Handover
+from baton_git.systems.kairos.handovers import clear, resume, show, step
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.kairos.rules import Going, as_data
 
 HOURS = 24.0
 RunId = Annotated[str, Path(description="Its `SESSION_ID`.", examples=["run-1"])]

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Body, Path
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from baton_git.adapters.canonical import parse_snapshot
 from baton_git.faces.answers import snapshots as answers
 from baton_git.faces.http.api.acting import After, At, Limit, Named, Who
 from baton_git.faces.http.api.answering import answer, page, where, written
@@ -16,7 +15,8 @@ from baton_git.faces.http.api.refusals import WRITES, Responses, refusals
 from baton_git.faces.http.api.shapes import COMMIT, TIME, Page, Place, Written
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
-from baton_git.operations.snapshots import find, history, record, recorded
+from baton_git.systems.ecc.adapters.canonical import parse_snapshot
+from baton_git.systems.ecc.snapshots import find, history, record, recorded
 
 SnapshotId = Annotated[
     str,

@@ -1,0 +1,24 @@
+"""Plain data → a checked canonical snapshot; whoever takes one from elsewhere takes it through here."""
+
+from __future__ import annotations
+
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.core.records.base import parse
+from baton_git.systems.ecc.record import CanonicalSession, named_fault
+
+
+def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
+    """The snapshot that `data` is.
+
+    Raises:
+        InvalidDocument: it is no plain JSON, or breaks a rule of ECC's contract; each fault with its field.
+        LimitExceeded: it is nested too deep.
+    """
+    if not isinstance(data, dict):
+        raise InvalidDocument([Fault("", "a snapshot is an object, and this is not one")], where=where)
+    json.check(data, where=where)
+    try:
+        return parse(CanonicalSession, data, where=where)
+    except InvalidDocument as error:
+        raise InvalidDocument([named_fault(fault) for fault in error.faults], where=where) from error

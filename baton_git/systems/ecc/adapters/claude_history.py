@@ -1,0 +1,300 @@
+"""`claude-history`: the session files that ECC's hooks write for Claude Code, `<date>-<short id>-session.tmp`.
+
+Targets are ECC's: `claude:`, `claude-history:` or `history:` before `latest`, an alias, or (the beginning of) an id; or
+the path of a `.tmp` file. Unlike ECC's own reader it takes no placeholder for data, reads on after a blank line, and
+uses what the Stop hook notes (tasks, files, tools).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git.agents.transcripts import matching, newest_first
+from baton_git.core.codecs.nesting import check_nesting
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
+from baton_git.git.files.atomic_files import shown
+from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
+from baton_git.systems.ecc.adapters.building import (
+    first,
+    is_file,
+    modified,
+    outputs,
+    present,
+    runtime,
+    session,
+    snapshot,
+    text_of,
+)
+from baton_git.systems.ecc.adapters.markdown import bullets, fenced, is_placeholder, prose, sections, ticked
+
+ID = "claude-history"
+DESCRIPTION = "Claude Code's local session history, as ECC's hooks write it"
+TARGET_TYPES: tuple[str, ...] = ("claude-history", "claude-alias", "session-file")
+
+_PREFIX = re.compile(r"(?:claude-history|claude|history):(.*)", re.DOTALL)
+_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-([a-zA-Z0-9_][a-zA-Z0-9_-]*))?-session\.tmp")
+_ALIAS = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_RESERVED = {"list", "help", "remove", "delete", "create", "set"}
+_FOLDERS = ("session-data", "sessions")
+"""Below Claude's folder: ECC's own, then the older one, which Claude Code itself clears."""
+
+
+class SessionFile(NamedTuple):
+    """A file of the history; `short` is None in the older names, which have no id."""
+
+    path: Path
+    short: str | None
+
+    @property
+    def id(self) -> str:
+        return self.short or self.path.name.removesuffix(".tmp")
+
+
+def can_open(target: Target, around: Surroundings) -> bool:
+    if target.type in ("claude-history", "claude-alias") or _PREFIX.fullmatch(target.value.strip()):
+        return True
+    return _is_file(target, around)
+
+
+def open_session(target: Target, around: Surroundings) -> dict[str, Any]:
+    file, source = _found(target, around)
+    return _snapshot(file, source)
+
+
+def sessions(around: Surroundings) -> Iterator[Listed]:
+    for file in _files(around):
+        try:
+            said = _parsed(_text(file.path))
+        except StoreError as error:  # no reason to hide the others
+            around.warn(str(error))
+            continue
+        except BatonError:  # gone by now, or empty, or no text
+            continue
+        title = first((_objective(said), said.title), file.path.name)
+        yield Listed(f"claude:{file.id}", file.id, title, modified(file.path))
+
+
+# --- finding
+
+
+def _is_file(target: Target, around: Surroundings) -> bool:
+    path = around.cwd / target.value.strip()
+    return path.name.endswith(".tmp") and is_file(path)
+
+
+def _found(target: Target, around: Surroundings) -> tuple[SessionFile, tuple[str, str]]:
+    """The file, and the type and value of its target.
+
+    Raises:
+        NotFound: nothing matches.
+    """
+    value = target.value.strip()
+    prefixed = _PREFIX.fullmatch(value)
+    wanted = prefixed[1].strip() if prefixed else value
+    if not prefixed and target.type not in ("claude-history", "claude-alias") and _is_file(target, around):
+        path = (around.cwd / value).resolve()
+        return _session_file(path), ("session-file", str(path))
+    return _named(wanted, value, around)
+
+
+def _named(wanted: str, value: str, around: Surroundings) -> tuple[SessionFile, tuple[str, str]]:
+    if not wanted:
+        raise NotFound("Claude session target", value, hint="name the session after the colon: claude:latest")
+    files = _files(around)
+    if wanted == "latest":
+        return _latest(files, around), ("claude-history", "latest")
+    aliases = _root(around) / "session-aliases.json"
+    try:
+        aliased = _aliased(wanted, aliases, around)
+    except _NoAliases as error:
+        aliased, hint = None, str(error)
+        around.warn(hint)
+    else:
+        hint = "baton session list --adapter claude-history"
+    if aliased is not None:
+        return _session_file(aliased), ("claude-alias", wanted)
+    matching = [file for file in files if _matches(file, wanted)]
+    exact = [file for file in matching if wanted in (file.short, file.id, file.path.name)]
+    chosen = next(iter(exact or matching), None)
+    if chosen is None:
+        raise NotFound("Claude session", wanted, hint=hint)
+    return chosen, ("claude-history", wanted)
+
+
+def _latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
+    """The newest that can be read; the newer ones are told."""
+    first: BatonError | None = None
+    for file in files:
+        try:
+            _text(file.path)
+        except BatonError as error:
+            around.warn(f"passed over {error}")
+            first = first or error
+        else:
+            return file
+    raise first or NotFound("Claude session history in", str(_root(around)))
+
+
+def _matches(file: SessionFile, wanted: str) -> bool:
+    """Whether an id names the file, in ECC's ways: the beginning of the short id, or the name."""
+    name = file.path.name
+    by_date = file.short is None and name == f"{wanted}-session.tmp"
+    return (file.short or "").startswith(wanted) or name in (wanted, f"{wanted}.tmp") or by_date
+
+
+def _root(around: Surroundings) -> Path:
+    named = around.environment.get("CLAUDE_CONFIG_DIR")
+    return around.cwd / named if named else around.home / ".claude"
+
+
+def _files(around: Surroundings) -> list[SessionFile]:
+    """All files of the history, the newest first; of two with one name the one in ECC's own folder."""
+    by_name: dict[str, SessionFile] = {}
+    for folder in _FOLDERS:
+        for path in matching(_root(around), folder, "*-session.tmp", warn=around.warn):
+            named = _parsed_name(path.name)
+            if named is not None and is_file(path):
+                by_name.setdefault(path.name, SessionFile(path, named[1]))
+    order = newest_first((file.path for file in by_name.values()), around.warn)
+    return [by_name[path.name] for path in order]
+
+
+def _parsed_name(name: str) -> tuple[str, str | None] | None:
+    """The date and the short id in a file name; None when it is no session's."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    try:
+        date.fromisoformat(match[1])
+    except ValueError:
+        return None
+    return match[1], match[2]
+
+
+def _session_file(path: Path) -> SessionFile:
+    """Raises InvalidDocument when the file is not called like a session's."""
+    named = _parsed_name(path.name)
+    if named is None:
+        why = "is not called like a session file, as 2026-02-01-a1b2c3d4-session.tmp is"
+        raise InvalidDocument([Fault("", why)], where=shown(path))
+    return SessionFile(path, named[1])
+
+
+class _NoAliases(Exception):
+    """The file of aliases is there and cannot be used: how, in words."""
+
+
+def _aliased(name: str, file: Path, around: Surroundings) -> Path | None:
+    """The file that an alias stands for; None when there is no such alias.
+
+    Raises:
+        NotFound: there is, but no such file.
+        _NoAliases: nobody can tell.
+    """
+    if not _ALIAS.fullmatch(name) or name.lower() in _RESERVED or not os.path.lexists(file):
+        return None
+    try:
+        text = text_of(file)
+        check_nesting(text)
+        found = json.loads(text)["aliases"].get(name)
+    except BatonError as error:
+        raise _NoAliases(str(error)) from error
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
+        raise _NoAliases(f"the aliases in {shown(file)} cannot be read") from error
+    place = found.get("sessionPath") if isinstance(found, dict) else None
+    if not isinstance(place, str) or not place:
+        return None
+    beside = [_root(around) / folder / place for folder in _FOLDERS]
+    there = next((path for path in (around.cwd / place, *beside) if is_file(path)), None)
+    if there is None and _parsed_name(Path(place).name):
+        raise NotFound(f"session file of the alias {name}:", place, hint=f"nothing is at {shown(Path(place))}")
+    return there or Path(place)
+
+
+# --- reading
+
+
+class Said(NamedTuple):
+    """What a session file says, without its placeholders."""
+
+    title: str
+    facts: dict[str, str]
+    completed: list[str]
+    in_progress: list[str]
+    notes: str
+    context: list[str]
+    tasks: list[str]
+    files: list[str]
+    tools: list[str]
+
+
+_FACT = re.compile(r"\*\*([A-Za-z ]+):\*\*[ \t]*(.*)")
+
+
+def _parsed(text: str) -> Said:
+    found = sections(text)
+    title = next((line[2:].strip() for line in text.split("\n") if line.startswith("# ")), "")
+    facts = {match[1].strip().lower(): match[2].strip() for line in text.split("\n") if (match := _FACT.match(line))}
+    tools = [tool.strip() for line in found.get("tools used", []) for tool in line.lstrip("-* ").split(",")]
+    return Said(
+        title=title,
+        facts={name: value for name, value in facts.items() if not is_placeholder(value)},
+        completed=ticked(found.get("completed", []), done=True),
+        in_progress=ticked(found.get("in progress", []), done=False),
+        notes=prose(found.get("notes for next session", [])),
+        context=fenced(found.get("context to load", [])),
+        tasks=bullets(found.get("tasks", [])),
+        files=bullets(found.get("files modified", [])),
+        tools=[tool for tool in tools if not is_placeholder(tool)],
+    )
+
+
+def _text(path: Path) -> str:
+    """The text of a session file.
+
+    Raises:
+        InvalidDocument: it is empty, or no text at all.
+        NotFound, InvalidArgument, StoreError, LimitExceeded: it cannot be read.
+    """
+    text = text_of(path)
+    if not text.strip():
+        raise InvalidDocument([Fault("", "is empty")], where=shown(path))
+    if "\0" in text or text.count("\ufffd") > len(text) // 10:
+        raise InvalidDocument([Fault("", "is no text")], where=shown(path))
+    return text
+
+
+def _objective(said: Said) -> str:
+    """The first thing in progress, else the first task that the Stop hook noted; empty when there is neither."""
+    return first((*said.in_progress, *said.tasks), "")
+
+
+def _snapshot(file: SessionFile, source: tuple[str, str]) -> dict[str, Any]:
+    said = _parsed(_text(file.path))
+    branch, worktree = said.facts.get("branch"), said.facts.get("worktree")
+    worker = {
+        "id": file.id,
+        "label": first((said.title,), file.path.name),
+        "state": "recorded",
+        "health": "healthy",
+        "branch": branch,
+        "worktree": worktree,
+        "runtime": runtime("claude-session", "claude", dead=True),
+        "intent": {
+            "objective": first((_objective(said), said.title), f"Session {file.id}"),
+            "seedPaths": said.context,
+        },
+        "outputs": outputs(said.completed or said.tasks, risks=[said.notes] if said.notes else []),
+        "artifacts": {
+            "sessionFile": str(file.path),
+            "context": "\n".join(said.context) or None,
+            **present({"tasks": said.tasks, "filesModified": said.files, "toolsUsed": said.tools}),
+        },
+    }
+    return snapshot(ID, session(file.id, "history", "recorded", worktree, source), [worker])

@@ -1,0 +1,283 @@
+"""`dmux-tmux`: workers that ECC's orchestrator started, each in a pane of tmux with a folder of Markdown files.
+
+    <.claude/orchestration or .orchestration>/<session>/<worker>/{status,task,handoff}.md
+
+Targets are ECC's: the path of a plan (`.json`), or the name of a session. Unlike ECC's own reader it looks in both
+folders, finds a session's panes in all its windows and never those of a session whose name only begins so, reads
+the headings that the orchestrator's own template has, and shows a worker without an objective too.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git.agents.json_lines import object_in
+from baton_git.agents.transcripts import Warn, matching, nobody
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.git.files.atomic_files import shown
+from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
+from baton_git.systems.ecc.adapters.building import (
+    COMPLETED,
+    FAILED,
+    first,
+    health_of,
+    is_file,
+    is_folder,
+    modified,
+    outputs,
+    runtime,
+    session,
+    snapshot,
+    text_of,
+)
+from baton_git.systems.ecc.adapters.markdown import bullets, is_placeholder, prose, sections
+
+ID = "dmux-tmux"
+DESCRIPTION = "Workers of ECC's orchestrator in tmux panes and work trees"
+TARGET_TYPES: tuple[str, ...] = ("plan", "session")
+
+_FOLDERS = (".claude/orchestration", ".orchestration")
+_FILES = ("status.md", "task.md", "handoff.md")
+_STATUS = re.compile(r"[-*][ \t]+([A-Za-z ]+):[ \t]*(.*)")
+_TIME_LIMIT = 5.0
+"""Seconds that tmux has to answer."""
+_PANE = "\t".join(
+    f"#{{{name}}}" for name in ("pane_title", "pane_current_command", "pane_active", "pane_dead", "pane_pid")
+)
+
+
+class Place(NamedTuple):
+    """Where a session is: its name, its folders (the first that has a worker counts), and its repository."""
+
+    name: str
+    folders: tuple[Path, ...]
+    root: Path
+    source: tuple[str, str]
+
+
+class Pane(NamedTuple):
+    """One pane of tmux."""
+
+    title: str
+    command: str | None = None
+    active: bool = False
+    dead: bool = False
+    pid: int | None = None
+
+
+def can_open(target: Target, around: Surroundings) -> bool:
+    if target.type in TARGET_TYPES:
+        return True
+    path = around.cwd / target.value
+    if path.suffix == ".json" and is_file(path):
+        return _may_be_plan(path)
+    return _is_name(target.value) and any(is_folder(around.cwd / one / target.value) for one in _FOLDERS)
+
+
+def open_session(target: Target, around: Surroundings) -> dict[str, Any]:
+    place = _place(target, around)
+    folders = next((found for folder in place.folders if (found := _workers(folder))), [])
+    panes = panes_of(place.name, around.environment)
+    by_title = {pane.title: pane for pane in reversed(panes)}
+    workers = [_worker(folder, by_title.get(folder.name), around) for folder in folders]
+    states = [worker["state"] for worker in workers]
+    state = session_state(states, panes)
+    return snapshot(ID, session(place.name, "orchestrated", state, str(place.root), place.source), workers)
+
+
+def sessions(around: Surroundings) -> Iterator[Listed]:
+    found = {}
+    for base in _FOLDERS:
+        for folder in _subfolders(around.cwd / base, around.warn):
+            if folder.name not in found and (workers := _workers(folder)):
+                changed = max(modified(worker / name) for worker in workers for name in _FILES)
+                title = ", ".join(worker.name for worker in workers)
+                found[folder.name] = Listed(folder.name, folder.name, title, changed)
+    yield from sorted(found.values(), key=lambda one: one.updated_at, reverse=True)
+
+
+# --- finding
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text can be the name of a session's folder: one part of a path."""
+    return bool(text.strip()) and "/" not in text and "\0" not in text and text not in (".", "..")
+
+
+def _may_be_plan(path: Path) -> bool:
+    """Whether a JSON file can be a plan: transcripts are JSON files too, but name no session so."""
+    try:
+        plan = object_in(text_of(path))
+    except BatonError:
+        return False
+    return plan is None or ("schemaVersion" not in plan and ("sessionName" in plan or "workers" in plan))
+
+
+def _place(target: Target, around: Surroundings) -> Place:
+    path = around.cwd / target.value
+    if target.type != "session" and path.suffix == ".json" and is_file(path):
+        return _planned(path.resolve(), around)
+    if target.type == "plan":
+        raise NotFound("plan", target.value)
+    if not _is_name(target.value):
+        raise NotFound("orchestrated session", target.value, hint="give the path of a plan, or a session's name")
+    folders = tuple(around.cwd / one / target.value for one in _FOLDERS)
+    return Place(target.value, folders, around.cwd, ("session", target.value))
+
+
+def _planned(path: Path, around: Surroundings) -> Place:
+    """What a plan says: `{sessionName, repoRoot?, coordinationRoot?}`.
+
+    Raises:
+        InvalidDocument: it is no plan.
+    """
+    text = text_of(path)
+    plan = object_in(text)
+    if plan is None:
+        strict_json.loads(text, where=shown(path))  # says where it is broken
+        raise InvalidDocument([Fault("", "is no JSON object, as a plan is")], where=shown(path))
+    name = plan.get("sessionName")
+    if not isinstance(name, str) or not _is_name(name):
+        raise InvalidDocument([Fault("sessionName", "is not the name of a session")], where=shown(path))
+    root = _path_in(plan, "repoRoot", around.cwd, around.cwd, path)
+    named = _path_in(plan, "coordinationRoot", around.cwd, None, path)
+    bases = [named] if named is not None else [root / one for one in reversed(_FOLDERS)]
+    names = dict.fromkeys((name, _slug(name)))  # the orchestrator makes a slug of it when it writes
+    folders = tuple(base / one for base in bases for one in names if one)
+    return Place(name, folders, root, ("plan", str(path)))
+
+
+def _path_in(plan: Mapping[str, Any], key: str, base: Path, default: Any, where: Path) -> Any:
+    value = plan.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, str) or "\0" in value:
+        raise InvalidDocument([Fault(key, "is not a path")], where=shown(where))
+    return (base / value).resolve()
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def _subfolders(folder: Path, warn: Warn = nobody) -> list[Path]:
+    return [path for path in matching(folder, "*", warn=warn) if is_folder(path)]
+
+
+def _workers(folder: Path) -> list[Path]:
+    """The folders of a session's workers: those with one of the three files."""
+    return [path for path in _subfolders(folder) if any(is_file(path / name) for name in _FILES)]
+
+
+# --- tmux
+
+
+def panes_of(name: str, environment: Mapping[str, str]) -> list[Pane]:
+    """The panes of a session, in all its windows; none where there is no tmux, or no such session."""
+    target = f"={re.sub('[.:]', '_', name)}:"  # as tmux changes the name; `=` keeps it from completing one
+    try:
+        done = subprocess.run(  # noqa: S603  the arguments are ours, the name is one argument
+            ["tmux", "-u", "list-panes", "-s", "-t", target, "-F", _PANE],  # noqa: S607  the user's tmux is meant
+            capture_output=True, timeout=_TIME_LIMIT, env=dict(environment), check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return []
+    lines = done.stdout.decode(errors="replace").splitlines() if done.returncode == 0 else []
+    return [pane for line in lines if (pane := pane_in(line)) is not None]
+
+
+def pane_in(line: str) -> Pane | None:
+    """A pane as `list-panes` tells it; None for a line that it is not."""
+    parts = line.split("\t")
+    if len(parts) < 5:
+        return None
+    title, (command, active, dead, pid) = "\t".join(parts[:-4]), parts[-4:]
+    return Pane(title, command or None, active == "1", dead == "1", int(pid) if pid.isdecimal() else None)
+
+
+# --- reading
+
+
+def session_state(states: list[str], panes: Sequence[Pane]) -> str:
+    """The state of a session, by ECC's rule: active as long as it has panes, else what its workers say.
+
+    Args:
+        states: those of its workers.
+    """
+    if panes:
+        return "active"
+    if not states:
+        return "missing"
+    if any(state in FAILED for state in states):
+        return "failed"
+    return "completed" if all(state in COMPLETED for state in states) else "idle"
+
+
+def _worker(folder: Path, pane: Pane | None, around: Surroundings) -> dict[str, Any]:
+    notes: list[str] = []
+    status = _status(_text(folder / "status.md", notes))
+    task = sections(_text(folder / "task.md", notes))
+    handoff = sections(_text(folder / "handoff.md", notes), bold=True)
+    state = first((status.get("state"),), "unknown")
+    pane = pane or Pane("")
+    return {
+        "id": folder.name,
+        "label": folder.name,
+        "state": state,
+        "health": health_of(state, status.get("updated"), around.now, dead=pane.dead),
+        "branch": status.get("branch"),
+        "worktree": status.get("worktree"),
+        "runtime": runtime("tmux-pane", pane.command, pid=pane.pid, active=pane.active, dead=pane.dead),
+        "intent": {
+            "objective": first((prose(task.get("objective", [])),), folder.name),
+            "seedPaths": [_plain(one) for one in bullets(task.get("seeded local overlays", []))],
+        },
+        "outputs": outputs(
+            _bullets(handoff, "summary"),
+            _bullets(handoff, "validation", "tests / verification"),
+            [*_bullets(handoff, "remaining risks", "follow-ups"), *notes],
+        ),
+        "artifacts": dict(
+            zip(("statusFile", "taskFile", "handoffFile"), (str(folder / name) for name in _FILES), strict=True)
+        ),
+    }
+
+
+def _text(path: Path, notes: list[str]) -> str:
+    """The text of a worker's file, which may be missing; of one that is not read, a note says why.
+
+    A link may lead anywhere in the folder of the session, not out of it: whoever writes there must not have other
+    files of the reader shown.
+    """
+    if not is_file(path):
+        return ""
+    if not path.resolve().is_relative_to(path.parents[1].resolve()):
+        notes.append(f"{path.name} was not read: it leads out of the folder of the session")
+        return ""
+    try:
+        return text_of(path)
+    except BatonError as error:
+        notes.append(f"{path.name} was not read: {error}")
+        return ""
+
+
+def _status(text: str) -> dict[str, str]:
+    """The lines `- Key: value`, by key in lower case."""
+    found = (_STATUS.fullmatch(line.strip()) for line in text.split("\n"))
+    said = {match[1].strip().lower(): _plain(match[2]) for match in found if match}
+    return {key: value for key, value in said.items() if not is_placeholder(value)}
+
+
+def _plain(text: str) -> str:
+    """Without the back-ticks around it."""
+    text = text.strip()
+    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == "`" else text
+
+
+def _bullets(found: dict[str, list[str]], *headings: str) -> list[str]:
+    return [item for heading in headings for item in bullets(found.get(heading, []))]

@@ -1,0 +1,53 @@
+"""What is at a path that no adapter opens, in words: that there is nothing, a folder, or which other file it is."""
+
+from __future__ import annotations
+
+import errno
+import stat
+from pathlib import Path
+
+from baton_git.agents.json_lines import object_in
+from baton_git.agents.registry import detect
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, StoreError
+from baton_git.git.files.atomic_files import shown
+from baton_git.systems.ecc.adapters.adapter import Surroundings
+from baton_git.systems.ecc.adapters.building import text_of
+
+_SUFFIXES = (".json", ".jsonl", ".tmp")
+_ELSEWHERE = {
+    "ecc.session.v1": ("a snapshot already", "baton session record --file takes it"),
+    "ecc.session.recording.v1": ("a recording of ECC", "baton import ecc takes it"),
+}
+"""By `schemaVersion`, what a file is that is opened elsewhere, and where."""
+
+
+def refusal(value: str, around: Surroundings) -> BatonError | None:
+    """Why nobody opens a target that is a path; None when it is a name."""
+    path = around.cwd / value
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        is_path = "/" in value or path.suffix in _SUFFIXES
+        return NotFound("file", shown(Path(value)), hint=f"nothing is at {shown(path)}") if is_path else None
+    except OSError as error:
+        is_name = error.errno == errno.ENAMETOOLONG
+        return None if is_name else StoreError(f"cannot read {shown(path)}: {error.strerror}", path=shown(path))
+    except ValueError:  # no path can hold a zero byte
+        return None
+    if stat.S_ISREG(mode):
+        return _of_file(path)
+    what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+    return InvalidArgument(f"{shown(path)} is {what}, not a file", path=shown(path))
+
+
+def _of_file(path: Path) -> BatonError:
+    try:
+        version = (object_in(text_of(path)) or {}).get("schemaVersion")
+        if isinstance(version, str) and version in _ELSEWHERE:
+            what, where = _ELSEWHERE[version]
+            return InvalidArgument(f"{shown(path)} is {what} ({version})", hint=where, path=shown(path))
+        agent = detect(path)
+    except BatonError as error:
+        return error
+    why = f"is a transcript of {agent}, but is not called .json or .jsonl"
+    return InvalidDocument([Fault("", why)], where=shown(path))

@@ -1,0 +1,255 @@
+"""What the adapters for transcripts share: a session of a coding agent, from the stream of its events.
+
+The rules are few. A session is `active` while its last event is at most five minutes old, else `recorded`. It is
+`healthy`, but `stale` when it was left in the middle of its work (the last event is a prompt or the call of a tool)
+more than five minutes ago, and `unknown` when no event has a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from baton_git.agents.events import Anew, Call, Ended, Event, Goal, Prompt, Reply, Result, Setting, Settled, Title
+from baton_git.agents.registry import AGENTS, detect
+from baton_git.agents.transcripts import Transcript
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
+from baton_git.core.output import one_line
+from baton_git.core.state import completed
+from baton_git.core.times import when
+from baton_git.git.files.atomic_files import shown
+from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
+from baton_git.systems.ecc.adapters.building import (
+    first,
+    is_file,
+    is_fresh,
+    modified,
+    outputs,
+    present,
+    runtime,
+    session,
+    snapshot,
+)
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
+_OBJECTIVE = 200
+_SUMMARY = 600
+"""Characters of an objective, and of a line of a summary."""
+_SUMMARY_LINES = 5
+_LOOKED_AT = 200
+"""Events of a transcript that are read for its title in a list."""
+
+
+@dataclass
+class _Story:
+    """What is kept of a transcript while it is read once."""
+
+    setting: dict[str, Any] = field(default_factory=dict)
+    title: str = ""
+    prompt: str = ""
+    reply: str = ""
+    last: Event | None = None
+    time: str | None = None
+    unread: int = 0
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, Ended):
+            self.unread = event.unread
+        if isinstance(event, Anew | Settled | Ended):
+            return
+        if event.time and when(event.time) is not None:
+            self.time = event.time
+        self._keep(event)
+
+    def _keep(self, event: Event) -> None:
+        match event:
+            case Setting():
+                self.setting |= {name: value for name, value in event._asdict().items() if value is not None}
+            case Title() | Goal():
+                self.title = event.text
+            case Prompt():
+                self.prompt = self.prompt or _asked(event)
+                self.last = event
+            case Reply():
+                self.reply = event.text
+                self.last = event
+            case Call() | Result():
+                self.last = event
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether somebody waited for an answer when the transcript ends."""
+        return isinstance(self.last, Prompt | Call)
+
+
+def _asked(prompt: Prompt) -> str:
+    """What a person asked for; nothing for a bare command, as `/clear` is one."""
+    return "" if prompt.command and prompt.text.strip() == prompt.command else prompt.text.strip()
+
+
+@dataclass(frozen=True)
+class Transcripts:
+    """The adapter of one agent.
+
+    Attributes:
+        adapter: its id.
+        agent: the name in `AGENTS`.
+        prefix: what targets begin with, before a colon.
+        runtime: the kind of its runtime.
+    """
+
+    adapter: str
+    agent: str
+    prefix: str
+    runtime: str
+
+    def can_open(self, target: Target, around: Surroundings) -> bool:
+        if target.type == self.adapter or target.value.startswith(f"{self.prefix}:"):
+            return True
+        return target.type in ("", "transcript") and self._is_ours(around.cwd / target.value)
+
+    def _is_ours(self, path: Path) -> bool:
+        return path.suffix in (".json", ".jsonl") and is_file(path) and self._fault(path) is None
+
+    def _fault(self, path: Path) -> BatonError | None:
+        """What keeps a file from being a transcript of this agent, by a look at its first lines."""
+        try:
+            owner = detect(path)
+        except BatonError as error:
+            return error
+        return (
+            None
+            if owner == self.agent
+            else InvalidDocument([Fault("", f"is a transcript of {owner}")], where=shown(path))
+        )
+
+    def _all(self, around: Surroundings) -> Iterator[Transcript]:
+        return AGENTS[self.agent].sessions(around.home, around.environment, around.warn)
+
+    def open_session(self, target: Target, around: Surroundings) -> dict[str, Any]:
+        value = target.value.removeprefix(f"{self.prefix}:").strip()
+        path = around.cwd / value
+        if value and is_file(path):
+            return self._snapshot(Transcript(path.resolve(), None, None), ("transcript", str(path.resolve())), around)
+        return self._snapshot(self._found(value, around), (self.adapter, value), around)
+
+    def _found(self, wanted: str, around: Surroundings) -> Transcript:
+        """The transcript of a session: the newest, the one of this id, or the only one whose id begins so.
+
+        Its id is what its place and name say, or else what it says itself.
+
+        Raises:
+            NotFound: there is none.
+            Ambiguous: several ids begin so.
+        """
+        if wanted == "latest":
+            return self._latest(around)
+        every = list(self._all(around))
+        for ids_of in (_id_of, self._inner_id, _id_in_name):
+            known: dict[str, Transcript] = {}
+            for one in every:
+                known.setdefault(ids_of(one), one)
+            found = wanted if wanted in known else completed(known, wanted, f"{self.agent} session")
+            if found is not None:
+                return known[found]
+        raise self._none(wanted)
+
+    def _none(self, wanted: str) -> NotFound:
+        hint = f"baton session list --adapter {self.adapter} shows what there is"
+        return NotFound(f"{self.agent} session", wanted, hint=hint)
+
+    def _latest(self, around: Surroundings) -> Transcript:
+        """The newest that can be read; the newer ones are told."""
+        first: BatonError | None = None
+        for one in self._all(around):
+            fault = self._fault(one.path)
+            if fault is None:
+                return one
+            around.warn(f"passed over {fault}")
+            first = first or fault
+        raise first or self._none("latest")
+
+    def _inner_id(self, one: Transcript) -> str:
+        """The id that the transcript itself gives first."""
+        try:
+            return str(self._beginning(one.path).setting.get("session") or "")
+        except BatonError:
+            return ""
+
+    def _beginning(self, path: Path) -> _Story:
+        return _read(islice(AGENTS[self.agent].events(path), _LOOKED_AT))
+
+    def sessions(self, around: Surroundings) -> Iterator[Listed]:
+        for one in self._all(around):
+            fault = self._fault(one.path)
+            if isinstance(fault, StoreError):
+                around.warn(str(fault))
+            if fault is None:
+                id_, story = _id_of(one), self._beginning(one.path)
+                own = story.setting.get("session") or id_
+                yield Listed(f"{self.prefix}:{id_}", own, _objective(story, own), modified(one.path))
+
+    def _snapshot(self, found: Transcript, source: tuple[str, str], around: Surroundings) -> dict[str, Any]:
+        fault = self._fault(found.path)
+        if fault is not None:
+            raise fault
+        story = _read(AGENTS[self.agent].events(found.path))
+        said = story.setting
+        id_ = said.get("session") or found.session or found.path.stem
+        cwd = said.get("cwd") or found.cwd
+        is_active = is_fresh(story.time, around.now)
+        state = "active" if is_active else "recorded"
+        artifacts = {
+            "transcriptFile": str(found.path), "model": said.get("model"), "version": said.get("version"),
+            "commit": said.get("commit"), "parent": said.get("parent"), "lastEvent": story.time,
+        }  # fmt: skip
+        worker = {
+            "id": id_,
+            "label": one_line(story.title, _OBJECTIVE) or id_,
+            "state": state,
+            "health": _health(story, is_active=is_active),
+            "branch": said.get("branch"),
+            "worktree": cwd,
+            "runtime": runtime(self.runtime, self.agent, active=is_active, dead=False),
+            "intent": {"objective": _objective(story, id_), "seedPaths": []},
+            "outputs": outputs(_lines(story.reply)),
+            "artifacts": present(artifacts) | ({"unreadLines": story.unread} if story.unread else {}),
+        }
+        return snapshot(self.adapter, session(id_, "transcript", state, cwd, source), [worker])
+
+
+def _id_of(one: Transcript) -> str:
+    return one.session or one.path.stem
+
+
+def _id_in_name(one: Transcript) -> str:
+    """The UUID at the end of a file's name, or all of the name."""
+    named = _UUID.search(one.path.stem)
+    return named[0] if named else one.path.stem
+
+
+def _read(events: Iterable[Event]) -> _Story:
+    story = _Story()
+    for event in events:
+        story.hear(event)
+    return story
+
+
+def _objective(story: _Story, id_: str) -> str:
+    return one_line(first((story.prompt, story.title), f"Session {id_}"), _OBJECTIVE) or f"Session {id_}"
+
+
+def _health(story: _Story, *, is_active: bool) -> str:
+    if story.time is None:
+        return "unknown"
+    return "stale" if story.is_at_work and not is_active else "healthy"
+
+
+def _lines(reply: str) -> list[str]:
+    """The first lines of what was said last."""
+    lines = (one_line(line, _SUMMARY) for line in reply.split("\n"))
+    return list(islice((line for line in lines if line), _SUMMARY_LINES))

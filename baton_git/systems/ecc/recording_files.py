@@ -1,0 +1,150 @@
+"""ECC's recording files, `ecc.session.recording.v1`: the latest snapshot of a session, and every body before it.
+
+    <folder>/<adapter>/<session>.json
+
+A segment of the path is the id with each run of other characters than `A-Za-z0-9._-` as one `_`. That is lossy, so a
+reader believes what stands in the file, and who writes must not let two sessions meet.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
+from baton_git.core.codecs import json
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
+from baton_git.core.records.base import Id, Part, Text, parse
+from baton_git.core.times import point_in_time
+from baton_git.git.files.atomic_files import check_size, read_bytes, reading, shown
+from baton_git.systems.ecc.record import CanonicalSession, named_fault
+from baton_git.systems.imported import Unusable
+
+SCHEMA_VERSION = "ecc.session.recording.v1"
+
+MAX_FILES = 10_000
+"""Recordings that a folder may have."""
+
+
+def _time(text: str) -> str:
+    try:
+        point_in_time(text)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is no ISO time") from None
+    return text
+
+
+Time = Annotated[Text, AfterValidator(_time)]
+
+
+class Body(Part):
+    """A snapshot, and when it was recorded."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    recordedAt: Time = Field(description="When, ISO 8601.")
+    snapshot: CanonicalSession = Field(description="The snapshot.")
+
+
+class Recording(Part):
+    """One recording file. A field that is not one of these is refused: the branch has no place to keep it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    schemaVersion: Literal["ecc.session.recording.v1"] = Field(description="Exactly this.")
+    adapterId: Id = Field(description="Which adapter made the snapshots.")
+    sessionId: Id = Field(description="The session they are of.")
+    createdAt: Time = Field(description="When the session was recorded first.")
+    updatedAt: Time = Field(description="When the latest snapshot was seen last.")
+    latest: CanonicalSession = Field(description="The latest snapshot.")
+    history: tuple[Body, ...] = Field(description="Every body that differed from the one before, oldest first.")
+
+    @model_validator(mode="after")
+    def _is_of_one_session(self) -> Recording:
+        said = (self.adapterId, self.sessionId)
+        of = [
+            ("latest", self.latest),
+            *((f"history[{n}].snapshot", one.snapshot) for n, one in enumerate(self.history)),
+        ]
+        for place, one in of:
+            if (one.adapterId, one.session.id) != said:
+                raise ValueError(f"{place} is of {one.adapterId}/{one.session.id}, not of {'/'.join(said)}")
+        return self
+
+
+def parse_recording(text: bytes, *, where: str = "") -> Recording:
+    """Raises InvalidDocument, with each fault and its place, when it is no recording."""
+    data = json.loads(text, where=where)
+    if not isinstance(data, dict):
+        raise InvalidDocument([Fault("", "a recording is an object, and this is not one")], where=where)
+    try:
+        return parse(Recording, data, where=where)
+    except InvalidDocument as error:
+        raise InvalidDocument([_named(fault) for fault in error.faults], where=where) from error
+
+
+def _named(fault: Fault) -> Fault:
+    """The fault; of a field too many it says what it is no field of."""
+    is_in_snapshot = fault.path.startswith("latest.") or ".snapshot." in fault.path
+    return named_fault(fault, "ecc.session.v1" if is_in_snapshot else SCHEMA_VERSION)
+
+
+def read_recordings(path: Path) -> list[Recording | Unusable]:
+    """The recording that a file is, or all that are in a folder, by their paths.
+
+    Raises:
+        NotFound: nothing is there, or no recording.
+        InvalidDocument: the one file that was named is no recording.
+        StoreError: the folder cannot be listed.
+    """
+    if not path.is_dir():
+        return [parse_recording(read_bytes(path), where=shown(path))]
+    with reading(path):
+        files = sorted(one for pattern in ("*.json", "*/*.json") for one in path.glob(pattern) if one.is_file())
+    if not files:
+        raise NotFound("recording in", shown(path), hint="it holds ADAPTER/SESSION.json, as ECC writes them")
+    if len(files) > MAX_FILES:
+        raise InvalidArgument(f"{shown(path)} has {len(files):,} files, the limit is {MAX_FILES:,}")
+    return [_read_one(one) for one in files]
+
+
+def _read_one(path: Path) -> Recording | Unusable:
+    try:
+        return parse_recording(read_bytes(path), where=shown(path))
+    except BatonError as error:
+        return Unusable(shown(path), str(error))
+
+
+def already_at(path: Path) -> Recording | Unusable | None:
+    """The recording that stands at `path`, or why it is none; None when nothing is there."""
+    return _read_one(path) if os.path.lexists(path) else None
+
+
+def recording_text(recording: Recording) -> bytes:
+    """The file, byte for byte as ECC writes it.
+
+    Raises:
+        LimitExceeded: it could not be read again.
+    """
+    text = (json.dumps(recording.given()) + "\n").encode()
+    check_size(f"the recording of {recording.adapterId}/{recording.sessionId}", len(text))
+    return text
+
+
+def place_of(adapter: str, session: str) -> Path:
+    """Where ECC keeps the recording of a session, below its folder.
+
+    Raises:
+        InvalidArgument: the name would lead out of the folder, or is too long.
+    """
+    folder, name = _segment(adapter), f"{_segment(session)}.json"
+    if folder in (".", "..") or max(len(folder), len(name)) > 255:
+        raise InvalidArgument(f"{shortened(f'{adapter}/{session}')} cannot be the name of a file")
+    return Path(folder, name)
+
+
+def _segment(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", text.strip()).strip("_") or "unknown"

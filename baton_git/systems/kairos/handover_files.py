@@ -1,0 +1,276 @@
+"""Handover files outside of git: take over what another client wrote there, put there what git has.
+
+What another client changed is merged like a document: from what git and the file had in common (the mark of the
+`Copy`), key by key; a value that both changed stays as it is on the side whose `updated_at` is later, and the other
+one goes to `conflicts/`. An older copy of ours is no change. A run that has ended is not changed by a file any more.
+
+Secrets are taken out before anything is compared, so that a client may keep its own in its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git.core.errors import Busy, InvalidDocument, LimitExceeded, NotAllowed, NotFound, Overtaken, WriteFailed
+from baton_git.core.layout import MAX_RECORD_BYTES, path_of
+from baton_git.core.merge import Prefer, apply, decide
+from baton_git.core.records.base import alike, parse
+from baton_git.core.redaction import Redaction, redact
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import Key, State
+from baton_git.core.times import when
+from baton_git.git.files.atomic_files import shown, write_all
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.kairos import codec as kairos
+from baton_git.systems.kairos.handovers import closed_runs, ended, last_closed, live, show
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.kairos.work_tree_copy import Copy, Known, read_there
+
+LOOKED_BACK = 2_000
+"""How many versions are compared with a file that is not as we wrote it last."""
+TRIES = 5
+
+
+class TakenIn(NamedTuple):
+    """What a file brought: the run, the version that has it, and the fields of it that are contested now."""
+
+    id: str
+    written: Written
+    contested: tuple[str, ...] = ()
+
+
+def take_in(ws: Workspace, now: datetime, copy: Copy) -> TakenIn | None:
+    """Takes over what the file has and git has not; None where there is no file.
+
+    Raises:
+        InvalidDocument, LimitExceeded: the file is broken, with its lines, or too large; nothing is written, here or
+            there.
+        Overtaken: the run has ended, and the file was changed after that; it stays as it is, here and there.
+    """
+    text = copy.read()
+    if text is None:
+        return None
+    run, redactions = _without_secrets(read_text(text, shown(copy.path)))
+    known = copy.known()
+    unchanged = known is not None and known.is_of(text)
+    contested: list[str] = []
+
+    def change(tip: Version) -> State | Proposal:
+        contested.clear()
+        if _is_known(ws, tip, run, unchanged=unchanged):
+            return tip.state
+        _check_not_ended(tip.state, run.id, copy)
+        state, fields = merged(tip.state, _base(known, tip.state, run.id), run)
+        contested.extend(fields)
+        return Proposal(state, redactions=redactions)
+
+    written = ws.update("handover-import", now, change)
+    if not unchanged:
+        copy.remember(Known.of(text, kairos.dumps(run.given())))
+    return TakenIn(run.id, written, tuple(contested))
+
+
+def put_out(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: bool = True) -> str | None:
+    """Writes the newest state of a live run into the file, unless the file says the same; first takes over what came
+    there in between.
+
+    Args:
+        over_others: whether it may take the place of another run, which git has.
+
+    Returns:
+        The id of the other run that is in the file, or was.
+
+    Raises:
+        Busy: the file keeps changing.
+        WriteFailed: the disk said no; the file is as it was.
+    """
+    for _ in range(TRIES):
+        run = live(ws.branch.read().state, id_)
+        there = _known_there(copy)
+        other = there.id if there is not None and there.id != id_ else None
+        if run is None or (other is not None and not over_others):
+            return other
+        if there is not None and alike(_orderless(there.given()), _orderless(run.given())):
+            return None
+        try:
+            if copy.write(kairos.dumps(run.given())):
+                return other
+        except WriteFailed as error:
+            raise WriteFailed(str(error), hint="what is in git stands; the file is as it was", **error.data) from error
+        take_in(ws, now, copy)
+    raise Busy(f"{shown(copy.path)} keeps changing", hint="what is in git is safe; try again")
+
+
+def withdraw(copy: Copy, id_: str) -> bool:
+    """Removes the file of a run that has ended, if it is as git has it; whether it did."""
+    text = copy.read()
+    return text is not None and _id_in(text) == id_ and copy.take_away()
+
+
+def export_kairos(
+    ws: Workspace, path: Path, session: str | None = None, at: str | None = None, *, force: bool = False
+) -> str:
+    """Writes a run as KAIROS' handover file; gives its `SESSION_ID`.
+
+    Args:
+        force: whether a file that is not one of this run is replaced.
+
+    Raises:
+        NotFound, InvalidArgument: as in `show`.
+        NotAllowed: there is a file that holds something else.
+        WriteFailed: the disk said no; nothing was changed.
+    """
+    run = show(ws, session, at).handover
+    text = kairos.dumps(run.given())
+    if not force and not _may_replace(path, run.id, text):
+        raise NotAllowed(
+            f"{shown(path)} is there already, and is no handover file of {run.id}",
+            hint="choose another name, or --force to replace it", path=shown(path), session=run.id,
+        )  # fmt: skip
+    write_all({path: text})
+    return run.id
+
+
+def _may_replace(path: Path, id_: str, text: bytes) -> bool:
+    """Whether nothing is in the file, or only what is written anew."""
+    try:
+        there = read_there(path)
+    except LimitExceeded:
+        return False
+    return there is None or there == text or _id_in(there) == id_
+
+
+def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> TakenIn:
+    """Takes over a handover file that must be there.
+
+    Raises:
+        NotFound: nothing is there, or it is empty.
+        InvalidDocument: as in `take_in`.
+    """
+    taken = take_in(ws, now, copy)
+    if taken is None:
+        raise NotFound("handover in", shown(copy.path), hint="the file is missing or empty; nothing was changed")
+    return taken
+
+
+def read_text(text: bytes, where: str) -> Handover:
+    """The run that a file says.
+
+    Raises:
+        InvalidDocument: it is broken, with its lines.
+        LimitExceeded: it is larger than a record may be.
+    """
+    if len(text) > MAX_RECORD_BYTES:
+        hint = "keep the long text in a file and name it"
+        raise LimitExceeded(where or "the handover", len(text), MAX_RECORD_BYTES, "bytes", hint=hint)
+    return parse(Handover, kairos.loads(text, where=where), where=where)
+
+
+def merged(state: State, base: Handover | None, theirs: Handover) -> tuple[State, list[str]]:
+    """The state with what became of a run elsewhere, and the fields that are contested now."""
+    ours = _alone(state, theirs.id)
+    before, after = (State() if one is None else State().put(one) for one in (base, theirs))
+    decisions = decide(before, ours, after, prefer=_later(live(state, theirs.id), theirs))
+    return apply(state, decisions), [value.field for one in decisions for value in one.contested]
+
+
+def _later(ours: Handover | None, theirs: Handover) -> Prefer:
+    """Whose contested values stand: those of the side that was updated later; of git where nobody can tell."""
+    if ours is None:
+        return "theirs"
+    mine, other = (when(one.updated_at) for one in (ours, theirs))
+    return "theirs" if mine is not None and other is not None and other > mine else "ours"
+
+
+def _alone(state: State, id_: str) -> State:
+    """The live run of an id, and nothing else."""
+    run = live(state, id_)
+    return State() if run is None else State(edits={Key(Handover.kind, id_): run})
+
+
+def _base(known: Known | None, state: State, id_: str) -> Handover | None:
+    """What git and the file had in common; None where nobody knows, where that was another run, or where git has lost
+    the run."""
+    base = None if known is None or live(state, id_) is None else _said(known.text)
+    return base if base is not None and base.id == id_ else None
+
+
+def _check_not_ended(state: State, id_: str, copy: Copy) -> None:
+    """Raises Overtaken where no run of this id is live, but one has ended: what was archived stays as it is."""
+    closed = None if live(state, id_) is not None else last_closed(state, id_)
+    if closed is not None:
+        said = ended(id_, closed)
+        raise Overtaken(
+            f"{said}; {shown(copy.path)} was changed after that, and stays as it is", current=None,
+            hint="give the file another SESSION_ID to begin a new run with it, or remove it", **said.data,
+        )  # fmt: skip
+
+
+def _without_secrets(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redaction], ...]]:
+    """What git is going to have of a run, and what was taken out.
+
+    Raises:
+        InvalidDocument: a name holds a secret, which cannot be taken out.
+    """
+    refuse_secret(kairos.SESSION, run.id)
+    for name in run.state:
+        refuse_secret("key of the partial state", name)
+    data, found = redact(run.given())
+    key = Key(Handover.kind, run.id)
+    return (parse(Handover, data) if found else run), tuple((key, one) for one in found)
+
+
+def _known_there(copy: Copy) -> Handover | None:
+    """The run in the file, if git has all that the file says."""
+    text, known = copy.read(), copy.known()
+    return _said(known.text) if text is not None and known is not None and known.is_of(text) else None
+
+
+def _said(text: bytes) -> Handover | None:
+    """The run that a text says; None when it says none."""
+    try:
+        return read_text(text, "")
+    except (InvalidDocument, LimitExceeded):
+        return None
+
+
+def _id_in(text: bytes) -> str | None:
+    run = _said(text)
+    return None if run is None else run.id
+
+
+def _is_known(ws: Workspace, tip: Version, run: Handover, *, unchanged: bool) -> bool:
+    """Whether the branch has, or had, exactly this state of the run."""
+    now, data = live(tip.state, run.id), run.given()
+    if now is not None:
+        return unchanged or alike(now.given(), data) or _was(ws, tip, run)
+    closed = closed_runs(tip.state, run.id)
+    if not closed:
+        return False
+    same = any(alike(_orderless(one.record), _orderless(data)) for one in closed)
+    return unchanged or same or _was(ws, tip, run)
+
+
+def _orderless(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name != "order"}
+
+
+def _was(ws: Workspace, tip: Version, run: Handover) -> bool:
+    """Whether an earlier version has exactly this state of the run."""
+    assert tip.commit is not None
+    folder, _, name = path_of(Key(Handover.kind, run.id)).rpartition("/")
+    seen = set()
+    for entry in islice(ws.branch.history(tip.commit), LOOKED_BACK):
+        item = ws.branch.store.folder(entry.tree).folder(folder).entries().get(name)
+        if item is None or item.is_folder or item.oid in seen:
+            continue
+        seen.add(item.oid)
+        before = _said(ws.branch.store.read(item.oid))
+        if before is not None and alike(before.given(), run.given()):
+            return True
+    return False

@@ -1,0 +1,294 @@
+"""KAIROS' protocol runs: go on with one, resume it, look at it, end it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+from baton_git.core.errors import Corrupt, Ended, InvalidArgument, NotFound, Overtaken
+from baton_git.core.names import MAX_COMPONENT, derived
+from baton_git.core.output import one_line
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import Key, State, Unreadable, same_fields
+from baton_git.core.times import iso
+from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.workspace import Workspace, fresh_id
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.kairos.rules import STALE_AFTER, Age, Going, age_of, canonical, closing, gone_on, overtaken
+
+Outcome = Literal["completed", "abandoned"]
+
+_AGAIN = re.compile(r"(?:\.(?:\d+|[0-9a-f]{6,64}))*")
+"""What the archive puts after an id that it has already, and a merge after one that is taken."""
+
+
+class Run(NamedTuple):
+    """A run as a version has it.
+
+    Attributes:
+        closed: when and how it ended; None while it is live.
+        contested: values of it that two sides changed differently and nobody has settled.
+    """
+
+    handover: Handover
+    version: Version
+    closed: Archived | None = None
+    contested: tuple[Conflict, ...] = ()
+
+
+class Resumed(NamedTuple):
+    """Where a run stands, and how old that is."""
+
+    run: Run
+    age: Age
+
+
+class Stepped(NamedTuple):
+    """What became of a run, and the version that says so."""
+
+    handover: Handover
+    written: Written
+
+
+def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Stepped:
+    """The run goes on to its next step, or begins; or it stays where it is, with more partial state.
+
+    Args:
+        session: its `SESSION_ID`; None: the only live run, and where none is live, a new one with a fresh id.
+
+    Raises:
+        Overtaken: it is not where `going` takes it to be, is there already, has ended, or somebody changed it while
+            this was under way.
+        InvalidArgument, NotFound: as `meant` and `gone_on` say.
+    """
+    start = ws.branch.read()
+    id_ = session or (fresh_id("run") if _begins(start.state, going) else meant(start))
+    seen = live(start.state, id_)
+
+    def change(tip: Version) -> State:
+        run = _unchanged(seen, tip.state, id_)
+        if run is None and not going.stays and (closed := last_closed(tip.state, id_)) is not None:
+            raise _over(id_, closed)
+        return tip.state.put(gone_on(run, id_, going, now))
+
+    written = ws.update("handover-step", now, change)
+    return Stepped(written.version.state.get(Handover, id_), written)
+
+
+def resume(
+    ws: Workspace,
+    now: datetime,
+    session: str | None = None,
+    uri: str | None = None,
+    stale_after: timedelta = STALE_AFTER,
+) -> Resumed:
+    """Where a live run stands. It changes nothing.
+
+    Args:
+        session: its `SESSION_ID`; None: the one that is at `uri`, or the only one.
+
+    Raises:
+        Ended: there was such a run, and it was completed or abandoned.
+        NotFound: there is none, in the archive neither.
+        InvalidArgument: several runs are at `uri`, or live.
+    """
+    version = ws.branch.read()
+    id_ = session if session is not None else meant(version, uri)
+    return Resumed(_found(version, id_), age_of(_handover(version.state, id_), now, stale_after))
+
+
+def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Run:
+    """A run as it is, or was; one that has ended, as it was last.
+
+    Raises:
+        NotFound: there is none.
+        InvalidArgument: several are live, and none was named.
+    """
+    version = ws.branch.read(at)
+    id_ = session or meant(version)
+    if live(version.state, id_) is None and (closed := last_closed(version.state, id_)) is not None:
+        return Run(canonical(closed.record), version, closed, _contested(version.state, id_))
+    return _found(version, id_)
+
+
+def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -> Stepped:
+    """The run has ended: it goes to the archive.
+
+    Raises:
+        Ended: it had ended before.
+        Overtaken: somebody changed it while this was under way.
+        NotFound, InvalidArgument: as in `resume`.
+    """
+    start = ws.branch.read()
+    id_ = session or meant(start)
+    seen = _handover(start.state, id_)
+
+    def change(tip: Version) -> State:
+        run = _unchanged(seen, tip.state, id_)
+        assert run is not None
+        return tip.state.archive(closing(run), at=iso(now), reason=outcome, session=ws.actor.session)
+
+    return Stepped(seen, ws.update("handover-clear", now, change))
+
+
+# --- which run
+
+
+def _begins(state: State, going: Going) -> bool:
+    """Whether a step of which nobody said the run can only be the first one of a new run."""
+    return not state.ids(Handover.kind) and not going.stays and going.came_from is None
+
+
+def meant(version: Version, uri: str | None = None) -> str:
+    """The id of the live run that is at `uri`; without one, of the only run that is live.
+
+    Raises:
+        Ended: the run that was last at `uri` has ended.
+        NotFound: there is none.
+        InvalidArgument: there are several.
+    """
+    state = version.state
+    if uri is None:
+        ids = sorted(state.ids(Handover.kind))
+        what = "several runs are live"
+    else:
+        ids = [one.id for one in state.records(Handover) if one.step.chain_uri == uri]
+        what = f"several runs are at {one_line(uri, 100)}"
+    if len(ids) > 1:
+        shown = ", ".join(one_line(id_, 60) for id_ in ids[:6]) + (", …" if len(ids) > 6 else "")
+        raise InvalidArgument(f"{what}: {shown}", hint="say which with --session", candidates=ids)
+    if ids:
+        return ids[0]
+    if uri is None:
+        hint = "baton handover step --challenge C --uri U begins one"
+        raise NotFound("live handover in namespace", str(version.namespace), hint=hint)
+    _raise_ended_at(state, uri)
+    raise NotFound("handover at", uri, hint=_live_ones(state))
+
+
+def live(state: State, id_: str) -> Handover | None:
+    """The live run of this id; None when there is none.
+
+    Raises:
+        Corrupt: its file cannot be read.
+    """
+    entry = state.entry(Key(Handover.kind, id_))
+    if isinstance(entry, Unreadable):
+        raise _damaged(entry)
+    return entry if isinstance(entry, Handover) else None
+
+
+def last_closed(state: State, id_: str) -> Archived | None:
+    """The run of this id that ended last. Raises Corrupt as `closed_runs`."""
+    return max(closed_runs(state, id_), key=lambda one: one.at, default=None)
+
+
+def closed_runs(state: State, id_: str) -> list[Archived]:
+    """The ended runs of this id, wherever they are in the archive: `<id>`, `<id>.2`, …, which need not be all there.
+
+    Raises:
+        Corrupt: the file of one cannot be read; nobody can say then what ended, and when.
+    """
+    found = []
+    for name in sorted(state.ids(Handover.kind, archived=True)):
+        if not _could_be(name, id_):
+            continue
+        entry = state.entry(Key(Handover.kind, name, archived=True))
+        if isinstance(entry, Unreadable):
+            raise _damaged(entry)
+        if isinstance(entry, Archived) and entry.record["id"] == id_:
+            found.append(entry)
+    return found
+
+
+def _could_be(name: str, id_: str) -> bool:
+    """Whether the archive may call a run of this id so; where the id is long, its beginning and a digest of it."""
+    stem = id_ if name.startswith(id_) else derived(id_, "z" * MAX_COMPONENT).rstrip("z.")
+    return name.startswith(stem) and _AGAIN.fullmatch(name, len(stem)) is not None
+
+
+def _found(version: Version, id_: str) -> Run:
+    return Run(_handover(version.state, id_), version, None, _contested(version.state, id_))
+
+
+def _handover(state: State, id_: str) -> Handover:
+    run = live(state, id_)
+    if run is not None:
+        return run
+    closed = last_closed(state, id_)
+    if closed is not None:
+        raise ended(id_, closed)
+    raise NotFound("handover", id_, hint=f"none of this name is live or in the archive; {_live_ones(state)}")
+
+
+def _live_ones(state: State) -> str:
+    ids = sorted(state.ids(Handover.kind))
+    return f"live: {', '.join(one_line(id_, 60) for id_ in ids[:6])}" if ids else "no handover is live"
+
+
+def _contested(state: State, id_: str) -> tuple[Conflict, ...]:
+    found = (one for one in state.records(Conflict) if (one.record_kind, one.record_id) == (Handover.kind, id_))
+    return tuple(sorted(found, key=lambda one: (one.field, one.id)))
+
+
+# --- what has ended, what was overtaken
+
+
+def ended(id_: str, closed: Archived) -> Ended:
+    """Says when and how a run ended; not the same as that there never was one."""
+    return Ended(
+        f"handover {one_line(id_, 100)} was {_how(closed)}",
+        hint=f"its last state: baton handover show --session {one_line(id_, 100)}; a new run has its own SESSION_ID",
+        session=id_, outcome=closed.reason, at=closed.at, by=closed.session,
+    )  # fmt: skip
+
+
+def _over(id_: str, closed: Archived) -> Overtaken:
+    said = ended(id_, closed)
+    return Overtaken(str(said), current=None, hint=said.hint, **said.data)
+
+
+def _how(closed: Archived) -> str:
+    """`completed on 2026-11-21T08:00:00Z by session s1`."""
+    verb = closed.reason if closed.reason in ("completed", "abandoned") else f"closed ({one_line(closed.reason, 60)})"
+    by = f" by session {one_line(closed.session, 60)}" if closed.session else ""
+    return f"{verb} on {one_line(closed.at, 40)}{by}"
+
+
+def _raise_ended_at(state: State, uri: str) -> None:
+    """Raises Ended when a run that has ended was at `uri` last; Corrupt when none was, but not all can be read."""
+    entries = [
+        state.entry(Key(Handover.kind, name, archived=True)) for name in sorted(state.ids(Handover.kind, archived=True))
+    ]
+    closed = [one for one in entries if isinstance(one, Archived)]
+    there = [one for one in closed if parse(Handover, one.record).step.chain_uri == uri]
+    if there:
+        last = max(there, key=lambda one: one.at)
+        raise ended(str(last.record["id"]), last)
+    for one in entries:
+        if isinstance(one, Unreadable):
+            raise _damaged(one)
+
+
+def _damaged(entry: Unreadable) -> Corrupt:
+    return Corrupt(entry.path, entry.why, hint="the file is kept as it is; `baton rollback` brings an earlier one back")
+
+
+def _unchanged(seen: Handover | None, state: State, id_: str) -> Handover | None:
+    """The run, if it is what was seen when this began.
+
+    Raises:
+        Overtaken: somebody changed, began or ended it since.
+    """
+    run = live(state, id_)
+    if same_fields(seen, run):
+        return run
+    if run is not None:
+        raise overtaken(run, "another client was faster")
+    closed = last_closed(state, id_)
+    if closed is not None:
+        raise _over(id_, closed)
+    raise Overtaken(f"handover {id_} is gone: another client was faster", current=None)

@@ -1,0 +1,183 @@
+"""The rules of a handed-over protocol run: how it goes on, when that is a conflict, when it is stale.
+
+The run stands at one step. Going on means to another step, or to a later number; whoever wants to go on from a step
+that the run has left already has been overtaken, and hears where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from baton_git.core.codecs import toml
+from baton_git.core.errors import InvalidArgument, NotFound, Overtaken
+from baton_git.core.output import one_line
+from baton_git.core.records.base import parse
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.times import iso, point_in_time
+from baton_git.systems.kairos import codec as kairos
+from baton_git.systems.kairos.record import Handover, Step
+
+STALE_AFTER = timedelta(hours=24)
+"""The age at which a run counts as stale, unless its reader says otherwise."""
+SKEW = timedelta(minutes=5)
+"""How far a clock may be ahead of ours."""
+
+
+@dataclass(frozen=True)
+class Going:
+    """What is to become of a run.
+
+    Attributes:
+        index: the number of the step; None: one more than now, if there is one.
+        came_from: the challenge that one goes on from; None: whichever it is.
+        stays: whether it is still the same step.
+        values: partial state, by key.
+        without: keys of the partial state that go.
+    """
+
+    challenge: str | None = None
+    uri: str | None = None
+    index: int | None = None
+    came_from: str | None = None
+    stays: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+
+
+def gone_on(run: Handover | None, id_: str, going: Going, now: datetime) -> Handover:
+    """The run at its next step, or, where it stays, with more partial state; a new one where there is none.
+
+    Raises:
+        Overtaken: it stands elsewhere than `going` takes for granted, or at the step already.
+        NotFound: it is to stay, but there is none.
+        InvalidArgument: challenge or URI is missing, or a key cannot be one of the partial state.
+        InvalidDocument, LimitExceeded: a value cannot be written.
+    """
+    check_keys([*going.values, *going.without])
+    if run is None and going.stays:
+        raise NotFound("handover", id_, hint="its first step begins it: --challenge C --uri U")
+    if run is None or not going.stays:
+        _check_said(going)
+    if run is None and going.came_from is not None:
+        raise Overtaken(f"handover {id_} has not begun: it cannot go on from {going.came_from}", current=None)
+    if run is not None:
+        _check_place(run, going)
+    old = run.step if run is not None else Step()
+    step = old.given() if going.stays else _next_step(old, going)
+    state = {key: value for key, value in (run.state if run else {}).items() if key not in going.without}
+    before = run.given() if run is not None else {}
+    return canonical({**before, "id": id_, "step": step, "state": {**state, **going.values}, "updated_at": iso(now)})
+
+
+def closing(run: Handover) -> Handover:
+    """The run as it goes to the archive: where TOML, which puts tables last, would change the order of its keys, the
+    record says it."""
+    data = run.given()
+    if list(toml.loads(toml.dumps(data)).get("state", {})) == list(data.get("state", {})):
+        return run
+    return run.replace(order=tuple(key for key in kairos.keys_of(data) if key != kairos.UPDATED))
+
+
+def check_keys(keys: list[str]) -> None:
+    """Raises InvalidArgument for a key that cannot be one of the partial state, InvalidDocument for one that is a
+    secret."""
+    for key in keys:
+        refuse_secret("key of the partial state", key)
+        fault = kairos.key_fault(key)
+        if fault:
+            raise InvalidArgument(f"the key {key[:60]!r} {fault}", key=key, hint="choose another name for it")
+
+
+def canonical(data: Mapping[str, Any]) -> Handover:
+    """The record as its own text gives it back."""
+    return parse(Handover, kairos.loads(kairos.dumps(data)))
+
+
+def _check_said(going: Going) -> None:
+    missing = [f"--{name}" for name, said in (("challenge", going.challenge), ("uri", going.uri)) if not said]
+    if missing:
+        raise InvalidArgument(f"the step lacks {' and '.join(missing)}", hint="or say --stay to keep the step it has")
+
+
+def _next_step(old: Step, going: Going) -> dict[str, Any]:
+    index = going.index
+    if index is None and old.step_index is not None:
+        index = old.step_index + 1
+    step = {"current_challenge": going.challenge, "chain_uri": going.uri}
+    return step if index is None else {**step, "step_index": index}
+
+
+def _check_place(run: Handover, going: Going) -> None:
+    """Raises Overtaken when the run is not where somebody who wants this must have seen it."""
+    step = run.step
+    if going.came_from is not None and going.came_from != step.current_challenge:
+        raise overtaken(run, f"it has left {going.came_from}" if not going.stays else f"it is not {going.came_from}")
+    if going.stays:
+        _check_stay(run, going)
+        return
+    if going.index is None and (going.challenge, going.uri) == (step.current_challenge, step.chain_uri):
+        raise overtaken(run, "it is there already")
+    if going.index is not None and step.step_index is not None and going.index <= step.step_index:
+        raise overtaken(run, f"step {going.index} is behind it, or where it is")
+
+
+def _check_stay(run: Handover, going: Going) -> None:
+    said = {"current_challenge": going.challenge, "chain_uri": going.uri, "step_index": going.index}
+    for name, value in said.items():
+        if value is not None and value != getattr(run.step, name):
+            raise overtaken(run, f"its {name} is not {value}")
+
+
+def overtaken(run: Handover, why: str) -> Overtaken:
+    """The conflict of somebody who took the run to be elsewhere; it says, and holds, where it is."""
+    return Overtaken(
+        f"handover {run.id} stands at {in_words(run)}: {why}",
+        current=as_data(run),
+        session=run.id,
+        hint=f"look at it, then go on from there: baton handover resume --session {run.id}",
+    )
+
+
+def in_words(run: Handover) -> str:
+    """Where the run stands: `find_slot, step 3, kairos://…, since 2026-11-21T08:00:00Z`."""
+    step = run.step
+    parts = [step.current_challenge or "no challenge", f"step {step.step_index}" if step.step_index else None]
+    since = f"since {run.updated_at}" if run.updated_at else None
+    return ", ".join(one_line(part, 200) for part in (*parts, step.chain_uri, since) if part)
+
+
+def as_data(run: Handover) -> dict[str, Any]:
+    """The run under the names of its file; null where it says nothing."""
+    step = run.step
+    return {
+        kairos.SESSION: run.id,
+        "current_challenge": step.current_challenge,
+        "chain_uri": step.chain_uri,
+        "step_index": step.step_index,
+        "state": run.given().get("state", {}),
+        "updated_at": run.updated_at,
+    }
+
+
+class Age(NamedTuple):
+    """How old a run is, in seconds, and whether that is stale; None and `why` where nobody can tell."""
+
+    stale: bool | None
+    seconds: int | None = None
+    why: str = ""
+
+
+def age_of(run: Handover, now: datetime, stale_after: timedelta = STALE_AFTER) -> Age:
+    """What `updated_at` says about the age; a time without an offset is UTC. Doubt is never fresh."""
+    if not run.updated_at:
+        return Age(None, why="updated_at is missing")
+    try:
+        age = now - point_in_time(run.updated_at)
+    except ValueError:
+        return Age(None, why="updated_at is no ISO date and time")
+    if age < -SKEW:
+        return Age(None, why="updated_at is in the future: a clock is wrong")
+    return Age(age > stale_after, max(0, int(age.total_seconds())))

@@ -1,0 +1,314 @@
+"""PAIF's session protocol: save where an agent stands, restore it, list its sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from baton_git.core.brief import LINE
+from baton_git.core.errors import BatonError, Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, WriteFailed
+from baton_git.core.lifecycle import known_session
+from baton_git.core.names import SessionId
+from baton_git.core.output import one_line
+from baton_git.core.state import State, Unreadable
+from baton_git.core.times import when
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.paif import checkpoint_store as shelf
+from baton_git.systems.paif import restore as recall
+from baton_git.systems.paif.documents import carried, completed, nested, over, says_something
+from baton_git.systems.paif.identity_updates import grown, identity_of, nobody, restored, with_counts
+from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.settings import PaifConfig
+
+INTERVAL_MINUTES = PaifConfig().interval_minutes
+
+Table = Mapping[str, Any]
+
+
+class Saved(NamedTuple):
+    """What a checkpoint came to. `id` is None where a periodic one was not due: `younger` is then the one there is.
+
+    `known`: the very same one was there already, under that id.
+    """
+
+    id: str | None
+    written: Written
+    younger: Checkpoint | None = None
+    known: bool = False
+
+
+class Restored(NamedTuple):
+    """What an agent begins with. `checkpoint` is None before its first; `damaged` are those that cannot be read.
+
+    `unrecorded`: why it could not be written down that a session began; all else is true nevertheless.
+    """
+
+    identity: Identity
+    checkpoint: Checkpoint | None
+    version: Version
+    damaged: tuple[Unreadable, ...] = ()
+    unrecorded: BatonError | OSError | None = None
+
+
+class SessionOf(NamedTuple):
+    """One session of an agent: its newest checkpoint, and the ids of all, the newest first."""
+
+    newest: Checkpoint
+    ids: tuple[str, ...]
+
+
+def acting(ws: Workspace, agent: str) -> Workspace:
+    """The workspace in which the agent acts. Raises InvalidName when it can be none."""
+    return replace(ws, actor=replace(ws.actor, agent=shelf.agent_named(agent)))
+
+
+def agent_at_work(ws: Workspace, config: PaifConfig, asked: str | None = None) -> str | None:
+    """The agent that is meant: the one that was asked for, that of the settings, or the one that acts."""
+    return asked or config.agent_id or ws.actor.agent
+
+
+def check_known(state: State, agent: str) -> None:
+    """Raises NotFound for an agent without an identity and without a checkpoint."""
+    if not shelf.is_known(state, agent):
+        raise NotFound("agent", agent, hint=f"baton checkpoint or baton identity init, with --agent {agent}, makes it")
+
+
+def check_own(state: State, agent: str, session: str) -> None:
+    """Raises NotAllowed for a session that another agent began, or of which only others have checkpoints."""
+    known = known_session(state, session)
+    others = (one.id for one in state.records(Identity) if one.mutable.state.session_id == session)
+    begun_by = known.agent if known is not None and known.agent is not None else next(others, None)
+    saved = {one.metadata.agent_id for one in state.records(Checkpoint) if one.metadata.session_id == session}
+    if begun_by not in (None, agent) or (begun_by is None and saved and agent not in saved):
+        raise NotAllowed(f"session {session} is another agent's", hint=f"name a session that {agent} began")
+
+
+# --- checkpoint
+
+
+def save_checkpoint(
+    ws: Workspace,
+    now: datetime,
+    agent: str,
+    body: Table,
+    *,
+    options: Table | None = None,
+    periodic: bool = False,
+    interval_minutes: int = INTERVAL_MINUTES,
+    own_only: bool = False,
+    where: str = "",
+) -> Saved:
+    """A checkpoint, and in the same commit what it means for the agent's identity.
+
+    Args:
+        body: PAIF's request body, flat or nested.
+        options: flat; what they say counts more than the body.
+        periodic: made on the way; nothing is written while the newest one is younger than `interval_minutes`.
+        own_only: refuse a session that is another agent's, whether the body names it or it acts.
+        where: where the body comes from, for messages.
+
+    Raises:
+        NotAllowed: the session is another agent's, with `own_only`.
+        InvalidDocument: a field does not fit, the body is that of another agent, or it begins after its end.
+        InvalidArgument: there is nothing to save.
+        InvalidName: the agent's name can be none.
+    """
+    ws = acting(ws, agent)
+    document = over(nested(body, where=where), nested(options or {}))
+    if not says_something(document):
+        raise InvalidArgument(
+            "nothing to save: the checkpoint would be empty", hint="say what was done, --summary TEXT, or give --file"
+        )
+    interval = timedelta(minutes=interval_minutes) if periodic else None
+    kind = {"metadata": {"checkpoint_type": "periodic"}} if periodic else {}
+    whole = over({"metadata": {}, **document}, kind)
+    return _saved(ws, now, agent, lambda *_: whole, interval=interval, own_only=own_only, where=where)
+
+
+def checkpoint_at_end(
+    ws: Workspace,
+    now: datetime,
+    config: PaifConfig,
+    *,
+    summary: str | None = None,
+    context: str | None = None,
+    asked: str | None = None,
+) -> Saved | None:
+    """The checkpoint that the end of a session writes; None where the settings, or nobody's being at work, want none.
+
+    It begins with what the newest checkpoint of the same session says (of any, where no session was begun), so that
+    nothing is lost that was saved on the way. Its summary is `summary`, else `context`, else that of the one before,
+    else where the work stands.
+
+    Args:
+        asked: the agent that was asked for (--agent); it counts more than that of the settings.
+    """
+    agent = agent_at_work(ws, config, asked)
+    if agent is None or not config.checkpoint_on_exit:
+        return None
+
+    def document(state: State, session: str | None) -> Table:
+        before = shelf.newest(state, agent, now, session)
+        old = before.context.conversation_summary if before is not None else ""
+        said = nested({"conversation_summary": summary or context or old or state.readable_head.context})
+        return over(carried(before, now), said) if before is not None else {"metadata": {}, **said}
+
+    return _saved(acting(ws, agent), now, agent, document)
+
+
+def _saved(
+    ws: Workspace,
+    now: datetime,
+    agent: str,
+    document: Callable[[State, str | None], Table],
+    *,
+    interval: timedelta | None = None,
+    own_only: bool = False,
+    where: str = "",
+) -> Saved:
+    """Writes what `document` makes of the state and the session; `interval` makes it a periodic one."""
+    fresh = str(uuid4())
+    placed: dict[str, str] = {}
+
+    def change(tip: Version) -> State:
+        placed.clear()
+        if interval is not None and _younger(tip.state, agent, now, interval) is not None:
+            return tip.state
+        identity = identity_of(tip.state, agent)
+        said = document(tip.state, ws.actor.session or _restored_for(identity))
+        record = _record(ws, now, tip.state, identity, said, fresh, where, agent)
+        if own_only:
+            check_own(tip.state, agent, record.metadata.session_id)
+        state, placed["id"] = shelf.placed(tip.state, with_counts(record, identity) if identity else record)
+        if state is tip.state:
+            return state
+        after = grown(identity or nobody(agent), record)
+        state = state if identity is None and after == nobody(agent) else state.put(after)
+        return shelf.trimmed(state, agent, now, session=ws.actor.session)
+
+    written = ws.update("checkpoint", now, change)
+    if "id" not in placed and interval is not None:
+        return Saved(None, written, _younger(written.version.state, agent, now, interval))
+    return Saved(placed["id"], written, known=written.version.commit == written.before.commit)
+
+
+def _restored_for(identity: Identity | None) -> str | None:
+    """The session that the newest restore named; None also for what can be the name of none."""
+    with suppress(InvalidName):
+        named = identity.mutable.state.session_id if identity is not None else None
+        return SessionId(named).text if named is not None else None
+    return None
+
+
+def _younger(state: State, agent: str, now: datetime, interval: timedelta) -> Checkpoint | None:
+    """The newest checkpoint, if it is so young that a periodic one is not due; clocks may differ a little."""
+    found = shelf.newest(state, agent, now)
+    return found if found is not None and abs(now - found.ended) < interval else None
+
+
+def _record(
+    ws: Workspace, now: datetime, tip: State, identity: Identity | None, document: Table, fresh: str, where: str,
+    agent: str,
+) -> Checkpoint:  # fmt: skip
+    stands = identity.mutable.state if identity is not None else None
+
+    def began(session: str) -> str | None:
+        known = known_session(tip, session)
+        started = known.started if known is not None else None
+        if started is None and stands is not None and stands.session_id == session:
+            started = stands.last_session_at
+        return started if when(started) is not None else None  # what another program wrote there may be no time
+
+    focus = stands.current_focus if stands is not None else None
+    fresh = _restored_for(identity) or fresh
+    return completed(
+        document, agent=agent, session=ws.actor.session, fresh=fresh, began=began, now=now, focus=focus, where=where
+    )
+
+
+# --- restore
+
+
+def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
+    """Begins a session of the agent: gives its newest checkpoint, and counts one more of experience.
+
+    Where no session acts, one is named here, and the checkpoints that follow are of it. What a full disk or other
+    writers keep from being recorded is given all the same.
+
+    Raises:
+        NotFound: the agent has no identity and no checkpoint.
+        InvalidName: its name can be none.
+    """
+    ws = acting(ws, agent)
+    session = ws.actor.session or str(uuid4())
+
+    def change(tip: Version) -> Proposal:
+        check_known(tip.state, agent)
+        identity = identity_of(tip.state, agent) or nobody(agent)
+        return Proposal(tip.state.put(restored(identity, now, session)), note=f"restore of {agent}")
+
+    try:
+        return _standing(ws.update("restore", now, change).version, now, agent)
+    except (WriteFailed, Busy, OSError) as error:
+        return look(ws, now, agent)._replace(unrecorded=error)
+
+
+def look(ws: Workspace, now: datetime, agent: str) -> Restored:
+    """What `restore` would give, without a session's beginning: nothing is counted or written. Raises as it does."""
+    return _standing(ws.branch.read(), now, shelf.agent_named(agent))
+
+
+def _standing(version: Version, now: datetime, agent: str) -> Restored:
+    state = version.state
+    check_known(state, agent)
+    identity = identity_of(state, agent) or nobody(agent)
+    return Restored(identity, shelf.newest(state, agent, now), version, tuple(shelf.damaged(state, agent)))
+
+
+def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked: str | None = None) -> tuple[str, ...]:
+    """What the start of a session restores, as lines for its brief; none where the settings want none.
+
+    Nothing stops the session: what goes wrong is one of the lines.
+
+    Args:
+        asked: the agent that was asked for (--agent); it counts more than that of the settings.
+    """
+    agent = agent_at_work(ws, config, asked)
+    if agent is None or not config.restore_on_start:
+        return ()
+    try:
+        found = restore(ws, now, agent)
+    except NotFound:
+        return (f"{agent}: nothing to restore yet (baton checkpoint saves something)",)
+    except (BatonError, OSError) as error:
+        return (one_line(f"{agent} was not restored: {error}", LINE),)
+    wrong = [f"the restore of {agent} was not recorded: {found.unrecorded}"] if found.unrecorded is not None else []
+    wrong += [f"cannot be read: {one.path}: {one.why}" for one in found.damaged]
+    sections = recall.sections(found.identity, found.checkpoint)
+    lines = (f"{part.title}: {line[2:]}" for part in sections for line in part.lines)
+    return (*(one_line(text, LINE) for text in wrong), *lines)
+
+
+# --- sessions
+
+
+def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
+    """The sessions of which the agent has a checkpoint, also in the archive, the newest first.
+
+    Raises:
+        NotFound: the agent has no identity and no checkpoint.
+        InvalidName: its name can be none.
+    """
+    agent = shelf.agent_named(agent)
+    state = ws.branch.read().state
+    check_known(state, agent)
+    by_session: dict[str, list[Checkpoint]] = {}
+    for one in shelf.every(state, agent):
+        by_session.setdefault(one.metadata.session_id, []).append(one)
+    return [SessionOf(found[0], tuple(one.id for one in found)) for found in by_session.values()]

@@ -1,0 +1,189 @@
+"""PAIF's checkpoint document ↔ our record.
+
+A request body is flat (`{"conversation_summary": …, "open_files": […]}`) and its server nests it; a stored file is
+nested (`{"metadata": {…}, "context": {…}, …}`), and may stand in a `session_checkpoint`. All three are understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from baton_git.core.errors import Fault, InvalidDocument, InvalidName
+from baton_git.core.names import SessionId
+from baton_git.core.records.base import Part, parse
+from baton_git.core.times import iso_ms, point_in_time
+from baton_git.systems.paif.records.checkpoint import (
+    Checkpoint,
+    Context,
+    IdentityUpdates,
+    Metadata,
+    RecentMemories,
+    WorkingMemory,
+)
+
+Table = Mapping[str, Any]
+
+WRAPPER = "session_checkpoint"
+SECTIONS: Mapping[str, type[Part]] = {
+    "metadata": Metadata,
+    "context": Context,
+    "recent_memories": RecentMemories,
+    "identity_updates": IdentityUpdates,
+    "working_memory": WorkingMemory,
+}
+_SECTION_OF = {field: name for name, model in SECTIONS.items() for field in model.model_fields}
+_OURS = ("id", "foreign")
+"""Fields of the record that are none of the document."""
+
+
+def nested(body: Table, *, where: str = "") -> dict[str, Any]:
+    """The sections that a body says, whichever of the three forms it has. Unknown fields stay where they are.
+
+    Raises:
+        InvalidDocument: a section is no table.
+    """
+    if set(body) == {WRAPPER}:
+        body = _table(WRAPPER, body[WRAPPER], where)
+    sections = {name: dict(_table(name, body[name], where)) for name in SECTIONS if name in body}
+    for name, value in body.items():
+        if name in _SECTION_OF and value is not None:
+            sections.setdefault(_SECTION_OF[name], {})[name] = value
+    others = {name: value for name, value in body.items() if name not in SECTIONS and name not in _SECTION_OF}
+    return sections | others
+
+
+def _table(name: str, value: Any, where: str) -> Table:
+    if not isinstance(value, Mapping):
+        raise InvalidDocument([Fault(name, "must be a table")], where=where)
+    return value
+
+
+def over(document: Table, other: Table) -> dict[str, Any]:
+    """`document` with what `other` says; within the sections field by field."""
+    both = {**document, **other}
+    return both | {name: {**document[name], **other[name]} for name in SECTIONS if name in document and name in other}
+
+
+def says_something(document: Table) -> bool:
+    """Whether there is anything worth keeping, beyond whose checkpoint it is and when it was made."""
+    return any(_says(value) for name, value in document.items() if name != "metadata")
+
+
+def _says(value: Any) -> bool:
+    return any(map(_says, value.values())) if isinstance(value, Mapping) else bool(value)
+
+
+def carried(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
+    """What the next checkpoint of the same session begins with: all but what is counted or learned once."""
+    metadata = checkpoint.metadata
+    began = {"started_at": metadata.started_at} if point_in_time(metadata.started_at) <= now else {}
+    kept = {name: getattr(checkpoint, name).given() for name in ("context", "recent_memories", "working_memory")}
+    return {"metadata": began, **kept}
+
+
+def completed(
+    document: Table,
+    *,
+    agent: str,
+    session: str | None,
+    fresh: str,
+    began: Callable[[str], str | None],
+    now: datetime,
+    focus: str | None,
+    where: str = "",
+) -> Checkpoint:
+    """The record of a new checkpoint, without its final id, and with every documented field filled in.
+
+    Args:
+        session: the one that acts; else that of the document counts, and where there is none, `fresh`.
+        began: when a session began, where that is known; what the document says counts more.
+        focus: what the agent is at, where the document does not say.
+
+    Raises:
+        InvalidDocument: with one fault for each field that does not fit; `agent_id` is that of another agent, or the
+            session begins after its end.
+    """
+    said = dict(document.get("metadata", {}))
+    named = said.get("agent_id")
+    if named not in (None, agent):
+        fault = Fault("metadata.agent_id", f"is {named!r}, but this is a checkpoint of {agent!r}")
+        raise InvalidDocument([fault], where=where)
+    ended = said.get("ended_at") or iso_ms(now)
+    id_ = session or _session_said(said, where) or fresh
+    metadata = said | {
+        "agent_id": agent,
+        "session_id": id_,
+        "started_at": said.get("started_at") or ended,
+        "ended_at": ended,
+    }
+    context = dict(document.get("context", {}))
+    if context.get("current_focus") is None:
+        context["current_focus"] = focus
+    draft = taken({**document, "metadata": metadata, "context": context}, agent, where=where)
+    metadata["started_at"] = _started(draft.metadata, bool(said.get("started_at")), began, where)
+    draft = draft.replace(metadata=metadata)
+    if "duration_seconds" not in said:
+        draft = draft.replace(metadata={**metadata, "duration_seconds": _lasted(draft.metadata)})
+    return parse(Checkpoint, draft.model_dump(mode="json", exclude=set() if draft.foreign else {"foreign"}))
+
+
+def _session_said(said: Table, where: str) -> Any:
+    """The session that a document names, held to what `--session` takes."""
+    named = said.get("session_id")
+    try:
+        return SessionId(named).text if named and isinstance(named, str) else named
+    except InvalidName as error:
+        raise InvalidDocument([Fault("metadata.session_id", str(error))], where=where) from None
+
+
+def _started(metadata: Metadata, is_said: bool, began: Callable[[str], str | None], where: str) -> str:
+    start, end = metadata.started_at, point_in_time(metadata.ended_at)
+    if is_said:
+        if point_in_time(start) > end:
+            fault = Fault("metadata.started_at", f"{start} is after the end, {metadata.ended_at}")
+            raise InvalidDocument([fault], where=where)
+        return start
+    known = began(metadata.session_id)
+    return known if known is not None and point_in_time(known) <= end else start
+
+
+def _lasted(metadata: Metadata) -> int:
+    seconds = (point_in_time(metadata.ended_at) - point_in_time(metadata.started_at)).total_seconds()
+    return max(0, int(seconds))
+
+
+def taken(document: Table, agent: str, *, file: str | None = None, where: str = "") -> Checkpoint:
+    """The record of a whole document as it came, without its final id.
+
+    Args:
+        file: the name of the file that it came in.
+
+    Raises:
+        InvalidDocument: a field does not fit, or the document is that of another agent.
+    """
+    wrapped = set(document) == {WRAPPER}
+    if wrapped:
+        document = _table(WRAPPER, document[WRAPPER], where)
+    also = {name: document[name] for name in _OURS if name in document}
+    foreign: dict[str, Any] = {"file": file} if file is not None else {}
+    foreign |= {"wrapped": True} if wrapped else {}
+    foreign |= {"also": also} if also else {}
+    own = {name: value for name, value in document.items() if name not in _OURS}
+    return parse(Checkpoint, {"id": f"{agent}/-", **own, **({"foreign": foreign} if foreign else {})}, where=where)
+
+
+def given_back(record: Checkpoint) -> dict[str, Any]:
+    """PAIF's document of a record: exactly the one that it was made of."""
+    foreign = record.foreign
+    document = {name: value for name, value in record.given().items() if name not in _OURS}
+    if foreign is not None:
+        document |= foreign.also
+    return {WRAPPER: document} if foreign is not None and foreign.wrapped else document
+
+
+def whole(record: Checkpoint) -> dict[str, Any]:
+    """PAIF's document with every documented field, those that nobody wrote with their defaults."""
+    also = record.foreign.also if record.foreign is not None else {}
+    return record.model_dump(mode="json", exclude=set(_OURS)) | also

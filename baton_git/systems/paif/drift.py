@@ -1,0 +1,117 @@
+"""PAIF's "persona gravity": whether a text drifts from who the agent is, by the phrases that it never says.
+
+Categories and phrases are the four that PAIF documents; an identity that has taboos of its own is held against those
+instead. Letter case, the kind of quotes and the width of spaces make no difference; a phrase is made of whole words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from baton_git.core.output import one_line
+from baton_git.systems.paif.records.identity import Identity, Immutable
+
+CATEGORIES: Mapping[str, tuple[str, ...]] = {
+    "Subservience": ("How can I help", "at your service"),
+    "Over-apology": ("I apologize", "sorry for the confusion"),
+    # "today!" is not listed, but PAIF's own example finds fake enthusiasm in "How can I help you today!".
+    "Fake enthusiasm": ("excited to", "thrilled", "today!"),
+    "Hedging": ("I think", "maybe", "perhaps"),
+}
+OTHERS = "Taboo phrases"
+"""The category of phrases that stand in no other."""
+
+_QUOTES = {ord(sign): "'" for sign in "‘’‚‛′"} | {ord(sign): '"' for sign in "“”„‟″«»"}
+
+
+class Drift(NamedTuple):
+    """What a text says that the agent never would; empty when it says nothing of the kind."""
+
+    categories: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.phrases)
+
+    @property
+    def alert(self) -> str:
+        """`DRIFT DETECTED (subservience, fake enthusiasm)`, on one line."""
+        return _flat(f"DRIFT DETECTED ({', '.join(one.lower() for one in self.categories)})")
+
+
+def taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
+    """By category, what the agent never says; PAIF's categories where the identity names nothing."""
+    voice = identity.immutable.voice if identity is not None and identity.immutable is not None else None
+    if voice is None or not (voice.taboo_categories or voice.taboo_phrases):
+        return CATEGORIES
+    listed = {phrase for phrases in voice.taboo_categories.values() for phrase in phrases}
+    others: dict[str, tuple[str, ...]] = {}
+    for phrase in voice.taboo_phrases:
+        if phrase not in listed:
+            name = _documented(phrase)
+            others[name] = (*others.get(name, ()), phrase)
+    own = dict(voice.taboo_categories)
+    return own | {name: (*own.get(name, ()), *phrases) for name, phrases in others.items()}
+
+
+def _documented(phrase: str) -> str:
+    """The category in which PAIF lists a phrase."""
+    plain = _plain(phrase)
+    return next((name for name, phrases in CATEGORIES.items() if plain in map(_plain, phrases)), OTHERS)
+
+
+def check(text: str, identity: Identity | None) -> Drift:
+    """Holds `text` against the identity's taboos; the phrases are given as the identity writes them."""
+    plain = _plain(text)
+    found = {
+        name: [phrase for phrase in phrases if (pattern := _pattern(phrase)) and pattern.search(plain)]
+        for name, phrases in taboos(identity).items()
+    }
+    categories = tuple(name for name, phrases in found.items() if phrases)
+    return Drift(categories, tuple(phrase for name in categories for phrase in found[name]))
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold()
+
+
+@cache
+def _pattern(phrase: str) -> re.Pattern[str] | None:
+    """None for a phrase without any word or sign."""
+    words = _plain(phrase).split()
+    if not words:
+        return None
+    before = r"(?<!\w)" if words[0][0].isalnum() else ""
+    after = r"(?!\w)" if words[-1][-1].isalnum() else ""
+    return re.compile(before + r"\s+".join(map(re.escape, words)) + after)
+
+
+def realignment(identity: Identity | None) -> str:
+    """PAIF's prompt that brings the agent back to itself; all that the identity says of a thing stands on one line."""
+    who = (identity.immutable if identity is not None else None) or Immutable()
+    lines = [f"PURPOSE: {who.purpose.statement}"] if who.purpose.statement else []
+    values = [*said(who.values.primary), *who.values.secondary]
+    lines += [f"VALUES: {', '.join(values)}"] if values else []
+    lines += [f"VOICE: {who.voice.tone}"] if who.voice.tone else []
+    remember = " Remember:" if lines else ""
+    head = ["GRAVITY CHECK TRIGGERED", f"You are drifting from your identity.{remember}"]
+    return "\n".join([*head, *map(_flat, lines)])
+
+
+def _flat(text: str) -> str:
+    return one_line(text, len(text))
+
+
+def said(value: Any) -> list[str]:
+    """One text or several, as a list: PAIF leaves open which of them `values.primary` is."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return [str(value)]
+    if isinstance(value, Mapping):
+        return [f"{name}: {one}" for name, one in value.items()]
+    return [str(one) for one in value]

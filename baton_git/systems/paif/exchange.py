@@ -1,0 +1,142 @@
+"""Take over PAIF's checkpoint folders, and write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from baton_git.core import layout
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound, shortened
+from baton_git.core.redaction import Redaction, redact
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import Key, State
+from baton_git.git.files.atomic_files import shown
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.paif import checkpoint_folder as paif
+from baton_git.systems.paif import checkpoint_store as shelf
+from baton_git.systems.paif.checkpoints import check_known
+from baton_git.systems.paif.documents import given_back, taken
+from baton_git.systems.paif.records.checkpoint import Checkpoint
+
+NOTHING = "give a folder `checkpoints`, the folder of one agent in it, or a file"
+
+
+class Draft(NamedTuple):
+    """A checkpoint that fits, without secrets, and without its final id."""
+
+    record: Checkpoint
+    redactions: tuple[Redaction, ...]
+
+
+class ImportedPaif(NamedTuple):
+    """What came of the files: how many were new, how many known, and which could not be taken over."""
+
+    written: Written
+    new: int
+    known: int
+    refused: tuple[paif.Unusable, ...]
+
+
+def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None = None) -> ImportedPaif:
+    """Takes over the checkpoints of a folder or a file as they are, in one commit; what is here stays.
+
+    Raises:
+        NotFound: there is nothing, or nothing of that agent.
+        InvalidArgument: the folder is that of another agent.
+    """
+    found = paif.read(path, shelf.agent_named(agent) if agent is not None else None)
+    if not found:
+        raise NotFound("checkpoint in", shown(path), hint=NOTHING)
+    drafts = [_draft(one) for one in found]
+    if agent is not None and path.is_dir():
+        _check_whose(path, found, agent)
+    fitting = [one for one in drafts if isinstance(one, Draft)]
+
+    def change(tip: Version) -> Proposal:
+        state, _, redactions = _with_all(tip.state, fitting)
+        for name in sorted({one.record.metadata.agent_id for one in fitting}):
+            state = shelf.trimmed(state, name, now, session=ws.actor.session)
+        return Proposal(state, note="import of PAIF's checkpoints", redactions=redactions)
+
+    written = ws.update("import", now, change)
+    new = _with_all(written.before.state, fitting).new
+    refused = tuple(one for one in drafts if isinstance(one, paif.Unusable))
+    return ImportedPaif(written, new, len(fitting) - new, refused)
+
+
+def _check_whose(folder: Path, found: Iterable[paif.Found | paif.Unusable], agent: str) -> None:
+    """Raises InvalidArgument when all that a folder holds is another agent's."""
+    named = {_agent_of(one.document) for one in found if isinstance(one, paif.Found)}
+    others = sorted(one for one in named if one is not None)
+    if others and named.isdisjoint((agent, None)):
+        raise InvalidArgument(
+            f"{shown(folder)} holds checkpoints of {shortened(others[0])}, not of {shortened(agent)}",
+            hint="leave --agent out, or name that agent or another folder",
+        )
+
+
+class _Placed(NamedTuple):
+    state: State
+    new: int
+    redactions: tuple[tuple[Key, Redaction], ...]
+
+
+def _with_all(state: State, drafts: Iterable[Draft]) -> _Placed:
+    """The state with the checkpoints that it does not have, and how many these are."""
+    redactions: list[tuple[Key, Redaction]] = []
+    new = 0
+    for draft in drafts:
+        after, id_ = shelf.placed(state, draft.record)
+        if after is not state:
+            new += 1
+            redactions += [(Key(Checkpoint.kind, id_), one) for one in draft.redactions]
+        state = after
+    return _Placed(state, new, tuple(redactions))
+
+
+def _draft(one: paif.Found | paif.Unusable) -> Draft | paif.Unusable:
+    """The file as a checkpoint, or what does not fit."""
+    if isinstance(one, paif.Unusable):
+        return one
+    try:
+        document, redactions = redact(one.document)
+        record = taken(document, shelf.agent_named(one.agent or _agent_of(document) or "unknown"), file=one.file)
+        _, id_ = shelf.placed(State(), record)
+        refuse_secret("session", id_)
+        layout.encode({Key(Checkpoint.kind, id_): record.replace(id=id_)})
+    except BatonError as error:
+        return paif.Unusable(one.where, str(error))
+    return Draft(record, redactions)
+
+
+def _agent_of(document: dict[str, object]) -> str | None:
+    """The agent that a document names."""
+    inner = document.get("session_checkpoint", document)
+    metadata = inner.get("metadata") if isinstance(inner, dict) else None
+    named = metadata.get("agent_id") if isinstance(metadata, dict) else None
+    return named if isinstance(named, str) and named else None
+
+
+def export_paif(ws: Workspace, folder: Path, *, agent: str | None = None) -> list[Path]:
+    """Writes the checkpoints of all agents, or of one, as PAIF keeps them; gives the paths.
+
+    Raises:
+        NotFound: there are none, or nobody knows the agent.
+        InvalidName: an agent whose name can be no folder's.
+        WriteFailed: the disk said no; nothing was written.
+    """
+    state = ws.branch.read().state
+    if agent is not None:
+        check_known(state, shelf.agent_named(agent))
+    names = [agent] if agent is not None else shelf.agents(state)
+    leaving = [
+        paif.Leaving(name, given_back(one), one.ended, one.foreign.file if one.foreign else None)
+        for name in names
+        for one in reversed(shelf.every(state, name))
+    ]
+    if not leaving:
+        raise NotFound("checkpoint of" if agent else "checkpoint of any agent", agent or "")
+    return paif.write(folder, leaving, one_agent=agent is not None and folder.name == agent)

@@ -1,0 +1,90 @@
+"""Who an agent is: make an identity, show it, hold a text against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from baton_git.core.errors import BatonError
+from baton_git.core.state import State
+from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.workspace import Made, Workspace, need
+from baton_git.systems.paif import checkpoint_store as shelf
+from baton_git.systems.paif import drift as gravity
+from baton_git.systems.paif.checkpoints import acting, check_known
+from baton_git.systems.paif.drift import Drift
+from baton_git.systems.paif.identity_updates import born, checked, identity_of, nobody
+from baton_git.systems.paif.records.identity import Identity
+
+
+class Held(NamedTuple):
+    """A text held against an identity.
+
+    `written` is None where that was not counted; `uncounted` is why, where it should have been.
+    """
+
+    drift: Drift
+    prompt: str
+    written: Written | None = None
+    uncounted: BatonError | OSError | None = None
+
+
+def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[str, Any], *, where: str = "") -> Made:
+    """Sets, once and for all, who the agent is.
+
+    Raises:
+        InvalidDocument: a field does not fit, or it is the identity of another agent.
+        NotAllowed: the agent has its identity already.
+        InvalidName: the agent's name can be none.
+    """
+    ws = acting(ws, agent)
+
+    def change(tip: Version) -> State:
+        return tip.state.put(born(identity_of(tip.state, agent), agent, document, now, where=where))
+
+    return Made(agent, ws.update("identity-init", now, change))
+
+
+def show_identity(ws: Workspace, agent: str) -> Identity:
+    """The agent's identity; of one that has only checkpoints, an identity that says nothing.
+
+    Raises:
+        NotFound: nobody knows the agent.
+    """
+    agent = shelf.agent_named(agent)
+    state = ws.branch.read().state
+    check_known(state, agent)
+    return identity_of(state, agent) or nobody(agent)
+
+
+def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bool = True) -> Held:
+    """Whether `text` drifts from the agent's identity; the result is counted, to go with the next checkpoint.
+
+    A result that cannot be counted is one all the same, and says so.
+
+    Raises:
+        InvalidArgument: there is no text.
+        NotFound: nobody knows the agent.
+    """
+    need(text, "text")
+    identity = show_identity(ws, agent)
+    found = Held(gravity.check(text, identity), gravity.realignment(identity))
+    if not count:
+        return found
+
+    def change(tip: Version) -> Proposal:
+        now_known = identity_of(tip.state, agent) or nobody(agent)
+        state = tip.state.put(checked(now_known, failed=bool(found.drift)))
+        return Proposal(state, note=f"drift check of {agent}")
+
+    try:
+        return found._replace(written=acting(ws, agent).update("identity-check", now, change))
+    except (BatonError, OSError) as error:
+        return found._replace(uncounted=error)
+
+
+def check_words(text: str) -> Held:
+    """Whether `text` says what PAIF documents as drift, for nobody in particular. Raises as `check_text` does."""
+    need(text, "text")
+    return Held(gravity.check(text, None), gravity.realignment(None))

@@ -1,0 +1,206 @@
+"""How an identity comes to be, and grows: with each restore, each checkpoint and each drift check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from baton_git.core import layout
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, NotAllowed, shortened
+from baton_git.core.records.base import parse
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso_ms
+from baton_git.systems.paif.drift import CATEGORIES
+from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.paif.records.identity import Identity, Immutable
+
+Table = Mapping[str, Any]
+
+KNOWN = 200
+"""How many beliefs, skills, relationships and projects each an identity keeps, the newest ones."""
+FOCUS = 4000
+"""Characters of the focus that an identity keeps; the checkpoint has all of it."""
+_LISTS = ("beliefs", "skills", "relationships", "active_projects")
+_ROOM = layout.MAX_RECORD_BYTES - 16 * 1024
+"""Bytes that an identity may grow to, so that it can still be restored and checked."""
+
+
+def identity_of(state: State, agent: str) -> Identity | None:
+    """The agent's identity; None when it has none.
+
+    Raises:
+        Corrupt: there is one, but it cannot be read.
+    """
+    return state.get(Identity, agent) if state.entry(Key(Identity.kind, agent)) is not None else None
+
+
+def nobody(agent: str) -> Identity:
+    """The identity of an agent of which nobody has said who it is."""
+    return parse(Identity, {"id": agent})
+
+
+def restored(identity: Identity, now: datetime, session: str) -> Identity:
+    """After a session has begun: one more of experience."""
+    experience = identity.mutable.state.accumulated_experience + 1
+    begun = {"last_session_at": iso_ms(now), "session_id": session}
+    return _with_state(identity, **begun, accumulated_experience=experience)
+
+
+def checked(identity: Identity, *, failed: bool) -> Identity:
+    """After one more drift check."""
+    counts = identity.mutable.state.drift_checks
+    name = "failed" if failed else "passed"
+    return _with_state(identity, drift_checks={**counts.given(), name: getattr(counts, name) + 1})
+
+
+def with_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
+    """The checkpoint with the drift checks that the identity has counted since the one before."""
+    since = identity.mutable.state.drift_checks
+    counts = checkpoint.identity_updates.drift_checks
+    both = {**counts.given(), "passed": counts.passed + since.passed, "failed": counts.failed + since.failed}
+    return checkpoint.replace(identity_updates={**checkpoint.identity_updates.given(), "drift_checks": both})
+
+
+def grown(identity: Identity, checkpoint: Checkpoint) -> Identity:
+    """After a checkpoint: what it says is new, what the agent is at, and the drift checks it took along.
+
+    Each list keeps its newest `KNOWN` entries, or fewer where they are so long that the file would be too large.
+    """
+    counts = identity.mutable.state.drift_checks
+    taken = {"drift_checks": {**counts.given(), "passed": 0, "failed": 0}} if counts.passed or counts.failed else {}
+    focus = checkpoint.context.current_focus
+    at = {} if focus is None else {"current_focus": focus if len(focus) <= FOCUS else f"{focus[: FOCUS - 1]}…"}
+    after = _learned(identity, checkpoint)
+    after = _with_state(after, **taken, **at) if taken or at else after
+    return _within_room(after) or (_with_state(identity, **taken) if taken else identity)
+
+
+def _learned(identity: Identity, checkpoint: Checkpoint) -> Identity:
+    updates = checkpoint.identity_updates
+    mutable = identity.mutable.given()
+    formed = {"formed_at": checkpoint.metadata.ended_at}
+    for field, key, found, more in (
+        ("beliefs", "subject", updates.new_beliefs, formed),
+        ("skills", "name", updates.new_skills, {}),
+        ("relationships", "entity", updates.new_relationships, {}),
+    ):
+        if found:
+            mutable[field] = _known_by(key, mutable.get(field, []), [one.given() for one in found], more)
+    mutable |= {field: mutable[field][-KNOWN:] for field in _LISTS if field in mutable}
+    return identity.replace(mutable=mutable) if mutable != identity.mutable.given() else identity
+
+
+def _known_by(key: str, old: Iterable[Table], new: Sequence[Table], more: Table) -> list[dict[str, Any]]:
+    """The old entries with the new ones; one that is known by the same `key` takes on what is new about it.
+
+    Where some will have to go, those that are said now stand last, with the newest.
+    """
+    entries = [dict(one) for one in old]
+    for one in new:
+        known = [entry for entry in entries if entry.get(key) == one[key]]
+        for entry in known:
+            entry |= one
+        entries += [] if known else [{**one, **more}]
+    if len(entries) <= KNOWN:
+        return entries
+    said = [one[key] for one in new]
+    return sorted(entries, key=lambda entry: entry.get(key) in said)
+
+
+def _within_room(identity: Identity) -> Identity | None:
+    """The identity without its oldest entries, as far as its file would be too large; None where that is not enough."""
+    while not _has_room(identity):
+        mutable = identity.mutable.given()
+        longest = max(_LISTS, key=lambda field: len(json.dumps(mutable.get(field, []))))
+        entries = mutable.get(longest, [])
+        if not entries:
+            return None
+        identity = identity.replace(mutable={**mutable, longest: entries[1 + len(entries) // 8 :]})
+    return identity
+
+
+def _has_room(identity: Identity) -> bool:
+    try:
+        texts = layout.encode({Key(Identity.kind, identity.id): identity}).values()
+    except LimitExceeded:
+        return False
+    return all(text is None or len(text) <= _ROOM for text in texts)
+
+
+def _with_state(identity: Identity, **changes: Any) -> Identity:
+    mutable = identity.mutable.given()
+    return identity.replace(mutable={**mutable, "state": {**mutable.get("state", {}), **changes}})
+
+
+# --- the beginning
+
+
+def born(identity: Identity | None, agent: str, document: Table, now: datetime, *, where: str = "") -> Identity:
+    """The identity that `document` (PAIF's identity file, or its immutable part alone) makes of the agent.
+
+    What has grown already stays. `created_at`, and the taboos that PAIF documents, are filled in.
+
+    Raises:
+        InvalidDocument: a field does not fit, nothing is said, `created_by` is neither a human nor an agent, or it is
+            the identity of another agent.
+        NotAllowed: the immutable part is there already.
+    """
+    if identity is not None and identity.immutable is not None:
+        raise NotAllowed(
+            f"agent {agent} has its identity already, and what is immutable in it never changes",
+            hint=f"baton identity show --agent {agent}",
+        )
+    data = _parted(document, agent, where)
+    who = parse(Immutable, data.pop("immutable"), where=where, at="immutable")
+    _check_creator(who.origin.created_by, where)
+    immutable = _filled(who, now)
+    said = parse(Identity, {**data, "id": agent, "immutable": immutable}, where=where)
+    if identity is None:
+        return said
+    mutable, before = said.mutable.given(), identity.mutable.given()
+    state = {**mutable.get("state", {}), **before.get("state", {})}
+    return said.replace(mutable={**mutable, **before, **({"state": state} if state else {})})
+
+
+def _parted(document: Table, agent: str, where: str) -> dict[str, Any]:
+    """The document as one with an immutable part, and without the name of the agent."""
+    data = dict(document)
+    for name in ("id", "agent_id"):
+        if data.pop(name, agent) != agent:
+            fault = Fault(name, f"is {document[name]!r}, but this is the identity of {agent!r}")
+            raise InvalidDocument([fault], where=where)
+    if "immutable" not in data:
+        data["immutable"] = {name: data.pop(name) for name in Immutable.model_fields if name in data}
+    who = data["immutable"]
+    if not isinstance(who, Mapping) or not any(_says(value) for name, value in who.items() if name != "origin"):
+        raise InvalidDocument(
+            [Fault("immutable", "says nothing")], where=where, hint="say who the agent is: its purpose, values, voice"
+        )
+    return data
+
+
+def _says(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_says, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_says, value))
+    return bool(value.strip()) if isinstance(value, str) else value is not None
+
+
+def _check_creator(named: str | None, where: str) -> None:
+    if named is not None and not re.match(r"(?:human|agent):\s*\S", named):
+        fault = Fault("immutable.origin.created_by", f"must be human:NAME or agent:NAME, not {shortened(named)}")
+        raise InvalidDocument([fault], where=where)
+
+
+def _filled(immutable: Immutable, now: datetime) -> dict[str, Any]:
+    data = immutable.given()
+    if immutable.origin.created_at is None:
+        data["origin"] = {**data.get("origin", {}), "created_at": iso_ms(now)}
+    if not (immutable.voice.taboo_phrases or immutable.voice.taboo_categories):
+        categories = {name: list(phrases) for name, phrases in CATEGORIES.items()}
+        data["voice"] = {**data.get("voice", {}), "taboo_categories": categories}
+    return data

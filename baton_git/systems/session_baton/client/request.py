@@ -1,0 +1,96 @@
+"""One request to a server, whole within one time limit: a name that is not found, a silent server and one that
+trickles its answer all end by then."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from functools import partial
+from http.client import HTTPException
+from typing import NamedTuple
+
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import HTTPError as Urllib3Error
+
+from baton_git.checks.addresses import Deadline, first_reached, resolve
+from baton_git.checks.addresses import Unreachable as Unresolved
+from baton_git.checks.connection import connected
+from baton_git.core.errors import LimitExceeded, RemoteError, Unreachable
+from baton_git.git.files.atomic_files import MAX_BYTES
+from baton_git.systems.session_baton.client.address import Address
+
+MAX_ANSWER = MAX_BYTES + 64 * 1024
+"""Bytes that an answer may have: a document, and what the wire puts around it."""
+
+
+class Reply(NamedTuple):
+    """What a server answered."""
+
+    status: int
+    body: bytes
+
+
+def ask(address: Address, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> Reply:
+    """The answer to a POST.
+
+    Raises:
+        Unreachable: nobody answers, or not within `seconds`.
+        RemoteError: somebody does, but not in HTTP, or with a certificate that is not trusted.
+        LimitExceeded: the answer is larger than `MAX_ANSWER`.
+    """
+    deadline = Deadline.after(seconds)
+    silence = Unreachable(f"{address} gave no answer within {seconds:g} seconds", hint=_HINT)
+    try:
+        return _asked(address, path, body, headers, deadline)
+    except (TimeoutError, Unresolved) as error:
+        raise (silence if isinstance(error, TimeoutError) else Unreachable(str(error), hint=_HINT)) from None
+    except ssl.SSLError as error:
+        why = getattr(error, "verify_message", "") or error.reason or str(error)
+        raise RemoteError(f"{address}: the TLS connection failed: {why}") from None
+    except OSError as error:
+        if deadline.passed:  # what breaks off then was broken off by us
+            raise silence from None
+        raise Unreachable(f"{address}: {error.strerror or error}", hint=_HINT) from None
+    except (HTTPException, Urllib3Error) as error:
+        if deadline.passed:
+            raise silence from None
+        raise RemoteError(f"{address}: the answer is not HTTP ({type(error).__name__})", hint="check the url") from None
+
+
+_HINT = "is the server running, and is the url right?"
+
+
+def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> Reply:
+    found = resolve(address.host, address.port, deadline, allow_private=True)
+    connection = first_reached(found, partial(connected, address.scheme, address.host, address.port, deadline))
+    with contextlib.closing(connection), _hung_up_at(deadline, connection):
+        sent = {**headers, "Host": address.netloc, "Connection": "close"}
+        connection.request("POST", address.path + path, body=body, headers=sent, preload_content=False)
+        response = connection.getresponse()
+        content = response.read(MAX_ANSWER + 1, decode_content=False)
+        if deadline.passed:  # what was cut off by us reads as if it had ended
+            raise TimeoutError
+    if len(content) > MAX_ANSWER:
+        raise LimitExceeded(f"the answer of {address}", len(content), MAX_ANSWER, "bytes")
+    return Reply(response.status, content)
+
+
+@contextlib.contextmanager
+def _hung_up_at(deadline: Deadline, connection: HTTPConnection) -> Iterator[None]:
+    """Hangs up at the deadline: a socket's own timeout begins anew with every byte."""
+    timer = threading.Timer(deadline.left, _hang_up, [connection.sock])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _hang_up(sock: socket.socket | None) -> None:
+    if sock is not None:
+        with contextlib.suppress(OSError):  # the other side was faster
+            sock.shutdown(socket.SHUT_RDWR)

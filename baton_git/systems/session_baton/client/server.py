@@ -1,0 +1,151 @@
+"""What a server says, as values: the baton of a namespace, a write that was taken, one that was turned away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from baton_git.core.codecs import json
+from baton_git.core.errors import AccessDenied, BatonError, InvalidArgument, RemoteError, Unreachable
+from baton_git.systems.session_baton.client.address import Address
+from baton_git.systems.session_baton.client.request import Reply, ask
+
+READ, WRITE = "/v1/baton/read", "/v1/baton/write"
+
+_AWAY = (502, 503, 504)
+"""Statuses with which a proxy says that the server itself is not there."""
+
+
+class Answer(NamedTuple):
+    """The baton of a namespace as a server had it; `baton` is None where it had none.
+
+    `revision` is None for the original server, which does not count, and 0 where one that does has no baton.
+    """
+
+    baton: dict[str, Any] | None
+    updated_at: str | None
+    revision: int | None = None
+
+
+class TurnedAway(NamedTuple):
+    """A write that came too late: somebody else wrote since. `now` is what the server has, if it said so."""
+
+    now: Answer | None
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server of session-baton's wire.
+
+    Attributes:
+        token: what it wants to see as bearer token; None where it wants none.
+        seconds: what one request may take.
+    """
+
+    address: Address
+    token: str | None = field(default=None, repr=False)
+    seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
+            raise InvalidArgument("the token holds characters that no header may", hint="check BATON_API_TOKEN")
+
+    def read(self, namespace: str) -> Answer:
+        """What the server has.
+
+        Raises:
+            Unreachable: it does not answer, or its proxy says that it is away.
+            AccessDenied: the token is missing or wrong.
+            RemoteError: it refuses, or answers something else than a baton.
+            LimitExceeded: the answer is too large.
+        """
+        data = self._said(self._ask(READ, {"namespace": namespace}))
+        return _answer(data, str(self.address))
+
+    def write(self, namespace: str, baton: dict[str, Any], expected: int | None = None) -> Answer | TurnedAway:
+        """Writes the whole document; what the server then has, or that it was turned away.
+
+        Args:
+            expected: the revision that it was made from; None for a server that does not count.
+
+        Raises:
+            BatonError: as `read`. Of `Unreachable` nobody knows whether the document was taken.
+        """
+        body: dict[str, Any] = {"namespace": namespace, "baton": baton}
+        reply = self._ask(WRITE, body if expected is None else {**body, "expected_revision": expected})
+        if reply.status == 409:
+            return TurnedAway(_current(self._parsed(reply)))
+        data = self._said(reply)
+        if data.get("ok") is not True:
+            raise self._odd("it does not say that the baton was written")
+        return _answer({**data, "baton": baton}, str(self.address))
+
+    def _ask(self, path: str, body: dict[str, Any]) -> Reply:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "baton-git"}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        return ask(self.address, path, json.dumps(body, indent=None).encode(), headers, self.seconds)
+
+    def _said(self, reply: Reply) -> dict[str, Any]:
+        """The object of an answer that says yes."""
+        if reply.status in (401, 403):
+            why = "the token is wrong" if self.token else "it wants a token"
+            hint = "set BATON_API_TOKEN to what the server was started with"
+            raise AccessDenied(f"{self.address}: {why} ({reply.status})", hint=hint)
+        if reply.status in _AWAY:
+            raise Unreachable(f"{self.address} answers {reply.status}: the server behind it is away")
+        if 300 <= reply.status < 400:
+            raise RemoteError(f"{self.address} answers {reply.status}, a redirect, which is not followed", hint=_URL)
+        if reply.status != 200:
+            hint = _HINTS.get(reply.status, "")
+            raise RemoteError(f"{self.address} answers {reply.status}{self._why(reply)}", hint=hint)
+        return self._parsed(reply)
+
+    def _why(self, reply: Reply) -> str:
+        """What the server says of an error, if it says it as FastAPI does."""
+        try:
+            detail = self._parsed(reply).get("detail")
+        except RemoteError:
+            return ""
+        first = detail[0] if isinstance(detail, list) and detail else detail
+        said = first.get("msg") if isinstance(first, dict) else first
+        return f": {' '.join(said.split())[:200]}" if isinstance(said, str) else ""
+
+    def _parsed(self, reply: Reply) -> dict[str, Any]:
+        try:
+            data = json.loads(reply.body)
+        except BatonError as error:
+            raise self._odd(str(error)) from None
+        if not isinstance(data, dict):
+            raise self._odd("it is no object")
+        return data
+
+    def _odd(self, why: str) -> RemoteError:
+        return RemoteError(f"{self.address}: this is no answer of session-baton's wire: {why}", hint=_URL)
+
+
+_URL = "check the url"
+_HINTS = {404: _URL, 405: _URL, 413: "the document is larger than the server takes"}
+
+
+def _answer(data: dict[str, Any], where: str) -> Answer:
+    baton, updated_at, revision = (data.get(name) for name in ("baton", "updated_at", "revision"))
+    fits = isinstance(baton, dict | None) and isinstance(updated_at, str | None) and isinstance(revision, int | None)
+    if "baton" not in data or not fits:
+        raise RemoteError(f"{where}: this is no answer of session-baton's wire: it has no baton", hint=_URL)
+    counted = 0 if revision is None and baton is None and "revision" in data else revision
+    return Answer(baton, updated_at, counted)
+
+
+def _current(data: dict[str, Any]) -> Answer | None:
+    """What a 409 says that the server has: memory-hall's names, in `detail` or bare, or those of SPEC-v2."""
+    inner = data.get("detail") if isinstance(data.get("detail"), dict) else data
+    assert isinstance(inner, dict)
+    names = ("baton", "updated_at", "revision")
+    found = {name: inner.get(f"current_{name}", inner.get(name)) for name in names}
+    if "current_baton" not in inner and "baton" not in inner:
+        return None
+    try:
+        return _answer(found, "")
+    except RemoteError:
+        return None

@@ -1,0 +1,244 @@
+"""The SQLite table `batons`, with the statements and settings of session-baton's `storage.py`.
+
+A database in WAL mode cannot simply be opened to read: SQLite then makes `-wal` and `-shm` files beside it and leaves
+them there. While no `-wal` is there nobody works on it, so it is read as an immutable file; what changed meanwhile
+shows, and then, as beside a running server, it is read in the ordinary way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from baton_git.core.errors import (
+    BatonError,
+    Busy,
+    Corrupt,
+    Fault,
+    InvalidArgument,
+    InvalidDocument,
+    NotFound,
+    StoreError,
+    WriteFailed,
+    shortened,
+)
+from baton_git.core.names import Namespace
+from baton_git.git.files.atomic_files import (
+    MAX_BYTES,
+    check_size,
+    landing,
+    make_folder,
+    read_head,
+    reading,
+    remove,
+    shown,
+    spare_name,
+    sync_folder,
+)
+from baton_git.systems.imported import Found, Unusable, apart, checked, own_date, parse_object, unmarked
+
+MAGIC = b"SQLite format 3\0"
+"""How every SQLite database begins."""
+
+WAIT = 5.0
+"""Seconds to wait for another writer: session-baton's `busy_timeout`."""
+
+_WAL_VERSIONS = b"\x02\x02"  # bytes 18 and 19 of the header: written and read in WAL mode
+
+_TABLE = """\
+CREATE TABLE IF NOT EXISTS batons (
+    namespace TEXT PRIMARY KEY,
+    updated_at TEXT NOT NULL,
+    data TEXT NOT NULL
+)"""
+
+_UPSERT = """\
+INSERT INTO batons (namespace, updated_at, data)
+VALUES (?, ?, ?)
+ON CONFLICT(namespace) DO UPDATE SET
+    data = excluded.data,
+    updated_at = excluded.updated_at"""
+
+_HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND lower(name) = 'batons'"
+
+_ROWS = """\
+SELECT namespace, updated_at, length(CAST(data AS BLOB)),
+       CASE WHEN length(CAST(data AS BLOB)) <= ? THEN data END
+FROM batons ORDER BY namespace"""
+
+
+def read_database(path: Path, *, wait: float = WAIT) -> list[Found | Unusable]:
+    """Every row of the table, by namespace; the file is not changed, and no other is made beside a resting one.
+
+    Args:
+        wait: seconds to wait for a lock.
+
+    Raises:
+        NotFound: there is no such file, or no table `batons` in it.
+        InvalidArgument: it is a folder.
+        InvalidDocument: it is not an SQLite database, or its table is of another make.
+        Busy: another program holds it locked.
+        Corrupt: it is damaged.
+        StoreError: it cannot be read.
+    """
+    if read_head(path, len(MAGIC)) != MAGIC:
+        raise InvalidDocument([Fault("", "is not an SQLite database")], where=shown(path))
+    real = Path(os.path.realpath(path))
+    with _explained(path, StoreError, "read"), reading(path):
+        rows = _all_rows(real, wait)
+    if rows is None:
+        raise NotFound("table batons in", shown(path), hint="is this the database of session-baton?")
+    return apart([_entry(row, shown(path)) for row in rows])
+
+
+def _all_rows(path: Path, wait: float) -> list[tuple[Any, ...]] | None:
+    resting = _at_rest(path)
+    if resting is not None:
+        rows = _ask(path, "mode=ro&immutable=1", wait)
+        if _at_rest(path) == resting:
+            return rows
+    return _ask(path, "mode=ro", wait)
+
+
+def _at_rest(path: Path) -> tuple[int, int, int] | None:
+    """What would differ after a write to a WAL database that nobody has open; None when somebody may have."""
+    if path.with_name(f"{path.name}-wal").exists() or read_head(path, 20)[18:] != _WAL_VERSIONS:
+        return None
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _ask(path: Path, mode: str, wait: float) -> list[tuple[Any, ...]] | None:
+    with closing(_connect(path, mode, wait)) as connection:
+        connection.text_factory = bytes  # as it lies there: one row that is not UTF-8 must not hide the others
+        if connection.execute(_HAS_TABLE).fetchone() is None:
+            return None
+        return connection.execute(_ROWS, (MAX_BYTES,)).fetchall()
+
+
+def _connect(path: Path, mode: str, wait: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=wait, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema=OFF")  # a foreign file: nothing in its schema may call functions
+    return connection
+
+
+def _entry(row: Sequence[Any], path: str) -> Found | Unusable:
+    where = f"{path}, row {shortened(_readable(row[0]))}"
+    try:
+        namespace = Namespace(_text(row[0], "the namespace")).text
+        updated_at = _text(row[1], "updated_at")
+        check_size("data", row[2] or 0)
+        if not isinstance(row[3], bytes):
+            raise InvalidArgument("data is not a text")
+        baton, _ = unmarked(parse_object(row[3]))
+    except BatonError as error:
+        return Unusable(where, str(error))
+    return Found(namespace, baton, updated_at, where=where)
+
+
+def _readable(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, bytes):
+        raise InvalidArgument(f"{what} is not a text")
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise InvalidArgument(f"{what} is not UTF-8 text") from None
+
+
+def write_database(path: Path, batons: Iterable[Found], *, wait: float = WAIT) -> int:
+    """Writes the batons over the rows of their namespaces, all in one transaction; gives their number.
+
+    A missing file is made as session-baton makes it, and appears only when it is complete. A file that is there
+    keeps its journal mode; other rows and other tables stay. Safe beside a running session-baton.
+
+    Args:
+        batons: each with an `updated_at`, its own or that of its document.
+        wait: seconds to wait for another writer.
+
+    Raises:
+        InvalidName, InvalidDocument, LimitExceeded: a baton that could not be read again.
+        InvalidDocument: the file is not an SQLite database, or its table is of another make.
+        InvalidArgument: a namespace given twice, a baton without a time, or `path` is not a file.
+        Busy: another program wrote until the deadline.
+        Corrupt: the database is damaged.
+        WriteFailed: the disk said no. In each case nothing was written.
+    """
+    rows = [_row(found) for found in checked(batons)]
+    target = landing(path)
+    with _explained(path, WriteFailed, "write"):
+        if target.exists():
+            _upsert(target, rows, wait)
+        else:
+            _create(target, rows, wait)
+    return len(rows)
+
+
+def _row(found: Found) -> tuple[str, str, str]:
+    updated_at = found.updated_at or own_date(found.baton)
+    if updated_at is None:
+        raise InvalidArgument(f"the baton of {shortened(found.namespace)} has no updated_at, which the table needs")
+    data = json.dumps(found.baton, ensure_ascii=False, separators=(",", ":"), allow_nan=False)  # as its `dump_json`
+    check_size(f"the baton of {found.namespace}", len(data.encode()))
+    return found.namespace, updated_at, data
+
+
+def _create(target: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> None:
+    make_folder(target.parent)
+    spare = spare_name(target.parent)
+    try:
+        _upsert(spare, rows, wait)
+        _publish(spare, target, rows, wait)
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            remove(spare.with_name(spare.name + suffix))
+    sync_folder(target.parent)
+
+
+def _publish(spare: Path, target: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> None:
+    try:
+        os.link(spare, target)  # unlike a rename, never over a database that a server made meanwhile
+    except OSError:  # that happened, or this file system has no links
+        _upsert(target, rows, wait)
+
+
+def _upsert(path: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> None:
+    with closing(_connect(path, "mode=rwc", wait)) as connection:
+        if connection.execute("PRAGMA page_count").fetchone() == (0,):
+            connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("BEGIN IMMEDIATE")  # closing without a commit rolls back
+        connection.execute(_TABLE)
+        connection.executemany(_UPSERT, rows)
+        connection.execute("COMMIT")
+
+
+@contextmanager
+def _explained(path: Path, refused: type[StoreError], verb: str) -> Iterator[None]:
+    """What SQLite says, as an error of ours; `refused` is for what the system would not do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _meaning(error, shown(path), refused, verb) from error
+
+
+def _meaning(error: sqlite3.Error, path: str, refused: type[StoreError], verb: str) -> BatonError:
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return Busy(f"{path}: another program holds the database", hint="try again in a moment", path=path)
+        case sqlite3.SQLITE_NOTADB:
+            return InvalidDocument([Fault("", "is not an SQLite database")], where=path)
+        case sqlite3.SQLITE_CORRUPT:
+            return Corrupt(path, str(error), hint="`sqlite3 FILE .recover` may save what is left of it")
+        case sqlite3.SQLITE_ERROR | sqlite3.SQLITE_CONSTRAINT:
+            return InvalidDocument([Fault("batons", f"is not session-baton's table: {error}")], where=path)
+        case _:
+            return refused(f"cannot {verb} {path}: {error}", hint="check the disk and the permissions", path=path)

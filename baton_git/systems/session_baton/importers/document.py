@@ -1,0 +1,106 @@
+"""One baton in one JSON file: the bare document, an answer of `/v1/baton/read`, or a request to `/v1/baton/write`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, NotFound
+from baton_git.core.names import Namespace
+from baton_git.git.files.atomic_files import check_size, read_bytes, read_head, shown, write_all
+from baton_git.systems.imported import PENDING, Found, Unusable, checked, own_date, parse_object, unmarked
+from baton_git.systems.session_baton.importers.cache import read_cache
+from baton_git.systems.session_baton.importers.database import MAGIC, read_database
+
+_ENVELOPE = {"baton", "namespace", "updated_at", "revision", "ok", "expected_revision", "expected_updated_at"}
+"""What the wire puts around a baton: session-baton's keys, and memory-hall's. An object of these only is no baton."""
+
+
+def read_any(
+    path: Path, *, namespace: str | None = None, names: Mapping[str, str] | None = None
+) -> list[Found | Unusable]:
+    """What is at `path`: the batons of a cache folder, those of an SQLite database, or the one of a JSON file.
+
+    Args:
+        namespace: that of a single JSON file; a folder and a database name their own.
+        names: for a cache folder, as `read_cache` has it.
+
+    Raises:
+        BatonError: as `read_cache`, `read_database` and `read_file` say.
+    """
+    if path.is_dir():
+        return read_cache(path, names=names)
+    if path.is_file() and read_head(path, len(MAGIC)) == MAGIC:
+        return read_database(path)
+    return [read_file(path, namespace)]
+
+
+def read_file(path: Path, namespace: str | None = None) -> Found:
+    """The baton of one JSON file.
+
+    Args:
+        namespace: the one to use, whatever the file says; None where the file says it.
+
+    Raises:
+        NotFound: no such file, or the answer of a server that had no baton.
+        InvalidArgument: it is a folder, or nobody says which namespace it is.
+        InvalidName: a namespace that cannot be one.
+        InvalidDocument: it is empty, or not a JSON object.
+        LimitExceeded: it is too large, or nested too deep.
+        StoreError: it cannot be read.
+    """
+    return parse_text(read_bytes(path), shown(path), namespace)
+
+
+def parse_text(text: str | bytes, where: str, namespace: str | None = None) -> Found:
+    """The baton of a JSON text, as `read_file` reads it; `where` names the text in messages. Raises as it does."""
+    data = parse_object(text, where=where)
+    if not _is_envelope(data):
+        baton, mark = unmarked(data, cached=True)
+        return Found(_name(namespace, None, where), baton, own_date(baton), pending=mark == PENDING, where=where)
+    inner = data["baton"]
+    if inner is None:
+        raise NotFound("baton in", where, hint="the server had none when it gave this answer")
+    if not isinstance(inner, dict):
+        raise InvalidDocument([Fault("baton", "must be an object")], where=where)
+    baton, mark = unmarked(inner)
+    name = _name(namespace, data.get("namespace"), where)
+    return Found(name, baton, own_date(data) or own_date(baton), pending=mark == PENDING, where=where)
+
+
+def _is_envelope(data: dict[str, Any]) -> bool:
+    return "baton" in data and data.keys() <= _ENVELOPE
+
+
+def _name(given: str | None, said: Any, where: str) -> str:
+    if given is not None:
+        return Namespace(given).text
+    if said is None:
+        raise InvalidArgument(f"{where} does not say which namespace it is of", hint="name it", where=where)
+    if not isinstance(said, str):
+        raise InvalidDocument([Fault("namespace", "must be a text")], where=where)
+    return Namespace(said).text
+
+
+def write_file(path: Path, found: Found) -> None:
+    """Writes the baton as one JSON document, so that `read_file` finds it again.
+
+    It stands bare, as a client would post it, unless it would then be taken for something else.
+
+    Raises:
+        InvalidName, InvalidDocument, LimitExceeded: a baton that could not be read again.
+        InvalidArgument: something else than a file is at `path`.
+        WriteFailed: the disk said no. In each case nothing was written.
+    """
+    checked([found])
+    content = f"{json.dumps(_unmistakable(found))}\n".encode()
+    check_size(shown(path), len(content))
+    write_all({path: content})
+
+
+def _unmistakable(found: Found) -> dict[str, Any]:
+    if _is_envelope(found.baton) or unmarked(found.baton, cached=True)[1] is not None:
+        return {"baton": found.baton, "namespace": found.namespace, "updated_at": found.updated_at}
+    return found.baton
