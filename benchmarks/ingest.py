@@ -18,9 +18,9 @@ from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, Reach, Workspace
-from baton_git.operations.followups import add_follow_up
-from baton_git.operations.sessions import boot
-from baton_git.operations.syncing import sync
+from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.sessions import boot
+from baton_git.verbs.sync import sync
 
 SIZES = (2_000, 4_000, 8_000, 16_000)
 WHO = "Bench <bench@localhost>"

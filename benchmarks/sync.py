@@ -17,8 +17,8 @@ from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, Reach, Workspace
-from baton_git.operations.followups import add_follow_up
-from baton_git.operations.syncing import sync
+from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.sync import sync
 
 ROUNDS = 30
 REF = "refs/heads/baton/bench"

@@ -191,7 +191,7 @@ def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
         ("state.py", "import baton_git.faces.cli"),
         ("state.py", "from baton_git import layout"),
         ("state.py", "def hidden():\n    from baton_git.git.store import Store"),
-        ("state.py", "if TYPE_CHECKING:\n    from baton_git.operations.loops import add_loop"),
+        ("state.py", "if TYPE_CHECKING:\n    from baton_git.verbs.loops import add_loop"),
         ("state.py", "from . import branch"),
         ("records/base.py", "from ..store import Store"),
         ("records/__init__.py", "from ..state import State"),

@@ -28,11 +28,11 @@ from baton_git.core.times import iso_ms, when
 from baton_git.git.files.atomic_files import reading
 from baton_git.git.files.ref_locks import flocked
 from baton_git.namespace.workspace import Workspace, fresh_mark
-from baton_git.operations import sessions
 from baton_git.systems.gobby.handoffs import gather, keep
 from baton_git.systems.gobby.injections import worktree_of
 from baton_git.systems.gobby.previous_sessions import of_worktree
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
+from baton_git.verbs import sessions
 
 if TYPE_CHECKING:
     from baton_git.operations.session_deeds import SessionDeeds

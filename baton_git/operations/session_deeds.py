@@ -15,9 +15,6 @@ from baton_git.core.diff import in_words
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.output import one_line
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations import checks
-from baton_git.operations.history import changes_of
-from baton_git.operations.sessions import Boot, boot
 from baton_git.systems.gobby.handoff_context import names_of, summary_of
 from baton_git.systems.gobby.handoffs import gather, keep
 from baton_git.systems.gobby.injections import handoff_sections, left_for, left_undone, worktree_of
@@ -25,6 +22,9 @@ from baton_git.systems.gobby.previous_sessions import last, of_session
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.workflow.effects import Offered, SessionInfo
 from baton_git.systems.paif.checkpoints import save_checkpoint
+from baton_git.verbs import checks
+from baton_git.verbs.history import changes_of
+from baton_git.verbs.sessions import Boot, boot
 
 LOOKED_BACK = 500
 """Commits among which the one is looked for that a session was told of last."""

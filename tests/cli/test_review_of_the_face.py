@@ -17,7 +17,7 @@ from baton_git.core.output import shell_line
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import State
 from baton_git.faces.where.settings import _is_safe
-from baton_git.operations.decisions import Vouched, add_decision
+from baton_git.verbs.decisions import Vouched, add_decision
 
 
 def global_config(tmp_path, text):

@@ -9,7 +9,7 @@ import pytest
 from baton_git.core.lifecycle import Confirmed
 from baton_git.faces.http.api import history
 from baton_git.namespace.branch import Branch
-from baton_git.operations.patterns import graduate_pattern
+from baton_git.verbs.patterns import graduate_pattern
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from baton_git.core.lifecycle import Confirmed
 from baton_git.faces.http.site import Site
 from baton_git.faces.where.settings import Asked
-from baton_git.operations.patterns import graduate_pattern, record_pattern
+from baton_git.verbs.patterns import graduate_pattern, record_pattern
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -13,10 +13,10 @@ from baton_git.core.kinds import FOLDERS
 from baton_git.core.output import json_text
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Unreadable
-from baton_git.operations import history, sessions
-from baton_git.operations.followups import add_follow_up
-from baton_git.operations.validation import validate_branch
 from baton_git.systems.session_baton import documents
+from baton_git.verbs import history, sessions
+from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.validation import validate_branch
 
 SHARE = 6
 """Each place gets every sixth of the bad values: all of them take a second."""

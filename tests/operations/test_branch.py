@@ -13,9 +13,9 @@ from baton_git.core.state import HEAD, Key
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch, namespaces
 from baton_git.namespace.revision import Proposal, Stamp
-from baton_git.operations.followups import add_follow_up
-from baton_git.operations.loops import add_loop
-from baton_git.operations.sessions import init
+from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.loops import add_loop
+from baton_git.verbs.sessions import init
 
 STAMP = Stamp("test", NOW, WHO, "s1", "claude", "laptop")
 TOKEN = "ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"

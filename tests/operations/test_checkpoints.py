@@ -14,9 +14,6 @@ from world import NOW, acting, all_bytes, by_hand, files, later, stored
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
 from baton_git.core.records.base import parse
-from baton_git.operations.going_back import rollback, rollback_record, undo
-from baton_git.operations.history import Filter, compare, log
-from baton_git.operations.sessions import boot, wrap
 from baton_git.systems.paif import checkpoint_store as shelf
 from baton_git.systems.paif.checkpoints import (
     agent_sessions,
@@ -28,6 +25,9 @@ from baton_git.systems.paif.checkpoints import (
 )
 from baton_git.systems.paif.identities import check_text, init_identity
 from baton_git.systems.paif.settings import PaifConfig
+from baton_git.verbs.history import Filter, compare, log
+from baton_git.verbs.rollback import rollback, rollback_record, undo
+from baton_git.verbs.sessions import boot, wrap
 
 SUMMARY = {"conversation_summary": "Implemented it", "pending_items": ["test it"]}
 CONFIG = parse(

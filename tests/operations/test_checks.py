@@ -13,11 +13,11 @@ from world import NOW, by_hand, stored
 from baton_git.checks.approvals import Approvals
 from baton_git.checks.approvals.identity import make_identity, read_identity
 from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
-from baton_git.operations import sessions
-from baton_git.operations.checks import due_checks, verify
-from baton_git.operations.consent import approve_check, loop_with_check, waiting_checks
-from baton_git.operations.loops import add_loop, settle_loop
-from baton_git.operations.trust import distrust, trust
+from baton_git.verbs import sessions
+from baton_git.verbs.checks import due_checks, verify
+from baton_git.verbs.consent import approve_check, loop_with_check, waiting_checks
+from baton_git.verbs.loops import add_loop, settle_loop
+from baton_git.verbs.trust import distrust, trust
 
 
 @pytest.fixture

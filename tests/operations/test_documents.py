@@ -17,13 +17,13 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Repository, Store
-from baton_git.operations.decisions import add_decision
-from baton_git.operations.followups import add_follow_up, defer_follow_up
-from baton_git.operations.loops import add_loop, close_loop
-from baton_git.operations.patterns import graduate_pattern
-from baton_git.operations.sessions import boot, wrap
 from baton_git.systems.session_baton.document_writing import write
 from baton_git.systems.session_baton.documents import read
+from baton_git.verbs.decisions import add_decision
+from baton_git.verbs.followups import add_follow_up, defer_follow_up
+from baton_git.verbs.loops import add_loop, close_loop
+from baton_git.verbs.patterns import graduate_pattern
+from baton_git.verbs.sessions import boot, wrap
 
 
 def conflicts(ws):

@@ -15,11 +15,11 @@ from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.core.lifecycle import Policy
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Todo
-from baton_git.operations.sessions import boot
 from baton_git.systems.gobby.handoffs import gather, keep
 from baton_git.systems.gobby.previous_sessions import find, last, of_session
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.todos import set_todos
+from baton_git.verbs.sessions import boot
 
 
 @pytest.fixture

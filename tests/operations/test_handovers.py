@@ -28,13 +28,13 @@ from baton_git.core.layout import path_of
 from baton_git.core.records.base import parse
 from baton_git.core.state import Key
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.conflicts import conflicts
 from baton_git.systems.kairos import work_tree_copy as kairos_file
 from baton_git.systems.kairos.handover_files import export_kairos, import_kairos, put_out, take_in, withdraw
 from baton_git.systems.kairos.handovers import Outcome, clear, resume, show, step
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import Going
 from baton_git.systems.kairos.work_tree_copy import Copy
+from baton_git.verbs.conflicts import conflicts
 
 URI = "kairos://mem/"
 

@@ -8,13 +8,13 @@ from world import NOW, acting, by_hand, current, document, files, ids, later, st
 
 from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed
-from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
-from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
-from baton_git.operations.history import Filter, compare, lineage, log, show
-from baton_git.operations.loops import add_loop, close_loop, settle_loop
-from baton_git.operations.patterns import graduate_pattern, propose_rule, record_pattern
-from baton_git.operations.sessions import boot, init, wrap
 from baton_git.systems.session_baton.document_writing import write
+from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.history import Filter, compare, lineage, log, show
+from baton_git.verbs.loops import add_loop, close_loop, settle_loop
+from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
+from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
+from baton_git.verbs.sessions import boot, init, wrap
 
 
 def ops(shown):

@@ -13,9 +13,9 @@ from world import acting, by_hand, document, later, workspace
 
 from baton_git.git.store import Repository, Store
 from baton_git.namespace import last_seen as index
-from baton_git.operations.followups import add_follow_up
-from baton_git.operations.sessions import boot, init
 from baton_git.systems.session_baton.document_writing import write
+from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.sessions import boot, init
 
 SESSIONS = ("s0", "s1", "s2")
 STEPS = st.lists(

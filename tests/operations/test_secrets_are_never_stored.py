@@ -13,12 +13,12 @@ from world import NOW, acting, document, workspace
 
 from baton_git.core.errors import InvalidDocument
 from baton_git.git.store import Repository, Store
-from baton_git.operations.decisions import add_decision
-from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
-from baton_git.operations.loops import add_loop
-from baton_git.operations.patterns import record_pattern
-from baton_git.operations.sessions import wrap
 from baton_git.systems.session_baton.document_writing import write
+from baton_git.verbs.decisions import add_decision
+from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.loops import add_loop
+from baton_git.verbs.patterns import record_pattern
+from baton_git.verbs.sessions import wrap
 
 
 def objects(folder: Path) -> bytes:

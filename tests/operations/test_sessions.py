@@ -16,11 +16,11 @@ from baton_git.core.lifecycle import Policy
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop
 from baton_git.git.store import Repository, Store
-from baton_git.operations.decisions import Vouched, add_decision, supersede_decision
-from baton_git.operations.followups import add_follow_up
-from baton_git.operations.loops import add_loop, settle_loop
-from baton_git.operations.sessions import boot, fresh_session, init, look, status, wrap
 from baton_git.systems.session_baton.document_writing import write
+from baton_git.verbs.decisions import Vouched, add_decision, supersede_decision
+from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.loops import add_loop, settle_loop
+from baton_git.verbs.sessions import boot, fresh_session, init, look, status, wrap
 
 
 def sessions(ws):

@@ -27,13 +27,13 @@ from baton_git.core.errors import (
 from baton_git.core.lifecycle import Policy
 from baton_git.git.files import atomic_files as foreign
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.going_back import rollback, rollback_record, undo
-from baton_git.operations.history import Filter, log
 from baton_git.systems.ecc import recording_files as ecc
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.recording_files import parse_recording, place_of
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
 from baton_git.systems.ecc.snapshots import Recorded, find, history, record, recorded
+from baton_git.verbs.history import Filter, log
+from baton_git.verbs.rollback import rollback, rollback_record, undo
 
 PROOF = "dmux-tmux/proof"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

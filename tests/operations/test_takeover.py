@@ -9,12 +9,12 @@ from strategies import DECISION, ITEM, LOOP, PATTERN
 from world import NOW, by_hand, current, document, ids, later, stored, workspace
 
 from baton_git.core.errors import InvalidDocument, NotFound
-from baton_git.operations.followups import add_follow_up
-from baton_git.operations.loops import add_loop
-from baton_git.operations.validation import validate_branch, validate_text
 from baton_git.systems.session_baton.document_writing import write
 from baton_git.systems.session_baton.documents import read
 from baton_git.systems.session_baton.exchange import export_session_baton, import_session_baton
+from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.loops import add_loop
+from baton_git.verbs.validation import validate_branch, validate_text
 
 DATA = document("foreign", open_loops=[LOOP], follow_ups=[ITEM], context="名前", extra={"a": [None]})
 

@@ -7,8 +7,8 @@ from world import NOW, acting
 
 from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.records.lineage import Todo
-from baton_git.operations.sessions import boot
 from baton_git.systems.gobby.todos import add_todo, mark_todo, parse_list, set_todos, todos_from, todos_of
+from baton_git.verbs.sessions import boot
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from typing import Any
 from world import NOW, by_hand, later
 
 from baton_git.core.records.base import Part, parse
-from baton_git.operations.sessions import boot
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.verbs.sessions import boot
 
 
 def put(ws: Any, model: type[Part], **data: Any) -> None:

@@ -9,12 +9,12 @@ from baton_git.core.errors import NeedsHuman, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed, Policy
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, Pattern
-from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
-from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
-from baton_git.operations.loops import add_loop, close_loop
-from baton_git.operations.patterns import graduate_pattern, propose_rule, record_pattern
-from baton_git.operations.sessions import boot, wrap
 from baton_git.systems.session_baton.document_writing import write
+from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.loops import add_loop, close_loop
+from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
+from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
+from baton_git.verbs.sessions import boot, wrap
 
 LOOP = {"id": "OL-001", "action": "Deploy", "expected_outcome": "200", "created_at": "2026-06-17"}
 ITEM = {"id": "FU-1", "item": "Refactor", "first_seen": "2026-06-17"}

@@ -19,8 +19,8 @@ from baton_git.git.store.group_commit import Line, _Place
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import Proposal, Stamp
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.followups import add_follow_up
 from baton_git.systems.session_baton.document_writing import write
+from baton_git.verbs.followups import add_follow_up
 
 SECONDS = 20
 

@@ -30,9 +30,11 @@ from baton_git.namespace.revision import Version
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import Outcome, synchronise
 from baton_git.namespace.workspace import Actor, Workspace
-from baton_git.operations import decisions, followups, going_back, loops, patterns, sessions, syncing
-from baton_git.operations.conflicts import conflicts, resolve
 from baton_git.systems.session_baton import documents
+from baton_git.verbs import decisions, followups, loops, patterns, sessions
+from baton_git.verbs import rollback as going_back
+from baton_git.verbs import sync as syncing
+from baton_git.verbs.conflicts import conflicts, resolve
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 REF = "refs/heads/baton/x"

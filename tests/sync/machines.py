@@ -22,13 +22,13 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.review.queue import Waiting
 from baton_git.namespace.sync.synchronise import Outcome
 from baton_git.namespace.workspace import Actor, Reach, Workspace
-from baton_git.operations.conflicts import conflicts
-from baton_git.operations.decisions import add_decision
-from baton_git.operations.followups import add_follow_up, defer_follow_up
-from baton_git.operations.loops import add_loop
-from baton_git.operations.patterns import graduate_pattern, record_pattern
-from baton_git.operations.reviewing import decide, review
-from baton_git.operations.syncing import Synced, sync
+from baton_git.verbs.conflicts import conflicts
+from baton_git.verbs.decisions import add_decision
+from baton_git.verbs.followups import add_follow_up, defer_follow_up
+from baton_git.verbs.loops import add_loop
+from baton_git.verbs.patterns import graduate_pattern, record_pattern
+from baton_git.verbs.review import decide, review
+from baton_git.verbs.sync import Synced, sync
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 REF = "refs/heads/baton/x"

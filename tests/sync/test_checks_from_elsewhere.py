@@ -17,12 +17,12 @@ from machines import Machine, loop
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument
-from baton_git.operations.checks import verify
-from baton_git.operations.consent import approve_check, loop_with_check, revoke_check, waiting_checks
-from baton_git.operations.going_back import rollback_record
-from baton_git.operations.hooks import verify_due
-from baton_git.operations.sessions import boot, wrap
-from baton_git.operations.trust import distrust_remote, trust_remote
+from baton_git.verbs.checks import verify
+from baton_git.verbs.consent import approve_check, loop_with_check, revoke_check, waiting_checks
+from baton_git.verbs.hooks import verify_due
+from baton_git.verbs.rollback import rollback_record
+from baton_git.verbs.sessions import boot, wrap
+from baton_git.verbs.trust import distrust_remote, trust_remote
 
 
 class Asked(http.server.ThreadingHTTPServer):

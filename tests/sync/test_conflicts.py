@@ -19,11 +19,11 @@ from baton_git.core.errors import (
     NotFound,
 )
 from baton_git.git.store import Repository, Store
-from baton_git.operations.conflicts import resolve
-from baton_git.operations.contested import writers
-from baton_git.operations.loops import close_loop
-from baton_git.operations.patterns import dismiss_pattern
-from baton_git.operations.sessions import wrap
+from baton_git.verbs.conflict_blame import writers
+from baton_git.verbs.conflicts import resolve
+from baton_git.verbs.loops import close_loop
+from baton_git.verbs.patterns import dismiss_pattern
+from baton_git.verbs.sessions import wrap
 
 Pair = tuple[Machine, Machine]
 

@@ -26,8 +26,8 @@ from baton_git.namespace.ingest.server import Update, refusals_of, told
 from baton_git.namespace.ingest.tree_names import tree_fault
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
-from baton_git.operations.by_themselves import at_start
-from baton_git.operations.sessions import boot
+from baton_git.verbs.auto_sync import at_start
+from baton_git.verbs.sessions import boot
 
 Pair = tuple[Machine, Machine]
 LIMITS = Limits(1 << 30, 1 << 30)

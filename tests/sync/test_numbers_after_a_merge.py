@@ -7,8 +7,8 @@ from machines import REF, Machine
 
 from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.namespace.merge_commit import join
-from baton_git.operations.going_back import rollback, rollback_session, undo
-from baton_git.operations.history import Filter, compare, log, show
+from baton_git.verbs.history import Filter, compare, log, show
+from baton_git.verbs.rollback import rollback, rollback_session, undo
 
 Pair = tuple[Machine, Machine]
 

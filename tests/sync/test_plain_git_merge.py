@@ -12,8 +12,8 @@ from machines import REF, Machine, loop, settled
 
 from baton_git.namespace.merge_commit import join
 from baton_git.namespace.merge_driver import merge_file
-from baton_git.operations.loops import close_loop
-from baton_git.operations.validation import validate_branch
+from baton_git.verbs.loops import close_loop
+from baton_git.verbs.validation import validate_branch
 
 Pair = tuple[Machine, Machine]
 DRIVER = f"{sys.executable} -m baton_git merge-driver %O %A %B %P"
@@ -114,7 +114,7 @@ def test_a_record_that_cannot_be_read(person: Person) -> None:
 
 
 def test_a_session_that_ended_here_and_one_that_ended_there(person: Person) -> None:
-    from baton_git.operations.sessions import boot, wrap
+    from baton_git.verbs.sessions import boot, wrap
 
     for one in (person.ada, person.bob):
         boot(one.ws, one.clock(), sync_seconds=0)

@@ -14,9 +14,9 @@ from machines import Machine, loop, settled
 
 from baton_git.core.errors import Corrupt, NeedsHuman, NotFound, Unsettled
 from baton_git.git.signing import AllowedSigners, Signer
-from baton_git.operations.reviewing import decide
-from baton_git.operations.sessions import boot, status
-from baton_git.operations.syncing import in_words
+from baton_git.verbs.review import decide
+from baton_git.verbs.sessions import boot, status
+from baton_git.verbs.sync import in_words
 
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]
@@ -295,7 +295,7 @@ def test_all_of_a_namespace_that_is_not_here_yet_is_taken_as_it_is(pair: Pair, m
 
 
 def test_a_record_that_was_archived_there_is_one_thing(pair: Pair) -> None:
-    from baton_git.operations.loops import close_loop
+    from baton_git.verbs.loops import close_loop
 
     ada, bob = pair
     ada.with_policy("review")

@@ -17,10 +17,10 @@ from baton_git.namespace.machine_state import Marks
 from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
-from baton_git.operations.by_themselves import at_end, at_start
-from baton_git.operations.going_back import undo
-from baton_git.operations.sessions import boot, status
-from baton_git.operations.syncing import in_words
+from baton_git.verbs.auto_sync import at_end, at_start
+from baton_git.verbs.rollback import undo
+from baton_git.verbs.sessions import boot, status
+from baton_git.verbs.sync import in_words
 
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]

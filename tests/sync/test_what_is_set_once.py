@@ -12,8 +12,8 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.base import parse
 from baton_git.core.state import Key, State
 from baton_git.namespace.ingest.rejections import refusals
-from baton_git.operations import going_back
 from baton_git.systems.paif.records.identity import Identity
+from baton_git.verbs import rollback as going_back
 
 Pair = tuple[Machine, Machine]
 ME = {"purpose": {"statement": "care for the parser"}}

@@ -25,9 +25,9 @@ from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.namespace.ingest.rejections import refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
-from baton_git.operations.decisions import Vouched, supersede_decision
-from baton_git.operations.going_back import rollback, rollback_record
-from baton_git.operations.patterns import dismiss_pattern
+from baton_git.verbs.decisions import Vouched, supersede_decision
+from baton_git.verbs.patterns import dismiss_pattern
+from baton_git.verbs.rollback import rollback, rollback_record
 
 Pair = tuple[Machine, Machine]
 PATTERN, RULE = Key("pattern", "PAT-1"), Key("rule", "PAT-1")

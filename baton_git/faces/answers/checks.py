@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton_git.faces.answers.changed import place
-from baton_git.operations.checks import Verified
+from baton_git.verbs.checks import Verified
 
 
 def verified(done: Verified) -> dict[str, Any]:

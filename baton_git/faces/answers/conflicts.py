@@ -7,7 +7,7 @@ from typing import Any
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import LogEntry
-from baton_git.operations.contested import Writers
+from baton_git.verbs.conflict_blame import Writers
 
 
 def listed(conflict: Conflict, writers: Writers) -> dict[str, Any]:

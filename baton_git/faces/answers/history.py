@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton_git.core.times import iso
-from baton_git.operations.history import Compared, Shown
+from baton_git.verbs.history import Compared, Shown
 
 
 def shown(one: Shown) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from baton_git.core.times import iso
 from baton_git.namespace.revision import Version
-from baton_git.operations.sessions import Boot, Status
+from baton_git.verbs.sessions import Boot, Status
 
 
 def begun(boot: Boot) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.operations.validation import Checked
+from baton_git.verbs.validation import Checked
 
 
 def checked(one: Checked) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from baton_git.faces.cli.printing import agrees
 from baton_git.git.remotes.error_messages import masked
 from baton_git.namespace.remote_selection import address_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.checks import BUDGET, Verified, verify
-from baton_git.operations.consent import approve_check, loop_with_check, revoke_check, waiting_checks
-from baton_git.operations.trust import approvals_of, distrust, distrust_remote, trust, trust_remote
+from baton_git.verbs.checks import BUDGET, Verified, verify
+from baton_git.verbs.consent import approve_check, loop_with_check, revoke_check, waiting_checks
+from baton_git.verbs.trust import approvals_of, distrust, distrust_remote, trust, trust_remote
 
 
 @command("verify")

@@ -16,8 +16,8 @@ from baton_git.faces.cli.app import App, command, flat, read_bytes
 from baton_git.git.store import Store
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.merge_driver import merge_file
-from baton_git.operations.conflicts import Side, conflicts, resolve
-from baton_git.operations.contested import Writers, writers
+from baton_git.verbs.conflict_blame import Writers, writers
+from baton_git.verbs.conflicts import Side, conflicts, resolve
 
 
 @command("conflicts")

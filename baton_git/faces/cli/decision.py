@@ -6,7 +6,7 @@ import click
 
 from baton_git.faces.cli.app import SIGN, App, command, flat, group
 from baton_git.faces.cli.printing import ask
-from baton_git.operations.decisions import Vouched, add_decision, monitor_decision, supersede_decision
+from baton_git.verbs.decisions import Vouched, add_decision, monitor_decision, supersede_decision
 
 TIERS = click.Choice(["raw_source", "llm_derived", "human_confirmed"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from baton_git.faces.cli.app import App, command, group
-from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 
 
 @command("add", short_help="Note something to do later.")

@@ -12,7 +12,7 @@ from baton_git.faces.answers import validation as answers
 from baton_git.faces.cli.app import App, command, flat, read_bytes
 from baton_git.faces.cli.failing import FAILED
 from baton_git.faces.cli.printing import write, write_json
-from baton_git.operations.validation import Checked, validate_branch, validate_text
+from baton_git.verbs.validation import Checked, validate_branch, validate_text
 
 
 @command("validate")

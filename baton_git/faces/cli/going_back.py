@@ -12,7 +12,7 @@ from baton_git.faces.answers.changed import went_back
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.printing import ask
 from baton_git.namespace.revision import Written
-from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
+from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
 
 Result = TypeVar("Result")
 

@@ -16,7 +16,7 @@ from baton_git.core.state import SHAPE
 from baton_git.faces.answers import history as answers
 from baton_git.faces.cli.app import App, command, flat
 from baton_git.faces.cli.printing import write
-from baton_git.operations.history import Filter, Shown, compare, full_id, lineage, log, moment, show
+from baton_git.verbs.history import Filter, Shown, compare, full_id, lineage, log, moment, show
 
 COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
 LINES = Styled("\n")

@@ -25,7 +25,7 @@ from baton_git.faces.where.settings import Asked, Settings
 from baton_git.git.hooks.location import EVENTS
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.server import refusals_of, told, updates
-from baton_git.operations.hooks import (
+from baton_git.verbs.hooks import (
     BY_COMMITS,
     SECONDS,
     due_namespaces,

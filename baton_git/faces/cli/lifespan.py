@@ -14,8 +14,8 @@ from baton_git.faces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, co
 from baton_git.faces.where.lifespan import checkpointed, restored
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.remote_selection import commits
-from baton_git.operations.by_themselves import AT_START, at_end
-from baton_git.operations.sessions import CHECK_BUDGET, Status, boot, init, status, wrap
+from baton_git.verbs.auto_sync import AT_START, at_end
+from baton_git.verbs.sessions import CHECK_BUDGET, Status, boot, init, status, wrap
 
 
 @command("init")

@@ -10,8 +10,8 @@ import click
 
 from baton_git.faces.cli.app import App, command, group
 from baton_git.faces.cli.checks import tell_checks
-from baton_git.operations.checks import verify
-from baton_git.operations.loops import add_loop, close_loop, settle_loop
+from baton_git.verbs.checks import verify
+from baton_git.verbs.loops import add_loop, close_loop, settle_loop
 
 
 @command("add", short_help="Note something done whose outcome must be checked.")

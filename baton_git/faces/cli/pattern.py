@@ -9,7 +9,7 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.faces.cli.app import SIGN, App, command, flat, group
 from baton_git.faces.cli.printing import ask
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
+from baton_git.verbs.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
 
 
 @command("record", short_help="Something went wrong again.")

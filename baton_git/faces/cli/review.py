@@ -14,7 +14,7 @@ from baton_git.faces.cli.app import App, at_terminal, command, flat
 from baton_git.faces.cli.printing import ask, choose
 from baton_git.namespace.review.queue import Decided, Item, Waiting
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.reviewing import decide, review
+from baton_git.verbs.review import decide, review
 
 
 @command("review")

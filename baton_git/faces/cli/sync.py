@@ -11,8 +11,8 @@ from baton_git.core.errors import BatonError
 from baton_git.faces.cli.app import SECONDS, App, command, flat
 from baton_git.faces.cli.printing import tell
 from baton_git.namespace.sync.policy import Settle
-from baton_git.operations.syncing import SECONDS as DEFAULT
-from baton_git.operations.syncing import Synced, in_words, sync
+from baton_git.verbs.sync import SECONDS as DEFAULT
+from baton_git.verbs.sync import Synced, in_words, sync
 
 
 @command("sync")

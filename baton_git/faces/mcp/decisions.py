@@ -12,7 +12,7 @@ from baton_git.faces.mcp.answers import Answer, changed
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS, REPLACES, SETTLES
-from baton_git.operations.decisions import add_decision, monitor_decision, supersede_decision
+from baton_git.verbs.decisions import add_decision, monitor_decision, supersede_decision
 
 
 @dataclass(frozen=True)

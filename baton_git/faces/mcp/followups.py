@@ -12,7 +12,7 @@ from baton_git.faces.mcp.answers import Answer, changed
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS, REPLACES
-from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from baton_git.faces.mcp.answers import Answer, changed
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import REPLACES
-from baton_git.operations.patterns import graduate_pattern
+from baton_git.verbs.patterns import graduate_pattern
 
 
 class Typed(BaseModel):

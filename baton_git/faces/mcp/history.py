@@ -15,7 +15,7 @@ from baton_git.faces.mcp.arguments import Revision
 from baton_git.faces.mcp.desk import Desk
 from baton_git.faces.mcp.natures import READS
 from baton_git.namespace.revision import Version
-from baton_git.operations.history import Filter, compare, full_id, log
+from baton_git.verbs.history import Filter, compare, full_id, log
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from baton_git.faces.mcp.answers import Answer, changed
 from baton_git.faces.mcp.arguments import Check, Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS, REPLACES, SETTLES
-from baton_git.operations.checks import Verified, verify
-from baton_git.operations.loops import add_loop, close_loop, settle_loop
+from baton_git.verbs.checks import Verified, verify
+from baton_git.verbs.loops import add_loop, close_loop, settle_loop
 
 
 @dataclass(frozen=True)

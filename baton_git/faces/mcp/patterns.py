@@ -13,7 +13,7 @@ from baton_git.faces.mcp.answers import Answer, changed
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import ADDS, REPLACES
-from baton_git.operations.patterns import dismiss_pattern, propose_rule, record_pattern
+from baton_git.verbs.patterns import dismiss_pattern, propose_rule, record_pattern
 
 
 @dataclass(frozen=True)

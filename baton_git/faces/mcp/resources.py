@@ -19,10 +19,10 @@ from baton_git.core.state import Key, key_of
 from baton_git.faces.answers.documents import provenance, with_provenance
 from baton_git.faces.answers.history import shown
 from baton_git.faces.mcp.desk import Desk
-from baton_git.operations.history import log
-from baton_git.operations.sessions import look
 from baton_git.systems.gobby.previous_sessions import last
 from baton_git.systems.session_baton.documents import read
+from baton_git.verbs.history import log
+from baton_git.verbs.sessions import look
 
 JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
 NEWEST = 50

@@ -15,8 +15,8 @@ from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import READS, REPLACES, SETTLES
 from baton_git.faces.where.lifespan import checkpointed, restored
-from baton_git.operations import sessions
-from baton_git.operations.by_themselves import at_end
+from baton_git.verbs import sessions
+from baton_git.verbs.auto_sync import at_end
 
 
 @dataclass(frozen=True)

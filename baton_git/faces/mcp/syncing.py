@@ -15,9 +15,9 @@ from baton_git.faces.mcp.answers import Answer, done
 from baton_git.faces.mcp.arguments import Session
 from baton_git.faces.mcp.desk import Ctx, Desk
 from baton_git.faces.mcp.natures import READS, REPLACES, SETTLES
-from baton_git.operations.conflicts import Side, conflicts, resolve
-from baton_git.operations.contested import writers
-from baton_git.operations.syncing import in_words, sync
+from baton_git.verbs.conflict_blame import writers
+from baton_git.verbs.conflicts import Side, conflicts, resolve
+from baton_git.verbs.sync import in_words, sync
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,7 @@ from baton_git.faces.web.revisions import meant
 from baton_git.faces.web.shown import digest
 from baton_git.faces.web.texts import command, quoted, sentence
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.going_back import (
-    WayBack,
-    go_back,
-    preview,
-    way_to,
-    way_to_record,
-    way_without,
-    way_without_session,
-)
+from baton_git.verbs.rollback import WayBack, go_back, preview, way_to, way_to_record, way_without, way_without_session
 
 MOST_CHANGES = 300
 WAYS = ("revision", "record", "session", "undo")

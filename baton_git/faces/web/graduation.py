@@ -13,7 +13,7 @@ from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.shown import digest
 from baton_git.faces.web.texts import command
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.patterns import graduate_pattern
+from baton_git.verbs.patterns import graduate_pattern
 
 
 def show(asked: Asked) -> Response:

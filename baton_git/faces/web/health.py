@@ -9,7 +9,7 @@ from typing import NamedTuple
 from baton_git.core.lifecycle import is_due
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.sessions import Status, status
+from baton_git.verbs.sessions import Status, status
 
 
 class Sign(NamedTuple):

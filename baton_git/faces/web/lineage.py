@@ -14,7 +14,7 @@ from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.drawing import drawing
 from baton_git.faces.web.paging import Paging
 from baton_git.faces.web.revisions import upto
-from baton_git.operations.history import lineage
+from baton_git.verbs.history import lineage
 
 DRAWN = 80
 """Commits that one drawing has."""

@@ -19,7 +19,7 @@ from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.paging import Paging
 from baton_git.faces.web.revisions import upto
 from baton_git.faces.web.timeline import told
-from baton_git.operations.history import Filter, log
+from baton_git.verbs.history import Filter, log
 
 SHOWN = 50
 GLANCED = 12

@@ -12,7 +12,7 @@ from baton_git.faces.web.desk import Asked, Page
 from baton_git.faces.web.paging import Paging
 from baton_git.faces.web.revisions import meant, upto
 from baton_git.faces.web.texts import sentence
-from baton_git.operations.history import Filter, Shown, compare, full_id, log, show
+from baton_git.verbs.history import Filter, Shown, compare, full_id, log, show
 
 SHOWN = 25
 MOST_CHANGES = 300

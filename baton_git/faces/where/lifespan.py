@@ -9,7 +9,7 @@ from baton_git.core.errors import BatonError
 from baton_git.faces.where.call import Call
 from baton_git.faces.where.paif import paif_config
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.sessions import fresh_session
+from baton_git.verbs.sessions import fresh_session
 
 
 def restored(call: Call, ws: Workspace) -> tuple[Workspace, dict[str, Any]]:

@@ -14,7 +14,7 @@ from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, Made
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
-from baton_git.operations.decisions import add_decision, monitor_decision, supersede_decision
+from baton_git.verbs.decisions import add_decision, monitor_decision, supersede_decision
 
 DecisionId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["DEC-042"])]
 

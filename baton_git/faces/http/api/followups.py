@@ -14,7 +14,7 @@ from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, Made
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
-from baton_git.operations.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 
 FollowUpId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["FU-2x8m4c"])]
 

@@ -18,8 +18,8 @@ from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
 from baton_git.namespace.revision import Written as Moved
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.going_back import rollback, rollback_record, rollback_session, undo
-from baton_git.operations.history import Filter, compare, full_id, log, moment, show
+from baton_git.verbs.history import Filter, compare, full_id, log, moment, show
+from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
 
 REVISION = "A number, `~N` back from the newest, a commit id, or an ISO date or time."
 

@@ -17,8 +17,8 @@ from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, Made, Written
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
-from baton_git.operations.checks import BUDGET, Verified, verify
-from baton_git.operations.loops import add_loop, close_loop, settle_loop
+from baton_git.verbs.checks import BUDGET, Verified, verify
+from baton_git.verbs.loops import add_loop, close_loop, settle_loop
 
 LoopId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["OL-7k3f9q"])]
 

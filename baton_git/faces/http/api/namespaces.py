@@ -23,9 +23,9 @@ from baton_git.faces.http.reading import is_named, tag
 from baton_git.faces.http.site import Site
 from baton_git.namespace.remote_selection import pending_counts, waiting_counts
 from baton_git.namespace.revision import Version
-from baton_git.operations.sessions import init, status
-from baton_git.operations.validation import validate_branch
 from baton_git.systems.session_baton.documents import read
+from baton_git.verbs.sessions import init, status
+from baton_git.verbs.validation import validate_branch
 
 COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "conflict", "handover")
 FAULTY = 1000

@@ -16,7 +16,7 @@ from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import Asked, Made
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
-from baton_git.operations.patterns import dismiss_pattern, propose_rule, record_pattern
+from baton_git.verbs.patterns import dismiss_pattern, propose_rule, record_pattern
 
 PatternId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["PAT-9d2k1m"])]
 

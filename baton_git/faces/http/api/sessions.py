@@ -17,12 +17,12 @@ from baton_git.faces.http.api.refusals import WRITES, refusals
 from baton_git.faces.http.api.shapes import TIME, Asked, Page, Place, Written
 from baton_git.faces.http.body import Routes
 from baton_git.faces.http.site import Site
-from baton_git.operations.by_themselves import AT_START, at_end
-from baton_git.operations.history import lineage
-from baton_git.operations.sessions import CHECK_BUDGET, boot, wrap
 from baton_git.systems.gobby.previous_sessions import age_of, find
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.paif.checkpoints import agent_sessions
+from baton_git.verbs.auto_sync import AT_START, at_end
+from baton_git.verbs.history import lineage
+from baton_git.verbs.sessions import CHECK_BUDGET, boot, wrap
 
 
 class Beginning(Asked):

@@ -20,10 +20,10 @@ from baton_git.faces.http.body import Routes
 from baton_git.faces.http.problems import of_error
 from baton_git.faces.http.site import Site
 from baton_git.namespace.remote_selection import configured_remote
-from baton_git.operations.conflicts import conflicts, resolve
-from baton_git.operations.contested import writers
-from baton_git.operations.reviewing import decide, review
-from baton_git.operations.syncing import in_words, sync
+from baton_git.verbs.conflict_blame import writers
+from baton_git.verbs.conflicts import conflicts, resolve
+from baton_git.verbs.review import decide, review
+from baton_git.verbs.sync import in_words, sync
 
 Remote = Annotated[str | None, Query(description="A remote of the server's repository, by name.", examples=["origin"])]
 SIDES = "`ours` is what stands, where nobody was preferred."

@@ -28,9 +28,7 @@ def condition(text: str, names: Mapping[str, Any]) -> bool:
     """
     if not text.strip():
         return True
-    from baton_git.systems.gobby.rendering.sandbox import (
-        Sandbox,  # few calls have conditions, and every start would pay for it
-    )
+    from baton_git.systems.gobby.rendering.sandbox import Sandbox
 
     _short(text, MAX_CONDITION, "the condition")
     return Sandbox(is_strict=True).expression(text)(names)

@@ -16,7 +16,7 @@ from baton_git.namespace.remote_selection import address_of, remote_of
 from baton_git.namespace.review.queue import Decided, Item, Waiting, resolve, waiting
 from baton_git.namespace.sync.tracking_refs import places_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.going_back import How
+from baton_git.verbs.rollback import How
 
 
 def review(ws: Workspace, remote: str | None = None) -> tuple[str, Waiting | None]:

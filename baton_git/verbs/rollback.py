@@ -22,7 +22,7 @@ from baton_git.git.store import Edit
 from baton_git.namespace.commit_log import UNDOES, LogEntry, confirmation, taken_back
 from baton_git.namespace.revision import Proposal, Version, Written
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.history import files_at, full_id
+from baton_git.verbs.history import files_at, full_id
 
 How = Literal["terminal", "page"]
 """Where a person said so."""

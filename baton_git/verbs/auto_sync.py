@@ -30,7 +30,7 @@ def _by_itself(ws: Workspace, now: datetime, seconds: float, *, receive_only: bo
         name = automatic_remote(ws)
         if name is None:
             return []
-        from baton_git.operations.syncing import in_words, sync  # slow to load, and many have no remote
+        from baton_git.verbs.sync import in_words, sync  # slow to load, and many have no remote
 
         done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only, budget=BOOT, retry=False)
         return [*in_words(done, waiting=not receive_only), *_elsewhere(ws)]

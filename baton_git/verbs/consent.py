@@ -20,7 +20,7 @@ from baton_git.core.times import iso
 from baton_git.namespace.provenance.labels import Label
 from baton_git.namespace.revision import Version
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.trust import approvals_of, refusal_of, trust
+from baton_git.verbs.trust import approvals_of, refusal_of, trust
 
 
 class Consent:

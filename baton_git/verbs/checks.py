@@ -21,8 +21,8 @@ from baton_git.git.source_commits import find_commit, head_commit
 from baton_git.git.store import Store
 from baton_git.namespace.revision import Version, Written
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.consent import Consent
-from baton_git.operations.trust import refusal_of
+from baton_git.verbs.consent import Consent
+from baton_git.verbs.trust import refusal_of
 
 BUDGET = 10.0
 """Seconds that all checks together may take."""

@@ -26,8 +26,8 @@ from baton_git.namespace.last_seen import last_seen
 from baton_git.namespace.remote_selection import WaitingCount, commits, pending_counts, waiting_counts
 from baton_git.namespace.revision import Version, Written
 from baton_git.namespace.workspace import Workspace, fresh_mark
-from baton_git.operations.by_themselves import AT_START, at_start
-from baton_git.operations.checks import MOST_AT_START, Checks, due_checks, run_checks, with_results
+from baton_git.verbs.auto_sync import AT_START, at_start
+from baton_git.verbs.checks import MOST_AT_START, Checks, due_checks, run_checks, with_results
 
 HANDED = ("handover", "checkpoint", "snapshot")
 """Kinds that say where somebody was in the middle of something."""
@@ -324,10 +324,7 @@ def _handed(now: datetime, version: Version, problems: list[str], persona: Perso
     try:
         if not any(version.state.ids(kind) for kind in kinds):
             return []
-        from baton_git.systems.brief_sections import (  # few have them, and every start would pay for their models
-            sections,
-            unreadable,
-        )
+        from baton_git.systems.brief_sections import sections, unreadable
 
         problems += [f"{one.path}: {one.why}" for one in unreadable(version.state, kinds, persona.agent)]
         return list(sections(version.state, now, kinds, persona.agent))

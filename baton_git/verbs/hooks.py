@@ -27,8 +27,8 @@ from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.revision import Version, Written
 from baton_git.namespace.sync.tracking_refs import places_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.operations.checks import due_checks, news, run_checks, with_results
-from baton_git.operations.syncing import in_words, sync
+from baton_git.verbs.checks import due_checks, news, run_checks, with_results
+from baton_git.verbs.sync import in_words, sync
 
 BY_COMMITS: Final = frozenset({"git_commit"})
 """Those that a server answers from the repository alone: what was pushed to it must not make it do anything else."""
