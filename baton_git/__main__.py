@@ -9,10 +9,10 @@ import sys
 def main() -> None:
     """The entry point of the command."""
     if sys.argv[1:2] == ["hook"]:
-        from baton_git.faces.hook import main as hook  # loads the standard library, and no more
+        from baton_git.interfaces.hook.command import main as hook  # loads the standard library, and no more
 
         sys.exit(hook(sys.argv[2:]))
-    from baton_git.faces.cli import main as command  # loads click
+    from baton_git.interfaces.cli import main as command  # loads click
 
     command()
 

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from baton_git.faces.cli import baton as command
-from baton_git.faces.cli.failing import run
+from baton_git.interfaces.cli import baton as command
+from baton_git.interfaces.cli.error_handler import run
 
 settings.register_profile("steady", max_examples=40, derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=300, derandomize=True, deadline=None)

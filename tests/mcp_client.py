@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from baton_git.faces.where.call import Call
-from baton_git.faces.where.settings import Asked, Settings
+from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.settings import Asked, Settings
 
 ERAS = {"modern": "auto", "legacy": "legacy"}
 """What the SDK's client calls them: a handshake with each request, or one at the start (2025-11-25 and older)."""
@@ -17,7 +17,7 @@ def talk(use: Callable[[Any], Awaitable[Any]], *, asked: Asked = Asked(), **opti
     """What `use` makes of a client that is connected with a server of its own."""
     from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
 
-    from baton_git.faces.mcp.server import server  # as above
+    from baton_git.interfaces.mcp.server import server  # as above
 
     async def connected() -> Any:
         async with Client(server(Call(Settings(asked))), **options) as client:

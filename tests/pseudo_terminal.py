@@ -7,8 +7,8 @@ import subprocess
 import sys
 import time
 
-from baton_git.faces.cli import baton
-from baton_git.faces.cli.failing import run
+from baton_git.interfaces.cli import baton
+from baton_git.interfaces.cli.error_handler import run
 
 ADOPT = (
     "import fcntl, os, signal, sys, termios; fcntl.ioctl(2, termios.TIOCSCTTY, 0); "

@@ -161,7 +161,7 @@ def test_imports_point_down(path):
 @pytest.mark.parametrize("path", [path for path in modules() if path.startswith(NOT_THE_COMMAND)])
 def test_the_faces_beside_the_command_do_not_stand_on_it(path):
     module = "baton_git." + path.removesuffix(".py").replace("/", ".")
-    assert [name for name in imports(modules()[path], module) if name.startswith("baton_git.faces.cli")] == []
+    assert [name for name in imports(modules()[path], module) if name.startswith("baton_git.interfaces.cli")] == []
 
 
 def test_no_module_imports_itself_by_a_detour():
@@ -188,7 +188,7 @@ def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
     ("path", "source"),
     [
         ("state.py", "from baton_git.namespace.branch import Branch"),
-        ("state.py", "import baton_git.faces.cli"),
+        ("state.py", "import baton_git.interfaces.cli"),
         ("state.py", "from baton_git import layout"),
         ("state.py", "def hidden():\n    from baton_git.git.store import Store"),
         ("state.py", "if TYPE_CHECKING:\n    from baton_git.verbs.loops import add_loop"),
@@ -210,7 +210,7 @@ def test_the_checker_sees_an_import_that_points_up(path, source):
         ("branch.py", "from baton_git.git.store import Store\nfrom baton_git import diff, layout, __version__"),
         ("records/base.py", "from . import rules\nfrom .rules import Ladder\nfrom ..errors import Fault"),
         ("records/__init__.py", "from .base import Part"),
-        ("__main__.py", "from baton_git.faces.cli import main"),
+        ("__main__.py", "from baton_git.interfaces.cli import main"),
         ("state.py", "import datetime, dulwich.store"),
     ],
 )

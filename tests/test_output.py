@@ -15,9 +15,9 @@ from strategies import laws
 
 from baton_git.core import output
 from baton_git.core.diff import FieldChange, RecordChange
-from baton_git.faces.cli.history import change_lines
-from baton_git.faces.cli.review import _lines
-from baton_git.faces.http.logs import SafeFormatter
+from baton_git.interfaces.cli.history import change_lines
+from baton_git.interfaces.cli.review import _lines
+from baton_git.interfaces.http.logs import SafeFormatter
 from baton_git.namespace.review.queue import Item
 from baton_git.systems.kairos import codec as kairos
 

@@ -23,10 +23,10 @@ from planting import ID, PLANTED, SESSION, UNSAFE, planted_states
 
 from baton_git.core.names import Namespace
 from baton_git.core.state import State
-from baton_git.faces.http.app import application
-from baton_git.faces.http.site import Site
-from baton_git.faces.where.settings import Asked
 from baton_git.git.store import Repository, Store
+from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.http.app import application
+from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import Stamp
 

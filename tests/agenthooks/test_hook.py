@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from baton_git.agents.hook_events.hook_session import Memory
-from baton_git.faces.hook import main
-from baton_git.operations.session_course import MAX_BLOCKS
+from baton_git.interfaces.hook.command import main
+from baton_git.interfaces.hook.handler import MAX_BLOCKS
 
 Baton = Callable[..., Any]
 Hook = Callable[..., Any]

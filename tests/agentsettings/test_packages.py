@@ -13,8 +13,8 @@ import pytest
 from baton_git import __version__
 from baton_git.agents.settings.hook_lines import hook_line, plugin_line
 from baton_git.agents.settings.locations import SETTINGS
-from baton_git.faces.cli import baton as root
 from baton_git.git.hooks.shipped import shipped
+from baton_git.interfaces.cli import baton as root
 
 PLUGIN, EXTENSION = shipped("plugin"), shipped("gemini-extension")
 TEXTS = sorted([*PLUGIN.rglob("SKILL.md"), *EXTENSION.rglob("SKILL.md"), *EXTENSION.rglob("commands/*.toml")])

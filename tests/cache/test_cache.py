@@ -483,7 +483,7 @@ def dying(*args, **rest):
         os.kill(os.getpid(), signal.SIGKILL)
     return real(*args, **rest)
 {call} = dying
-from baton_git.faces.cli import main
+from baton_git.interfaces.cli import main
 sys.argv = ["baton", "cache", "write", "work", "--url", {wire.url!r}, "--file", {str(tmp_path / "new.json")!r}]
 main()
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from baton_git.faces.cli import baton as root
+from baton_git.interfaces.cli import baton as root
 
 Paths = dict[tuple[str, ...], click.Command]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from baton_git.faces.where.process import child_environment
+from baton_git.interfaces.context.process import child_environment
 
 SPY = '#!/bin/sh\nenv | grep TOKEN >> "{log}"\necho ran {name} >> "{log}"\nexec "{real}" "$@"\n'
 

@@ -12,7 +12,7 @@ import pytest
 from command_tree import all_commands, leaves
 
 from baton_git import __version__
-from baton_git.faces.cli import COMMANDS
+from baton_git.interfaces.cli import COMMANDS
 
 ALONE = {
     ("demo",): "it makes a repository of its own",
@@ -677,8 +677,8 @@ def test_validate_exits_with_1_when_something_is_wrong(baton, filled):
 def test_a_bug_exits_with_70_and_leaves_a_report(tmp_path):
     code = (
         "import sys; sys.argv = ['baton', 'status']\n"
-        "from baton_git.faces.cli import app, main\n"
-        "from baton_git.faces.cli.lifespan import COMMANDS\n"
+        "from baton_git.interfaces.cli import app, main\n"
+        "from baton_git.interfaces.cli.lifespan import COMMANDS\n"
         "COMMANDS['status'].callback = lambda **_: 1 / 0\n"
         "main()"
     )

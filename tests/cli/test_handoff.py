@@ -11,10 +11,10 @@ from transcript_sessions import GOAL, GREET, SESSIONS
 
 from baton_git.agents.extraction import Options
 from baton_git.core.errors import InvalidArgument
-from baton_git.faces.cli.app import App
-from baton_git.faces.cli.handoff_text import narrative, structured
-from baton_git.faces.where.handoff import handoff_options
-from baton_git.faces.where.settings import Asked, Settings
+from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.cli.handoff_text import narrative, structured
+from baton_git.interfaces.context.handoff import handoff_options
+from baton_git.interfaces.context.settings import Asked, Settings
 
 FACTS: dict[str, Any] = {
     "initial_goal": "Fix it",

@@ -16,7 +16,7 @@ from baton_git.core.lifecycle import Confirmed, graduate
 from baton_git.core.output import shell_line
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import State
-from baton_git.faces.where.settings import _is_safe
+from baton_git.interfaces.context.settings import _is_safe
 from baton_git.verbs.decisions import Vouched, add_decision
 
 

@@ -12,9 +12,9 @@ from pseudo_terminal import at_terminal, typing_here, whole_screen
 from baton_git.agents.registry import ACTING, AGENTS
 from baton_git.agents.sessions.launchers import STARTERS
 from baton_git.agents.sessions.starting import KEEPER
-from baton_git.faces.mcp.desk import CLIENTS
-from baton_git.faces.where.person import find_agent
-from baton_git.faces.where.settings import SESSION_VARIABLES
+from baton_git.interfaces.context.person import find_agent
+from baton_git.interfaces.context.settings import SESSION_VARIABLES
+from baton_git.interfaces.mcp.tool_context import CLIENTS
 
 GRADUATE = ("pattern", "graduate", "PAT-1")
 DECIDE = ("decision", "add", "Use 3", "--why", "because", "--tier", "human_confirmed")
@@ -81,7 +81,7 @@ def test_each_of_an_agents_variables_counts_and_an_empty_one_does_not(name):
 
 
 def test_a_session_that_baton_started_is_known_by_its_keeper():
-    asks = "from baton_git.faces.where.person import find_agent; print(find_agent({}))"
+    asks = "from baton_git.interfaces.context.person import find_agent; print(find_agent({}))"
     argv = ["sh", "-c", '"$1" -c "$2"; exit $?', "sh", sys.executable, asks, KEEPER]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert said == "it runs in a session that baton started\n"

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from baton_git.faces.cli import COMMANDS
+from baton_git.interfaces.cli import COMMANDS
 
 TOP = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((TOP / "compose.yaml").read_text())

@@ -315,7 +315,7 @@ def test_a_push_hears_of_its_remote_and_what_is_pushed(git, hooked, pushed):
 
 IN_PLACE = """
 import sys, time
-from baton_git.faces.cli import hook_events, main
+from baton_git.interfaces.cli import hook_events, main
 hook_events.push_along = {}
 sys.argv = ['baton', *sys.argv[1:]]
 main()

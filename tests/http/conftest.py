@@ -19,11 +19,11 @@ import pytest
 import uvicorn
 from waiting import until
 
-from baton_git.faces.http.app import application
-from baton_git.faces.http.connection import Connection
-from baton_git.faces.http.serving import Server
-from baton_git.faces.http.site import Site
-from baton_git.faces.where.settings import Asked
+from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.http.app import application
+from baton_git.interfaces.http.connection import Connection
+from baton_git.interfaces.http.serving import Server
+from baton_git.interfaces.http.site import Site
 
 TOKEN = "a-long-secret"
 NAMESPACE = "project:x"

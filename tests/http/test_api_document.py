@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from jsonschema import Draft202012Validator
 
-from baton_git.faces.http.api.document import install
+from baton_git.interfaces.http.api.document import install
 
 
 @pytest.fixture(scope="module")

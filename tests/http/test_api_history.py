@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton_git.core.lifecycle import Confirmed
-from baton_git.faces.http.api import history
+from baton_git.interfaces.http.api import history
 from baton_git.namespace.branch import Branch
 from baton_git.verbs.patterns import graduate_pattern
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.faces.http.api.answering import answer
+from baton_git.interfaces.http.api.answering import answer
 
 
 def test_a_field_that_is_not_known_or_missing_is_named(api: Any) -> None:

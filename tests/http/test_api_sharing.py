@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from baton_git.core.lifecycle import Confirmed
-from baton_git.faces.http.site import Site
-from baton_git.faces.where.settings import Asked
+from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.http.site import Site
 from baton_git.verbs.patterns import graduate_pattern, record_pattern
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from baton_git.faces.http.api.acting import Acting
-from baton_git.faces.http.problems import Outdated
+from baton_git.interfaces.http.api.acting import Acting
+from baton_git.interfaces.http.problems import Outdated
 from baton_git.verbs.loops import add_loop
 
 LOOP = {"action": "Deployed X", "expect": "health is 200"}

@@ -9,8 +9,8 @@ from typing import Any
 
 from starlette.requests import Request
 
-from baton_git.faces.http.body import JsonOnly, body_as
-from baton_git.faces.http.session_baton import WriteRequest
+from baton_git.interfaces.http.body import JsonOnly, body_as
+from baton_git.interfaces.http.session_baton import WriteRequest
 
 JSON = {"Content-Type": "application/json"}
 

@@ -16,10 +16,10 @@ import pytest
 from waiting import until
 
 from baton_git.core.names import Namespace
-from baton_git.faces.http import streams
-from baton_git.faces.http.api import events
-from baton_git.faces.http.site import Site
-from baton_git.faces.where.settings import Asked
+from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.http import streams
+from baton_git.interfaces.http.api import events
+from baton_git.interfaces.http.site import Site
 
 
 class Event(NamedTuple):
@@ -129,7 +129,7 @@ def test_who_comes_back_with_what_nobody_knows_is_told_to_read_anew(api: Any, li
 
 
 def test_who_missed_too_much_is_told_to_read_anew(api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baton_git.faces.http.changes.BACKLOG", 1)
+    monkeypatch.setattr("baton_git.interfaces.http.changes.BACKLOG", 1)
     commits = [add(api, f"OL-{number}") for number in range(3)]
     assert listen(api, since=commits[0]).next().data["missed"] is True
     assert listen(api, since=commits[1]).next().data["missed"] is False

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from baton_git.faces.http import connection
-from baton_git.faces.http.guard import CALLER, FREE_WRONG, Guard, is_token, name_of
-from baton_git.faces.http.problems import refusal
-from baton_git.faces.http.timing import MAX_BODY, Timed
+from baton_git.interfaces.http import connection
+from baton_git.interfaces.http.guard import CALLER, FREE_WRONG, Guard, is_token, name_of
+from baton_git.interfaces.http.problems import refusal
+from baton_git.interfaces.http.timing import MAX_BODY, Timed
 
 HOST = (b"host", b"127.0.0.1:9101")
 CHUNKED = (b"transfer-encoding", b"chunked")
@@ -147,7 +147,9 @@ def test_a_token_of_any_characters_is_compared_as_bytes():
 
 def test_how_long_a_wrong_token_takes_does_not_tell_how_much_of_it_is_right(monkeypatch):
     compared = []
-    monkeypatch.setattr("baton_git.faces.http.guard.hmac.compare_digest", lambda *both: compared.append(both) or False)
+    monkeypatch.setattr(
+        "baton_git.interfaces.http.guard.hmac.compare_digest", lambda *both: compared.append(both) or False
+    )
     status(Guard(inner, token="secret"), HOST, (b"authorization", b"Bearer secreX"))
     assert compared == [(b"secreX", b"secret")]
 

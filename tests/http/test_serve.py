@@ -18,9 +18,9 @@ from urllib.request import ProxyHandler, Request, build_opener
 import pytest
 
 from baton_git.core.errors import StoreError
-from baton_git.faces.cli.serve import _addresses, is_this_machine
-from baton_git.faces.http.site import Site
-from baton_git.faces.where.settings import Asked
+from baton_git.interfaces.cli.serve import _addresses, is_this_machine
+from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.http.site import Site
 
 ARGV = [sys.executable, "-m", "baton_git", "serve"]
 
@@ -175,7 +175,7 @@ def test_with_registered_agents_it_does_not_start_without_a_token(baton, top):
 
 
 def test_what_the_site_gives_to_programs_has_no_token(top, monkeypatch):
-    from baton_git.faces.where.process import FOUND, taken_token
+    from baton_git.interfaces.context.process import FOUND, taken_token
 
     monkeypatch.setenv("BATON_API_TOKEN", "very-secret")
     monkeypatch.setitem(FOUND, "BATON_API_TOKEN", "very-secret")

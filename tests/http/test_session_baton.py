@@ -149,7 +149,7 @@ def test_of_many_that_write_on_the_same_revision_one_gets_through(api):
 
 
 def test_a_read_that_is_at_hand_takes_no_thread(api, monkeypatch):
-    from baton_git.faces.http import reading
+    from baton_git.interfaces.http import reading
 
     write(api, GOOD)
     first = read(api)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from baton_git.core.errors import NotARepository
-from baton_git.faces.http.site import Site
-from baton_git.faces.where.settings import Asked
+from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.http.site import Site
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from baton_git.core.errors import InvalidDocument, Stale
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import Head
 from baton_git.core.state import HEAD
-from baton_git.faces.where.tidying import Tidier
 from baton_git.git.store import Repository, Store
+from baton_git.interfaces.context.tidying import Tidier
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import Stamp, Update
 

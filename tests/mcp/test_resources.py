@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from mcp_client import talk
 
-from baton_git.faces.where.settings import Asked
+from baton_git.interfaces.context.settings import Asked
 
 NAMESPACES = ["work", "project:x", "a/b", "..", "/etc", "名前", "é", "100%", "a b?c#d", "A", "a&b=c", "..\\x"]
 
@@ -107,7 +107,7 @@ def test_a_bug_while_reading_is_told_as_one(here, monkeypatch, tmp_path):
     def broken(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("baton_git.faces.mcp.resources.look", broken)
+    monkeypatch.setattr("baton_git.interfaces.mcp.resources.look", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert "a bug in baton itself: ZeroDivisionError" in failure("baton://brief/work").message
 

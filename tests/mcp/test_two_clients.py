@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from baton_git.agents.hook_events.hook_session import Memory, Seen
-from baton_git.faces.cli.app import App
-from baton_git.faces.where.settings import Asked, Settings
+from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.context.settings import Asked, Settings
 
 CALLS = {
     "followup_add": {"item": "x"},
@@ -20,7 +20,7 @@ def talking(use, *, era="auto", over_http=False):
     """What `use` makes of two clients, each with a server of its own, or both with one that serves many."""
     from mcp.client import Client
 
-    from baton_git.faces.mcp.server import server
+    from baton_git.interfaces.mcp.server import server
 
     def made():
         return server(App(Settings(Asked()), False), over_http=over_http)

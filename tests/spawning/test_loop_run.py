@@ -31,7 +31,7 @@ class Ran:
 @pytest.fixture
 def here(agents, baton, monkeypatch):
     """Runs the command in this process, with the surroundings in which the agents are."""
-    monkeypatch.setattr("baton_git.faces.where.process.FOUND", dict(agents.environment))
+    monkeypatch.setattr("baton_git.interfaces.context.process.FOUND", dict(agents.environment))
     return baton
 
 

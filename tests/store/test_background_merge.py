@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from store_world import REF
 
-from baton_git.faces.where import background_merge
-from baton_git.faces.where.background_merge import merge_in_background
 from baton_git.git.files.ref_locks import until
 from baton_git.git.store import Repository, Store
+from baton_git.interfaces.context import background_merge
+from baton_git.interfaces.context.background_merge import merge_in_background
 
 DYING = """
 import os, signal, sys

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from web_server import Running, Served
 
-from baton_git.faces.http.site import Site
-from baton_git.faces.where.settings import Asked
+from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.http.site import Site
 
 Serve = Callable[..., Served]
 

@@ -11,9 +11,9 @@ import pytest
 from web_server import TOKEN, hidden
 
 from baton_git.core.errors import StoreError
-from baton_git.faces.http.attempts import ADDRESSES, FREE, LONGEST, Attempts
-from baton_git.faces.web.door import PERSON, Door, kept_key
-from baton_git.faces.web.login import next_page
+from baton_git.interfaces.http.attempts import ADDRESSES, FREE, LONGEST, Attempts
+from baton_git.interfaces.web.login import next_page
+from baton_git.interfaces.web.session_cookie import PERSON, Door, kept_key
 
 PATHS = ("/", "/n/shop/board", "/n/shop/review", "/n/shop/nothing", "/n/nowhere/board")
 

@@ -6,8 +6,8 @@ import pytest
 from jinja2 import UndefinedError
 
 from baton_git.core.output import html
-from baton_git.faces.web.templating import environment
-from baton_git.faces.web.texts import address, cut, is_link, quoted
+from baton_git.interfaces.web.templating import environment
+from baton_git.interfaces.web.texts import address, cut, is_link, quoted
 
 
 def test_what_does_not_print_or_turns_the_direction_stands_as_an_escape() -> None:

@@ -17,10 +17,10 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from baton_git.core.names import Namespace
-from baton_git.faces.http.app import application
-from baton_git.faces.http.guard import Guard
-from baton_git.faces.http.site import Site
-from baton_git.faces.web import routes
+from baton_git.interfaces.http.app import application
+from baton_git.interfaces.http.guard import Guard
+from baton_git.interfaces.http.site import Site
+from baton_git.interfaces.web import routes
 
 TOKEN = "an-öpen-sesame of the tests"
 

@@ -28,7 +28,7 @@ from baton_git.git.files.ref_locks import flocked
 
 MAX_RUNNING = 8
 """Sessions that may run at once, of all chains together."""
-KEEPER = "baton_git.faces.session_keeper"
+KEEPER = "baton_git.interfaces.hook.session_supervisor"
 """The module that looks after one session."""
 _START_SECONDS = 20.0
 _PACKAGE = Path(__file__).parent.parent

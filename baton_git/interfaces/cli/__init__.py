@@ -1,0 +1,101 @@
+"""The command `baton`: one module for each group of commands, loaded when one of them is called."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from baton_git import __version__
+from baton_git.interfaces.cli.error_handler import run
+from baton_git.interfaces.cli.lazy import LazyGroup
+from baton_git.interfaces.context.process import end_in_order, hide_tokens, mend_streams, skip_plugin_search
+
+COMMANDS = {
+    "init": ("lifespan", "Make a namespace in this repository."),
+    "boot": ("lifespan", "Begin a session: check, settle, and print the brief."),
+    "wrap": ("lifespan", "End a session: say where the work stands."),
+    "status": ("lifespan", "How many of what there are, and what is wrong."),
+    "read": ("document", "Print the whole state as JSON."),
+    "write": ("document", "Write a whole session-baton document."),
+    "loop": ("loop", "Open loops: things done whose outcome must be checked."),
+    "followup": ("followup", "Follow-ups: things put off."),
+    "pattern": ("pattern", "Patterns: what keeps going wrong, on its way to a rule."),
+    "decision": ("decision", "Decisions and their reasons."),
+    "handover": ("handover", "Protocol runs of KAIROS, handed over from one client to the next."),
+    "handoff": ("handoff", "Facts of a session, from its transcript, for the next one."),
+    "todo": ("todo", "The session's list of what is to be done."),
+    "checkpoint": ("checkpoint", "Save where an agent stands (PAIF)."),
+    "restore": ("checkpoint", "Restore an agent: its identity and its newest checkpoint (PAIF)."),
+    "sessions": ("checkpoint", "List the sessions of which an agent has a checkpoint (PAIF)."),
+    "identity": ("identity", "Who an agent is, and whether it still speaks so (PAIF)."),
+    "verify": ("checks", "Run the checks of open loops."),
+    "trust": ("checks", "Approve a check, a command, or what a remote sends."),
+    "log": ("history", "What was changed, by whom, newest first."),
+    "show": ("history", "One revision and what it changed."),
+    "diff": ("history", "What changed between two revisions."),
+    "rollback": ("going_back", "Go back to a revision, for one record, or without one session."),
+    "undo": ("going_back", "Take one revision back and keep what came after it."),
+    "sync": ("sync", "Fetch what other machines sent, merge it, send what they lack."),
+    "review": ("review", "See what came from a remote and waits; take it over or turn it down."),
+    "conflicts": ("conflicts", "List the values that two sides changed differently."),
+    "resolve": ("conflicts", "Settle a conflict."),
+    "merge-driver": ("conflicts", "Merge one file for git merge."),
+    "session": ("session", "Sessions of agents as ECC's snapshots: list, inspect, record, look back."),
+    "workflow": ("workflow", "Workflows: what happens at the events of agents' sessions."),
+    "loop-run": ("loop_run", "Run an agent again and again until its task is done."),
+    "import": ("exchange", "Take over the state of another system."),
+    "export": ("exchange", "Give the state to another system."),
+    "cache": ("cache", "A session-baton server elsewhere, with a local cache for when it is away."),
+    "validate": ("formats", "Check files, or a whole branch."),
+    "schema": ("formats", "Print the JSON Schema of a kind of record."),
+    "hooks": ("hooks", "Git hooks: verify what a commit settles, push the state along, check what is pushed."),
+    "agents": ("agents", "The coding agents' CLIs: have them call baton at the turns of a session."),
+    "serve": ("serve", "Serve the state over HTTP, with session-baton's and PAIF's APIs, and a page to look at it."),
+    "mcp": ("mcp", "Serve the verbs to an agent as tools, over MCP on standard input and output."),
+    "gc": ("upkeep", "Pack what baton has stored."),
+    "completion": ("upkeep", "Print the shell code that completes commands."),
+    "demo": ("demo", "See three sessions hand over, in a temporary repository."),
+}
+"""By name, the module and the line of help, so that `--help` loads no command."""
+
+
+OF_COMMANDS = ("--repo", "--namespace", "-n", "--session", "--agent", "--json")
+"""The options that every command has, and that people try before it."""
+
+
+class Commands(LazyGroup):
+    """The commands of `baton`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0].partition("=")[0] in OF_COMMANDS:
+            ctx.fail(f"{args[0]} stands after the command: baton COMMAND {args[0]} …")
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=Commands, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="baton")
+def baton() -> None:
+    """The memory between sessions of AI coding agents, kept in git.
+
+    \b
+    baton init                      once, in your repository
+    baton boot                      what the next session must know
+    baton loop add "Deployed X" --expect "health is 200" --verify-http URL
+    baton wrap --context "Where the work stands"
+
+    Every command has --json, and --help with an example.
+    Exit status: 0 ok, 1 failed, 2 usage, 3 conflict or stale, 4 busy, 5 unknown, 70 a bug.
+    """
+
+
+def main() -> Any:
+    """The entry point of the command."""
+    hide_tokens()
+    skip_plugin_search()
+    mend_streams()
+    end_in_order()
+    sys.exit(run(baton))

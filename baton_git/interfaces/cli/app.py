@@ -1,0 +1,201 @@
+"""What every command shares: its options, the workspace it works in, and how it answers."""
+
+from __future__ import annotations
+
+import functools
+import math
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from baton_git.core.diff import subject
+from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, StoreError
+from baton_git.core.names import Namespace
+from baton_git.core.output import one_line
+from baton_git.interfaces.cli.printing import tell, write, write_json
+from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.results import changed as answers
+from baton_git.namespace.revision import Written
+from baton_git.namespace.workspace import Made
+
+CHECKED_OUT = (
+    "{} has this branch checked out: new commits show there as a revert, and a commit made there would take them "
+    "back. Switch it to another branch, and look with baton show or baton diff"
+)
+
+
+class _Seconds(click.FloatRange):
+    """A number of seconds that something can be waited for."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return number
+
+
+SECONDS = _Seconds(0.1, 3600)
+MAX_INPUT = 64 << 20
+"""Bytes that are read of a file or a pipe; what may be stored is far less."""
+
+
+@dataclass(frozen=True)
+class App(Call):
+    """One call of the command, and how it answers."""
+
+    json: bool
+
+    def answer(self, data: Any, text: str) -> None:
+        """Data to stdout: JSON when it was asked for, else the text (nothing when it is empty)."""
+        if self.json:
+            write_json(data)
+        elif text:
+            write(text)
+
+    def say(self, *lines: str) -> None:
+        """Words to stderr."""
+        tell(*lines)
+
+    def can_ask_person(self, hint: str = "") -> bool:
+        """Whether there is a terminal at which an answer counts as a person's word.
+
+        Args:
+            hint: how a person can do it instead, for the error.
+
+        Raises:
+            NeedsHuman: there is one, but an agent is known to be acting.
+        """
+        if not at_terminal():
+            return False
+        self.refuse_agents(hint)
+        return True
+
+    def refuse_agents(self, hint: str = "") -> None:
+        """Lets a command go on that only a person may give, with a terminal or without.
+
+        Raises:
+            NeedsHuman: an agent is known to be acting.
+        """
+        from baton_git.interfaces.context.person import check_no_agent  # much to load, and few commands ask a person
+
+        check_no_agent(self.settings.agent, hint)
+
+    def made(self, made: Made) -> None:
+        """A record's id, and in words what became of it."""
+        self.answer(answers.made(made), made.id)
+        self.told(made.written)
+
+    def told(self, written: Written) -> None:
+        """In words what a change did, and what its reader should know."""
+        what = subject(list(written.changes)) if written.changes else "nothing changed"
+        self.say(f"{what} (revision {written.version.revision})")
+        if written.before.commit is None and written.version.commit is not None:
+            self.told_new(written.version.namespace)
+        for key, redaction in written.redactions:
+            self.say(f"redacted: {redaction.kind} in {key}, {redaction.path}")
+        if written.checked_out_at is not None:
+            self.say(CHECKED_OUT.format(written.checked_out_at))
+
+    def told_new(self, namespace: Namespace) -> None:
+        """In words that a command made the namespace, which a mistyped name or folder does too."""
+        self.say(f"this began the namespace {namespace} in {self.settings.repository.common_dir}")
+
+
+SESSION_HELP = "The session that acts; else BATON_SESSION, the agent's own, or the one that booted here."
+
+
+def command(
+    name: str, *, session_help: str = SESSION_HELP, **settings: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with the options that all have; its function gets the `App` first."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @click.command(name, **settings)
+        @click.option(
+            "--repo", metavar="PATH", help="The repository; else BATON_REPO, the one around, or your own store."
+        )
+        @click.option(
+            "--namespace",
+            "-n",
+            metavar="NS",
+            help="The namespace; else git config baton.namespace, the folder's name, or in a clone the only one there.",
+        )
+        @click.option("--session", metavar="ID", help=session_help)
+        @click.option("--agent", metavar="NAME", help="The agent that acts; else BATON_AGENT.")
+        @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+        @functools.wraps(function)
+        def wrapped(
+            repo: str | None, namespace: str | None, session: str | None, agent: str | None, as_json: bool, **rest: Any
+        ) -> Any:
+            return function(App(Settings(Asked(repo, namespace, session, agent)), as_json), **rest)
+
+        return cast("click.Command", wrapped)
+
+    return decorate
+
+
+SIGN = click.option(
+    "--sign", is_flag=True, help="Confirm by a signature: with a key that needs a touch or a passphrase."
+)
+"""For what only a person may do."""
+
+
+def at_terminal() -> bool:
+    """Whether somebody can be asked here: who only shows our output on a terminal types nothing. What counts as a
+    person's word asks `App.can_ask_person` instead."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def baton_command() -> str:
+    """How a shell starts this program: by its name where that is found, else by the interpreter that runs it."""
+    return "baton" if shutil.which("baton") else f"{shlex.quote(sys.executable)} -m baton_git"
+
+
+def flat(text: str) -> str:
+    """All of a record's text on one line, control characters as spaces: none of it may steer the terminal."""
+    return one_line(text, len(text))
+
+
+def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:
+    return click.Group(name, commands=list(commands), help=help_text, no_args_is_help=True)
+
+
+def read_bytes(file: str) -> bytes:
+    """The content of a file, or of standard input for `-`.
+
+    Raises:
+        StoreError: it cannot be read.
+        LimitExceeded: it is larger than `MAX_INPUT`.
+    """
+    try:
+        if file == "-":
+            content = sys.stdin.buffer.read(MAX_INPUT + 1)
+        else:
+            with Path(file).open("rb") as opened:
+                content = opened.read(MAX_INPUT + 1)
+    except OSError as error:
+        raise StoreError(f"{flat(file)}: {error.strerror or error}") from error
+    if len(content) > MAX_INPUT:
+        raise LimitExceeded(flat(file), len(content), MAX_INPUT, "bytes")
+    return content
+
+
+def read_text(file: str) -> str:
+    """The text of a file, or of standard input for `-`.
+
+    Raises:
+        StoreError: it cannot be read.
+        InvalidDocument: it is not UTF-8.
+    """
+    try:
+        return read_bytes(file).decode()
+    except UnicodeDecodeError as error:
+        fault = Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")
+        raise InvalidDocument([fault], where=file) from None

@@ -1,0 +1,86 @@
+"""What `baton cache` says of an outcome: as data, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from baton_git.core.codecs import json
+from baton_git.core.diff import RecordChange, in_words
+from baton_git.core.errors import shortened
+from baton_git.interfaces.cli.app import App, flat
+from baton_git.systems.session_baton.caching import Clash, Outcome
+
+
+def outcome_data(outcome: Outcome) -> dict[str, Any]:
+    """The server's answer to a write, with what became of it here."""
+    note = outcome.entry.note
+    seen = note.seen if outcome.clash is None else outcome.clash.theirs
+    data: dict[str, Any] = {
+        "ok": outcome.entry.status == "synced", "namespace": note.namespace, "status": outcome.entry.status,
+        "updated_at": seen.updated_at if seen else None, "revision": seen.revision if seen else None,
+    }  # fmt: skip
+    if outcome.clash is not None:
+        data["conflict"] = _clash(outcome.clash)
+    if outcome.contested:
+        data["contested"] = [{"kind": key.kind, "id": key.id, **one.as_data()} for key, one in outcome.contested]
+    if outcome.kept:
+        data["kept"] = [{"file": one.name, "why": one.why} for one in outcome.kept]
+    return data
+
+
+def _clash(clash: Clash) -> dict[str, Any]:
+    return {
+        "ours": clash.ours, "theirs": clash.theirs.baton, "differ": list(clash.compared.sections),
+        "here": [one.as_data() for one in clash.compared.here],
+        "there": [one.as_data() for one in clash.compared.there],
+    }  # fmt: skip
+
+
+def tell_rest(app: App, outcome: Outcome) -> None:
+    """The conflict, what was contested, what had to make room, and who else wants the file's name."""
+    if outcome.clash is not None:
+        app.say(*_clash_words(outcome.clash))
+    for key, one in outcome.contested:
+        what = f"{flat(key.id or key.kind)} {flat(one.field)}"
+        app.say(f"contested: {what}: {_value(one.ours)} stands, not {_value(one.theirs)}")
+    for kept in dict.fromkeys(outcome.kept):
+        app.say(f"kept: {kept.name} ({kept.why})")
+    if not outcome.kept:
+        app.say(*(f"baton: the cache: {one.name}: {one.why}" for one in outcome.entry.aside))
+    if outcome.entry.rival is not None:
+        name, rival = flat(outcome.entry.note.namespace), flat(outcome.entry.rival)
+        app.say(
+            f"the cache file of {name} would be that of {rival}; it is kept in .baton instead, which only baton reads"
+        )
+
+
+def _clash_words(clash: Clash) -> Iterator[str]:
+    name = flat(clash.namespace)
+    yield f"baton: conflict: the server has a baton of {name} that was not seen here; yours was not sent and waits"
+    for side, changes in (("here", clash.compared.here), ("server", clash.compared.there)):
+        yield from (f"       {side}: {words}" for change in changes for words in _change_words(change))
+    if not clash.compared.here and not clash.compared.there:
+        yield f"       they differ in: {flat(', '.join(clash.compared.sections))}"
+    yield f"       {go_on(clash.namespace)}"
+
+
+def _change_words(change: RecordChange) -> Iterator[str]:
+    """A record's change on one line, its fields with their values."""
+    fields = [f"{flat(one.field)} {_value(one.before)} → {_value(one.after)}" for one in change.fields]
+    head = flat(in_words(change)) or change.kind
+    yield f"{head}: {'; '.join(fields)}" if change.action == "changed" and fields else head
+
+
+def _value(side: tuple[Any, ...]) -> str:
+    return (
+        shortened(side[0])
+        if side and isinstance(side[0], str)
+        else json.dumps(side[0], indent=None)[:60]
+        if side
+        else "nothing"
+    )
+
+
+def go_on(namespace: str) -> str:
+    return f"go on with: baton cache send {flat(namespace)} --merge (or --ours, --theirs)"

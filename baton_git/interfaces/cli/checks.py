@@ -1,0 +1,198 @@
+"""`baton verify` and `baton trust`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.output import shell_line, terminal_line
+from baton_git.core.records.work_items import VerifySpec
+from baton_git.git.remotes.error_messages import masked
+from baton_git.interfaces.cli.app import SECONDS, App, at_terminal, command, flat
+from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
+from baton_git.interfaces.cli.printing import agrees
+from baton_git.interfaces.results import checks as answers
+from baton_git.namespace.remote_selection import address_of
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.checks import BUDGET, Verified, verify
+from baton_git.verbs.consent import approve_check, loop_with_check, revoke_check, waiting_checks
+from baton_git.verbs.trust import approvals_of, distrust, distrust_remote, trust, trust_remote
+
+
+@command("verify")
+@click.argument("ids", nargs=-1, metavar="[ID]…")
+@click.option("--budget", type=SECONDS, default=BUDGET, show_default=True, help="Seconds for all together.")
+def verify_all(app: App, ids: tuple[str, ...], budget: float) -> int | None:
+    """Run the checks of open loops, side by side, and keep what they find as evidence.
+
+    Exit status 1 when one failed, 5 when one could not be made.
+
+    \b
+    baton verify
+    baton verify OL-7k3f9q --budget 3
+    """
+    with app.workspace() as ws:
+        return tell_checks(app, verify(ws, app.now, ids, budget_seconds=budget))
+
+
+def tell_checks(app: App, verified: Verified) -> int | None:
+    """What the checks found, and the exit status that says it."""
+    lines = [f"{id_}  {found.result}{f': {found.why}' if found.why else ''}" for id_, found in verified.found.items()]
+    app.answer(answers.verified(verified), "\n".join(lines))
+    if not verified.found:
+        app.say("no open loop has a check that a probe can make")
+    results = {found.result for found in verified.found.values()}
+    return FAILED if "failed" in results else UNKNOWN if "unknown" in results else None
+
+
+class _WithDashes(click.Command):
+    """Remembers whether `--` was given: what follows it is a command, not an id."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["is_command"] = "--" in args
+        return super().parse_args(ctx, args)
+
+
+@command("trust", cls=_WithDashes)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ID | -- COMMAND…]")
+@click.option("--from", "remote", metavar="REMOTE", help="Believe what this remote sends, until its address changes.")
+@click.option("--yes", is_flag=True, help="Approve without being asked; needed where nobody can be asked.")
+@click.option("--revoke", is_flag=True, help="Take the approval back.")
+@click.option("--list", "show", is_flag=True, help="What is approved here, and what waits for it.")
+def trust_command(
+    app: App, words: tuple[str, ...], remote: str | None, yes: bool, revoke: bool, show: bool
+) -> int | None:
+    """Approve what others may have written, for this repository, on this machine: the check of an open loop, a command
+    (exactly these arguments), or everything that comes from a remote.
+
+    What is approved is shown, and at a terminal you are asked. Without a terminal it needs --yes.
+
+    \b
+    baton trust OL-7k3f9q
+    baton trust -- pytest -q tests/parser
+    baton trust --from origin
+    baton trust --list
+    """
+    is_command = click.get_current_context().meta["is_command"]
+    if (remote is not None and words) or (not is_command and len(words) > 1):
+        raise click.UsageError("give one ID, or -- and the command, or --from REMOTE")
+    if (yes or revoke) and not (show or words or remote is not None):
+        raise click.UsageError("say what: an ID, -- and the command, or --from REMOTE; --list shows what there is")
+    with app.workspace() as ws:
+        if show or (remote is None and not words):
+            _list(app, ws)
+            return None
+        if remote is not None:
+            return _trust_remote(app, ws, remote, yes=yes, revoke=revoke)
+        if is_command:
+            return _trust_command(app, ws, words, yes=yes, revoke=revoke)
+        return _trust_check(app, ws, words[0], yes=yes, revoke=revoke)
+
+
+def _trust_command(app: App, ws: Workspace, argv: tuple[str, ...], *, yes: bool, revoke: bool) -> int | None:
+    if not (revoke or _agreed(app, f"it would run: {shell_line(argv)}", yes=yes, typed=True)):
+        return _not_approved(app, {"argv": list(argv), "approved": False})
+    changed = distrust(ws, argv) if revoke else trust(ws, app.now, argv)
+    _tell_trust(app, {"argv": list(argv)}, shell_line(argv), revoke, changed)
+    return None
+
+
+def _trust_check(app: App, ws: Workspace, id_: str, *, yes: bool, revoke: bool) -> int | None:
+    """Approves the check of an open loop, and the command that it runs."""
+    loop, verify = loop_with_check(ws, id_)
+    data = {"argv": list(verify.argv)} if verify.argv else {"id": loop.id, "check": verify.given()}
+    if not (revoke or _agreed(app, f"it would {_in_words(verify)}", yes=yes)):
+        return _not_approved(app, {**data, "approved": False})
+    changed = revoke_check(ws, loop.id) if revoke else approve_check(ws, app.now, loop.id, verify)
+    _tell_trust(app, data, _waiting(verify), revoke, changed)
+    return None
+
+
+def _in_words(verify: VerifySpec) -> str:
+    """`run: COMMAND`, or `check: http url=…`, on one line."""
+    if verify.argv:
+        return f"run: {shell_line(verify.argv)}"
+    details = {name: value for name, value in verify.given().items() if name != "method"}
+    return (
+        f"check: {verify.method} {' '.join(f'{name}={terminal_line(str(value))}' for name, value in details.items())}"
+    )
+
+
+def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bool) -> int | None:
+    shown = flat(masked(remote)) if revoke else f"{flat(masked(remote))} ({flat(masked(address_of(ws, remote)))})"
+    data = {"remote": masked(remote)}
+    if not (
+        revoke or _agreed(app, f"confirmations and checks from {shown} would count here; commands still wait", yes=yes)
+    ):
+        return _not_approved(app, {**data, "approved": False})
+    changed = distrust_remote(ws, remote) if revoke else trust_remote(ws, app.now, remote)
+    _tell_trust(app, data, shown, revoke, changed)
+    return None
+
+
+def _agreed(app: App, what: str, *, yes: bool, typed: bool = False) -> bool:
+    """Shows what would be approved, which somebody else may have written, and asks a person.
+
+    Args:
+        yes: the answer was given with the command.
+        typed: whoever calls has typed all of it, and need not be asked for it again.
+
+    Raises:
+        NeedsHuman: nobody can be asked, and the command does not say --yes; or an agent is known to be acting.
+    """
+    app.say(what)
+    app.refuse_agents("a person approves it: the same command at a terminal of their own")
+    if yes:
+        return True
+    if not at_terminal():
+        raise NeedsHuman("nobody can be asked here, so nothing is approved", hint="look at it, then give --yes")
+    return typed or agrees("Approve?")
+
+
+def _not_approved(app: App, data: dict[str, Any]) -> int:
+    app.answer(data, "")
+    app.say("not approved")
+    return FAILED
+
+
+def _tell_trust(app: App, data: dict[str, Any], what: str, revoke: bool, changed: bool) -> None:
+    state = "revoked" if revoke else "approved"
+    app.answer({**data, state: changed}, "")
+    already = {"revoked": "was not approved", "approved": "was approved already"}
+    app.say(f"{state if changed else already[state]}: {what}")
+
+
+def _list(app: App, ws: Workspace) -> None:
+    approvals = approvals_of(ws)
+    approved, remotes, earlier = approvals.commands(), approvals.remotes(), approvals.earlier_commands()
+    checks = [one for one in approvals.checks() if one.namespace == str(ws.branch.namespace)]
+    waiting = waiting_checks(ws)
+    data = {
+        "approved": [{"argv": list(one.argv), "at": one.at} for one in approved],
+        "checks": [{"id": one.id, "at": one.at} for one in checks],
+        "remotes": [{"name": one.name, "url": masked(one.url), "at": one.at} for one in remotes],
+        "waiting": {id_: list(verify.argv) for id_, (verify, _) in waiting.items() if verify.argv},
+        "waiting_checks": {id_: {"check": verify.given(), "why": why} for id_, (verify, why) in waiting.items()},
+        "earlier": [list(argv) for argv in earlier],
+    }
+    lines = [f"approved  {shell_line(one.argv)}  ({one.at})" for one in approved]
+    lines += [f"approved  check of {terminal_line(one.id)}  ({one.at})" for one in checks]
+    lines += [f"believed  {flat(one.name)}  {flat(masked(one.url))}  ({one.at})" for one in remotes]
+    lines += [
+        f"waiting   {_waiting(verify)}  (baton trust {terminal_line(id_)})" for id_, (verify, _) in waiting.items()
+    ]
+    lines += [f"earlier   {shell_line(argv)}  (baton trust -- {shell_line(argv)})" for argv in earlier]
+    app.answer(data, "\n".join(lines))
+    if not lines:
+        app.say("nothing is approved here, and nothing waits for it")
+    if earlier:
+        app.say("earlier: approved for this path by an older baton, which counts no more; approve what you still want")
+
+
+def _waiting(verify: VerifySpec) -> str:
+    return shell_line(verify.argv) if verify.argv else _in_words(verify)
+
+
+COMMANDS = {"verify": verify_all, "trust": trust_command}

@@ -1,0 +1,213 @@
+"""`baton demo`: three sessions hand over to each other, with the real commands in a real repository."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.core.output import BOLD, GREEN, style
+from baton_git.interfaces.cli.printing import write, write_json
+from baton_git.interfaces.context.process import child_environment
+
+
+@dataclass(frozen=True)
+class Narrator:
+    """Tells what happens as it happens, or keeps it for one JSON answer."""
+
+    silent: bool
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    def story(self, text: str) -> None:
+        self.told.append({"story": text})
+        if not self.silent:
+            write("")
+            write(style(f"# {text}", BOLD))
+
+    def ran(self, words: Sequence[str], done: subprocess.CompletedProcess[str]) -> None:
+        self.told.append(
+            {"command": list(words), "stdout": done.stdout, "stderr": done.stderr, "status": done.returncode}
+        )
+        if self.silent:
+            return
+        write(style(f"$ {shlex.join(words)}", GREEN))
+        for text in (done.stdout, done.stderr):
+            for line in text.rstrip().splitlines():
+                write(f"  {line}".rstrip())
+        if done.returncode:
+            write(f"  (exit status {done.returncode})")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The repository of the demonstration, and how a session of an agent acts in it."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    narrator: Narrator
+
+    def session(self, session: str, agent: str) -> Stage:
+        return replace(self, environment={**self.environment, "BATON_SESSION": session, "BATON_AGENT": agent})
+
+    def story(self, text: str) -> None:
+        self.narrator.story(text)
+
+    def baton(self, *words: str, given: str = "", expect: int = 0) -> str:
+        """Runs one command as it would be typed, tells what it says, and gives its standard output.
+
+        Raises:
+            ClickException: it did not exit as the story has it.
+        """
+        done = self._run([sys.executable, "-m", "baton_git", *words], given)
+        self.narrator.ran(["baton", *words], done)
+        if done.returncode != expect:
+            raise click.ClickException(f"the demonstration stopped: exit status {done.returncode} instead of {expect}")
+        return done.stdout
+
+    def git(self, *words: str, show: bool = False) -> None:
+        done = self._run(["git", *words])
+        if done.returncode != 0:
+            raise click.ClickException(f"git {shlex.join(words)}: {done.stderr.strip()}")
+        if show:
+            self.narrator.ran(["git", *words], done)
+
+    def _run(self, argv: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603  our own program, and git
+            argv, cwd=self.folder, env=dict(self.environment), input=given,
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+
+
+class _Health(http.server.BaseHTTPRequestHandler):
+    """The service that the first session deploys: it answers every GET with 200."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is the base class's
+        """Says nothing."""
+
+
+@click.command("demo")
+@click.option("--keep", is_flag=True, help="Leave the repository, and say where it is.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON, at the end.")
+def demo_command(keep: bool, as_json: bool) -> None:
+    """See three sessions hand over, with the real commands and their real output, in a temporary repository.
+
+    \b
+    baton demo
+    baton demo --keep
+    """
+    if shutil.which("git") is None:
+        raise click.ClickException("the demonstration needs the git program")
+    folder = Path(tempfile.mkdtemp(prefix="baton-demo-"))
+    narrator = Narrator(silent=as_json)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Health)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        stage = _stage(folder, narrator)
+        first_session(stage.session("monday", "claude"), server.server_address[1])
+        second_session(stage.session("tuesday", "codex"), stage.session("tuesday-b", "gemini"))
+        third_session(stage.session("wednesday", "claude"))
+        if keep:
+            narrator.story(f"The repository is {stage.folder}")
+    finally:
+        server.shutdown()
+        server.server_close()
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if as_json:
+        write_json(narrator.told)
+
+
+def _stage(folder: Path, narrator: Narrator) -> Stage:
+    kept = {name: value for name, value in child_environment().items() if not name.startswith(("GIT_", "BATON_"))}
+    repository = folder / "shop"
+    repository.mkdir()
+    environment = {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "XDG_DATA_HOME": str(folder / "data")}
+    stage = Stage(repository, environment, narrator)
+    stage.story("A repository with some code in it")
+    stage.git("init", "-q", "-b", "main")
+    stage.git("config", "user.name", "Ada")
+    stage.git("config", "user.email", "ada@example.org")
+    (repository / "prices.py").write_text("def total(prices):\n    return sum(prices)\n")
+    stage.git("add", "prices.py")
+    stage.git("commit", "-q", "-m", "Add prices")
+    stage.git("log", "--oneline", show=True)
+    stage.baton("init")
+    return stage
+
+
+def first_session(stage: Stage, port: int | str) -> None:
+    """Work is done and put off, decided, and gone wrong; nothing of it may be forgotten."""
+    stage.story("Monday, session 1 (claude): it works, and notes what must not be forgotten")
+    stage.baton("boot")
+    url = f"http://127.0.0.1:{port}/health"
+    stage.baton("loop", "add", "Deployed the shop", "--expect", "its health is 200", "--verify-http", url)
+    stage.baton("loop", "add", "Asked for a fix of rounding", "--expect", "the fix is on main",
+                "--verify-commit", "Round totals to cents", "--branch", "main")  # fmt: skip
+    stage.baton("followup", "add", "Move prices into the database", "--reason", "the release comes first")
+    stage.baton("pattern", "record", "Edited the config without reading its schema", "--context", "port was a string")
+    stage.baton("decision", "add", "Totals are rounded half to even", "--why", "the books do it so",
+                "--rejected", "half up", "--id", "DEC-001")  # fmt: skip
+    stage.baton("wrap", "--context", "The shop runs. The fix of rounding is asked for.", "--summary", "deployed")
+
+
+def second_session(stage: Stage, other: Stage) -> None:
+    """The next session knows it all; a third one works at the same time; a model cannot make rules."""
+    stage.story("Meanwhile the fix arrives on main")
+    (stage.folder / "prices.py").write_text("def total(prices):\n    return round(sum(prices), 2)\n")
+    stage.git("commit", "-q", "-a", "-m", "Round totals to cents")
+    stage.git("log", "--oneline", "main", show=True)
+    stage.story("Tuesday, session 2 (codex): it begins by checking what Monday expected")
+    stage.baton("boot")
+    stage.story("Another agent reads the state now, and will write it back later as a whole document")
+    document = json.loads(other.baton("read"))["baton"]
+    stage.story("Session 2 goes on: it puts things off again, and makes the same mistake twice more")
+    item = document["follow_ups"][0]["id"]
+    for _ in range(3):
+        stage.baton("followup", "defer", item)
+    for context in ("a list was a word", "a key was misspelt"):
+        stage.baton("pattern", "record", "edited the config without reading its schema", "--context", context)
+    pattern = document["patterns"][0]["id"]
+    stage.story("Three times: a rule is proposed. But an agent cannot make it a rule; a person must, at a terminal")
+    stage.baton("pattern", "graduate", pattern, expect=1)
+    stage.baton("wrap", "--context", "Rounding is fixed. The config should be checked in CI.")
+    stage.story("The other agent writes its document, which knows nothing of all this: both survive")
+    document |= {"session_id": "tuesday-b", "parent_session": "monday"}
+    document["follow_ups"].append({"id": "FU-100", "item": "Translate the receipt", "first_seen": "2026-11-21"})
+    other.baton("write", "--file", "-", given=json.dumps(document))
+
+
+def third_session(stage: Stage) -> None:
+    """What was verified is shown once more and archived; the history answers questions, and can be undone."""
+    stage.story("Wednesday, session 3 (claude): what was verified is told once more, and archived")
+    stage.baton("boot")
+    stage.story("What did Tuesday change? And all of it is plain git")
+    stage.baton("log", "--graph")
+    stage.baton("log", "--by-session", "tuesday", "--oneline")
+    stage.baton("diff", "~3", "~1")
+    stage.git("log", "--oneline", "--graph", "-n", "6", "baton/shop", show=True)
+    stage.git("status", "--short", "--branch", show=True)
+    stage.story("A step back, and back again")
+    stage.baton("undo")
+    stage.baton("undo")
+    stage.baton("status")
+    stage.story("That is the whole spiral. In a repository of your own: baton init, then baton boot")
+
+
+COMMANDS = {"demo": demo_command}

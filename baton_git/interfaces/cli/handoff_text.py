@@ -1,0 +1,86 @@
+"""The facts of a session for people: the document's sections, or sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from baton_git.interfaces.cli.app import flat
+
+Facts = Mapping[str, Any]
+_MARKS = {"completed": "x", "in_progress": ">"}
+
+
+def structured(facts: Facts) -> str:
+    """The document's sections, each only where there is something to say."""
+    sections = (
+        ("Active Task", _task(facts)),
+        (
+            "In-Progress Work",
+            [f"- [{_MARKS.get(one['status'], ' ')}] {flat(one['content'])}" for one in _of(facts, "todo_state")],
+        ),
+        ("Commits This Session", [line for one in _of(facts, "git_commits") for line in _commit(one)]),
+        ("Uncommitted Changes", ["```", *facts["git_status"].splitlines(), "```"] if facts.get("git_status") else []),
+        ("Files Being Modified", [f"- {flat(path)}" for path in _of(facts, "files_modified")]),
+        ("Original Goal", facts.get("initial_goal", "").splitlines()),
+        ("Recent Activity", [f"- {flat(one)}" for one in _of(facts, "recent_activity")]),
+        (
+            "Perhaps Decided (heuristic)",
+            [f"- {flat(one['text'])} ({flat(one['kind'])})" for one in _of(facts, "key_decisions")],
+        ),
+        ("Unknown", [f"- {name}: {flat(why)}" for name, why in facts.get("unknown", {}).items()]),
+        ("Left Out", [f"- {name}: {number} more" for name, number in facts.get("left_out", {}).items()]),
+    )
+    return "\n\n".join("\n".join([f"### {title}", *lines]) for title, lines in sections if lines)
+
+
+def _of(facts: Facts, name: str) -> list[Any]:
+    return list(facts.get(name) or ())
+
+
+def _task(facts: Facts) -> list[str]:
+    task = facts.get("active_task")
+    if not task:
+        return []
+    number = f" ({flat(task['id'])})" if task.get("id") else ""
+    status = [f"Status: {flat(task['status'])}"] if task.get("status") else []
+    return [f"**{flat(task['title'])}**{number}", *status, *(task.get("description") or "").splitlines()]
+
+
+def _commit(one: Facts) -> Iterator[str]:
+    doubt = {True: "", False: " (not in the repository)", None: " (not verified)"}[one.get("verified")]
+    doubt = " (on no branch now)" if one.get("on_branch") is False else doubt
+    yield f"- `{one['hash'] or '?'}` {flat(one['message'])}{doubt}"
+    yield from (f"      {flat(line)}" for line in (one.get("stat") or "").splitlines())
+
+
+def narrative(facts: Facts) -> str:
+    """The same in sentences, one paragraph for what was asked and one for each thing done."""
+    return "\n\n".join(_sentences(facts))
+
+
+def _sentences(facts: Facts) -> Iterator[str]:
+    if goal := facts.get("initial_goal"):
+        yield f"The session was asked: {goal}"
+    if task := facts.get("active_task"):
+        state = f", {flat(task['status'])}" if task.get("status") else ""
+        yield f"It was working on {flat(task['title'])}{state}."
+    todos = _of(facts, "todo_state")
+    lists = (
+        ("Done: {}.", [one["content"] for one in todos if one["status"] == "completed"]),
+        ("At work: {}.", [one["content"] for one in todos if one["status"] == "in_progress"]),
+        ("Still to do: {}.", [one["content"] for one in todos if one["status"] not in ("completed", "in_progress")]),
+        ("It committed {}.", [f"{one['hash'] or '?'} ({one['message']})" for one in _of(facts, "git_commits")]),
+        ("It changed {}.", _of(facts, "files_modified")),
+        ("Not committed are:\n{}", [facts["git_status"]] if facts.get("git_status") else []),
+        ("Last it did: {}.", _of(facts, "recent_activity")),
+        ("Perhaps it was decided (heuristic): {}", [one["text"] for one in _of(facts, "key_decisions")]),
+        ("Unknown is {}.", [f"{name}: {why}" for name, why in facts.get("unknown", {}).items()]),
+        ("Not kept: {}.", [f"{number} more of {name}" for name, number in facts.get("left_out", {}).items()]),
+    )
+    for words, items in lists:
+        if items:
+            yield words.format("; ".join(one if one == facts.get("git_status") else flat(one) for one in items))
+
+
+FORMATS = {"structured": structured, "narrative": narrative}

@@ -1,0 +1,142 @@
+"""`baton hooks run`: what an installed git hook calls. Nobody types it, so it is not shown in the help."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.core.diff import subject
+from baton_git.core.errors import BatonError
+from baton_git.core.lifecycle import CODE_METHODS
+from baton_git.core.names import Namespace
+from baton_git.git.hooks.location import EVENTS
+from baton_git.git.store import Store
+from baton_git.interfaces.cli.app import App, command, flat
+from baton_git.interfaces.cli.error_handler import FAILED
+from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.namespace.ingest.server import refusals_of, told, updates
+from baton_git.verbs.hooks import (
+    BY_COMMITS,
+    SECONDS,
+    due_namespaces,
+    left_of,
+    push_along,
+    pushed_components,
+    turn,
+    unsent_namespaces,
+    verify_due,
+)
+
+PUSH_SECONDS = 4.0
+"""For all that pre-push does; the user waits for it."""
+SHOWN = 20
+"""Refusals that are told one by one."""
+
+
+@command("run", hidden=True)
+@click.argument("event", type=click.Choice(EVENTS))
+@click.argument("arguments", nargs=-1)
+def run_command(app: App, event: str, arguments: tuple[str, ...]) -> int | None:
+    """What an installed hook calls, with the arguments and the standard input that git gives.
+
+    \b
+    baton hooks run post-commit
+    """
+    code = _RUN.get(event, _look)(app, event, arguments)
+    app.answer({"event": event, "refused": code is not None}, "")
+    return code
+
+
+def _look(app: App, event: str, _: tuple[str, ...]) -> None:
+    """Verifies, in the background, what may have been settled."""
+    repository = app.settings.repository
+    methods, agent = (BY_COMMITS, "server") if event == "post-receive" else (CODE_METHODS, "git-hook")
+    with _at_most(2 * SECONDS + 20, "took too long"), turn(repository) as wanted:
+        end = time.monotonic() + SECONDS
+        for namespace in due_namespaces(repository) if wanted else ():
+            with _told(app, namespace), _of(app, namespace).workspace() as ws:
+                written = verify_due(ws, app.now, left_of(end), methods, agent=agent)
+                if written is not None and written.changes:
+                    said = flat(subject(list(written.changes)))
+                    app.say(f"{app.now.isoformat(timespec='seconds')} {event} {namespace}: {said}")
+
+
+def _push(app: App, _: str, arguments: tuple[str, ...]) -> None:
+    """Sends along what no remote has; whatever goes wrong, the user's push goes on."""
+    lines = sys.stdin.read()
+    with _at_most(PUSH_SECONDS + 0.5, f"baton: not pushed along: no answer within {PUSH_SECONDS:g} s"):
+        end = time.monotonic() + PUSH_SECONDS
+        themselves = pushed_components(lines, app.lenient.settings.prefix)
+        for namespace in unsent_namespaces(app.settings.repository):
+            if namespace.component not in themselves:
+                with _told(app, namespace), _of(app, namespace).workspace() as ws:
+                    said = push_along(ws, app.now, arguments[0] if arguments else "origin", left_of(end))
+                    app.say(*([f"baton: {flat(said)}"] if said else []))
+
+
+def _receive(app: App, *_: Any) -> int | None:
+    """Refuses a push that breaks a rule."""
+    settings = app.settings
+    may_rewrite = settings.config.get("baton.allowrewrite", "").lower() in ("true", "yes", "on", "1")
+    folders = _quarantine()
+    with Store(settings.repository, more_objects=folders) as store:
+        pushed = updates(sys.stdin.read())
+        found = refusals_of(
+            store, settings.prefix, pushed,
+            trusted=settings.reach.trusted(store), may_rewrite=may_rewrite, quarantine=next(iter(folders), None),
+        )  # fmt: skip
+        refused = [f"baton: {flat(told(one))}" for one in islice(found, SHOWN)]
+        more = sum(1 for _ in found)
+    app.say(*refused, *([f"baton: and {more} more"] if more else []))
+    return FAILED if refused else None
+
+
+_RUN: dict[str, Callable[[App, str, tuple[str, ...]], int | None]] = {"pre-push": _push, "pre-receive": _receive}
+
+
+def _quarantine() -> list[Path]:
+    """Where git keeps the objects of a push that is not yet accepted, first, and what it borrows from."""
+    named = [os.environ.get("GIT_OBJECT_DIRECTORY", "")]
+    named += os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split(os.pathsep)
+    return [Path(one) for one in named if one]
+
+
+def _of(app: App, namespace: Namespace) -> App:
+    """The same call for another namespace; bad settings stop no hook."""
+    return replace(app, settings=Settings(Asked(app.settings.asked.repo, namespace.text), problems=[]))
+
+
+@contextmanager
+def _told(app: App, namespace: Namespace) -> Iterator[None]:
+    """What goes wrong with one namespace is told and stops no other."""
+    try:
+        yield
+    except (BatonError, OSError) as error:
+        app.say(f"baton: {namespace}: {flat(str(error))}")
+
+
+@contextmanager
+def _at_most(seconds: float, said: str) -> Iterator[None]:
+    """Ends this process when it takes longer, without failing the git command that it belongs to."""
+
+    def end(*_: Any) -> None:
+        os.write(2, f"{said}\n".encode())
+        os._exit(0)
+
+    before = signal.signal(signal.SIGALRM, end)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)

@@ -1,0 +1,47 @@
+"""A group of commands of which only the one that is called gets loaded."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """A group with its commands in a table.
+
+    Args:
+        table: by name, the module (and after a colon the command in it; else `COMMANDS[name]`) and the line of help, so
+            that `--help` loads no command.
+    """
+
+    def __init__(self, name: str | None, table: Mapping[str, tuple[str, str]], **settings: Any) -> None:
+        super().__init__(name, **{"no_args_is_help": True, **settings})
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return None
+        place, _, name = self.table[cmd_name][0].partition(":")
+        module = importlib.import_module(f"baton_git.interfaces.cli.{place}")
+        command = getattr(module, name) if name else module.COMMANDS[cmd_name]
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.table and not args[0].startswith("-"):
+            near = [name for name in self.table if name.startswith(args[0][:3])]
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"there is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)

@@ -1,0 +1,165 @@
+"""`baton loop-run`: session after session of an agent, in the foreground, until the task is done."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.agents.sessions.launchers import STARTERS
+from baton_git.agents.sessions.records import cost_in_words
+from baton_git.interfaces.cli.app import App, command, flat, read_text
+from baton_git.interfaces.cli.error_handler import FAILED
+from baton_git.interfaces.context.workflows import workflow_folders
+from baton_git.systems.gobby.foreground_loops import INTERRUPTED, Loop, Looped, installed, run_loop, tokens_in_words
+from baton_git.systems.gobby.workflow.looping import Limits
+
+DEFAULT = Limits()
+
+
+class _Finite(click.FloatRange):
+    """A number: `nan` is within no range, though it is not outside of any."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is no number.", param, ctx)
+        return number
+
+
+DAY = 86400
+
+
+@command("loop-run", short_help="Run an agent again and again until its task is done.")
+@click.argument("prompt", required=False)
+@click.option("--file", metavar="FILE|-", help="The prompt from a file instead.")
+@click.option("--cli", type=click.Choice(list(STARTERS)), help="Which agent; else the first that is installed.")
+@click.option("--marker", default=DEFAULT.marker, show_default=True, help="What the agent says when all is done.")
+@click.option(
+    "--max-iterations",
+    type=click.IntRange(1, 1000),
+    default=DEFAULT.iterations,
+    show_default=True,
+    help="At most so many sessions.",
+)
+@click.option(
+    "--session-timeout",
+    type=_Finite(0.1, DAY),
+    default=DEFAULT.session_seconds,
+    show_default=True,
+    help="Seconds that one session may take.",
+)
+@click.option(
+    "--total-timeout",
+    type=_Finite(0.1, 30 * DAY),
+    default=DEFAULT.total_seconds,
+    show_default=True,
+    help="Seconds that all may take.",
+)
+@click.option(
+    "--stop-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="No session is started while it is there; else baton/stop in the git directory.",
+)
+@click.option(
+    "--stuck-after",
+    type=click.IntRange(2, 100),
+    default=DEFAULT.stuck_after,
+    show_default=True,
+    help="Sessions in a row that say the same, or change nothing.",
+)
+@click.option(
+    "--budget",
+    type=_Finite(0.000001, 100_000),
+    default=DEFAULT.budget_usd,
+    show_default=True,
+    help="US dollars, where the agent tells its cost.",
+)
+@click.option(
+    "--token-budget",
+    type=click.IntRange(1, 10**12),
+    default=DEFAULT.tokens,
+    show_default=True,
+    help="Tokens, where the agent tells them.",
+)
+@click.option("--max-failures", type=click.IntRange(1, 100), default=DEFAULT.failures, show_default=True,
+              help="Sessions in a row that fail.")  # fmt: skip
+def loop_run(
+    app: App, prompt: str | None, file: str | None, cli: str | None, stop_file: Path | None, **limits: Any
+) -> int | None:
+    """Run an agent on one task, each time in a fresh session that knows what the last one said, until it is done.
+
+    The agent ends the loop with the marker on a line of its own. Every limit is always on. The options that each
+    session is started with are yours to set: git config baton.claudeArguments "--permission-mode acceptEdits".
+    Exit status 0 when the task is done, 130 when you interrupted it, 1 when something else ended the loop.
+
+    \b
+    baton loop-run "Make the tests in tests/parser pass" --max-iterations 5
+    baton loop-run --file task.md --cli codex --session-timeout 900
+    """
+    if (prompt is None) == (file is None):
+        raise click.UsageError("give a PROMPT or --file, and not both")
+    text = prompt if prompt is not None else read_text(str(file))
+    chosen = cli or installed(app.settings.environment)
+    stop = stop_file or app.settings.repository.git_dir / "baton" / "stop"
+    arguments = dict(workflow_folders(app).arguments)
+    loop = Loop(text, chosen, os.fspath(_here(app)), stop.absolute(), _limits(limits), arguments)
+    with app.workspace() as ws, _asked_to_end() as asked:
+        done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)), lambda: bool(asked))
+    _tell(app, done)
+    if done.ended == INTERRUPTED:
+        return 128 + (asked[0] if asked else signal.SIGINT)
+    return None if done.ended.by == "completed" else FAILED
+
+
+def _here(app: App) -> Path:
+    """Where the sessions work: where we stand, unless --repo names another work tree."""
+    top = app.settings.repository.work_tree
+    here = Path.cwd()
+    return top if top is not None and top not in (here, *here.parents) else here
+
+
+def _limits(given: dict[str, Any]) -> Limits:
+    return Limits(
+        marker=given["marker"],
+        iterations=given["max_iterations"],
+        session_seconds=given["session_timeout"],
+        total_seconds=given["total_timeout"],
+        stuck_after=given["stuck_after"],
+        budget_usd=given["budget"],
+        tokens=given["token_budget"],
+        failures=given["max_failures"],
+    )
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[list[int]]:
+    """The signals that have come: an interrupt, a request to end, or a terminal that went away; then the session that
+    runs must end too. Nothing is raised, as that could come when a session has just been started."""
+    asked: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda came, _: asked.append(came)) for number in numbers}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell(app: App, done: Looped) -> None:
+    data = done.data
+    app.answer(data, f"{done.ended.by}: {flat(done.ended.why)}")
+    count = data["iterations"]
+    least = "" if data["cost_is_known"] or data["cost_usd"] is None else "at least "
+    sessions = f"{count} session{'' if count == 1 else 's'}"
+    app.say(f"{sessions}, {least}{cost_in_words(data['cost_usd'])}, {tokens_in_words(data['tokens'])}")
+
+
+COMMANDS = {"loop-run": loop_run}

@@ -1,0 +1,70 @@
+"""`baton mcp`: the verbs as tools for agents."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import click
+
+from baton_git.core.errors import BatonError, InvalidArgument
+from baton_git.interfaces.cli.app import App, command
+from baton_git.interfaces.context.process import taken, taken_token
+from baton_git.interfaces.context.settings import SESSION_VARIABLES
+
+HOST, PORT = "127.0.0.1", 9102
+
+
+@command("mcp")
+@click.option("--http", "over_http", is_flag=True, help="Over streamable HTTP, until it is stopped.")
+@click.option("--host", metavar="ADDRESS", help=f"With --http: where to listen.  [{HOST}]")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"With --http: the port; 0 takes a free one.  [{PORT}]")
+def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -> None:
+    """Serve the verbs to an agent as tools, over MCP on standard input and output, until the agent closes them.
+
+    An agent's CLI starts this; the plugin that baton brings along has it. With --http it listens on this machine
+    instead; with BATON_API_TOKEN every request needs that token, and it may listen elsewhere.
+    It needs the extra mcp, and for --http the extra http: pip install 'baton-git[mcp,http]'
+
+    \b
+    baton mcp
+    claude mcp add baton -- baton mcp
+    codex mcp add baton -- baton mcp
+    gemini mcp add baton baton mcp
+    baton mcp --http --port 9102
+    """
+    if not over_http and (host is not None or port is not None):
+        raise click.UsageError("--host and --port go with --http")
+    if host == "":
+        raise InvalidArgument("--host is empty", hint="leave it out, or say which")
+    if importlib.util.find_spec("mcp") is None:
+        raise BatonError("baton mcp needs the MCP SDK", hint="pip install 'baton-git[mcp]'")
+    if over_http and importlib.util.find_spec("fastapi") is None:
+        raise BatonError("baton mcp --http needs fastapi", hint="pip install 'baton-git[mcp,http]'")
+    token = _alone() if over_http else None
+    with app.workspace():
+        pass  # what is wrong with the options or the repository is told now, not at the first call
+    if over_http:
+        _serve(app, host or HOST, PORT if port is None else port, token)
+        return
+    from baton_git.interfaces.mcp.server import server  # half a second, and an extra that is not everywhere
+
+    server(app).run("stdio")
+
+
+def _alone() -> str | None:
+    """The token. Whoever calls over HTTP is not the agent in whose shell we were started: what names that one goes."""
+    for name in ("BATON_SESSION", "BATON_AGENT", *SESSION_VARIABLES):
+        taken(name)
+    return taken_token()
+
+
+def _serve(app: App, host: str, port: int, token: str | None) -> None:
+    from baton_git.interfaces.mcp import http  # as above
+    from baton_git.interfaces.mcp.server import server
+
+    with http.listening(host, port, anywhere=token is not None) as listener:
+        app.say(f"serving MCP at {http.url_of(listener)}; stop with Ctrl-C")
+        http.serve(http.guarded(server(app, over_http=True), listener, token), listener)
+
+
+COMMANDS = {"mcp": mcp_command}

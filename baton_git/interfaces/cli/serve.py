@@ -1,0 +1,188 @@
+"""`baton serve`: the state over HTTP."""
+
+from __future__ import annotations
+
+import importlib.util
+import ipaddress
+import os
+import socket
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from baton_git.core.errors import BatonError, InvalidArgument, NotAllowed, StoreError
+from baton_git.core.output import json_text
+from baton_git.interfaces.cli.app import App, command
+from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.context.process import PAGE_TOKEN, TOKEN, end_in_order, taken_token
+
+if TYPE_CHECKING:
+    from baton_git.interfaces.http.site import Site
+
+HOST, PORT = "127.0.0.1", 9101
+"""session-baton's."""
+LONG = 16
+"""Characters of a token below which somebody could guess it."""
+LEAVE_SECONDS = 2
+"""How long requests that are being answered may take once the server is told to end."""
+
+
+@command("serve")
+@click.option("--host", metavar="ADDRESS", help=f"Where to listen; else BATON_HOST, or {HOST}.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help=f"The port; else BATON_PORT, or {PORT}; 0 takes a free one."
+)
+@click.option("--allow-host", metavar="NAME", multiple=True,
+              help="Another name that requests may call this server by; may be given again.")  # fmt: skip
+def serve_command(app: App, host: str | None, port: int | None, allow_host: tuple[str, ...]) -> None:
+    """Serve the state over HTTP until it is stopped: session-baton's and PAIF's APIs, baton's own, and a page.
+
+    It listens on this machine only. With BATON_API_TOKEN every request needs that token, and it may listen elsewhere.
+    With BATON_PAGE_TOKEN the page's login takes that one alone, which keeps it for people: agents have the other.
+    It needs the extra http: pip install 'baton-git[http]'
+
+    \b
+    baton serve
+    BATON_API_TOKEN=… baton serve --host 0.0.0.0 --port 9101 --repo /srv/state.git
+    """
+    missing = [name for name in ("fastapi", "uvicorn", "httptools") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise BatonError(f"baton serve needs {' and '.join(missing)}", hint="pip install 'baton-git[http]'")
+    if host == "":
+        raise InvalidArgument("--host is empty", hint="leave it out, or say which")
+    where = host or os.environ.get("BATON_HOST") or HOST
+    number = port if port is not None else _port(os.environ.get("BATON_PORT"))
+    addresses = _addresses(where, number)
+    token, page_token = taken_token(), taken_token(PAGE_TOKEN)
+    if page_token is not None and page_token == token:
+        raise InvalidArgument(
+            f"{PAGE_TOKEN} is the same as {TOKEN}, which agents may have", hint="set it to another long secret"
+        )
+    for name, secret in ((TOKEN, token), (PAGE_TOKEN, page_token)):
+        if secret is not None and len(secret) < LONG:
+            app.say(f"{name} is short enough to be guessed; make a long one: openssl rand -hex 24")
+    if token is None and not all(is_this_machine(one) for one in addresses):
+        raise InvalidArgument(
+            f"without a token this serves only this machine, not {where}",
+            hint="set BATON_API_TOKEN to a long secret, or leave --host and BATON_HOST out",
+        )
+    site = _site(app, token)
+    with _listening(where, addresses[0], number) as listener:
+        _serve(app, site, listener, _names(where, addresses[0], allow_host, token), page_token)
+
+
+def _site(app: App, token: str | None) -> Site:
+    """What is to be served. What is wrong with the options or the repository is told now, not at the first request."""
+    from baton_git.interfaces.context.person import find_agent  # as above
+    from baton_git.interfaces.http.site import Site  # a quarter of a second, and an extra that is not everywhere
+
+    named = app.settings.asked.repo or os.environ.get("BATON_REPO")
+    is_new = bool(named) and not Path(str(named)).exists()
+    site = Site(app.settings.asked, token, find_agent(os.environ, app.settings.agent))
+    with site.work() as ws:
+        ws.branch.read()
+    if is_new:
+        app.say(f"there was nothing at {named}: it is a new repository now")
+    if token is None and site.agents:
+        raise NotAllowed(
+            "agents are registered here, and without a token anybody could act for them",
+            hint=f"set BATON_API_TOKEN, or remove {site.agents.path}",
+        )
+    return site
+
+
+def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] | None, page_token: str | None) -> None:
+    import uvicorn  # as above
+
+    from baton_git.interfaces.http.app import application
+    from baton_git.interfaces.http.connection import Connection
+    from baton_git.interfaces.http.logs import log_to_stderr
+    from baton_git.interfaces.http.serving import Server
+
+    address, port = listener.getsockname()[:2]
+    url = f"http://{f'[{address}]' if ':' in address else address}:{port}"
+    config = uvicorn.Config(
+        application(site, hosts=names, page_token=page_token), http=Connection, ws="none", lifespan="on",
+        log_level="error", access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=30,
+        limit_concurrency=500, timeout_graceful_shutdown=LEAVE_SECONDS,
+    )  # fmt: skip
+    server = Server(config, site)
+    told = {"url": url, "repository": str(site.repository.common_dir)}
+    with suppress(KeyboardInterrupt):  # uvicorn ends in order, and then tells us why it ended
+        end_in_order()
+        log_to_stderr()
+        write(json_text(told, None) if app.json else url)  # a line, whoever reads it need not wait for an end
+        sys.stdout.flush()
+        app.say(f"serving {site.repository.common_dir}; stop with Ctrl-C")
+        server.run(sockets=[listener])
+    _leave()
+
+
+def _leave() -> None:
+    """Does not wait for what threads are still at: whatever they write is wholly there, or not at all."""
+    if any(one.name.startswith("AnyIO worker") for one in threading.enumerate()):
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def is_this_machine(address: str) -> bool:
+    """Whether only this machine reaches an address: `127.0.0.0/8`, `::1`, also in IPv6's form of the former."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    """What a name stands for, as numbers; the first is where we listen.
+
+    Raises:
+        StoreError: nobody knows it.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise StoreError(f"{host}: {why}", hint="say an address of this machine") from error
+    return [str(address[0]) for _, _, _, _, address in found]
+
+
+def _listening(host: str, address: str, port: int) -> socket.socket:
+    """A socket that listens there.
+
+    Raises:
+        StoreError: somebody else does, or it is not ours.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        hint = "choose another with --port" if port else ""
+        raise StoreError(f"{host}:{port}: {error.strerror or error}", hint=hint) from error
+    return listener
+
+
+def _names(host: str, address: str, allowed: tuple[str, ...], token: str | None) -> frozenset[str] | None:
+    """The names that requests may call us by; any, where we listen elsewhere too and each needs the token."""
+    from baton_git.interfaces.http.guard import LOOPBACK
+
+    if token is not None and not allowed and not is_this_machine(address):
+        return None
+    return LOOPBACK | {host.lower().rstrip("."), address} | {name.lower().rstrip(".") for name in allowed}
+
+
+def _port(text: str | None) -> int:
+    if not text:
+        return PORT
+    if not text.isascii() or not text.isdecimal() or int(text[:9]) > 65535:
+        raise InvalidArgument(f"BATON_PORT {text!r} is no port", hint="a number from 0 to 65535")
+    return int(text)
+
+
+COMMANDS = {"serve": serve_command}

@@ -1,0 +1,230 @@
+"""`baton session`: list, stop, inspect, record, history, adapters."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from baton_git.agents.sessions.records import Spawned
+from baton_git.core.codecs import json
+from baton_git.core.output import json_text
+from baton_git.git.files.atomic_files import read_bytes as read_file
+from baton_git.git.files.atomic_files import write_all
+from baton_git.interfaces.cli.app import App, command, flat, group, read_bytes
+from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.spawned import list_spawned, mark_of, marks_of_spawned, stop_command
+from baton_git.interfaces.results import snapshots as answers
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
+from baton_git.systems.ecc.adapters.all_adapters import Broken, Opened, everyone, listed, opened
+from baton_git.systems.ecc.adapters.canonical import parse_snapshot
+from baton_git.systems.ecc.record import CanonicalSession, Snapshot
+from baton_git.systems.ecc.snapshot_history import Body
+from baton_git.systems.ecc.snapshots import find, history, record, recorded
+
+ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
+TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="What TARGET is: plan, session, claude-alias, …")
+LIMIT = click.option("--limit", "-l", type=click.IntRange(1), default=20, show_default=True, help="At most this many.")
+
+
+@command("list", short_help="What can be opened, newest first.")
+@ADAPTER
+@click.option("--recorded", "is_recorded", is_flag=True, help="What was recorded in this namespace instead.")
+@click.option("--spawned", "is_spawned", is_flag=True, help="What workflows and loops started in this repository.")
+@LIMIT
+def list_command(app: App, adapter: str | None, is_recorded: bool, is_spawned: bool, limit: int) -> None:
+    """The sessions that adapters can open, newest first, each with its target. One that a workflow or a loop started
+    is marked with the id under which baton session stop knows it.
+
+    \b
+    baton session list
+    baton session list --adapter claude-history --limit 5
+    baton session list --recorded
+    baton session list --spawned
+    """
+    if is_recorded and is_spawned:
+        raise click.UsageError("give --recorded or --spawned, not both")
+    if is_spawned and adapter is not None:
+        raise click.UsageError("give --spawned or --adapter, not both: started sessions belong to no adapter")
+    with app.workspace() as ws:
+        if is_spawned:
+            list_spawned(app, ws, limit)
+        elif is_recorded:
+            kept = [one for one in recorded(ws) if adapter in (None, one.snapshot.adapterId)][:limit]
+            app.answer([answers.kept(one) for one in kept], "\n".join(_kept_line(one) for one in kept))
+        else:
+            with _apart():
+                found, broken = listed(_around(app, ws), adapter)
+                shown = list(islice(found, limit))
+            marks = marks_of_spawned(app, ws)
+            app.answer(
+                [
+                    {"adapter": one.adapter, **one.listed._asdict(), **mark_of(marks, one.listed.target)}
+                    for one in shown
+                ],
+                "\n".join(
+                    _line(one.listed.updated_at, one.listed.target, *_marked(marks, one.listed)) for one in shown
+                ),
+            )
+            _warn(app, broken)
+
+
+@command("inspect", short_help="Print the canonical snapshot of a session.")
+@click.argument("target")
+@ADAPTER
+@TARGET_TYPE
+@click.option("--write", "file", metavar="FILE", type=click.Path(path_type=Path), help="Into this file as well.")
+@click.option("--record", "is_kept", is_flag=True, help="Record it as well.")
+def inspect_command(
+    app: App, target: str, adapter: str | None, target_type: str | None, file: Path | None, is_kept: bool
+) -> None:
+    """Print the canonical snapshot (ecc.session.v1) of a session, as JSON.
+
+    TARGET is one that baton session list shows, the path of a plan, of a session file or of a transcript,
+    or recorded:ADAPTER/ID for what was recorded.
+
+    \b
+    baton session inspect claude:latest
+    baton session inspect workflow-visual-proof --adapter dmux-tmux
+    baton session inspect codex:latest --write /tmp/session.json
+    """
+    with app.workspace() as ws:
+        found = _opened(app, ws, target, adapter, target_type)
+        text = json_text(found.data)
+        if file is not None:
+            write_all({file: f"{text}\n".encode()})
+        write(text)
+        if is_kept:
+            app.told(record(ws, app.now, found.snapshot).written)
+
+
+@command("record", short_help="Keep the snapshot of a session.")
+@click.argument("target", required=False)
+@ADAPTER
+@TARGET_TYPE
+@click.option("--file", metavar="FILE|-", help="A snapshot in JSON instead of a target.")
+def record_command(
+    app: App, target: str | None, adapter: str | None, target_type: str | None, file: str | None
+) -> None:
+    """Keep the snapshot of a session as its latest one; nothing is written when nothing changed.
+
+    \b
+    baton session record claude:latest
+    baton session record --file snapshot.json
+    """
+    if target is not None and file is not None:
+        raise click.UsageError("give a TARGET or --file, not both")
+    if target is None and file is None:
+        raise click.UsageError("give a TARGET, or --file with a snapshot")
+    with app.workspace() as ws:
+        snapshot = _read(file) if file is not None else _opened(app, ws, str(target), adapter, target_type).snapshot
+        done = record(ws, app.now, snapshot)
+    app.answer(answers.recorded(done), flat(done.id))
+    app.told(done.written)
+
+
+@command("history", short_help="The snapshots that a session had, newest first.")
+@click.argument("id_", metavar="ID")
+@LIMIT
+def history_command(app: App, id_: str, limit: int) -> None:
+    """The snapshots that a session had, each different from the one before it, newest first.
+
+    ID is ADAPTER/SESSION, the id of the session alone, or a unique beginning.
+
+    \b
+    baton session history claude-history/a1b2c3d4
+    baton session history a1b2 --json
+    """
+    with app.workspace() as ws:
+        bodies = history(ws, id_)[:limit]
+    app.answer([answers.body(one) for one in bodies], "\n".join(_body_line(one) for one in bodies))
+
+
+@command("adapters", short_help="Which sources of sessions there are.")
+def adapters_command(app: App) -> None:
+    """The sources of sessions that there are, also those that other packages bring.
+
+    \b
+    baton session adapters
+    """
+    with _apart():
+        known = everyone()
+    usable = [one for one in known if not isinstance(one, Broken)]
+    data = [{"id": one.ID, "description": one.DESCRIPTION, "targetTypes": list(one.TARGET_TYPES)} for one in usable]
+    app.answer({"adapters": data}, json_text({"adapters": data}))
+    _warn(app, [one for one in known if isinstance(one, Broken)])
+
+
+# --- what they share
+
+
+def _around(app: App, ws: Workspace) -> Surroundings:
+    return Surroundings(Path.home(), Path.cwd(), app.now, dict(os.environ), ws.branch.read().state)
+
+
+def _opened(app: App, ws: Workspace, target: str, adapter: str | None, target_type: str | None) -> Opened:
+    if target.startswith(answers.RECORDED) and adapter is None:
+        kept = find(ws.branch.read().state, target.removeprefix(answers.RECORDED)).snapshot
+        return Opened(kept.given(), kept)
+    with _apart():
+        found = opened(Target(target, target_type or ""), _around(app, ws), adapter)
+    _warn(app, found.told)
+    return found
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """While others' adapters run, what they print goes to stderr: standard output is the answer's."""
+    with redirect_stdout(sys.stderr):
+        yield
+
+
+def _read(file: str) -> CanonicalSession:
+    content = read_bytes(file) if file == "-" else read_file(Path(file))
+    return parse_snapshot(json.loads(content, where=file), where=file)
+
+
+def _warn(app: App, broken: Sequence[Broken]) -> None:
+    for one in broken:
+        how = "left something out" if one.partly else "cannot be used"
+        app.say(flat(f"the session adapter {one.id} {how}: {one.why}"))
+
+
+def _line(*parts: str) -> str:
+    time, *rest = (flat(part) for part in parts)
+    return "  ".join([f"{time or '-':<24}", *rest])
+
+
+def _marked(marks: Mapping[str, Spawned], listed: Listed) -> tuple[str, ...]:
+    found = mark_of(marks, listed.target)
+    return (*((f"[{found['spawned']} {found['status']}]",) if found else ()), listed.title)
+
+
+def _kept_line(one: Snapshot) -> str:
+    return _line(one.recorded_at, one.id, _in_words(one.snapshot))
+
+
+def _in_words(snapshot: CanonicalSession) -> str:
+    number = len(snapshot.workers)
+    about = snapshot.workers[0].intent.objective if number == 1 else f"{number} workers"
+    return f"{snapshot.session.state}: {about}"
+
+
+def _body_line(one: Body) -> str:
+    revision = (one.commit or "?")[:10] if one.revision is None else str(one.revision)
+    return _line(one.recorded_at, f"revision {revision}", _in_words(one.snapshot))
+
+
+COMMANDS = {
+    "session": group(
+        "session",
+        "Sessions of agents as ECC's snapshots: list, inspect, record, look back.",
+        [list_command, stop_command, inspect_command, record_command, history_command, adapters_command],
+    )
+}

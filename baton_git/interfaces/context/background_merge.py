@@ -1,0 +1,83 @@
+"""Merging packs in a process of its own, so that a command that writes does not wait for it.
+
+    python -P -m baton_git.interfaces.context.background_merge COMMON_DIR
+
+The process inherits the lock `baton/merging.lock` from the command that starts it. So there is one at a time from the
+first instant, and the kernel frees the lock however it ends. It is detached, has a low priority, and ends after
+`SECONDS`. It may be killed at any moment: the next merge goes on from what it left.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from baton_git.core.errors import StoreError
+from baton_git.git.files import durable_files as disk
+from baton_git.git.files.ref_locks import grab
+from baton_git.git.store import Repository, Store
+
+SECONDS = 300
+"""After which a merge is given up."""
+_NICE = 10
+_LOCK = 10
+"""The least number that the lock has in the process; 0 to 2 are the null device there."""
+_children: list[int] = []
+"""Processes that were started here and may not have ended."""
+
+
+def merge_in_background(common_dir: Path, environment: Mapping[str, str]) -> bool:
+    """Starts a merge unless one is at work; False when it cannot be started, so whoever asks has to do it."""
+    _reap()
+    folder = Path(os.path.realpath(common_dir))
+    try:
+        disk.make_folder(folder / "baton")
+        lock = os.open(folder / "baton" / "merging.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError:
+        return False
+    try:
+        alone = grab(lock)
+        return _start(folder, environment, lock) if alone else alone is False
+    except (OSError, NotImplementedError):
+        return False
+    finally:
+        os.close(lock)
+
+
+def _start(folder: Path, environment: Mapping[str, str], lock: int) -> bool:
+    null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+    copy = (os.POSIX_SPAWN_DUP2, lock, max(lock + 1, _LOCK))  # unlike the lock itself it is inherited
+    argv = [sys.executable, "-P", "-m", __name__, str(folder)]
+    _children.append(os.posix_spawn(sys.executable, argv, environment, file_actions=[copy, *null]))
+    return True
+
+
+def _reap() -> None:
+    """Lets the system forget the processes that have ended, for a program that runs for long."""
+    for pid in list(_children):
+        try:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            ended = pid
+        if ended:
+            _children.remove(pid)
+
+
+def main(folder: Path) -> None:
+    """Merges what is due. What goes wrong is no news: a later write finds it due again."""
+    signal.alarm(SECONDS)
+    with suppress(OSError):
+        os.setsid()
+    with suppress(OSError):
+        os.nice(_NICE)
+    os.chdir("/")
+    with suppress(StoreError, OSError), Store(Repository.open(folder)) as store:
+        store.roll_up()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

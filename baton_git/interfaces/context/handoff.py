@@ -1,0 +1,103 @@
+"""The block `autonomous_handoff` of the settings: what the work tree's file says, within what the user's own allows.
+
+The work tree's file came with a clone, so it can only restrict what is read and told, or choose the format.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from baton_git.agents.extraction import Options, parse_options
+from baton_git.core.codecs import yaml
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.git.files.atomic_files import read_head
+from baton_git.git.store import Repository
+from baton_git.interfaces.context.invocation import Call
+from baton_git.systems.gobby.project_files import read_project_file
+
+BLOCK = "autonomous_handoff"
+FILE = ".baton/config.yaml"
+MAX_BYTES = 256 * 1024
+
+
+def handoff_options(call: Call, file: Path | None = None) -> Options:
+    """The options that the settings say. A call that is lenient names a broken file among the problems and passes it
+    over.
+
+    Args:
+        file: is read instead of those that are looked for.
+
+    Raises:
+        InvalidDocument, InvalidArgument, LimitExceeded, StoreError, NotFound: the file cannot be understood, or not
+            read.
+    """
+    if file is not None:
+        return parse_options(block_in(file), where=str(file))
+    top = work_tree(call)
+    own = _block(call, _user_file(), None)
+    return parse_options(_within(_block(call, top / FILE, top), own) if top is not None else own)
+
+
+def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
+    """The block of a file, which may be missing. Raises as `handoff_options` does."""
+    try:
+        found = block_in(file, top)
+        parse_options(found, where=str(file))
+    except NotFound:
+        return {}
+    except BatonError as error:
+        if call.settings.problems is None:
+            raise
+        call.settings.problems.append(f"{error}; it is passed over")
+        return {}
+    return found or {}
+
+
+def _within(said: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a project says, as far as the user's own block allows: what that switches off stays off, and of two numbers
+    the smaller counts."""
+    both = {**own, **said}
+    for name, mine in own.items():
+        theirs = said.get(name)
+        if isinstance(mine, Mapping):
+            both[name] = _within(theirs if isinstance(theirs, Mapping) else {}, mine)
+        elif mine is False:
+            both[name] = False
+        elif isinstance(mine, int) and mine is not True:
+            both[name] = min(mine, theirs) if isinstance(theirs, int) else mine
+    return both
+
+
+def _user_file() -> Path:
+    named = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(named) if named.startswith("/") else Path.home() / ".config") / "baton" / "config.yaml"
+
+
+def work_tree(call: Call) -> Path | None:
+    """The work tree that is meant; none is made, where there is no repository."""
+    named = call.settings.asked.repo or os.environ.get("BATON_REPO")
+    found = Repository.open(Path(named)) if named else Repository.discover(Path.cwd())
+    return found.work_tree if found is not None else None
+
+
+def block_in(file: Path, top: Path | None = None) -> Any:
+    """The block as a file has it; None where it has none.
+
+    Args:
+        top: of the work tree that it came with; no link is followed then.
+
+    Raises:
+        InvalidDocument, InvalidArgument, LimitExceeded, StoreError, NotFound: as `handoff_options` says.
+    """
+    raw = read_head(file, MAX_BYTES + 1) if top is None else read_project_file(top, FILE, MAX_BYTES + 1)
+    try:
+        data = yaml.loads(raw.decode("utf-8-sig"), where=str(file))
+    except UnicodeDecodeError as error:
+        fault = Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")
+        raise InvalidDocument([fault], where=str(file)) from None
+    if data is not None and not isinstance(data, Mapping):
+        raise InvalidDocument([Fault("", "must be a table")], where=str(file))
+    return (data or {}).get(BLOCK)

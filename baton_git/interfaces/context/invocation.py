@@ -1,0 +1,107 @@
+"""One call of a face: in which repository and namespace, and who acts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Self
+
+from baton_git.checks.approvals import Approvals
+from baton_git.core.errors import InvalidArgument, InvalidName
+from baton_git.core.names import Namespace, SessionId
+from baton_git.git.store import Store
+from baton_git.interfaces.context.settings import Settings, data_home, outside_git
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.machine_state import CurrentSession
+from baton_git.namespace.workspace import Actor, Workspace
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a face was asked for; `workspace` is where operations do it."""
+
+    settings: Settings
+
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        settings = self.settings
+        session = settings.session or settings.hooked_session or self.current.get()
+        with Store(settings.repository) as store:
+            store.tidied_by = self._merges_packs
+            ws = self.workspace_on(store, settings.namespace)
+            ws.branch.check_name()
+            yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent))
+
+    def _merges_packs(self) -> bool:
+        """Has packs merged in the background; loaded once in many writes."""
+        from baton_git.interfaces.context.background_merge import merge_in_background
+
+        return merge_in_background(self.settings.repository.common_dir, outside_git())
+
+    def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
+        """A namespace of `store`, in which nobody in particular acts yet."""
+        settings = self.settings
+        return Workspace(
+            Branch(store, namespace, settings.prefix, settings.sign),
+            Actor(settings.author, machine=settings.machine),
+            settings.policy,
+            settings.folder,
+            Approvals(data_home() / "baton" / "approved.json", settings.repository.common_dir),
+            settings.private_hosts,
+            settings.environment,
+            settings.reach,
+        )
+
+    @property
+    def lenient(self) -> Self:
+        """The same call, but bad settings and variables are named in `settings.problems` and their defaults used."""
+        return replace(self, settings=replace(self.settings, problems=[]))
+
+    @property
+    def beside_run(self) -> Self:
+        """The same call where --session names a protocol run: whoever is at work here acts, and where nobody is, the
+        run, if a session can be called like it."""
+        asked = self.settings.asked
+        other = replace(self, settings=replace(self.settings, asked=asked._replace(session=None)))
+        if asked.session is None or other.settings.session or other.current.get() or not _names_session(asked.session):
+            return other
+        return self
+
+    def signing_by_person(self, ws: Workspace) -> Workspace:
+        """The workspace in which one commit can be made, with a signature that only a person can give.
+
+        Raises:
+            InvalidArgument: no key is set.
+            NeedsHuman: the key needs neither a touch nor a passphrase.
+            StoreError: it cannot be read.
+        """
+        from baton_git.git.signing import PersonalSigner  # few have a key, and every start would pay for it
+
+        key = self.settings.config.get("baton.signingkey")
+        if not key:
+            raise InvalidArgument("there is no key to sign with", hint="git config baton.signingKey ~/.ssh/KEY")
+        signer = PersonalSigner(key, self.settings.environment)
+        signer.check()
+        return replace(ws, branch=replace(ws.branch, sign=signer.sign))
+
+    @property
+    def now(self) -> datetime:
+        return self.settings.now()
+
+    @property
+    def current(self) -> CurrentSession:
+        return CurrentSession(self.settings.repository.git_dir, self.settings.namespace)
+
+    @property
+    def person(self) -> str:
+        """The name of whoever sits at the terminal, as git knows it."""
+        return self.settings.author.partition(" <")[0]
+
+
+def _names_session(text: str) -> bool:
+    try:
+        return SessionId(text).text == text
+    except InvalidName:
+        return False

@@ -1,0 +1,460 @@
+"""What the surroundings say: the repository, git's configuration, who acts, the time. Read here and nowhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
+from baton_git.core.lifecycle import Policy
+from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
+from baton_git.git.store import Repository, Store
+from baton_git.interfaces.context.process import child_environment
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.machine_state import Marks
+from baton_git.namespace.workspace import Reach
+
+if TYPE_CHECKING:
+    from baton_git.git.signing import AllowedSigners
+
+HEADS = "refs/heads/"
+PREFIX = "refs/heads/baton/"
+
+Answer = TypeVar("Answer")
+
+_LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
+"""Variables that bind git to the repository of the hook or command around us, not to the one we are asked for."""
+
+WANTED = (
+    r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl|fetch)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
+)
+"""The keys of git's configuration that matter here."""
+
+SESSION_VARIABLES = {
+    "CLAUDE_CODE_SESSION_ID": "claude",
+    "CODEX_THREAD_ID": "codex",
+    "CODEX_SESSION_ID": "codex",
+    "GEMINI_SESSION_ID": "gemini",
+}
+"""What names the session to the programs that an agent starts, and whose it is."""
+
+_REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
+
+
+class Asked(NamedTuple):
+    """What the options of a command say; None where they say nothing."""
+
+    repo: str | None = None
+    namespace: str | None = None
+    session: str | None = None
+    agent: str | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The answers, each worked out when it is first needed.
+
+    Attributes:
+        problems: where a bad setting or variable is named while its default is used; None lets it raise.
+        known: the repository, where it was found before and must not be looked for again.
+    """
+
+    asked: Asked
+    problems: list[str] | None = None
+    known: Repository | None = None
+
+    def _mild(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
+        try:
+            return read()
+        except BatonError as error:
+            if self.problems is None:
+                raise
+            said = f"{error}; {instead}"
+            if said not in self.problems:
+                self.problems.append(said)
+            return default
+
+    def _named(self, what: str) -> str | None:
+        """What the option says, else the variable; an empty variable says nothing, an empty option is a mistake."""
+        option: str | None = getattr(self.asked, what)
+        if option == "":
+            raise InvalidArgument(f"--{what} is empty", hint="leave it out, or say which")
+        return option or os.environ.get(f"BATON_{what.upper()}") or None
+
+    @staticmethod
+    def now() -> datetime:
+        return datetime.now().astimezone()
+
+    @functools.cached_property
+    def repository(self) -> Repository:
+        """The one that was named, the one around us, or else the user's own, made on first use."""
+        if self.known is not None:
+            return self.known
+        named = self._named("repo")
+        found = _opened(Path(named)) if named else Repository.discover(_here())
+        if found is None:
+            return Repository.create_bare(data_home() / "baton" / "state.git")
+        self._check_owner(found)
+        return found
+
+    def _check_owner(self, found: Repository) -> None:
+        owner = found.foreign_owner
+        if owner is None or str(owner) == os.environ.get("SUDO_UID"):
+            return
+        safe = [value for _, value in _git_said(Path(os.devnull), "^safe\\.directory$") or []]
+        place = found.work_tree or found.git_dir
+        if not _is_safe(place, safe):
+            raise NotARepository(
+                f"{found.git_dir} belongs to another user",
+                hint=f"if you trust it: git config --global --add safe.directory {place}",
+            )
+
+    @property
+    def is_own_store(self) -> bool:
+        """Whether this is the user's own store, which belongs to no folder."""
+        return self.repository.common_dir == Path(os.path.realpath(data_home() / "baton" / "state.git"))
+
+    @functools.cached_property
+    def config(self) -> Mapping[str, str]:
+        """Git's configuration for this repository, the keys that matter here, in lower case."""
+        return _git_config(self.repository.git_dir, WANTED)
+
+    @functools.cached_property
+    def namespace(self) -> Namespace:
+        named = self._named("namespace") or self.config.get("baton.namespace")
+        return Namespace(named) if named else self._found_namespace()
+
+    def _found_namespace(self) -> Namespace:
+        """The one called like the folder; in a clone, where that does not exist yet, the only one its remotes have, or
+        had: what was synced with one stays the namespace, also when it is deleted there."""
+        own = Namespace(self._folder_name())
+        with Store(self.repository) as store:
+            if self.is_own_store or not self.prefix.startswith(HEADS) or store.tip(self.prefix + own.component):
+                return own
+            middle = "/" + self.prefix.removeprefix(HEADS)
+            there = store.refs("refs/remotes/").items()
+            shared = self._synced(store) | {ref.partition(middle)[2]: tip for ref, tip in there if middle in ref}
+            found = _only(shared)
+            is_one = found is not None and Branch(store, found, self.prefix).is_namespace(shared[found.component])
+        if not shared:
+            return self._namespace_there() or own
+        return found if found is not None and is_one else own
+
+    def _namespace_there(self) -> Namespace | None:
+        """The only namespace of a remote of which this clone tracks some branches only, as a single-branch clone does.
+
+        The remote is asked. None if no remote is like that, it has several namespaces or none, or does not answer.
+        """
+        fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in self.config.items()
+                   if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip
+        narrow = [remote for remote, refspec in fetched.items() if "refs/heads/*" not in refspec]
+        if len(narrow) != 1 or not self.reach.automatic:
+            return None
+        from baton_git.git.remotes import open_remote
+        from baton_git.verbs.auto_sync import AT_START  # slow to load, and rarely needed
+
+        wanted = f"{self.prefix}*"
+        try:
+            remote = open_remote(self.repository, narrow[0], self.environment)
+            return _only(ref.removeprefix(self.prefix) for ref in remote.tips({wanted: wanted}, seconds=AT_START))
+        except BatonError:  # the sync of a start says what is wrong
+            return None
+
+    def _synced(self, store: Store) -> dict[str, Oid]:
+        """By the last part of their refs, where the namespaces stand that were synced with a remote."""
+        found: dict[str, Oid] = {}
+        for one in Marks(self.repository.common_dir).synced.all():
+            with contextlib.suppress(BatonError):  # no name of a namespace
+                tip = store.tip(self.prefix + Namespace.from_component(one).component)
+                found |= {one: tip} if tip is not None else {}
+        return found
+
+    def _folder_name(self) -> str:
+        """The name of the folder: that of the main work tree, for the linked ones too."""
+        if self.is_own_store:
+            return _name_outside(_here())
+        common = self.repository.common_dir
+        if common.name == ".git":
+            return common.parent.name or "default"
+        if self.repository.work_tree is not None:
+            return self.repository.work_tree.name or "default"
+        return common.name.removesuffix(".git") or "default"
+
+    @property
+    def prefix(self) -> str:
+        return self._mild(self._prefix, PREFIX, f"{PREFIX} is used")
+
+    def _prefix(self) -> str:
+        prefix = self.config.get("baton.refprefix", PREFIX)
+        if not re.fullmatch(r"refs/(?:[A-Za-z0-9_-]+/)+", prefix):
+            raise InvalidArgument(f"baton.refPrefix {prefix!r} is no folder of refs", hint="for example refs/baton/")
+        return prefix
+
+    @property
+    def policy(self) -> Policy:
+        """The rules' numbers, with those that git's configuration sets (`baton.ttlDays`, …)."""
+        chosen: dict[str, int] = {}
+        for field in fields(Policy):
+            text = self.config.get(f"baton.{field.name.replace('_', '')}")
+            if text is not None:
+                read = functools.partial(_whole, field.name, text)
+                default = getattr(Policy, field.name)
+                chosen[field.name] = self._mild(read, default, f"{default} is used")
+        return Policy(**chosen)
+
+    @property
+    def author(self) -> str:
+        """`Name <mail>`, as git would have it."""
+        name = os.environ.get("GIT_AUTHOR_NAME") or self.config.get("user.name") or _login()
+        mail = os.environ.get("GIT_AUTHOR_EMAIL") or self.config.get("user.email") or f"{_login()}@{self.machine}"
+        return f"{_plain(name) or 'unknown'} <{_plain(mail)}>"
+
+    @property
+    def machine(self) -> str:
+        return re.sub(r"[^A-Za-z0-9.-]", "-", os.uname().nodename.split(".")[0]) or "unknown"
+
+    @property
+    def session(self) -> str | None:
+        return self._actor("session", SessionId, "this session gets a fresh name")
+
+    @property
+    def hooked_session(self) -> str | None:
+        """The session of the agent's CLI around us, where hooks know it; it is told to the programs that it starts."""
+        memory = Memory(str(self.repository.common_dir))
+        named = ((cli, os.environ.get(variable)) for variable, cli in SESSION_VARIABLES.items())
+        known = (memory.get(cli, session) for cli, session in named if session)
+        return next((seen.session for seen in known if seen and not seen.ended), None)
+
+    @property
+    def run(self) -> str | None:
+        """The protocol run that --session names where it names one; BATON_SESSION says who acts, never which run."""
+        if self.asked.session is None:
+            return None
+        named = self._named("session")
+        return RecordId(named).text if named else None
+
+    @property
+    def agent(self) -> str | None:
+        return self._actor("agent", AgentId, "no agent is named")
+
+    def _actor(self, what: str, kind: Callable[[str], SessionId | AgentId], instead: str) -> str | None:
+        """A bad variable may be passed over, a bad option never."""
+        named = self._named(what)
+        if not named:
+            return None
+        if getattr(self.asked, what):
+            return kind(named).text
+        return self._mild(lambda: kind(named).text, None, f"BATON_{what.upper()} is passed over, {instead}")
+
+    @property
+    def private_hosts(self) -> bool:
+        return self.config.get("baton.allowprivatehosts", "false").lower() in ("true", "yes", "on", "1")
+
+    @property
+    def reach(self) -> Reach:
+        """How other repositories are dealt with."""
+        policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
+                    if key.endswith(".batonpolicy")}  # fmt: skip
+        automatic = self.config.get("baton.autosync", "true").lower() in ("true", "yes", "on", "1")
+        remotes = dict.fromkeys(match[1] for key in self.config if (match := _REMOTE.match(key)))
+        ssh = (self.config.get("core.sshcommand"), self.config.get("ssh.variant"))
+        return Reach(self.config.get("baton.remote"), automatic, tuple(remotes), ssh, policies, self._signers())
+
+    def _signers(self) -> AllowedSigners | None:
+        file = self.config.get("baton.allowedsigners")
+        if not file:
+            return None
+        from baton_git.git.signing import AllowedSigners  # few have it, and every start would pay for it
+
+        path = _at_home(file)
+        self._mild(functools.partial(_there, path), None, "nothing counts as signed")
+        return AllowedSigners(path, self._keygen, self.environment)
+
+    @property
+    def sign(self) -> Callable[[bytes], bytes] | None:
+        """What signs commits; None where no key is set (git config baton.signingKey)."""
+        key = self.config.get("baton.signingkey")
+        if not key:
+            return None
+        from baton_git.git.signing import Signer  # as above
+
+        return Signer(key, self._keygen, self.environment).sign
+
+    @property
+    def _keygen(self) -> str:
+        return self.config.get("gpg.ssh.program") or "ssh-keygen"
+
+    @property
+    def folder(self) -> Path | None:
+        """Where checks look: the work tree, or where we stand when the store belongs to no folder."""
+        return _here() if self.is_own_store else self.repository.work_tree
+
+    @property
+    def handover_file(self) -> Path | None:
+        """Where KAIROS' clients look for the handover (git config baton.handoverFile), below the work tree's top."""
+        file = self.config.get("baton.handoverfile")
+        if not file:
+            return None
+        path = _at_home(file)
+        if not path.is_absolute() and self.folder is None:
+            raise InvalidArgument(
+                f"git config baton.handoverFile: there is no work tree for {file}", hint="give the whole path"
+            )
+        return path if self.folder is None else self.folder / path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return child_environment()
+
+
+def _only(components: Iterable[str]) -> Namespace | None:
+    """The one namespace among the last parts of refs; None when there are several, or none."""
+    found = []
+    for one in components:
+        with contextlib.suppress(InvalidName):
+            found.append(Namespace.from_component(one))
+    return found[0] if len(found) == 1 else None
+
+
+def _there(path: Path) -> None:
+    """Raises InvalidArgument when the file of allowed signers is missing."""
+    if not path.is_file():
+        raise InvalidArgument(
+            f"git config baton.allowedSigners: there is no file {path}", hint="make it, or unset that"
+        )
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise NotARepository("the folder that we stand in is gone", hint="go to one that is there") from None
+
+
+def outside_git() -> dict[str, str]:
+    """The environment of a child without what binds git to the repository of a hook that we may run in."""
+    return {name: value for name, value in child_environment(os.environ).items() if not _LOCAL_GIT.match(name)}
+
+
+def data_home() -> Path:
+    named = os.environ.get("XDG_DATA_HOME", "")
+    return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
+
+
+def _opened(path: Path) -> Repository:
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return Repository.create_bare(path.absolute())
+    return Repository.open(path)
+
+
+def _name_outside(folder: Path) -> str:
+    """A name for a folder of no repository: its own, and a digest of where it is, as others may be called the same."""
+    digest = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
+    return f"{folder.name or 'default'}-{digest[:6]}"
+
+
+def _is_safe(place: Path, values: Iterable[str | None]) -> bool:
+    """Whether git's `safe.directory`, all its values in their order, names the place; an empty one takes back."""
+    safe = False
+    for value in values:
+        safe = bool(value) and (safe or _covers(value or "", Path(os.path.realpath(place))))
+    return safe
+
+
+def _covers(value: str, place: Path) -> bool:
+    if value == "*":
+        return True
+    named = _at_home(value.removesuffix("/*") or "/")
+    if not named.is_absolute():
+        return False
+    real = Path(os.path.realpath(named))
+    return real in place.parents if value.endswith("/*") else real == place
+
+
+def _at_home(value: str) -> Path:
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:  # there is no such user
+        return Path(value)
+
+
+def _git_config(folder: Path, pattern: str) -> dict[str, str]:
+    """What `git config` says, so that includes and conditions hold; without a git program, what the file says."""
+    said = _git_said(folder, pattern)
+    if said is None:
+        return _file_config(folder)
+    return {name: "true" if value is None else value for name, value in said}
+
+
+def _git_said(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
+    """Keys (all but subsections in lower case) with their values, in git's order; None when there is no git program.
+
+    Raises:
+        StoreError: git cannot read its configuration; what it would say must not be taken for nothing.
+    """
+    try:
+        said = subprocess.run(  # noqa: S603  the arguments are ours
+            ["git", f"--git-dir={folder}", "config", "-z", "--get-regexp", pattern],  # noqa: S607  the user's git is meant
+            capture_output=True, env=outside_git(), timeout=10, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise StoreError("git config gave no answer within 10 seconds", hint="try: git config --list") from None
+    except OSError:
+        return None
+    if said.returncode not in (0, 1):  # 1: there is no such key
+        raise _unreadable(said.stderr)
+    lines = said.stdout.decode("utf-8", "replace").split("\0")
+    pairs = (line.partition("\n") for line in lines if line)
+    return [(name, value if newline else None) for name, newline, value in pairs]
+
+
+def _unreadable(stderr: bytes) -> StoreError:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a word"]
+    return StoreError(f"git config: {lines[0]}", hint="fix the git configuration; git config --list names the place")
+
+
+def _file_config(folder: Path) -> dict[str, str]:
+    config = Repository.open(folder).config()
+    remotes = [
+        f"remote.{name}" for name in config.keys("remote") if name.endswith((".batonpolicy", ".url", ".pushurl"))
+    ]
+    keys = [f"baton.{name}" for name in config.keys("baton")] + [
+        "user.name",
+        "user.email",
+        "gpg.ssh.program",
+        "core.sshCommand",
+        "ssh.variant",
+        *remotes,
+    ]
+    return {key: value for key in keys if (value := config.get(key)) is not None}
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if number < 1:
+        key = f"baton.{name.replace('_', '')}"
+        raise InvalidArgument(
+            f"git config {key} is {text!r}, not a whole number above 0", hint=f"git config {key} NUMBER"
+        )
+    return number
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[<>\x00-\x1f\x7f]", "", text).strip()
+
+
+def _login() -> str:
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or "unknown"

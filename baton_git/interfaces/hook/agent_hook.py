@@ -1,0 +1,87 @@
+"""One event of an agent's session, with this machine's settings: what `baton hook` does when there is something."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.agents.hook_events.payloads import END, START, Payload
+from baton_git.agents.hook_events.session_folder import PARENT
+from baton_git.core.errors import BatonError
+from baton_git.core.redaction import redact_text
+from baton_git.interfaces.context.handoff import handoff_options
+from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.paif import paif_config
+from baton_git.interfaces.context.process import hide_tokens
+from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.hook.agent_sessions import happened
+from baton_git.interfaces.hook.handler import Answer, Setup
+
+if TYPE_CHECKING:
+    from baton_git.systems.gobby.workflows import Folders
+
+
+def handle(payload: Payload) -> Answer:
+    """What comes of an event. Bad settings stop no hook: they are among the problems."""
+    hide_tokens()
+    app = Call(Settings(Asked(), problems=[]))
+    settings = app.settings
+    setup = Setup(
+        Memory(str(settings.repository.common_dir)),
+        handoff_options(app),
+        lambda: _folders(app),
+        Path.home(),
+        settings.environment,
+        _pid_of(payload),
+        paif_config(app),
+    )
+    with app.workspace() as ws:
+        answer = happened(ws, settings.now(), payload, setup)
+    said = (*answer.problems, *(settings.problems or ()), *_remember(app, payload))
+    return answer._replace(problems=tuple(redact_text(one)[0] for one in said))
+
+
+def _folders(app: Call) -> Folders:
+    from baton_git.interfaces.context.workflows import workflow_folders  # most turns have none, and would pay for it
+
+    return workflow_folders(app)
+
+
+def _pid_of(payload: Payload) -> int:
+    """The process of the agent: it says so, or has started us."""
+    parent = os.environ.pop(PARENT, "")  # not for sessions that we start: their hooks have another one
+    told = os.environ.get("CLAUDE_PID", "") if payload.agent == "claude" else ""
+    return next((int(one) for one in (told, parent) if one.isdecimal()), os.getppid())
+
+
+def _remember(app: Call, payload: Payload) -> tuple[str, ...]:
+    """Commands that follow in this work tree act in the session; those of Claude Code are told by its own file. What
+    goes wrong with that is given: the context must not be lost for it."""
+    try:
+        _act_in(app, payload)
+    except (BatonError, OSError) as error:
+        return (str(error),)
+    return ()
+
+
+def _act_in(app: Call, payload: Payload) -> None:
+    current = app.current
+    if payload.moment == START:
+        current.set(payload.session)
+        _tell_shell(payload)
+    elif payload.moment == END and current.get() == payload.session:
+        current.set(None)
+
+
+def _tell_shell(payload: Payload) -> None:
+    file = os.environ.get("CLAUDE_ENV_FILE")
+    if not file or payload.agent != "claude":
+        return
+    try:
+        with Path(file).open("a", encoding="utf-8") as env:
+            env.write(f"export BATON_SESSION={shlex.quote(payload.session)}\n")
+    except OSError:
+        return

@@ -1,0 +1,183 @@
+"""`baton hook`: what the hooks of the agents' command lines call.
+
+It always ends with 0, and prints one JSON object or nothing; its own troubles go to a log beside the repository, since
+anything else would stand in the way of the agent. Most hooks have nothing to do, so everything but the standard library
+is loaded only when there is something.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from baton_git.agents.hook_events.fast_exit import is_idle
+from baton_git.agents.hook_events.payloads import AGENTS, COMPACT, END, PROMPT, START, STOP, Payload, parse
+from baton_git.agents.hook_events.replies import nothing, reply
+from baton_git.agents.hook_events.repository_lookup import Place, around
+from baton_git.agents.hook_events.session_folder import home_of
+
+SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
+"""After which a hook gives up; what is left to save is saved by the next one."""
+CODEX_END = 2.2
+"""Codex ends the hooks of a session's end after 3 seconds, and the installed line ends this program after 2.5."""
+MAX_INPUT = 16 << 20
+LOG = "agents.log"
+LOG_BYTES = 64 * 1024
+
+USAGE = """Usage: baton hook [--agent claude|codex|gemini] [--check]
+
+  What a hook of an agent's CLI calls, with the event as JSON on standard input. Saves what changed in the session, and
+  answers with the context to go on with. Always ends with 0; troubles stand in baton/agents.log beside the repository.
+
+  baton agents install claude     installs the hooks
+
+Options:
+  --agent NAME  Whose hook it is; else told by the event.
+  --check       Load all that a hook needs, do nothing, and fail if that fails.
+  -h, --help    Show this message and exit.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs one hook; the exit status is 0 whatever happens, but for a mistake that a person makes at a terminal."""
+    if list(arguments) == ["--check"]:
+        return _loaded()
+    agent = _agent(arguments)
+    if agent not in ("", *AGENTS):
+        return _refused(arguments)
+    try:
+        return _answered(agent)
+    except Exception:  # noqa: BLE001  whatever it is must not stand in the way of the agent, and no log is known here
+        return _say(nothing(agent))
+
+
+def _answered(agent: str) -> int:
+    payload = parse(_read(), agent or None, os.environ)
+    if payload is None:
+        return _say(nothing(agent))
+    home = home_of(payload, os.environ)
+    folder = home if os.path.isdir(home) else _here()
+    place = around(folder)
+    payload = payload._replace(cwd=folder)
+    if is_idle(payload, place, os.environ) or _is_elsewhere(place):
+        return _say(nothing(payload.agent))
+    return _handled(payload, folder, place)
+
+
+def _loaded() -> int:
+    """Loads what hooks need; a damaged installation fails with Python's own error."""
+    from baton_git.interfaces.hook.agent_hook import handle  # as `_handled` does
+
+    return 0 if callable(handle) else 1
+
+
+def _agent(arguments: Sequence[str]) -> str:
+    """The agent that the arguments name, "" when they name none; another text when they make no sense."""
+    match list(arguments):
+        case []:
+            return ""
+        case ["--agent", name]:
+            return name or "?"
+        case [one] if one.startswith("--agent="):
+            return one.partition("=")[2] or "?"
+    return "?"
+
+
+def _refused(arguments: Sequence[str]) -> int:
+    if list(arguments) in (["-h"], ["--help"]):
+        print(USAGE, end="")
+        return 0
+    if sys.stdin is None or not sys.stdin.isatty():  # settings of another version must not block an agent
+        return _say(nothing("gemini" if "gemini" in arguments else None))
+    print(f"baton hook: {' '.join(arguments)!r} is not --agent {'|'.join(AGENTS)}", file=sys.stderr)
+    return 2
+
+
+def _read() -> str:
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    return sys.stdin.buffer.read(MAX_INPUT).decode("utf-8", "replace")
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.sep
+
+
+def _is_elsewhere(place: Place | None) -> bool:
+    """Whether we stand outside of any repository, and the user has no store of their own."""
+    if place is not None or os.environ.get("BATON_REPO"):
+        return False
+    home = os.environ.get("XDG_DATA_HOME", "")
+    home = home if home.startswith("/") else os.path.join(os.path.expanduser("~"), ".local", "share")
+    return not os.path.isdir(os.path.join(home, "baton", "state.git"))
+
+
+def _handled(payload: Payload, folder: str, place: Place | None) -> int:
+    """What there is to do, within the time that the agent gives."""
+    log = os.path.join(place.common_dir, "baton", LOG) if place is not None else os.devnull
+
+    def give_up(*_: Any) -> None:
+        _note(log, payload, ["gave up: it took too long"])
+        os.write(1, nothing(payload.agent).encode())
+        os._exit(0)
+
+    is_short = payload.moment == END and payload.agent == "codex"
+    before = signal.signal(signal.SIGALRM, give_up)
+    timer = signal.setitimer(signal.ITIMER_REAL, CODEX_END if is_short else SECONDS[payload.moment])
+    try:
+        os.chdir(folder)
+        from baton_git.interfaces.context.process import skip_plugin_search
+        from baton_git.interfaces.hook.agent_hook import handle  # loads everything: only when there is something to do
+
+        skip_plugin_search()
+        answer = handle(payload)
+        said, problems = reply(payload, answer.context, answer.block), answer.problems
+    except Exception as error:  # noqa: BLE001  whatever it is must not stand in the way of the agent
+        said, problems = nothing(payload.agent), (_told(error),)
+    signal.setitimer(signal.ITIMER_REAL, *timer)
+    signal.signal(signal.SIGALRM, before)
+    _note(log, payload, problems)
+    return _say(said)
+
+
+def _told(error: Exception) -> str:
+    from traceback import extract_tb  # only on the way out
+
+    frames = extract_tb(error.__traceback__)
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
+def _say(text: str) -> int:
+    """Prints the answer; an agent that does not listen any more is no trouble."""
+    try:
+        if text:
+            os.write(1, text.encode("utf-8", "replace"))
+    except OSError:
+        pass
+    return 0
+
+
+def _note(log: str, payload: Payload, problems: Sequence[str]) -> None:
+    """Writes down what went wrong; a log that has grown too long begins anew."""
+    if not problems:
+        return
+    from datetime import datetime  # only on the way out
+
+    from baton_git.core.output import one_line
+
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    lines = [f"{now} {payload.agent} {payload.event} {payload.session}: {one}" for one in problems]
+    try:
+        if os.path.exists(log) and os.path.getsize(log) > LOG_BYTES:
+            os.replace(log, f"{log}.old")
+        with open(log, "a", encoding="utf-8", errors="replace") as file:
+            file.writelines(f"{one_line(line, LOG_BYTES)}\n" for line in lines)
+    except OSError:
+        pass

@@ -1,0 +1,31 @@
+"""The small process that looks after one session of an agent: waits, ends it at its time limit, records how it ended.
+
+Started by `agents.sessions.starting`, never by hand: `python -P -m baton_git.interfaces.hook.session_supervisor [PIPE] < JOB`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from datetime import datetime
+from pathlib import Path
+
+from baton_git.agents.sessions.supervisor import Job, keep, offered
+from baton_git.core.times import iso
+
+
+def main() -> None:
+    """Reads the job from the named pipe, or from standard input; and does it."""
+    asked = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, lambda *_: asked.set())
+    job = offered(Path(sys.argv[1])) if len(sys.argv) > 1 else Job.loads(sys.stdin.read())
+    if not job.has_terminal and os.fork():
+        os._exit(0)  # whoever started us need not wait for us
+    keep(job, lambda: iso(datetime.now().astimezone()), asked.is_set)
+
+
+if __name__ == "__main__":
+    main()

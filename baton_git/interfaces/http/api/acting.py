@@ -1,0 +1,139 @@
+"""Who asks for what: the namespace, who acts, and on which version the request stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Annotated, NamedTuple
+
+from fastapi import Depends, Header, Query
+
+from baton_git.core.errors import Stale
+from baton_git.core.names import Oid
+from baton_git.core.state import State
+from baton_git.git.store import Draft
+from baton_git.interfaces.http.problems import Outdated
+from baton_git.interfaces.http.reading import is_named
+from baton_git.interfaces.http.site import Site
+from baton_git.namespace.branch import PATIENCE, Branch
+from baton_git.namespace.provenance.ledger import RemoteSource
+from baton_git.namespace.revision import Change, Proposal, Stamp, Version, Written
+from baton_git.namespace.workspace import Workspace
+
+Named = Annotated[
+    str | None,
+    Query(description="The namespace; the server's own if it is left out.", examples=["project:memory-hall"]),
+]
+At = Annotated[
+    str | None,
+    Query(
+        description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1", "2026-06-17"]
+    ),
+]
+Limit = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
+After = Annotated[str | None, Query(description="What an answer before this one gave as `next`.")]
+IfNoneMatch = Annotated[str | None, Header(description="ETags that are known: 304 while one of them holds.")]
+
+
+class Acting(NamedTuple):
+    """Who acts, and where; what its headers and its query say."""
+
+    namespace: str | None
+    session: str | None
+    agent: str | None
+    if_match: str | None
+
+    @contextmanager
+    def on(self, site: Site) -> Iterator[Workspace]:
+        """The workspace of the one who acts; with If-Match, one whose branch refuses once somebody else has written.
+
+        Raises:
+            InvalidName: a name cannot be one.
+            Outdated: it is at another version by now.
+        """
+        with site.work(self.namespace, session=self.session, agent=self.agent) as ws:
+            if self.if_match is None:
+                yield ws
+                return
+            tip = ws.branch.read()
+            if not is_named(self.if_match, tip.commit):
+                raise Outdated(str(tip.namespace), tip.revision, tip.commit)
+            if "*" in (one.strip() for one in self.if_match.split(",")):  # any version will do
+                yield ws
+                return
+            branch = ws.branch
+            held = _Held(branch.store, branch.namespace, branch.prefix, branch.sign, condition=_Condition(tip))
+            try:
+                yield replace(ws, branch=held)
+            except Stale as error:
+                raise Outdated(error.namespace, error.actual, branch.read().commit) from error
+
+
+class _Condition:
+    """That a branch stands at one version when a request first writes to it; then the request goes on from its own."""
+
+    def __init__(self, seen: Version) -> None:
+        self._seen = seen
+        self.is_met = False
+
+    def check(self, tip: Version) -> None:
+        """Raises Stale where another commit is the newest: two may have one revision number."""
+        if not self.is_met and tip.commit != self._seen.commit:
+            raise Stale(str(tip.namespace), self._seen.revision, tip.revision)
+
+
+@dataclass(frozen=True)
+class _Held(Branch):
+    """A branch that is written to only while a condition holds."""
+
+    condition: _Condition = field(kw_only=True)
+
+    def update(
+        self, change: Change, stamp: Stamp, *, expected_revision: int | None = None, patience: float = PATIENCE
+    ) -> Written:
+        def checked(tip: Version) -> State | Proposal:
+            self.condition.check(tip)
+            return change(tip)
+
+        done = super().update(checked, stamp, expected_revision=expected_revision, patience=patience)
+        self.condition.is_met = True
+        return done
+
+    def advance(
+        self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp, *, source: RemoteSource | None = None
+    ) -> bool:
+        if not self.condition.is_met:
+            self.condition.check(self.version(expected) if expected is not None else Version(self.namespace, State()))
+        moved = super().advance(draft, expected, new, stamp, source=source)
+        self.condition.is_met = self.condition.is_met or moved
+        return moved
+
+
+def _acting(
+    namespace: Named = None,
+    baton_session: Annotated[
+        str | None, Header(description="The session that acts; UTF-8.", examples=["2026-06-17-003"])
+    ] = None,
+    baton_agent: Annotated[str | None, Header(description="The agent that acts.", examples=["claude"])] = None,
+    if_match: Annotated[
+        str | None,
+        Header(
+            description='Refuse with 412 unless this is the ETag of the newest version (`"none"`: it must not exist).'
+        ),
+    ] = None,
+) -> Acting:
+    return Acting(namespace, _text(baton_session), _text(baton_agent), if_match)
+
+
+def _text(value: str | None) -> str | None:
+    """A header as UTF-8, which frameworks give as Latin-1."""
+    if value is None:
+        return None
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
+
+
+Who = Annotated[Acting, Depends(_acting)]

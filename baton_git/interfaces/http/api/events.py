@@ -1,0 +1,82 @@
+"""Changes as they happen, as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from fastapi.sse import format_sse_event
+from starlette.responses import Response
+
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Namespace
+from baton_git.interfaces.http.api.refusals import refusals
+from baton_git.interfaces.http.api.shapes import COMMIT
+from baton_git.interfaces.http.body import Routes
+from baton_git.interfaces.http.changes import changes
+from baton_git.interfaces.http.problems import told
+from baton_git.interfaces.http.site import Site
+from baton_git.interfaces.http.streams import EVENTS, Places, Stream
+
+HEARTBEAT = 15.0
+"""Seconds after which a stream in which nothing happens says that it is still there."""
+EXAMPLE = f"""\
+event: current
+id: {COMMIT}
+data: {{"namespace": "project:x", "revision": 12, "commit": "{COMMIT}", "missed": false}}
+
+event: change
+id: {COMMIT}
+data: {{"namespace": "project:x", "revision": 13, "commit": "{COMMIT}", "time": "2026-06-17T12:30:00Z", \
+"op": "loop-verify", "session": "2026-06-17-003", "agent": "claude", "subject": "OL-7k3f9q verified"}}
+"""
+
+
+def router(site: Site, places: Places) -> APIRouter:
+    """The stream of changes."""
+    routes = Routes(tags=["events"], responses=refusals())
+    content = {EVENTS: {"schema": {"type": "string"}, "example": EXAMPLE}}
+
+    @routes.get("/v1/events", response_class=Response,
+                responses={200: {"description": "Events, until somebody ends it.", "content": content}})  # fmt: skip
+    async def events(
+        namespace: Annotated[
+            str | None, Query(description="All of them if it is left out.", examples=["project:x"])
+        ] = None,
+        last_event_id: Annotated[str | None, Header(description="A commit: what came after it is told first.")] = None,
+    ) -> Response:
+        """Every change, whoever makes it: `current` says where things stand, then comes a `change` for each commit.
+
+        The id of an event is its commit; who comes back with it in Last-Event-ID is told what it missed. `missed` in
+        `current` says that this is too much to be told: read the state anew.
+        """
+        if namespace is not None:
+            Namespace(namespace)
+        return Stream(_events(site, namespace, last_event_id), places)
+
+    return routes
+
+
+async def _events(site: Site, namespace: str | None, since: str | None) -> AsyncIterator[bytes]:
+    async with aclosing(changes(site, namespace, since)) as source:
+        coming = asyncio.ensure_future(anext(source, None))
+        try:
+            while True:
+                done, _ = await asyncio.wait({coming}, timeout=HEARTBEAT)
+                if not done:
+                    yield format_sse_event(comment="still here")
+                    continue
+                one = coming.result()
+                if one is None:
+                    return
+                yield format_sse_event(event=one.event, id=one.commit, data_str=json.dumps(one.as_data()))
+                coming = asyncio.ensure_future(anext(source, None))
+        except BatonError as error:
+            yield format_sse_event(event="problem", data_str=json.dumps(told(error)))
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)

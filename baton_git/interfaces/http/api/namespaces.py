@@ -1,0 +1,171 @@
+"""Namespaces: which there are, how one stands, its whole state, and whether it is sound."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import Field
+from starlette.responses import Response
+
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Namespace
+from baton_git.core.schemas import schema
+from baton_git.core.times import iso
+from baton_git.interfaces.http.api.acting import After, At, IfNoneMatch, Limit, Named
+from baton_git.interfaces.http.api.answering import answer, page, where
+from baton_git.interfaces.http.api.refusals import WRITES, Responses, refusals
+from baton_git.interfaces.http.api.shapes import TIME, Asked, Damaged, Page, Place
+from baton_git.interfaces.http.body import Routes
+from baton_git.interfaces.http.reading import is_named, tag
+from baton_git.interfaces.http.site import Site
+from baton_git.interfaces.results import lifespan, validation
+from baton_git.interfaces.results.documents import with_provenance
+from baton_git.namespace.remote_selection import pending_counts, waiting_counts
+from baton_git.namespace.revision import Version
+from baton_git.systems.session_baton.documents import read
+from baton_git.verbs.sessions import init, status
+from baton_git.verbs.validation import validate_branch
+
+COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "conflict", "handover")
+FAULTY = 1000
+"""Files with faults that are named."""
+
+
+class NewNamespace(Asked):
+    """A namespace to be made."""
+
+    namespace: str = Field(min_length=1, description="Any text.", examples=["project:memory-hall"])
+
+
+class Initialised(Place):
+    created: bool = Field(description="Whether it was made just now.")
+    ref: str = Field(description="Its branch.", examples=["refs/heads/baton/project%3amemory-hall"])
+    repository: str = Field(description="Where that is kept.", examples=["/srv/state.git"])
+
+
+class Listed(Place):
+    """A namespace in short; where it cannot be read only its name, and why."""
+
+    updated_at: str | None = Field(None, description="When it was written last.", examples=[TIME])
+    counts: dict[str, int] = Field({}, description="By kind, how many live records.", examples=[{"open_loop": 3}])
+    waiting: dict[str, int] = Field({}, description="By remote, commits that wait for a review.")
+    pending: dict[str, int] = Field({}, description="By remote, commits that it does not have yet.")
+    unreadable: str | None = Field(None, description="Why it cannot be read.")
+
+
+class Namespaces(Page):
+    namespaces: list[Listed]
+
+
+class Status(Place):
+    """How many of what there are, by kind and by status (priority, agent), who is at work, and what is wrong."""
+
+    exists: bool
+    repository: str = Field(description="Where it is kept.")
+    updated_at: str | None = Field(description="When it was written last.", examples=[TIME])
+    active_sessions: list[dict[str, Any]] = Field(description="The sessions that began and did not end.")
+    damaged: list[Damaged] = Field(description="What cannot be read.")
+    checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
+    waiting: dict[str, int] = Field(description="By remote, commits that wait for a review.")
+    pending: dict[str, int] = Field(description="By remote, commits that it does not have yet.")
+    problems: list[str]
+
+
+class State(Place):
+    """The whole document of session-baton."""
+
+    baton: dict[str, Any] | None = Field(description="The document; null where the namespace does not exist.")
+    updated_at: str | None = Field(description="When it was written, ISO 8601 with `+00:00`.")
+    provenance: dict[str, dict[str, dict[str, str]]] = Field(
+        {}, description="By kind and id, who vouches for each record: see `/v1/records`."
+    )
+    unreadable: list[Damaged] = Field([], description="Records that cannot be read, and are left out.")
+
+
+class CheckedFile(Damaged):
+    """A file of the branch, and its faults."""
+
+    why: str = ""
+    kind: str = Field(description="What it is.", examples=["open_loop"])
+    ok: bool
+    faults: list[dict[str, str]] = Field(description="Where, and what.")
+
+
+class Validated(Place):
+    checked: int = Field(description="How many files the branch has.")
+    ok: bool
+    faulty: list[CheckedFile] = Field(description=f"Those with faults, at most {FAULTY}.")
+
+
+def router(site: Site) -> APIRouter:
+    """Namespaces, status, state, validation and schemas."""
+    routes = Routes(tags=["state"], responses=refusals())
+
+    @routes.get("/v1/namespaces", response_model=Namespaces)
+    def namespaces(limit: Limit = 100, after: After = None) -> Response:
+        """The namespaces of the repository, by name, each in short."""
+        shown, more = page([str(one) for one in site.namespaces()], limit, after, str)
+        return answer({"namespaces": [_listed(site, name) for name in shown], "next": more})
+
+    known: Responses = {200: {"model": Initialised, "description": "It was there already."}}
+
+    @routes.post("/v1/namespaces", response_model=Initialised, status_code=201, responses=known | refusals(*WRITES))
+    def make(asked: NewNamespace) -> Response:
+        """Make a namespace; where it exists already, it is as it was, and the status is 200."""
+        with site.work(asked.namespace) as ws:
+            version, fresh = init(ws, site.now())
+            data = lifespan.initialised(version, ws.branch.ref, site.repository.common_dir, fresh=fresh)
+        return answer(data, 201 if fresh else 200, commit=version.commit)
+
+    @routes.get("/v1/status", response_model=Status)
+    def stands(namespace: Named = None) -> Response:
+        """How many of what there are, who is at work, and what is wrong."""
+        with site.work(namespace) as ws:
+            found = status(ws)
+        return answer(lifespan.stands(found, site.repository.common_dir), commit=found.version.commit)
+
+    @routes.get("/v1/state", response_model=State, responses={304: {"description": "It has not changed."}})
+    def state(namespace: Named = None, at: At = None, if_none_match: IfNoneMatch = None) -> Response:
+        """The whole state, as session-baton's document; `baton` is null where the namespace does not exist."""
+        with site.work(namespace) as ws:
+            commit = ws.branch.read(at).commit
+            if if_none_match is not None and is_named(if_none_match, commit):
+                return Response(status_code=304, headers={"ETag": tag(commit)})
+            found = read(ws, at)
+            data = with_provenance(ws, found)
+        return answer(data, commit=found.version.commit)
+
+    @routes.get("/v1/validate", response_model=Validated)
+    def validate(namespace: Named = None, at: At = None) -> Response:
+        """Whether every file of the branch is what it should be, the archive too."""
+        with site.work(namespace) as ws:
+            version = ws.branch.read(at)
+            checked = list(validate_branch(ws, version.commit))
+        faulty = [validation.checked(one) for one in checked if one.faults]
+        data = {"checked": len(checked), "ok": not faulty, "faulty": faulty[:FAULTY]}
+        return answer({**where(version), **data}, commit=version.commit)
+
+    @routes.get("/v1/schema/{kind}")
+    def schema_of(
+        kind: Annotated[str, Path(description="A kind of record, or `baton`.", examples=["open_loop"])],
+    ) -> Any:
+        """The JSON Schema of a kind of record."""
+        return answer(schema(kind))
+
+    return routes
+
+
+def _listed(site: Site, name: str) -> dict[str, Any]:
+    with site.work(Namespace(name).text) as ws:
+        try:
+            version = ws.branch.read()
+            counts = {"waiting": {one.remote: one.commits for one in waiting_counts(ws)}, "pending": pending_counts(ws)}
+            return {**where(version), **_counted(version), **counts}
+        except BatonError as error:
+            return {"namespace": name, "revision": None, "commit": None, "unreadable": str(error)}
+
+
+def _counted(version: Version) -> dict[str, Any]:
+    counts = {kind: len(version.state.ids(kind)) for kind in COUNTED}
+    return {"updated_at": iso(version.time) if version.time else None, "counts": counts}

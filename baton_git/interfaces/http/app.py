@@ -1,0 +1,59 @@
+"""The application: everything that is served, behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from baton_git import __version__
+from baton_git.interfaces.http import api, paif, problems, session_baton
+from baton_git.interfaces.http.api import document
+from baton_git.interfaces.http.fast_path import Lane
+from baton_git.interfaces.http.guard import LOOPBACK, Guard
+from baton_git.interfaces.http.session_baton import SessionBaton
+from baton_git.interfaces.http.site import Site
+from baton_git.interfaces.http.streams import Places
+from baton_git.interfaces.http.timing import Timed
+from baton_git.interfaces.web import routes as web
+
+DESCRIPTION = """\
+The memory between sessions of AI coding agents, kept in git. `/v1/baton` is session-baton's API; `/checkpoint`,
+`/restore` and `/sessions` are PAIF's; the rest of `/v1` is baton-git's own. Where a `namespace` may be named, the
+server's own is taken if it is not."""
+
+
+def application(
+    site: Site, *, hosts: frozenset[str] | None = LOOPBACK, page_token: str | None = None
+) -> ASGIApp:  # fmt: skip
+    """What uvicorn runs.
+
+    Args:
+        hosts: the names that a request may call us by; None: any.
+        page_token: what the page's login takes; None: the site's token.
+    """
+    app = FastAPI(
+        title="baton-git", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
+        lifespan=_closing(site),
+    )  # fmt: skip
+    problems.install(app)
+    wire = SessionBaton(site)
+    app.include_router(session_baton.router(wire))
+    app.include_router(paif.router(site))
+    places = Places()
+    for routes in api.routers(site, places):
+        app.include_router(routes)
+    app.include_router(web.router(site, places, page_token))
+    document.install(app, is_guarded=site.token is not None)
+    return Guard(Timed(Lane(app, wire.posts)), site.token, hosts, site.agents, web.is_page)
+
+
+def _closing(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        site.close()
+
+    return lifespan

@@ -1,0 +1,139 @@
+"""The body of a request as JSON, read alike on all paths: bounded, off the event loop, no key twice in an object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from baton_git.core.codecs.json import RepeatedKey, parse
+from baton_git.interfaces.http.json_response import SafeJSONResponse
+
+Model = TypeVar("Model", bound=BaseModel)
+
+INLINE_BYTES = 32 << 10
+"""A larger body is parsed in a thread, so that other requests are answered meanwhile."""
+
+
+async def body_as(model: type[Model], request: Request) -> Model:
+    """What a request brings, with the answers that FastAPI gives to one that does not fit.
+
+    Raises:
+        RequestValidationError: it is none, no JSON, not said to be JSON, or does not fit.
+        HTTPException: 400, it cannot be read at all.
+    """
+    raw = await request.body()
+    if not raw:
+        _refuse("missing", "Field required", None)
+    data = await _parsed(raw) if _is_json(request.headers.get("content-type", "")) else raw.decode("utf-8", "replace")
+    try:
+        return model.model_validate(data, from_attributes=True)
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        raise RequestValidationError([{**one, "loc": ("body", *one["loc"])} for one in faults]) from None
+
+
+class Routes(APIRouter):
+    """Routes whose bodies are read as `body_as` reads them, before FastAPI fits them to the parameters."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(route_class=_JsonRoute, **options)
+
+
+class _JsonRoute(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        if self.body_field is None:
+            return handle
+
+        async def handle_parsed(request: Request) -> Response:
+            parsed = _ParsedRequest(request.scope, request.receive)
+            await parsed.parse()
+            return await handle(parsed)
+
+        return handle_parsed
+
+
+class _ParsedRequest(Request):
+    """A request whose JSON is parsed before FastAPI asks for it."""
+
+    async def parse(self) -> None:
+        """Raises RequestValidationError or HTTPException when the body is said to be JSON and cannot be read."""
+        raw = await self.body()
+        if raw and _is_json(self.headers.get("content-type", "")):
+            self._json = await _parsed(raw)  # where `Request.json` keeps what it has parsed
+
+
+@dataclass(frozen=True)
+class JsonOnly:
+    """An application that parses bodies itself, behind a look at them: what cannot be read is not passed on to it."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            raw = await request.body()
+            await _in_thread(raw, parse)
+        except ClientDisconnect:
+            return
+        except ValueError as error:
+            await _refuse_message(error)(scope, receive, send)
+            return
+        await self.app(scope, _replay(raw, receive), send)
+
+
+def _refuse_message(error: Exception) -> Response:
+    """JSON-RPC's answer to what cannot be parsed."""
+    return SafeJSONResponse(
+        {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": f"Parse error: {error}"}}, 400
+    )
+
+
+def _replay(raw: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body once more, and then what comes after it."""
+    left: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
+
+    async def again() -> Message:
+        return left.pop() if left else await receive()
+
+    return again
+
+
+def _is_json(kind: str) -> bool:
+    """Only what no page of another site can send without asking first."""
+    main = kind.partition(";")[0].strip().lower()
+    return main == "application/json" or (main.startswith("application/") and main.endswith("+json"))
+
+
+async def _parsed(raw: bytes) -> Any:
+    try:
+        return await _in_thread(raw, parse)
+    except json.JSONDecodeError as error:
+        _refuse("json_invalid", "JSON decode error", {}, error.pos, ctx={"error": error.msg})
+    except RepeatedKey as error:
+        _refuse("value_error", str(error), {})
+    except ValueError:  # no text, a number of too many digits, nested too deep
+        raise HTTPException(400, "There was an error parsing the body") from None
+
+
+async def _in_thread(raw: bytes, work: Callable[[bytes], Any]) -> Any:
+    return work(raw) if len(raw) <= INLINE_BYTES else await run_in_threadpool(work, raw)
+
+
+def _refuse(kind: str, message: str, given: Any, *loc: int, **more: Any) -> NoReturn:
+    raise RequestValidationError([{"type": kind, "loc": ("body", *loc), "msg": message, "input": given, **more}])

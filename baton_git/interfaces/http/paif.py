@@ -1,0 +1,179 @@
+"""PAIF's session protocol, and the tokens of its agents."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Body, Depends, Query, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.errors import NotAllowed, NotFound
+from baton_git.core.state import Key
+from baton_git.core.times import iso
+from baton_git.interfaces.http.agent_tokens import Registration
+from baton_git.interfaces.http.api.acting import Who
+from baton_git.interfaces.http.api.refusals import Responses
+from baton_git.interfaces.http.body import Routes
+from baton_git.interfaces.http.guard import CALLER, Caller
+from baton_git.interfaces.http.reading import tag
+from baton_git.interfaces.http.site import Site
+from baton_git.interfaces.results.checkpoints import session_of
+from baton_git.namespace.revision import Version
+from baton_git.systems.paif.checkpoints import (
+    INTERVAL_MINUTES,
+    Restored,
+    Saved,
+    agent_sessions,
+    check_own,
+    look,
+    restore,
+    save_checkpoint,
+)
+from baton_git.systems.paif.documents import whole
+from baton_git.systems.paif.identity_updates import nobody
+from baton_git.systems.paif.records.checkpoint import Checkpoint
+
+
+class NewAgent(BaseModel):
+    """An agent that is to have a token of its own."""
+
+    agent_id: str = Field(description="Letters, digits and ._:@+-.", examples=["zero"])
+    namespace: str | None = Field(None, min_length=1, description="Where the token counts; else the server's own.")
+
+
+def router(site: Site) -> APIRouter:
+    """PAIF's four paths, and `/agents`."""
+    routes = Routes(tags=["PAIF"])
+    _protocol(routes, site)
+    _agents(routes, site)
+    return routes
+
+
+def _protocol(routes: APIRouter, site: Site) -> None:
+    def allowed(request: Request, agent_id: str, who: Who) -> None:
+        """An agent's token opens its own paths, in its own namespace, for its own sessions. Raises NotAllowed."""
+        caller: Caller = request.scope[CALLER]
+        asked = who.namespace if who.namespace is not None else str(site.settings.namespace)
+        if caller.kind == "agent" and (caller.agent, caller.namespace) != (agent_id, asked):
+            raise NotAllowed(
+                f"the token of agent {caller.agent} opens only its own paths in {caller.namespace}",
+                hint="name that with ?namespace=, percent-encoded",
+            )
+        if caller.kind == "agent" and who.session is not None:
+            with who.on(site) as ws:
+                check_own(ws.branch.read().state, agent_id, who.session)
+
+    its = [Depends(allowed)]
+    known: Responses = {200: {"description": "None was due, or it was known already: `created` is false."}}
+
+    @routes.post("/checkpoint/{agent_id}", status_code=201, dependencies=its, responses=known)
+    def create_checkpoint(
+        agent_id: str, body: Annotated[dict[str, Any], Body()], request: Request, response: Response, who: Who,
+        periodic: Annotated[bool, Query(description="Only if one is due.")] = False,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Saves where an agent stands: PAIF's flat body, or a whole checkpoint; gives the nested one."""
+        strict_json.check(body)
+        with who.on(site) as ws:
+            saved = save_checkpoint(
+                ws, site.now(), agent_id, body, periodic=periodic, interval_minutes=INTERVAL_MINUTES,
+                own_only=request.scope[CALLER].kind == "agent",
+            )  # fmt: skip
+        version = saved.written.version
+        response.headers["ETag"] = tag(version.commit)
+        response.status_code = 200 if saved.id is None or saved.known else 201
+        return {**_checkpoint(saved), "revision": version.revision, "commit": version.commit}
+
+    @routes.get("/checkpoint/{agent_id}/latest", dependencies=its)
+    def latest_checkpoint(agent_id: str, response: Response, who: Who) -> dict[str, Any]:
+        """The newest checkpoint of an agent; 404 where there is none."""
+        with who.on(site) as ws:
+            found = look(ws, site.now(), agent_id)
+        if found.checkpoint is None:
+            raise NotFound("checkpoint", agent_id, hint=f"POST /checkpoint/{agent_id} makes one")
+        response.headers["ETag"] = tag(found.version.commit)
+        return _nested(found.checkpoint)
+
+    @routes.post("/restore/{agent_id}", dependencies=its)
+    def restore_agent(agent_id: str, who: Who) -> dict[str, Any]:
+        """Begins a session: the newest checkpoint, the identity, and one more of experience."""
+        with who.on(site) as ws:
+            try:
+                found = restore(ws, site.now(), agent_id)
+            except NotFound:
+                return _unknown(agent_id, ws.actor.session, ws.branch.read())
+        return _restored(found)
+
+    @routes.get("/sessions/{agent_id}", dependencies=its)
+    def list_sessions(agent_id: str, who: Who, limit: Annotated[int | None, Query(ge=1)] = None) -> dict[str, Any]:
+        """The sessions of which an agent has a checkpoint, the newest first."""
+        with who.on(site) as ws:
+            found = agent_sessions(ws, agent_id)[:limit]
+        return {"agent_id": agent_id, "sessions": [session_of(one) for one in found]}
+
+
+def _agents(routes: APIRouter, site: Site) -> None:
+    def owner(request: Request) -> None:
+        """Only with the server's own token. Raises NotAllowed."""
+        if request.scope[CALLER].kind != "owner":
+            raise NotAllowed("agents are registered with the server's own token", hint="start it with BATON_API_TOKEN")
+
+    own = [Depends(owner)]
+
+    @routes.post("/agents", status_code=201, dependencies=own)
+    def register_agent(new: NewAgent) -> dict[str, Any]:
+        """A token for an agent, told this once; asked for again, a new one instead."""
+        namespace = new.namespace if new.namespace is not None else str(site.settings.namespace)
+        at = iso(site.now())
+        token = site.agents.register(new.agent_id, namespace, at)
+        return {"agent_id": new.agent_id, "namespace": namespace, "registered_at": at, "token": token}
+
+    @routes.get("/agents", dependencies=own)
+    def list_agents() -> dict[str, Any]:
+        """The registered agents, without their tokens."""
+        return {"agents": [_registered(one) for one in site.agents.all()]}
+
+    @routes.delete("/agents/{agent_id}", status_code=204, dependencies=own)
+    def remove_agent(agent_id: str) -> None:
+        """The agent is registered no more; what it saved stays."""
+        site.agents.remove(agent_id)
+
+
+def _registered(one: Registration) -> dict[str, Any]:
+    return {"agent_id": one.agent, "namespace": one.namespace, "registered_at": one.at}
+
+
+def _nested(checkpoint: Checkpoint) -> dict[str, Any]:
+    """PAIF's document, every documented field filled in, and our id of it."""
+    return {**whole(checkpoint), "id": checkpoint.id}
+
+
+def _checkpoint(saved: Saved) -> dict[str, Any]:
+    """The checkpoint that was made, or the one because of which none was due."""
+    state = saved.written.version.state
+    made = saved.younger if saved.id is None else state.entry(Key(Checkpoint.kind, saved.id))
+    created = saved.id is not None and not saved.known
+    return {**(_nested(made) if isinstance(made, Checkpoint) else {"id": saved.id}), "created": created}
+
+
+def _unknown(agent: str, session: str | None, version: Version) -> dict[str, Any]:
+    """What an agent begins with that nobody knows yet: a session of that name can begin all the same."""
+    return {**_restored(Restored(nobody(agent), None, version)), "session_id": session or str(uuid4())}
+
+
+def _restored(found: Restored) -> dict[str, Any]:
+    state, wrong = found.identity.mutable.state, found.unrecorded
+    return {
+        "agent_id": found.identity.id,
+        "session_id": state.session_id,
+        "restored_at": state.last_session_at,
+        "accumulated_experience": state.accumulated_experience,
+        "checkpoint": _nested(found.checkpoint) if found.checkpoint is not None else None,
+        "identity": found.identity.model_dump(mode="json", exclude={"id"}),
+        "recorded": wrong is None and state.session_id is not None,
+        "damaged": [{"path": one.path, "why": one.why} for one in found.damaged],
+        "revision": found.version.revision if found.version.commit else None,
+        "commit": found.version.commit,
+    }

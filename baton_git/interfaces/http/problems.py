@@ -1,0 +1,213 @@
+"""What goes wrong, as an answer: problem details (RFC 9457) with the command's names, or session-baton's shape."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from baton_git.core import errors
+from baton_git.core.codecs import json as strict_json
+from baton_git.core.errors import BatonError
+from baton_git.core.output import one_line, terminal
+from baton_git.interfaces.http.json_response import SafeJSONResponse
+
+
+class Outdated(BatonError):
+    """What a request names with If-Match is not the newest version; `Stale` says the same of a revision."""
+
+    code = errors.Stale.code
+
+    def __init__(self, namespace: str, revision: int, commit: str | None) -> None:
+        super().__init__(
+            f"{namespace}: it is at revision {revision} by now",
+            hint="read the current state, apply the change to it, and write again",
+            namespace=namespace, current_revision=revision, current_commit=commit,
+        )  # fmt: skip
+
+
+PROBLEM = "application/problem+json"
+SESSION_BATON = "/v1/baton/"
+"""Below this everything looks as session-baton has it."""
+
+STATUS: dict[type[BatonError], int] = {
+    errors.InvalidName: 422, errors.InvalidDocument: 422, errors.InvalidArgument: 422, errors.LimitExceeded: 413,
+    errors.NotFound: 404, errors.Ambiguous: 409, errors.NotAllowed: 403, errors.Unsettled: 409, errors.Stale: 409,
+    errors.Overtaken: 409, Outdated: 412, errors.Ended: 410, errors.Busy: 503,
+    errors.Unreachable: 504, errors.RemoteError: 502, errors.WriteFailed: 507, errors.StoreError: 500,
+}  # fmt: skip
+"""The nearest type counts."""
+
+CODES = {404: "not_found", 405: "method_not_allowed", 413: "limit_exceeded"}
+"""What the framework's refusals are called."""
+
+RETRY_AFTER = {"Retry-After": "1"}
+
+log = logging.getLogger("baton.http")
+
+
+def is_ours(path: str) -> bool:
+    """Whether a path belongs to baton-git's own API, where whatever goes wrong is told as a problem."""
+    return path.startswith("/v1/") and not path.startswith(SESSION_BATON)
+
+
+def status_of(error: BatonError) -> int:
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+
+
+def problem(
+    status: int, code: str, message: str, *, hint: str = "", headers: dict[str, str] | None = None, **data: Any
+) -> Response:
+    """An answer in problem details: `error` has the command's name for it, `hint` the next step."""
+    return SafeJSONResponse(_details(status, code, message, hint, data), status, headers, media_type=PROBLEM)
+
+
+def _details(status: int, code: str, message: str, hint: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "type": f"urn:baton-git:error:{code}", "title": code.replace("_", " "), "status": status, "detail": message,
+        "error": code,
+    }  # fmt: skip
+    if hint:
+        body["hint"] = hint
+    return body | {name: value for name, value in data.items() if name not in body}
+
+
+def refusal(path: str, status: int, code: str, message: str, *, hint: str = "", **data: Any) -> Response:
+    """An answer that says no, in the shape that belongs to the path."""
+    headers = RETRY_AFTER if status == 503 else None
+    if path.startswith(SESSION_BATON):
+        return SafeJSONResponse({"detail": f"{message}; {hint}" if hint else message}, status, headers)
+    return problem(status, code, message, hint=hint, headers=headers, **data)
+
+
+def of_error(path: str, error: BatonError, **more: Any) -> Response:
+    """The answer for what went wrong on purpose, with `more` data; the texts hold nothing that steers a terminal."""
+    data = {name: value for name, value in _plain({**error.data, **more}).items() if name not in _OWN}
+    return refusal(path, status_of(error), error.code, terminal(str(error)), hint=terminal(error.hint), **data)
+
+
+_OWN = ("path", "status", "code", "message", "hint", "headers")
+"""What data must not be called: the words of `refusal`."""
+
+
+def told(error: BatonError) -> dict[str, Any]:
+    """What went wrong on purpose as problem details, for where there is no answer to put it into."""
+    message, hint = terminal(str(error)), terminal(error.hint)
+    return _details(status_of(error), error.code, message, hint, _plain({**error.data}))
+
+
+def _plain(data: dict[str, Any]) -> dict[str, Any]:
+    """What of an error's data can stand in JSON."""
+    kept = {}
+    for name, value in data.items():
+        try:
+            strict_json.check(value)
+        except BatonError:
+            continue
+        kept[name] = value
+    return kept
+
+
+def of_document(error: errors.InvalidDocument, where: tuple[str, ...], document: Any = None) -> Response:
+    """Faults of a document in the shape in which FastAPI gives those of a request; `where` leads to the document."""
+    faults = []
+    for fault in error.faults:
+        steps = _steps(fault.path)
+        value = _at(document, steps)
+        told = {"type": "value_error", "loc": ["body", *where, *steps], "msg": terminal(fault.message)}
+        faults.append({**told, "input": value if _is_json(value) else None})
+    return SafeJSONResponse({"detail": faults}, 422)
+
+
+def _at(document: Any, steps: list[str | int]) -> Any:
+    """What stands at a path; of something that is missing, what it is missing in."""
+    for step in steps:
+        try:
+            document = document[step]
+        except (KeyError, IndexError, TypeError):
+            return document
+    return document
+
+
+def _steps(path: str) -> list[str | int]:
+    """`open_loops[2].verify` as FastAPI's loc has it."""
+    steps: list[str | int] = []
+    for part in path.replace("[", ".[").split("."):
+        inner = part[1:-1] if part.startswith("[") and part.endswith("]") else ""
+        steps += [int(inner)] if inner.isdecimal() else [part] if part else []
+    return steps
+
+
+def install(app: FastAPI) -> None:
+    """Every error of this program becomes an answer; a bug becomes 500 without a stack trace, which the log has."""
+
+    @app.exception_handler(BatonError)
+    async def _told(request: Request, error: BatonError) -> Response:
+        return of_error(request.url.path, error)
+
+    @app.exception_handler(RequestValidationError)
+    async def _not_valid(request: Request, error: RequestValidationError) -> Response:
+        return of_request(request.url.path, error)
+
+    @app.exception_handler(HTTPException)
+    async def _refused(request: Request, error: HTTPException) -> Response:
+        return _of_framework(request.url.path, error)
+
+    @app.exception_handler(Exception)
+    async def _bug(request: Request, error: Exception) -> Response:
+        return of_bug(request.method, request.url.path, error)
+
+
+def of_bug(method: str, path: str, error: Exception) -> Response:
+    """500, without a stack trace: the log has it."""
+    log.error("a bug in baton itself: %s %s", method, one_line(path, 1000), exc_info=error)
+    return refusal(path, 500, "bug", "a bug in baton itself; the server's log has the details")
+
+
+def _of_framework(path: str, error: HTTPException) -> Response:
+    """What the framework refuses: no such path, another method, a body that is no JSON."""
+    if not is_ours(path):
+        return SafeJSONResponse({"detail": error.detail}, error.status_code, error.headers)
+    code = CODES.get(error.status_code, "invalid_request")
+    return problem(error.status_code, code, terminal(str(error.detail)), headers=dict(error.headers or {}))
+
+
+def of_request(path: str, error: RequestValidationError) -> Response:
+    """FastAPI's own shape below session-baton's paths; elsewhere the same faults as problem details."""
+    faults = [_shown(one) for one in error.errors()]
+    if path.startswith(SESSION_BATON):
+        return SafeJSONResponse({"detail": faults}, 422)
+    named = [{"path": _path(one["loc"]), "message": one["msg"]} for one in faults]
+    text = "; ".join(f"{one['path']}: {one['message']}" for one in named[:5])
+    return problem(422, "invalid_request", text, faults=named, hint="/openapi.json says what goes there")
+
+
+def _shown(fault: Any) -> dict[str, Any]:
+    """A fault without what is no JSON: an input of bytes, half of a surrogate pair, the exception in its context."""
+    loc = [terminal(part) if isinstance(part, str) else part for part in fault["loc"]]
+    kept = {"type": fault["type"], "loc": loc, "msg": terminal(str(fault["msg"]))}
+    for name in ("input", "ctx"):
+        value = fault.get(name)
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        if name in fault and _is_json(value):
+            kept[name] = value
+    return kept
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        strict_json.check(value)
+        strict_json.dumps(value)
+    except (BatonError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _path(loc: list[Any]) -> str:
+    return ".".join(str(part) for part in loc if part not in ("query", "header", "path")) or "body"

@@ -1,0 +1,191 @@
+"""What a server serves: the namespaces of one repository, for the person who started it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property, lru_cache
+from pathlib import Path
+from threading import Event, Lock
+from typing import NamedTuple
+
+from baton_git.core.errors import NotARepository
+from baton_git.core.names import AgentId, Namespace, Oid, SessionId
+from baton_git.git.store import Repository, Store
+from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.context.tidying import Tidier
+from baton_git.interfaces.http.agent_tokens import AgentTokens
+from baton_git.namespace.branch import namespaces
+from baton_git.namespace.workspace import Actor, Workspace
+
+SETTINGS_AGE = 5.0
+"""Seconds after which git's configuration is read anew: who sets a policy must not have to start the server again."""
+
+
+_FileState = tuple[int, int, int]
+
+
+class _Read(NamedTuple):
+    """What the settings said at some time: the call of `baton serve`, and a workspace in which nobody acts yet."""
+
+    at: float
+    config: _FileState
+    app: Call
+    plain: Workspace
+
+
+@dataclass
+class Site:
+    """The repository and the settings of one server process. Its threads may use it side by side.
+
+    Attributes:
+        asked: what `baton serve` was asked for; nobody's session or agent, those come with each request.
+        token: what `Authorization: Bearer` must bring; None where anybody who reaches us may do anything.
+        agent: how an agent is known that started the server, and so knows its tokens; None where none is.
+        ending: is set when the server ends; what streams then ends as well.
+    """
+
+    asked: Asked
+    token: str | None = None
+    agent: str | None = None
+    ending: Event = field(default_factory=Event)
+    _lock: Lock = field(default_factory=Lock)
+    _read: _Read | None = None
+    _tidier: Tidier | None = None
+
+    @cached_property
+    def repository(self) -> Repository:
+        return self.settings.repository
+
+    @property
+    def app(self) -> Call:
+        """The settings, as they are in git's configuration at most `SETTINGS_AGE` seconds ago."""
+        return self._settled.app
+
+    @property
+    def _settled(self) -> _Read:
+        """The settings; while one thread reads them anew, the others go on with the old ones.
+
+        Raises:
+            NotARepository: it is gone.
+        """
+        read = self._read
+        if read is not None and self._config(read) == read.config and time.monotonic() - read.at <= SETTINGS_AGE:
+            return read
+        with self._lock:
+            if self._read is read or self._read is None:
+                self._read = self._anew()
+            return self._read
+
+    def _config(self, read: _Read) -> _FileState:
+        """What the repository's configuration file looks like from outside; who changed it means it from then on.
+
+        Raises:
+            NotARepository: there is none any more. Nobody may take that for an empty repository, or write a new one.
+        """
+        return _file_state(read.plain.branch.store.repository)
+
+    def _anew(self) -> _Read:
+        known = self._read.plain.branch.store if self._read is not None else None
+        asked = self.asked._replace(session=None, agent=None)
+        settings = Settings(asked, known=None if known is None else known.repository)
+        app = Call(settings)
+        store = known or self._opened(settings.repository)
+        config = _file_state(store.repository)
+        plain = app.workspace_on(store, settings.namespace)
+        return _Read(time.monotonic(), config, app, plain)
+
+    def _opened(self, repository: Repository) -> Store:
+        store = Store(repository)
+        store.tidied_by = self._tidier = Tidier(repository)
+        return store
+
+    @property
+    def store(self) -> Store:
+        """The one store of all threads: what one has read the others need not read, and they write together."""
+        return self._settled.plain.branch.store
+
+    @property
+    def settings(self) -> Settings:
+        return self.app.settings
+
+    def now(self) -> datetime:
+        return self.settings.now()
+
+    @property
+    def person(self) -> str:
+        """The name of whoever started the server, as git knows it: it is their page."""
+        return self.app.person
+
+    @property
+    def folder(self) -> Path:
+        """Where this machine keeps what belongs to the server, beside the branches."""
+        return self.repository.common_dir / "baton" / "http"
+
+    @cached_property
+    def agents(self) -> AgentTokens:
+        """The agents that have tokens of their own."""
+        return AgentTokens(self.folder / "agents.json")
+
+    @contextmanager
+    def work(
+        self, namespace: str | None = None, *, session: str | None = None, agent: str | None = None
+    ) -> Iterator[Workspace]:
+        """A workspace for one request; the server's own namespace where none is named.
+
+        Raises:
+            InvalidName: one of the names cannot be one.
+            InvalidDocument: the namespace does not exist, and its name holds a secret.
+            NotARepository: the repository is gone.
+        """
+        plain = self._settled.plain
+        branch = plain.branch
+        chosen = branch.namespace if namespace is None else Namespace(namespace)
+        branch = replace(branch, namespace=chosen)
+        branch.check_name()
+        acting = SessionId(session).text if session is not None else None
+        by = AgentId(agent).text if agent is not None else None
+        actor = Actor(plain.actor.author, acting, by, plain.actor.machine)
+        yield replace(plain, branch=branch, actor=actor)
+
+    def namespaces(self) -> list[Namespace]:
+        return namespaces(self.store, self.settings.prefix)
+
+    def tip(self, namespace: str | None = None) -> Oid | None:
+        """Where a namespace stands; None where it does not exist. Cheap enough to ask again and again.
+
+        Raises:
+            InvalidName: this can be no namespace.
+            NotARepository: the repository is gone.
+        """
+        read = self._read or self._settled  # to ask git takes longer than all the rest
+        self._config(read)
+        branch = read.plain.branch
+        component = branch.namespace.component if namespace is None else _component(namespace)
+        return branch.store.tip(branch.prefix + component)
+
+    def close(self) -> None:
+        if self._read is not None:
+            self.store.close()
+        if self._tidier is not None:
+            self._tidier.close()
+
+
+@lru_cache(1024)
+def _component(namespace: str) -> str:
+    return Namespace(namespace).component
+
+
+def _file_state(repository: Repository) -> _FileState:
+    try:
+        found = (repository.common_dir / "config").stat()
+    except OSError as error:
+        raise NotARepository(
+            f"{repository.common_dir} is no repository any more: {error.strerror or error}",
+            hint="put it back, or start the server anew",
+        ) from error
+    return found.st_mtime_ns, found.st_ino, found.st_size

@@ -1,0 +1,127 @@
+"""A request has its measure: who sends slowly or too much, or asks for what takes too long, is told so."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from baton_git.interfaces.http.problems import refusal
+
+MAX_BODY = 16 << 20
+"""Bytes that a request may have: as many as a document for `baton write`."""
+RECEIVE_SECONDS = 30.0
+"""How long the whole body of a request may take to arrive, once somebody reads it."""
+ANSWER_SECONDS = 120.0
+"""How long an answer may take to begin; a sync may take 60."""
+TAKE_SECONDS = 60.0
+"""How long whoever listens to a stream may take nothing of it."""
+
+_STREAM = b"text/event-stream"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """An application whose requests end. What streams (events) may go on once it has begun."""
+
+    app: ASGIApp
+    receive_seconds: float = RECEIVE_SECONDS
+    answer_seconds: float = ANSWER_SECONDS
+    take_seconds: float = TAKE_SECONDS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        course = _Course(self, receive, send, has_body=_has_body(scope))
+        try:
+            async with asyncio.timeout(self.answer_seconds) as course.limit:
+                await self.app(scope, course.receive, course.send)
+        except TimeoutError:
+            if course.has_begun:
+                raise
+            await self._late(scope, course)(scope, receive, send)
+
+    def _late(self, scope: Scope, course: _Course) -> ASGIApp:
+        if course.size > MAX_BODY:
+            return too_large(scope["path"])
+        if course.is_waiting:
+            message = f"the request was not complete after {self.receive_seconds:g} seconds"
+            return _last(refusal(scope["path"], 408, "too_slow", message))
+        message = f"no answer within {self.answer_seconds:g} seconds; what was asked for may still be done"
+        return refusal(scope["path"], 503, "busy", message, hint="look before you try again")
+
+
+def too_large(path: str) -> Response:
+    return _last(refusal(path, 413, "limit_exceeded", f"the request is larger than {MAX_BODY:,} bytes"))
+
+
+def _last(answer: Response) -> Response:
+    """The answer after which nothing more is read of the connection."""
+    answer.headers["Connection"] = "close"
+    return answer
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = dict(scope["headers"])
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0").strip(b"0 ") != b""
+
+
+class _Course:
+    """How far a request has come.
+
+    While somebody waits for the body the limit is that of receiving, else that of answering; once the answer has begun
+    there is none. Who never reads a body does not wait for it.
+    """
+
+    limit: asyncio.Timeout
+
+    def __init__(self, timed: Timed, receive: Receive, send: Send, *, has_body: bool) -> None:
+        self._timed, self._receive, self._send = timed, receive, send
+        self.size = 0
+        self.is_waiting = False
+        self.has_begun = False
+        self._is_received = not has_body
+        self._is_stream = False
+        self._receive_until: float | None = None
+
+    async def receive(self) -> Message:
+        if self._is_received:
+            return await self._receive()
+        message = await self._waited()
+        self.size += len(message.get("body", b""))
+        if self.size > MAX_BODY and not self.has_begun:
+            self.limit.reschedule(0)
+            await asyncio.sleep(self._timed.receive_seconds)
+        self._is_received = not message.get("more_body", False)
+        return message
+
+    async def _waited(self) -> Message:
+        now = asyncio.get_running_loop().time()
+        self._receive_until = self._receive_until or now + self._timed.receive_seconds
+        self.is_waiting = True
+        self._limit_to(self._receive_until)
+        message = await self._receive()
+        self.is_waiting = False
+        self._limit_to(asyncio.get_running_loop().time() + self._timed.answer_seconds)
+        return message
+
+    def _limit_to(self, when: float) -> None:
+        if not self.has_begun:
+            self.limit.reschedule(when)
+
+    async def send(self, message: Message) -> None:
+        if not self.has_begun:
+            self._begin(message)
+        if not self._is_stream:
+            await self._send(message)
+            return
+        async with asyncio.timeout(self._timed.take_seconds):
+            await self._send(message)
+
+    def _begin(self, message: Message) -> None:
+        self.has_begun = True
+        self.limit.reschedule(None)
+        self._is_stream = any(name == b"content-type" and kind.startswith(_STREAM) for name, kind in message["headers"])

@@ -1,0 +1,47 @@
+"""The whole state as session-baton's document: `read`, `write`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from baton_git.interfaces.mcp.annotations import READS, REPLACES
+from baton_git.interfaces.mcp.answers import Answer, taken_out
+from baton_git.interfaces.mcp.arguments import Json, Revision, Session
+from baton_git.interfaces.mcp.tool_context import Ctx, Desk
+from baton_git.interfaces.results.documents import with_provenance, written
+from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.documents import read
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The tools, as methods."""
+
+    desk: Desk
+
+    def read(self, at: Revision = None) -> Answer:
+        """The whole state as one document."""
+        with self.desk.reading() as ws:
+            return with_provenance(ws, read(ws, at))
+
+    def write(
+        self,
+        ctx: Ctx,
+        baton: Annotated[Json, Field(description="As read gives it; what it lacks is archived")],
+        expected_revision: int | None = None,
+        session: Session = None,
+    ) -> Answer:
+        """Write the whole document, merged with what others wrote."""
+        with self.desk.at_work(ctx, session) as ws:
+            made = write(ws, self.desk.now, baton, expected_revision=expected_revision)
+        return {**written(made), "notes": taken_out(made.written)}
+
+
+def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
+    here = Documents(desk)
+    return {here.read: READS, here.write: REPLACES}

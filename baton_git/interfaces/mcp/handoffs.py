@@ -1,0 +1,63 @@
+"""The facts of a session, from its transcript: `handoff_show`, `handoff_extract`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from baton_git.core.errors import NotFound
+from baton_git.interfaces.context.handoff import handoff_options
+from baton_git.interfaces.context.transcripts import newest_transcript
+from baton_git.interfaces.mcp.annotations import READS, SETTLES
+from baton_git.interfaces.mcp.answers import Answer, done
+from baton_git.interfaces.mcp.arguments import Session
+from baton_git.interfaces.mcp.tool_context import Ctx, Desk
+from baton_git.systems.gobby.handoffs import gather, id_of, keep
+from baton_git.systems.gobby.previous_sessions import find, last
+
+
+@dataclass(frozen=True)
+class Handoffs:
+    """The tools, as methods."""
+
+    desk: Desk
+
+    def handoff_show(self, id: str | None = None) -> Answer:  # noqa: A002  the tool's argument is called so
+        """Facts of a session; else of the last one here."""
+        with self.desk.reading() as ws:
+            state = ws.branch.read().state
+            found = find(state, id) if id else last(state, worktree=ws.folder, machine=ws.actor.machine)
+            if found is None:
+                raise NotFound(
+                    "handoff of this work tree in", str(ws.branch.namespace), hint="handoff_extract makes one"
+                )
+            return {"handoff": found.given()}
+
+    def handoff_extract(
+        self,
+        ctx: Ctx,
+        transcript: Annotated[str | None, Field(description="Else the newest")] = None,
+        session: Session = None,
+    ) -> Answer:
+        """Keep these facts of a transcript."""
+        with self.desk.at_work(ctx, session) as ws:
+            agent = ws.actor.agent
+            path, whose, told = newest_transcript(agent) if transcript is None else (Path(transcript), None, None)
+            folder = Path(told).absolute() if told else None
+            found = gather(
+                ws, self.desk.now, path, whose, options=handoff_options(self.desk.app), folder=folder,
+                session=self.desk.acting(session).settings.session,
+            )  # fmt: skip
+            written = keep(ws, self.desk.now, found, trigger="command")
+            handoff = find(ws.branch.read().state, id_of(found))
+        return {"id": handoff.id, "handoff": handoff.given(), **(done(written) if written is not None else {})}
+
+
+def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
+    here = Handoffs(desk)
+    return {here.handoff_show: READS, here.handoff_extract: SETTLES}

@@ -1,0 +1,130 @@
+"""What a client can put before its model without a tool: `baton://…`, each namespace percent-encoded into one part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp.types import Resource
+
+from baton_git.core.errors import NotFound
+from baton_git.core.kinds import FOLDERS
+from baton_git.core.output import json_text
+from baton_git.core.records.base import Part
+from baton_git.core.records.rule import Rule
+from baton_git.core.state import Key, key_of
+from baton_git.interfaces.mcp.tool_context import Desk
+from baton_git.interfaces.results.documents import provenance, with_provenance
+from baton_git.interfaces.results.history import shown
+from baton_git.systems.gobby.previous_sessions import last
+from baton_git.systems.session_baton.documents import read
+from baton_git.verbs.history import log
+from baton_git.verbs.sessions import look
+
+JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
+NEWEST = 50
+"""Revisions that the log shows."""
+
+NAMES = ResourceSecurity(exempt_params={"namespace", "kind", "id"})
+"""What stands in the addresses are names, parsed as such, and never paths of files: `..` is one like any other."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The resources, as methods."""
+
+    desk: Desk
+
+    def state(self, namespace: str) -> str:
+        """The whole state as session-baton's document."""
+        with self.desk.reading(namespace) as ws:
+            return _json(with_provenance(ws, read(ws)))
+
+    def brief(self, namespace: str) -> str:
+        """What the next session would be told, without beginning one."""
+        with self.desk.reading(namespace) as ws:
+            return look(ws, self.desk.now).text
+
+    def log(self, namespace: str) -> str:
+        """The newest revisions, and what each changed."""
+        with self.desk.reading(namespace) as ws:
+            return _json({"commits": [shown(one) for one in log(ws, None, NEWEST)]})
+
+    def handoff(self, namespace: str) -> str:
+        """The facts of the last session in this work tree."""
+        with self.desk.reading(namespace) as ws:
+            found = last(ws.branch.read().state, worktree=ws.folder, machine=ws.actor.machine)
+            if found is None:
+                raise NotFound("handoff of this work tree in", str(ws.branch.namespace))
+            return _json(found.given())
+
+    def rules(self, namespace: str) -> str:
+        """What graduated patterns became: rules that a person confirmed."""
+        return self._rules(namespace)
+
+    def rules_here(self) -> str:
+        """The rules of this server's own namespace."""
+        return self._rules(None)
+
+    def record(self, namespace: str, kind: str, id: str) -> str:  # noqa: A002  the address's part is called so
+        """One record, live or archived: open_loop, follow_up, pattern, active_decision, rule, session and others."""
+        if kind not in FOLDERS:
+            raise NotFound("kind of record", kind, hint=f"there are {', '.join(FOLDERS)}")
+        with self.desk.reading(namespace) as ws:
+            version = ws.branch.read()
+            keys = (Key(kind, id), Key(kind, id, archived=True))
+            key = next((one for one in keys if isinstance(version.state.entry(one), Part)), None)
+            entry = version.state.entry(key) if key is not None else None
+            if key is None or not isinstance(entry, Part):
+                raise NotFound(kind.replace("_", " "), id)
+            return _json({**entry.given(), **provenance(ws, version, key)})
+
+    def _rules(self, namespace: str | None) -> str:
+        with self.desk.reading(namespace) as ws:
+            version = ws.branch.read()
+            judge = ws.judgement(version)
+            found = [one for one in version.state.records(Rule) if judge.is_confirmed(key_of(one))]
+            return "\n\n".join(one.text.strip() for one in found) or "There are no rules yet."
+
+    def listed(self) -> list[Resource]:
+        """Those of the server's own namespace."""
+        here = quote(self.desk.app.settings.namespace.text, safe="")
+        return [
+            Resource(
+                uri=f"baton://{name}/{here}",
+                name=name,
+                description=_said(method),
+                mime_type=mime,
+                title=f"baton: {name}",
+            )
+            for name, (method, mime) in _table(self).items()
+        ]
+
+
+def _table(here: Resources) -> dict[str, tuple[Any, str]]:
+    """What there is of each namespace, and of what type it is."""
+    return {
+        "brief": (here.brief, TEXT), "state": (here.state, JSON), "log": (here.log, JSON),
+        "handoff": (here.handoff, JSON), "rules": (here.rules, MARKDOWN),
+    }  # fmt: skip
+
+
+def add_templates(server: MCPServer[Any], desk: Desk) -> None:
+    """Adds the resources of every namespace of the repository."""
+    here = Resources(desk)
+    for name, (method, mime) in _table(here).items():
+        server.resource(f"baton://{name}/{{namespace}}", name=name, mime_type=mime, security=NAMES)(method)
+    record = "baton://record/{namespace}/{kind}/{id}"
+    server.resource(record, name="record", mime_type=JSON, security=NAMES)(here.record)
+    server.resource("baton://rules", name="rules here", mime_type=MARKDOWN)(here.rules_here)
+
+
+def _said(method: Any) -> str:
+    return str(method.__doc__)
+
+
+def _json(data: Any) -> str:
+    return json_text(data)

@@ -1,0 +1,128 @@
+"""Who acts, and on which namespace: where every tool does its work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from baton_git.core.names import Namespace, SessionId
+from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.settings import SESSION_VARIABLES
+from baton_git.namespace.workspace import Workspace
+
+Ctx = Context[Any, Any]
+
+CLIENTS = {"claude-code": "claude", "codex-mcp-client": "codex", "gemini-cli-mcp-client": "gemini"}
+"""What agents' CLIs call themselves as clients of MCP (the beginning of it), and who they are here."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Attributes:
+    app: the call of `baton mcp`, with its options.
+    over_http: whether there are many clients; over standard input and output one starts its own process.
+    begun: the session that each client began last; None where it ended.
+    """
+
+    app: Call
+    over_http: bool = False
+    begun: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def now(self) -> datetime:
+        return self.app.now
+
+    @contextmanager
+    def reading(self, namespace: str | None = None) -> Iterator[Workspace]:
+        """The workspace of who only looks; of another namespace of the same repository, where one is named."""
+        app = self._on(namespace)
+        with app.workspace() as ws:
+            found = app.settings.session if self.over_http else ws.actor.session
+            yield replace(ws, actor=replace(ws.actor, session=found))
+
+    @contextmanager
+    def at_work(self, ctx: Ctx, session: str | None = None, *, current: bool = True) -> Iterator[Workspace]:
+        """The workspace of who acts.
+
+        Args:
+            session: the one that acts, where the call names it; else that of `baton mcp`, or the one that this client
+                began. Only a client alone that began none is taken for the agent around us, or for who began here.
+            current: whether the one that began here counts.
+        """
+        app = self.acting(session)
+        with app.workspace() as ws:
+            actor = ws.actor
+            found = app.settings.session or (self._current(ctx, actor.session) if current else self._around())
+            agent = actor.agent or _client(ctx) or (None if self.over_http else _agent())
+            yield replace(ws, actor=replace(actor, session=found, agent=agent))
+
+    def remember(self, ctx: Ctx, session: str) -> None:
+        """This client began a session."""
+        client = self._client_of(ctx)
+        if client is not None:
+            self.begun[client] = session
+        if not self.over_http:
+            self.app.current.set(session)
+
+    def forget(self, ctx: Ctx, session: str | None) -> None:
+        """A session has ended."""
+        client = self._client_of(ctx)
+        if client is not None and self.begun.get(client) == session:
+            self.begun[client] = None
+        if not self.over_http and self.app.current.get() == session:
+            self.app.current.set(None)
+
+    def _current(self, ctx: Ctx, elsewhere: str | None) -> str | None:
+        """The session that this client began; `elsewhere`, which others here may have begun, where it began none."""
+        client = self._client_of(ctx)
+        if client is None or client not in self.begun:
+            return None if self.over_http else elsewhere
+        return self.begun[client] or (None if self.over_http else self.app.settings.hooked_session)
+
+    def _around(self) -> str | None:
+        """The session of the agent that started us."""
+        return None if self.over_http else self.app.settings.hooked_session or _of_the_agent()
+
+    def _client_of(self, ctx: Ctx) -> str | None:
+        """Who calls; None where nobody can say: over HTTP the newer era of the protocol has no connections, and in the
+        older one the SDK lets only ids through that it gave."""
+        if not self.over_http:
+            return ""
+        return None if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else (ctx.headers or {}).get("mcp-session-id")
+
+    def acting(self, session: str | None) -> Call:
+        """The call, as if its options named this session."""
+        if session is None:
+            return self.app
+        asked = self.app.settings.asked._replace(session=SessionId(session).text)
+        return replace(self.app, settings=replace(self.app.settings, asked=asked))
+
+    def _on(self, namespace: str | None) -> Call:
+        if namespace is None:
+            return self.app
+        asked = self.app.settings.asked._replace(namespace=Namespace(namespace).text)
+        return replace(self.app, settings=replace(self.app.settings, asked=asked))
+
+
+def _client(ctx: Ctx) -> str | None:
+    """Who the client is, by what it says of itself."""
+    params = ctx.session.client_params
+    name = params.client_info.name if params is not None else ""
+    return next((agent for begin, agent in CLIENTS.items() if name.startswith(begin)), None)
+
+
+def _of_the_agent() -> str | None:
+    """The session of the agent that started us, where it says so."""
+    named = (os.environ.get(name) for name in SESSION_VARIABLES)
+    return next((session for session in named if session), None)
+
+
+def _agent() -> str | None:
+    return next((agent for name, agent in SESSION_VARIABLES.items() if os.environ.get(name)), None)

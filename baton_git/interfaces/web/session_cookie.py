@@ -1,0 +1,159 @@
+"""Who looks at a page: a cookie knows the browser, and a mark in each form says that it comes from our own page."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+import secrets
+import time
+from contextlib import suppress
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+from baton_git.core.errors import StoreError, WriteFailed
+from baton_git.git.files.durable_files import make_folder, writing
+from baton_git.interfaces.http.attempts import Attempts
+from baton_git.interfaces.http.guard import is_token
+from baton_git.interfaces.http.site import Site
+
+LOGIN_SECONDS = 12 * 3600
+KEY_BYTES = 32
+GUEST, PERSON = "guest", "person"
+
+
+class Visitor(NamedTuple):
+    """A browser that we gave a cookie: as a guest, or because it brought the token of the page."""
+
+    kind: str
+    ticket: str
+
+
+class Door:
+    """Lets browsers in, and tells which forms are ours. Several processes on one repository share its key.
+
+    Attributes:
+        is_apart: whether the page has a token of its own, which opens nothing else; else the server's opens it.
+    """
+
+    def __init__(self, site: Site, page_token: str | None = None, attempts: Attempts | None = None) -> None:
+        self._site = site
+        self._token = page_token or site.token or ""
+        self.is_apart = bool(page_token)
+        # Of this process only: another one on the same repository still takes the ticket until it ends.
+        self._refused: dict[str, int] = {}
+        self._lock = Lock()
+        self._attempts = attempts or Attempts()
+
+    @property
+    def has_lock(self) -> bool:
+        return bool(self._token)
+
+    @cached_property
+    def _secret(self) -> bytes:
+        try:
+            return kept_key(self._site.folder / "page.key")
+        except WriteFailed:  # a repository that can only be read: it can be looked at until this process ends
+            return secrets.token_bytes(KEY_BYTES)
+
+    @cached_property
+    def _key(self) -> bytes:
+        """Bound to the token: with another one nobody is logged in."""
+        return _mac(self._secret, "page token" if self.is_apart else "token", self._token)
+
+    @cached_property
+    def cookie(self) -> str:
+        """The name of the cookie: of each repository another one, since servers on one host share their cookies."""
+        return "baton_" + _mac(self._secret, "cookie").hex()[:10]
+
+    def visitor(self, ticket: str | None) -> Visitor | None:
+        """Whom a cookie names; None when it is not ours, or over."""
+        parts = (ticket or "").split(".")
+        if ticket is None or len(parts) != 4 or not ticket.isascii():
+            return None
+        kind, until, nonce, signature = parts
+        if not hmac.compare_digest(signature, self._signed(kind, until, nonce)):
+            return None
+        return Visitor(kind, ticket) if int(until) > time.time() and nonce not in self._refused else None
+
+    def welcome(self, kind: str = GUEST) -> Visitor:
+        """A visitor with a new ticket."""
+        until, nonce = str(int(time.time()) + LOGIN_SECONDS), secrets.token_urlsafe(18)
+        return Visitor(kind, f"{kind}.{until}.{nonce}.{self._signed(kind, until, nonce)}")
+
+    def refuse(self, visitor: Visitor) -> None:
+        """Whoever logged out is not let in with that ticket again. A guest's opens nothing, and is not remembered."""
+        if visitor.kind != PERSON:
+            return
+        _, until, nonce, _ = visitor.ticket.split(".")
+        with self._lock:
+            now = time.time()
+            self._refused = {one: end for one, end in self._refused.items() if end > now} | {nonce: int(until)}
+
+    def _signed(self, kind: str, until: str, nonce: str) -> str:
+        return _text(_mac(self._key, "ticket", kind, until, nonce))
+
+    def lets_in(self, visitor: Visitor) -> bool:
+        return visitor.kind == PERSON or not self.has_lock
+
+    def try_token(self, brought: str, address: str) -> float | None:
+        """None for the token of the page; for a wrong one the seconds until another is looked at as such, 0 for now."""
+        if self.has_lock and is_token(brought.encode("utf-8", "replace"), self._token):
+            return None
+        return self._attempts.note_wrong(address)
+
+    def login(self, visitor: Visitor) -> str:
+        """The name under which a browser keeps the mark of its login; empty for a guest, whose pages hold it."""
+        return f"{self.cookie}.{visitor.ticket.split('.')[2]}" if visitor.kind == PERSON else ""
+
+    def mark(self, visitor: Visitor) -> str:
+        """What every form of this browser carries, and no other page can know. Whoever has only the cookie of somebody
+        who logged in cannot work it out, and no page tells it but the answer to the login."""
+        return _text(_mac(self._key, "form", visitor.ticket))
+
+    def is_mark(self, brought: str, visitor: Visitor) -> bool:
+        return hmac.compare_digest(brought.encode("utf-8", "replace"), self.mark(visitor).encode())
+
+
+def kept_key(path: Path) -> bytes:
+    """The key in a file that only this user can read; made when there is none.
+
+    Raises:
+        WriteFailed: it cannot be made.
+        StoreError: it is no key, or others may read it.
+    """
+    with writing(f"the page's key {path}"):
+        if not path.exists():
+            make_folder(path.parent)
+            _make_key(path)
+        mode, key = path.stat().st_mode, path.read_bytes()
+    if len(key) != KEY_BYTES or mode & 0o077:
+        raise StoreError(f"{path} is no key of ours, or others may read it", hint="remove it; a new one is made")
+    return key
+
+
+def _make_key(path: Path) -> None:
+    """Whole or not at all; of two processes that begin at once, the first one's key counts."""
+    new = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        with suppress(FileExistsError):
+            os.link(new, path)
+    finally:
+        new.unlink()
+
+
+def _mac(key: bytes, *parts: str) -> bytes:
+    """No two lists of parts have the same text: the length stands before each."""
+    return hmac.new(
+        key, b"".join(b"%d:%b" % (len(raw), raw) for raw in (one.encode() for one in parts)), sha256
+    ).digest()
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")

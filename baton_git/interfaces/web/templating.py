@@ -1,0 +1,61 @@
+"""The templates: everything that stands in them is escaped, and a name that is not given is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from baton_git.core.output import html
+from baton_git.interfaces.web import texts
+
+TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+
+class Static(NamedTuple):
+    """A file that pages load, and the version that stands in its address."""
+
+    body: bytes
+    media_type: str
+    version: str
+
+
+@cache
+def static_files() -> Mapping[str, Static]:
+    """All files that may be asked for, by name."""
+    found = {}
+    for one in files("baton_git.interfaces.web").joinpath("static").iterdir():
+        suffix = one.name[one.name.rfind(".") :]
+        if suffix in TYPES:
+            body = one.read_bytes()
+            found[one.name] = Static(body, TYPES[suffix], sha256(body).hexdigest()[:12])
+    return found
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("baton_git.interfaces.web"), autoescape=True, undefined=StrictUndefined,
+        finalize=html, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do"],
+    )  # fmt: skip
+    made.filters |= {
+        "q": texts.quoted, "field": texts.field_words, "words": texts.words, "cut": texts.cut, "json": texts.plain_json,
+        "kind": texts.kind_words, "tier": texts.tier_words, "point": texts.point,
+        "machine_time": texts.machine_time, "human_time": texts.human_time, "since": texts.since,
+        "count": texts.count_words,
+    }  # fmt: skip
+    made.tests |= {"link": texts.is_link, "moment": texts.is_moment}
+    made.globals |= {"address": texts.address, "command": texts.command, "static": _static_address}
+    return made
+
+
+def _static_address(name: str) -> str:
+    return f"/static/{name}?v={static_files()[name].version}"
+
+
+def rendered(template: str, data: Mapping[str, Any]) -> str:
+    return environment().get_template(template).render(data)
