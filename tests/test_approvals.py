@@ -21,7 +21,7 @@ from baton_git.checks.approvals import (
 from baton_git.checks.approvals.file import ApprovalFile
 from baton_git.checks.approvals.identity import identity_file, read_identity
 from baton_git.core.errors import Busy, Corrupt, LimitExceeded
-from baton_git.git.files import ref_locks as locks
+from baton_git.git.files import ref_locks
 from baton_git.git.files.ref_locks import flocked
 
 AT = "2026-01-01T00:00:00Z"
@@ -204,7 +204,7 @@ def test_a_file_that_is_held_for_long_is_busy(approvals, monkeypatch):
 
 
 def test_where_there_is_no_flock_it_goes_on_without(approvals, monkeypatch):
-    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr(ref_locks, "fcntl", None)
     assert approvals.add(("a",), AT)
     assert approvals.revoke(("a",))
 

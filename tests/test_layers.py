@@ -1,4 +1,4 @@
-"""The layers of the design, held by reading the source: imports point down, and only faces meet the world."""
+"""The layers of the design: imports go down the list of folders, and only interfaces print or read the surroundings."""
 
 from __future__ import annotations
 
@@ -14,28 +14,10 @@ import baton_git
 
 SOURCE = Path(baton_git.__file__).parent
 
-LEVELS = (
-    ("errors", "output", "environment", "times", "memory", "names", "records"),
-    (
-        "codecs", "redaction", "state", "scrubbing", "constancy", "kinds", "layout", "diff", "merge", "lifecycle",
-        "handing", "document", "brief", "gravity", "paif", "handed", "schemas", "rendering", "injection",
-    ),
-    (
-        "foreign", "agenthooks", "store", "githooks", "code", "local", "approvals", "agent_tokens", "signing", "probes",
-        "agents", "agentsettings", "extraction", "adapters", "spawning", "remotes", "wire",
-    ),
-    (
-        "versions", "diary", "turns", "files", "joining", "provenance", "ingest", "branch", "sync",
-        "exchange", "batoncache", "workflow",
-    ),
-    ("operations",),
-    ("faces", "__main__"),
-)  # fmt: skip
-"""From the ground up; within a level a room may import only from rooms that stand before it."""
+FOLDERS = ("core", "git", "checks", "namespace", "agents", "systems", "verbs", "interfaces")
+"""The folders of the package, from the ground up. A module imports from its own folder and those before it."""
 
-RANK = {room: (height, place) for height, level in enumerate(LEVELS) for place, room in enumerate(level)}
-FACES = LEVELS[-1]
-NOT_THE_COMMAND = ("faces/where/", "faces/answers/", "faces/http/", "faces/web/", "faces/mcp/")
+NOT_THE_COMMAND = tuple(f"interfaces/{name}/" for name in ("context", "results", "http", "web", "mcp"))
 
 PRINTS = {"print", "input", "breakpoint", "click.echo", "click.secho", "click.prompt", "click.confirm"}
 STREAMS = {"sys.stdout", "sys.stderr", "sys.stdin", "sys.argv", "sys.__stdout__", "sys.__stderr__"}
@@ -58,7 +40,7 @@ def modules() -> dict[str, str]:
     return {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
 
 
-def room_of(path: str) -> str:
+def folder_of(path: str) -> str:
     return path.split("/")[0].removesuffix(".py")
 
 
@@ -75,22 +57,24 @@ def imports(source: str, module: str) -> Iterator[str]:
             yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
 
 
-def rooms_imported(source: str, module: str) -> set[str]:
+def folders_imported(source: str, module: str) -> set[str]:
     names = {name for name in imports(source, module) if name.split(".")[0] == "baton_git"}
     return {name.split(".")[1] for name in names if name.count(".")} - {"__version__"}
 
 
 def upward(path: str, source: str) -> list[str]:
-    """The rooms that a module imports though they do not stand below its own."""
-    own = room_of(path)
+    """The folders that a module imports from though they do not stand below its own."""
+    own = folder_of(path)
     module = "baton_git." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     module += ".__init__" if path.endswith("__init__.py") else ""
-    others = rooms_imported(source, module) - {own}
-    return sorted(one for one in others if not is_below(one, own))
+    return sorted(folder for folder in folders_imported(source, module) - {own} if not is_below(folder, own))
 
 
-def is_below(one: str, other: str) -> bool:
-    return one in RANK and other in RANK and RANK[one] < RANK[other]
+def is_below(folder: str, other: str) -> bool:
+    """Whether `other` may import from `folder`; the loose `__main__` stands above all folders."""
+    if other == "__main__":
+        return folder in FOLDERS
+    return {folder, other} <= set(FOLDERS) and FOLDERS.index(folder) < FOLDERS.index(other)
 
 
 def worldly(source: str, forbidden: set[str] = FORBIDDEN) -> set[str]:
@@ -148,9 +132,9 @@ def module_graph() -> dict[str, set[str]]:
 # --- the package
 
 
-def test_every_room_has_a_place_in_the_picture():
-    rooms = {room_of(path) for path in modules()} - {"__init__"}
-    assert rooms == set(RANK)
+def test_the_folders_of_the_package_are_those_of_the_list():
+    assert {folder_of(path) for path in modules()} == {*FOLDERS, "__init__", "__main__"}
+    assert len(FOLDERS) <= 10
 
 
 @pytest.mark.parametrize("path", [path for path in modules() if path != "__init__.py"])
@@ -170,15 +154,15 @@ def test_no_module_imports_itself_by_a_detour():
     assert detour(edges) == []
 
 
-@pytest.mark.parametrize("path", [path for path in modules() if room_of(path) not in FACES])
+@pytest.mark.parametrize("path", [path for path in modules() if folder_of(path) not in ("interfaces", "__main__")])
 def test_only_faces_print_and_ask_for_the_environment_the_home_and_the_time(path):
     assert worldly(modules()[path]) == set()
 
 
-@pytest.mark.parametrize("path", [path for path in modules() if path.startswith("faces/cli/")])
+@pytest.mark.parametrize("path", [path for path in modules() if path.startswith("interfaces/cli/")])
 def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
     ways = PRINTS | {"click.style", "click.echo_via_pager", "sys.stdout.write", "sys.stderr.write"}
-    assert path == "faces/cli/printing.py" or worldly(modules()[path], ways) <= METHODS
+    assert path == "interfaces/cli/printing.py" or worldly(modules()[path], ways) <= METHODS
 
 
 # --- the checker
@@ -187,17 +171,18 @@ def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("state.py", "from baton_git.namespace.branch import Branch"),
-        ("state.py", "import baton_git.interfaces.cli"),
-        ("state.py", "from baton_git import layout"),
-        ("state.py", "def hidden():\n    from baton_git.git.store import Store"),
-        ("state.py", "if TYPE_CHECKING:\n    from baton_git.verbs.loops import add_loop"),
-        ("state.py", "from . import branch"),
-        ("records/base.py", "from ..store import Store"),
-        ("records/__init__.py", "from ..state import State"),
-        ("store/store.py", "import importlib\nimportlib.import_module('baton_git.namespace.branch')"),
-        ("operations/loops.py", "from baton_git import faces"),
-        ("state.py", "from baton_git.nowhere import x"),
+        ("core/state.py", "from baton_git.namespace.branch import Branch"),
+        ("core/state.py", "import baton_git.interfaces.cli"),
+        ("core/state.py", "from baton_git import git"),
+        ("core/state.py", "def hidden():\n    from baton_git.git.store import Store"),
+        ("core/state.py", "if TYPE_CHECKING:\n    from baton_git.verbs.loops import add_loop"),
+        ("core/state.py", "from ..namespace import branch"),
+        ("core/records/base.py", "from ...git.store import Store"),
+        ("core/records/__init__.py", "from ...checks.outcome import Passed"),
+        ("git/store/store.py", "import importlib\nimportlib.import_module('baton_git.namespace.branch')"),
+        ("verbs/loops.py", "from baton_git import interfaces"),
+        ("systems/paif/drift.py", "from baton_git.verbs.loops import add_loop"),
+        ("core/state.py", "from baton_git.nowhere import x"),
     ],
 )
 def test_the_checker_sees_an_import_that_points_up(path, source):
@@ -207,11 +192,11 @@ def test_the_checker_sees_an_import_that_points_up(path, source):
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("branch.py", "from baton_git.git.store import Store\nfrom baton_git import diff, layout, __version__"),
-        ("records/base.py", "from . import rules\nfrom .rules import Ladder\nfrom ..errors import Fault"),
-        ("records/__init__.py", "from .base import Part"),
+        ("namespace/branch.py", "from baton_git.git.store import Store\nfrom baton_git import core, __version__"),
+        ("core/records/base.py", "from . import rules\nfrom .rules import Ladder\nfrom ..errors import Fault"),
+        ("core/records/__init__.py", "from .base import Part"),
         ("__main__.py", "from baton_git.interfaces.cli import main"),
-        ("state.py", "import datetime, dulwich.store"),
+        ("core/state.py", "import datetime, dulwich.store"),
     ],
 )
 def test_the_checker_lets_imports_pass_that_point_down(path, source):

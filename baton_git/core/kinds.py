@@ -20,7 +20,6 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Shape
 from baton_git.core.state import HEAD, SHAPE
-from baton_git.systems.kairos import codec as kairos
 
 ARCHIVE = "archive"
 """The folder of closed records."""
@@ -102,13 +101,18 @@ def _named(id_: str, text: bytes) -> Mapping[str, Any]:
     return {**toml.loads(text), "id": id_}
 
 
-def _kairos(record: Part) -> bytes:
-    return kairos.dumps(record.given())
+def _of_system(module: str, name: str) -> Any:
+    """Return a model or codec that a seed system defines: loaded with the first record of that kind, so that a
+    namespace without one does not pay for it."""
+    return getattr(importlib.import_module(f"baton_git.systems.{module}"), name)
 
 
-def _later(module: str, name: str) -> Model:
-    """The model of a kind that few namespaces have: loaded with its first record."""
-    return lambda: cast("type[Part]", getattr(importlib.import_module(f"baton_git.core.records.{module}"), name))
+def _encode_handover(record: Part) -> bytes:
+    return cast("bytes", _of_system("kairos.codec", "dumps")(record.given()))
+
+
+def _decode_handover(_: str, text: bytes) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", _of_system("kairos.codec", "loads")(text))
 
 
 FOLDERS = {
@@ -120,13 +124,45 @@ FOLDERS = {
         Row("active_decision", "active_decisions", lambda: ActiveDecision, decode=_of_document(2)),
         Row("rule", "rules", lambda: Rule, ".md", _markdown, lambda id_, text: {"id": id_, "text": text.decode()}),
         Row("session", "sessions", lambda: Session),
-        Row("checkpoint", "checkpoints", _later("checkpoint", "Checkpoint"), encode=_nameless, decode=_named, parts=2),
-        Row("identity", "identity", _later("identity", "Identity"), encode=_nameless, decode=_named),
         Row(
-            "handover", "handover", _later("handover", "Handover"), ".txt", _kairos, lambda _, text: kairos.loads(text)
+            "checkpoint",
+            "checkpoints",
+            lambda: _of_system("paif.records.checkpoint", "Checkpoint"),
+            encode=_nameless,
+            decode=_named,
+            parts=2,
         ),
-        Row("snapshot", "snapshots", _later("snapshot", "Snapshot"), encode=_nameless, decode=_named, parts=2),
-        Row("handoff", "handoffs", _later("handoff", "Handoff"), encode=_nameless, decode=_named, parts=2),
+        Row(
+            "identity",
+            "identity",
+            lambda: _of_system("paif.records.identity", "Identity"),
+            encode=_nameless,
+            decode=_named,
+        ),
+        Row(
+            "handover",
+            "handover",
+            lambda: _of_system("kairos.record", "Handover"),
+            ".txt",
+            _encode_handover,
+            _decode_handover,
+        ),
+        Row(
+            "snapshot",
+            "snapshots",
+            lambda: _of_system("ecc.record", "Snapshot"),
+            encode=_nameless,
+            decode=_named,
+            parts=2,
+        ),
+        Row(
+            "handoff",
+            "handoffs",
+            lambda: _of_system("gobby.record", "Handoff"),
+            encode=_nameless,
+            decode=_named,
+            parts=2,
+        ),
         Row("conflict", "conflicts", lambda: Conflict),
     )
 }

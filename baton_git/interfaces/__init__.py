@@ -1,1 +1,1 @@
-"""The faces: parse input, call an operation, print or serialise, exit. Only here is the world asked."""
+"""Parse input, call a verb, render its result. Only here are the environment, the home directory and the clock read."""

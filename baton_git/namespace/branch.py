@@ -13,8 +13,7 @@ from datetime import datetime
 from itertools import islice
 from typing import NoReturn
 
-from baton_git.core import diff, layout
-from baton_git.core import immutable_fields as constancy
+from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
 from baton_git.core.lifecycle import waits_for_code
 from baton_git.core.names import Namespace, Oid
@@ -24,7 +23,7 @@ from baton_git.core.redaction.changes import is_secret_name, refuse_secret, scru
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import typed
 from baton_git.git.store import Draft, Store
-from baton_git.namespace import write_queue as turns
+from baton_git.namespace import write_queue
 from baton_git.namespace.commit_log import LogEntry, diary_of, numbered, revision_of, with_unique_numbers
 from baton_git.namespace.machine_state import Marks
 from baton_git.namespace.provenance.bootstrap import ledger_of
@@ -99,7 +98,7 @@ class Branch:
             Corrupt, NotAllowed: as for `read`.
         """
         return self.store.memory.made(
-            ("version", self.namespace, commit), lambda: self._version(commit), turns.VERSION_WEIGHT
+            ("version", self.namespace, commit), lambda: self._version(commit), write_queue.VERSION_WEIGHT
         )
 
     def _version(self, commit: Oid) -> Version:
@@ -258,7 +257,7 @@ class Branch:
         They become durable together. A server calls this for those that wait: one thread for all of them costs less
         than one for each, which would stand in line (see `turns`) and take turns with the interpreter.
         """
-        return turns.take(self, updates, patience)
+        return write_queue.take(self, updates, patience)
 
     def advance(
         self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp, *, source: RemoteSource | None = None
@@ -324,7 +323,7 @@ class Branch:
         proposal = found if isinstance(found, Proposal) else Proposal(found)
         edits, redactions = scrubbed(tip.state, proposal.state)
         after = State(proposal.state.source, edits)
-        constancy.refuse(tip.state, after)
+        immutable_fields.refuse(tip.state, after)
         changes = diff.diff(tip.state, after)
         files = {**layout.encode(edits), **proposal.files}
         if not changes and not files:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Oid
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import flocked
 from baton_git.git.store import CommitInfo
 from baton_git.git.store.history import in_order
@@ -139,7 +139,7 @@ def _walked(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
 def _read(file: Path) -> Index | None:
     """The index in a file; None when there is none, or none that makes sense."""
     try:
-        data = json.loads(disk.content(file))
+        data = json.loads(durable_files.content(file))
         return Index(Oid(data["tip"]), {str(name): _seen(one) for name, one in data["sessions"].items()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BatonError):
         return None

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from baton_git.core import diff, layout
-from baton_git.core import immutable_fields as constancy
+from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.kinds import FOLDERS, SINGLES
 from baton_git.core.merge import Decision, apply, decide, with_conflicts
 from baton_git.core.merge.decisions import values
@@ -112,8 +111,8 @@ def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merge
 
 def _constant(base: State, ours: State, merged: State) -> State:
     """The merged state with what is set once as it is in the base, whichever side changed it."""
-    changed = {key for key in (*base.differing(ours), *merged.edits) if key.kind in constancy.KINDS}
-    kept, keys = constancy.restored(base, State(merged.source, {key: merged.entry(key) for key in changed}))
+    changed = {key for key in (*base.differing(ours), *merged.edits) if key.kind in immutable_fields.KINDS}
+    kept, keys = immutable_fields.restored(base, State(merged.source, {key: merged.entry(key) for key in changed}))
     return State(merged.source, {**merged.edits, **{key: kept.edits[key] for key in keys}}) if keys else merged
 
 

@@ -48,9 +48,9 @@ def unreadable(state: State, kinds: Collection[str], agent: str | None) -> Itera
     found = [state.entry(key) for key in keys]
     yield from (one for one in found if isinstance(one, Unreadable))
     if mine is not None:
-        from baton_git.systems.paif import checkpoint_store as shelf
+        from baton_git.systems.paif import checkpoint_store
 
-        yield from shelf.damaged(state, mine)
+        yield from checkpoint_store.damaged(state, mine)
 
 
 def _newest_first(state: State, kind: str, dated: str) -> list[Any]:
@@ -99,14 +99,14 @@ def _agent(state: State, agent: str | None) -> str | None:
 
 
 def _checkpoint(state: State, now: datetime, agent: str | None) -> Section:
-    from baton_git.systems.paif import checkpoint_store as shelf
+    from baton_git.systems.paif import checkpoint_store
 
     mine = _agent(state, agent)
     if mine is None:
         agents = sorted({name.partition("/")[0] for name in state.ids("checkpoint")})
         who = ", ".join(named(one) for one in agents[:8])
         return Section("Checkpoints", (f"- of {who}: baton restore --agent NAME",), "checkpoints")
-    found = shelf.newest(state, mine, now)
+    found = checkpoint_store.newest(state, mine, now)
     lines = tuple(_checkpoint_lines(found)) if found else ()
     since = f", {age(found.metadata.ended_at, now)}" if found else ""
     how = f"baton restore --agent {named(mine)}"

@@ -1,1 +1,1 @@
-"""Every verb once: typed values and `now` in, typed values out. Nothing here prints or asks."""
+"""What baton can do with a namespace: one module for each family of verbs."""

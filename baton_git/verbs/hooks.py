@@ -19,7 +19,7 @@ from baton_git.core.kinds import FOLDERS, SINGLES
 from baton_git.core.lifecycle import CODE_METHODS
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import flocked
 from baton_git.git.store import Repository
 from baton_git.namespace.machine_state import Mark, Marks
@@ -81,7 +81,7 @@ def turn(repository: Repository, wait: float = SECONDS + 10) -> Iterator[bool]:
     with flocked(repository.common_dir / "baton" / "locks" / "hooks", wait) as alone:
         wanted = alone is not False and (asked.exists() or not was_asked)
         if wanted:
-            disk.remove(asked)
+            durable_files.remove(asked)
             _shorten(repository.common_dir / "baton" / "hooks.log")
         yield wanted
 

@@ -7,8 +7,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
-from baton_git.core import diff, layout
-from baton_git.core import immutable_fields as constancy
+from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.core.kinds import FOLDERS
 from baton_git.core.layout import path_of
@@ -298,7 +297,7 @@ def _gated(tip: Version, proposal: Proposal, person: str | None, how: How) -> Pr
 
 def _lawful(tip: Version, proposal: Proposal) -> Proposal:
     """The proposal, with what is set once as it is."""
-    state, kept = constancy.restored(tip.state, proposal.state)
+    state, kept = immutable_fields.restored(tip.state, proposal.state)
     files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
     return proposal._replace(state=state, files=files)
 

@@ -51,7 +51,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
     def make(name: str, source: str, *, module: str = "", id_: str = "") -> None:
         module = module or f"third_party_{name.replace('-', '_')}"
-        points = f"[baton_git.systems.ecc.adapters]\n{id_ or name} = {module}\n"
+        points = f"[baton_git.adapters]\n{id_ or name} = {module}\n"
         info = f"{name.replace('-', '_')}-1.0.dist-info"
         put(place, {f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"})
         put(place, {f"{info}/entry_points.txt": points, f"{module}.py": source.replace("{0}", id_ or name)})

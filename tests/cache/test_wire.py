@@ -10,8 +10,7 @@ from baton_server import Wire, odd, response, served
 from cached_batons import a_baton
 
 from baton_git.core.errors import InvalidArgument, LimitExceeded, RemoteError, Unreachable
-from baton_git.systems.session_baton.client import Address, Answer, Server, TurnedAway
-from baton_git.systems.session_baton.client import request as asking
+from baton_git.systems.session_baton.client import Address, Answer, Server, TurnedAway, request
 
 
 def hang(sock):
@@ -96,7 +95,7 @@ def test_a_redirect_is_not_followed_so_the_token_goes_to_no_other_host(cache):
 
 
 def test_an_answer_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(asking, "MAX_ANSWER", 100)
+    monkeypatch.setattr(request, "MAX_ANSWER", 100)
     answer = response(200, json.dumps({"baton": {"x": "y" * 200}, "updated_at": None}))
     with odd(answer) as url, pytest.raises(LimitExceeded, match="the limit is 100 bytes"):
         a_server(url).read("work")

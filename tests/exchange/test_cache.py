@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, NotFound, WriteFailed
-from baton_git.git.files import atomic_files as foreign
+from baton_git.git.files import atomic_files
 from baton_git.systems.session_baton.importers import Found, Unusable, cache_stem, read_cache, write_cache
 
 from .conftest import README_BATON, baton, tree
@@ -58,7 +58,7 @@ def test_two_files_for_one_namespace_are_both_told(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_told_and_the_others_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreign, "MAX_BYTES", 1000)
+    monkeypatch.setattr(atomic_files, "MAX_BYTES", 1000)
     (tmp_path / "array.json").write_text("[]")
     (tmp_path / "big.json").write_text('{"x": "' + "y" * 2000 + '"}')
     (tmp_path / "empty.json").touch()

@@ -22,7 +22,7 @@ from baton_git.core.errors import (
     StoreError,
     WriteFailed,
 )
-from baton_git.git.files import atomic_files as foreign
+from baton_git.git.files import atomic_files
 from baton_git.systems.session_baton.importers import Found, Unusable, read_database, write_database
 
 from .conftest import README_BATON, baton, put, server_at, tree
@@ -171,7 +171,7 @@ def test_rows_with_odd_keys_are_told_one_by_one(tmp_path: Path) -> None:
 def test_a_row_that_is_too_large_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(big={"context": "x" * 2000}, small={})
     monkeypatch.setattr("baton_git.systems.session_baton.importers.database.MAX_BYTES", 1000)
-    monkeypatch.setattr(foreign, "MAX_BYTES", 1000)
+    monkeypatch.setattr(atomic_files, "MAX_BYTES", 1000)
     big, small = read_database(path)
     assert isinstance(big, Unusable)
     assert "the limit is 1,000 bytes" in big.why

@@ -17,7 +17,7 @@ from baton_git.core.errors import (
     NotFound,
     WriteFailed,
 )
-from baton_git.git.files import atomic_files as foreign
+from baton_git.git.files import atomic_files
 from baton_git.systems.session_baton.importers import (
     Found,
     parse_text,
@@ -159,7 +159,7 @@ def test_a_bad_baton_and_a_bad_place_leave_the_file_as_it_was(tmp_path: Path, fu
 
 
 def test_a_document_too_large_to_be_read_again_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreign, "MAX_BYTES", 100)
+    monkeypatch.setattr(atomic_files, "MAX_BYTES", 100)
     with pytest.raises(LimitExceeded):
         write_file(tmp_path / "b.json", baton("x"))
     assert not tree(tmp_path)

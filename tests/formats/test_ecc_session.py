@@ -23,7 +23,7 @@ from baton_git.verbs.validation import validate_text
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.systems.ecc.record import Snapshot
-from baton_git.core.schemas import schema
+from baton_git.verbs.schemas import schema
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 

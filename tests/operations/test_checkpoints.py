@@ -14,7 +14,7 @@ from world import NOW, acting, all_bytes, by_hand, files, later, stored
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
 from baton_git.core.records.base import parse
-from baton_git.systems.paif import checkpoint_store as shelf
+from baton_git.systems.paif import checkpoint_store
 from baton_git.systems.paif.checkpoints import (
     agent_sessions,
     checkpoint_at_end,
@@ -161,7 +161,7 @@ def test_without_a_session_each_checkpoint_gets_a_name_of_its_own(nameless):
 def test_two_in_one_moment_both_survive(ws):
     ids = [save_checkpoint(ws, NOW, "zero", {"conversation_summary": str(number)}).id for number in range(3)]
     assert ids == [ids[0], f"{ids[0]}.2", f"{ids[0]}.3"]
-    assert len(shelf.every(ws.branch.read().state, "zero")) == 3
+    assert len(checkpoint_store.every(ws.branch.read().state, "zero")) == 3
 
 
 def test_writers_at_the_same_time_all_get_their_checkpoint(open_workspace):
@@ -174,7 +174,7 @@ def test_writers_at_the_same_time_all_get_their_checkpoint(open_workspace):
         ]
     ids = {job.result().id for job in jobs}
     assert len(ids) == 8
-    assert len(shelf.every(spaces[0].branch.read().state, "zero")) == 8
+    assert len(checkpoint_store.every(spaces[0].branch.read().state, "zero")) == 8
 
 
 def test_agents_keep_apart(ws):
@@ -228,7 +228,7 @@ def test_sessions_are_listed_newest_first_with_all_their_checkpoints(ws):
 
 
 def test_old_checkpoints_go_to_the_archive_and_are_still_listed(ws, monkeypatch):
-    monkeypatch.setattr(shelf, "KEPT", 3)
+    monkeypatch.setattr(checkpoint_store, "KEPT", 3)
     for number in range(5):
         save_checkpoint(acting(ws, f"s{number}"), later(minutes=number), "zero", SUMMARY)
     state = ws.branch.read().state
@@ -238,7 +238,7 @@ def test_old_checkpoints_go_to_the_archive_and_are_still_listed(ws, monkeypatch)
 
 
 def test_one_with_an_old_date_goes_straight_to_the_archive(ws, monkeypatch):
-    monkeypatch.setattr(shelf, "KEPT", 1)
+    monkeypatch.setattr(checkpoint_store, "KEPT", 1)
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     old = save_checkpoint(ws, NOW, "zero", {**SUMMARY, "ended_at": "2026-01-01T00:00:00Z"})
     assert old.id == "zero/2026-01-01t00-00-00.000z-s1"
@@ -252,7 +252,7 @@ def test_an_agent_whose_checkpoints_are_all_archived_is_restored_from_there(ws):
         "test",
         NOW,
         lambda tip: tip.state.archive(
-            tip.state.entry(shelf.Key("checkpoint", saved.id)), at="x", reason="r", session=None
+            tip.state.entry(checkpoint_store.Key("checkpoint", saved.id)), at="x", reason="r", session=None
         ),
     )
     assert restore(ws, NOW, "zero").checkpoint.id == saved.id

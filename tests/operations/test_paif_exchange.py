@@ -18,7 +18,7 @@ from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.records.base import alike
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.paif import checkpoint_store as shelf
+from baton_git.systems.paif import checkpoint_store
 from baton_git.systems.paif.checkpoints import agent_sessions, restore, save_checkpoint
 from baton_git.systems.paif.exchange import export_paif, import_paif
 
@@ -131,7 +131,7 @@ def test_one_agent_goes_out_into_a_folder_of_its_name_or_below_another(ws, folde
 
 
 def test_archived_checkpoints_go_out_too(ws, tmp_path, monkeypatch):
-    monkeypatch.setattr(shelf, "KEPT", 2)
+    monkeypatch.setattr(checkpoint_store, "KEPT", 2)
     files = {
         f"zero/checkpoint-2026-04-04T18-34-0{n}.json": document(at=f"2026-04-04T18:34:0{n}.000Z") for n in range(6)
     }
@@ -224,7 +224,7 @@ def test_a_pipe_is_not_waited_for(ws, folder):
 def test_a_name_that_a_record_brings_along_leads_nowhere_else(ws, tmp_path):
     evil = ["../../evil.json", "/tmp/evil.json", ".hidden.json", "a\n.json", "x.sh", "a/b.json", "x" * 300 + ".json"]
     for number, name in enumerate(evil):
-        record = shelf.placed(shelf.State(), _named(name, number))[0]
+        record = checkpoint_store.placed(checkpoint_store.State(), _named(name, number))[0]
         ws.update("test", NOW, lambda tip, record=record: tip.state.put(next(iter(record.edits.values()))))
     paths = export_paif(ws, tmp_path / "out")
     assert {path.parent for path in paths} == {tmp_path / "out" / "zero"}

@@ -25,9 +25,9 @@ from baton_git.core.errors import (
     WriteFailed,
 )
 from baton_git.core.lifecycle import Policy
-from baton_git.git.files import atomic_files as foreign
+from baton_git.git.files import atomic_files
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.ecc import recording_files as ecc
+from baton_git.systems.ecc import recording_files
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.recording_files import parse_recording, place_of
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
@@ -450,7 +450,7 @@ def test_a_file_that_is_no_recording_is_not_written_over_unless_it_is_forced(ws,
 def test_a_recording_too_large_to_be_read_again_keeps_no_other_from_being_written(ws, tmp_path, monkeypatch):
     keep(ws, at(1))
     keep(ws, a_snapshot(worker(artifacts={"log": "x" * 3000}), id_="large"))
-    monkeypatch.setattr(foreign, "MAX_BYTES", 3000)
+    monkeypatch.setattr(atomic_files, "MAX_BYTES", 3000)
     done = export_ecc(ws, tmp_path)
     assert done.written == [tmp_path / "dmux-tmux/proof.json"]
     assert [one.id for one in done.refused] == ["dmux-tmux/large"]
@@ -610,8 +610,8 @@ def test_that_nothing_can_be_written_is_no_fault_of_a_recording(ws, tmp_path, mo
 def test_a_folder_has_a_limit(ws, tmp_path, monkeypatch):
     three(tmp_path)
     saved(tmp_path, recording([(time(1), a_snapshot(id_="other"))]))
-    monkeypatch.setattr(ecc, "MAX_FILES", 1)
+    monkeypatch.setattr(recording_files, "MAX_FILES", 1)
     with pytest.raises(InvalidArgument, match="has 2 files, the limit is 1"):
         import_ecc(ws, NOW, tmp_path)
-    monkeypatch.setattr(ecc, "MAX_FILES", 2)
+    monkeypatch.setattr(recording_files, "MAX_FILES", 2)
     assert len(import_ecc(ws, NOW, tmp_path)) == 2

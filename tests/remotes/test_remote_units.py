@@ -8,18 +8,14 @@ import subprocess
 import pytest
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
-from baton_git.git.remotes import Overtaken, Refused, ssh
-from baton_git.git.remotes import child_process as child
-from baton_git.git.remotes import error_messages as complaints
-from baton_git.git.remotes import push_outcome as verdict
-from baton_git.git.remotes import refspecs as patterns
+from baton_git.git.remotes import Overtaken, Refused, child_process, error_messages, push_outcome, refspecs, ssh
 from baton_git.git.remotes.git_environment import for_git
 
 
 def test_a_warning_of_git_is_not_the_reason_where_there_is_another():
-    said = complaints.as_error("origin", "warning: this is old\n")  # there is nothing else to be told
+    said = error_messages.as_error("origin", "warning: this is old\n")  # there is nothing else to be told
     assert str(said) == "origin: warning: this is old"
-    said = complaints.as_error("origin", "error: it broke\nwarning: and this is old\n")
+    said = error_messages.as_error("origin", "error: it broke\nwarning: and this is old\n")
     assert str(said) == "origin: it broke"
 
 
@@ -32,8 +28,8 @@ def test_what_git_says_at_its_very_end_is_read(tmp_path, monkeypatch):
         return real(self)
 
     monkeypatch.setattr(subprocess.Popen, "poll", poll)
-    done = child.run(["sh", "-c", "sleep 0.3; echo out; echo why >&2; exit 1"], dict(os.environ), tmp_path, 10)
-    assert done == child.Finished(1, "out\n", "why\n")
+    done = child_process.run(["sh", "-c", "sleep 0.3; echo out; echo why >&2; exit 1"], dict(os.environ), tmp_path, 10)
+    assert done == child_process.Finished(1, "out\n", "why\n")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +57,7 @@ def test_what_git_says_at_its_very_end_is_read(tmp_path, monkeypatch):
     ],
 )
 def test_what_git_says_has_a_kind_and_a_next_step(text, kind):
-    error = complaints.as_error("origin", text)
+    error = error_messages.as_error("origin", text)
     assert type(error) is kind
     assert error.hint
     assert str(error).startswith("origin: ")
@@ -80,7 +76,7 @@ def test_what_git_says_has_a_kind_and_a_next_step(text, kind):
     ],
 )
 def test_logins_of_urls_are_not_shown(text, shown):
-    assert complaints.masked(text) == shown
+    assert error_messages.masked(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -89,7 +85,7 @@ def test_logins_of_urls_are_not_shown(text, shown):
      "cannot lock ref 'refs/heads/x': is at 1234 but expected 5678", "fetch first"],
 )  # fmt: skip
 def test_a_server_that_lost_the_race_for_us_says_overtaken(why):
-    assert isinstance(verdict.by_server(why, []), Overtaken)
+    assert isinstance(push_outcome.by_server(why, []), Overtaken)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +94,7 @@ def test_a_server_that_lost_the_race_for_us_says_overtaken(why):
      "deny updating a hidden ref", "branch is currently checked out", "unpacker error", "refname conflict"],
 )  # fmt: skip
 def test_whatever_else_a_server_says_is_a_refusal(why):
-    assert verdict.by_server(why, [" not you", "Resolving deltas: 100% (1/1)", ""]) == Refused(why, ("not you",))
+    assert push_outcome.by_server(why, [" not you", "Resolving deltas: 100% (1/1)", ""]) == Refused(why, ("not you",))
 
 
 @pytest.mark.parametrize(
@@ -131,12 +127,12 @@ def test_gits_environment_keeps_what_the_user_said_and_drops_what_a_hook_set():
 )
 def test_wants_are_full_names_or_two_patterns(there, here):
     with pytest.raises(InvalidArgument):
-        patterns.check({there: here})
+        refspecs.check({there: here})
 
 
 def test_patterns_say_what_goes_where():
     refs = ["refs/heads/baton/x", "refs/heads/baton/", "refs/heads/other", "refs/heads/baton/y"]
     wants = {"refs/heads/baton/*": "refs/in/*", "refs/heads/other": "refs/o"}
-    assert patterns.matches(wants, refs) == {
+    assert refspecs.matches(wants, refs) == {
         "refs/heads/baton/x": "refs/in/x", "refs/heads/baton/y": "refs/in/y", "refs/heads/other": "refs/o",
     }  # fmt: skip

@@ -5,31 +5,31 @@ from __future__ import annotations
 import pytest
 
 from baton_git.core.errors import BatonError
-from baton_git.git import source_commits as code
+from baton_git.git import source_commits
 from baton_git.git.store import Repository, Store
 
 
 def test_a_commit_is_found_by_id_branch_and_subject(store, git, top):
     head = git(top, "rev-parse", "HEAD")
     for text in (head, head[:9], "main", "first"):
-        assert code.find_commit(store, text) == head
-    assert code.find_commit(store, "no such subject") is None
+        assert source_commits.find_commit(store, text) == head
+    assert source_commits.find_commit(store, "no such subject") is None
 
 
 def test_in_a_shallow_clone_what_is_not_found_is_not_known(git, top, tmp_path):
     git(top, "commit", "--allow-empty", "-m", "second")
     git(tmp_path, "clone", "--depth=1", top.as_uri(), "shallow")
     with Store(Repository.open(tmp_path / "shallow")) as store:
-        assert code.find_commit(store, "second") == git(top, "rev-parse", "HEAD")
+        assert source_commits.find_commit(store, "second") == git(top, "rev-parse", "HEAD")
         with pytest.raises(BatonError, match="shallow"):
-            code.find_commit(store, "first")
+            source_commits.find_commit(store, "first")
 
 
 def test_head_and_tags_are_looked_up_and_expressions_are_not_known(store, git, top):
     head = git(top, "rev-parse", "HEAD")
     git(top, "tag", "light")
     git(top, "tag", "-a", "-m", "x", "heavy")
-    assert code.find_commit(store, "HEAD") == code.find_commit(store, "light") == head
+    assert source_commits.find_commit(store, "HEAD") == source_commits.find_commit(store, "light") == head
     for text in ("HEAD~1", "heavy", "main^"):
         with pytest.raises(BatonError):
-            code.find_commit(store, text)
+            source_commits.find_commit(store, text)

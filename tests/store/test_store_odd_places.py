@@ -9,7 +9,7 @@ import pytest
 from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt, StoreError
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.objects.values import decoded_commit
 from baton_git.git.store import Repository, Store
 from baton_git.git.store.housekeeping import _is_running
@@ -144,16 +144,16 @@ def test_refs_that_cannot_be_listed_are_a_store_error(store, writer, monkeypatch
 
 def test_new_folders_are_synced_by_name(top, writer, monkeypatch):
     synced = []
-    real = disk.sync_folder
-    monkeypatch.setattr(disk, "sync_folder", lambda folder: (synced.append(Path(folder)), real(folder)))
+    real = durable_files.sync_folder
+    monkeypatch.setattr(durable_files, "sync_folder", lambda folder: (synced.append(Path(folder)), real(folder)))
     writer.commit({"a": b"1"})
     assert {top / ".git/refs/heads", top / ".git/refs/heads/baton", top / ".git/logs/refs/heads"} <= set(synced)
 
 
 def test_a_new_bare_repository_is_synced_in_all_its_folders(tmp_path, monkeypatch):
     synced = []
-    real = disk.sync_folder
-    monkeypatch.setattr(disk, "sync_folder", lambda folder: (synced.append(Path(folder)), real(folder)))
+    real = durable_files.sync_folder
+    monkeypatch.setattr(durable_files, "sync_folder", lambda folder: (synced.append(Path(folder)), real(folder)))
     Repository.create_bare(tmp_path / "new/s.git")
     assert {tmp_path, tmp_path / "new"} <= set(synced)
     (fresh,) = {folder for folder in synced if folder.name.startswith(".s.git-")}

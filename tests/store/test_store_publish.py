@@ -8,7 +8,7 @@ import pytest
 from store_world import REF, WHO, Writer
 
 from baton_git.core.errors import Corrupt, WriteFailed
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.store import Repository, Store
 
 WHEN = {"who": WHO, "time": 7, "timezone": -5400, "message": "subject\n\nBody: x"}
@@ -231,7 +231,7 @@ def test_an_interrupt_leaves_nothing(store, writer, top, snapshot, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(disk, "sync_folder", interrupted)
+    monkeypatch.setattr(durable_files, "sync_folder", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.publish(draft, REF, tip, new, **WHEN)
     assert snapshot(top) == before
@@ -240,14 +240,14 @@ def test_an_interrupt_leaves_nothing(store, writer, top, snapshot, monkeypatch):
 def test_when_only_the_confirmation_fails_the_objects_stay(store, writer, git, top, monkeypatch):
     tip = writer.commit({"a": b"1"})
     draft, new = _draft(store, tip)
-    real = disk.sync_folder
+    real = durable_files.sync_folder
 
     def sync(folder):
         if Path(folder).name == "baton":
             raise OSError(5, "Input/output error")
         real(folder)
 
-    monkeypatch.setattr(disk, "sync_folder", sync)
+    monkeypatch.setattr(durable_files, "sync_folder", sync)
     with pytest.raises(WriteFailed, match=r"moved to .* did not confirm"):
         store.publish(draft, REF, tip, new, **WHEN)
     assert git(top, "rev-parse", REF) == new

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt, StoreError
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.refs.packed_refs import packed_below, packed_folders, packed_value
 
 ONE, TWO = "1" * 40, "2" * 40
@@ -111,14 +111,14 @@ def test_an_unreadable_loose_file_is_never_answered_with_the_packed_value(store,
     writer.commit({"a": b"1"})
     git(top, "pack-refs", "--all", "--prune")
     writer.commit({"a": b"2"})
-    real = disk.content
+    real = durable_files.content
 
     def refused(path):
         if Path(path).name == "x":
             raise PermissionError(13, "Permission denied", str(path))
         return real(path)
 
-    monkeypatch.setattr(disk, "content", refused)
+    monkeypatch.setattr(durable_files, "content", refused)
     with pytest.raises(StoreError, match="Permission denied"):
         store.tip(REF)
 

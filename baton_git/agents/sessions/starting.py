@@ -31,7 +31,7 @@ MAX_RUNNING = 8
 KEEPER = "baton_git.interfaces.hook.session_supervisor"
 """The module that looks after one session."""
 _START_SECONDS = 20.0
-_PACKAGE = Path(__file__).parent.parent
+_PACKAGE = Path(__file__).parents[2]
 _PROMPT = 2000
 MOMENT = 0.25
 """Seconds after its start in which a session that fails is told of at once."""

@@ -18,7 +18,7 @@ import psutil
 
 from baton_git.agents.sessions.termination import GRACE, end
 
-_PACKAGE = Path(__file__).parent.parent
+_PACKAGE = Path(__file__).parents[2]
 _MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from baton_git.agents.sessions.watchdog import main; main()"
 
 

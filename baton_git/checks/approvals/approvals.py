@@ -68,7 +68,7 @@ class Approvals:
         return self._read("commands", _command)
 
     def earlier_commands(self) -> list[tuple[str, ...]]:
-        """What an earlier version of baton approved for this path. It approves nothing now, see `checks.approvals.file`."""
+        """What an earlier version of baton approved for this path. It approves nothing now, see `file`."""
         known = {one.argv for one in self.commands()}
         found = self._parsed(self._file.earlier(), lambda one: tuple(one["argv"]))
         return [argv for argv in found if argv not in known]

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from baton_git.core.errors import Busy
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 
 try:
     import fcntl
@@ -60,7 +60,7 @@ def flocked(path: str | Path, wait: float) -> Iterator[bool | None]:
     Gives False when another held it for longer than `wait` seconds, and None when there is no lock to be had here.
     """
     try:
-        disk.make_folder(os.path.dirname(path))
+        durable_files.make_folder(os.path.dirname(path))
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError:  # nowhere to queue (a read-only repository): the write itself will say so
         yield None
@@ -154,7 +154,7 @@ class HeldLock:
     def abandon(self) -> None:
         """Removes the lock if it is still ours."""
         if _identity(self.path) == self.identity:
-            disk.remove(self.path)
+            durable_files.remove(self.path)
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:
@@ -199,15 +199,15 @@ class RefLocks:
             Busy: somebody held it for longer than `wait`.
             OSError: the disk said no.
         """
-        disk.make_folder(self.folder)
-        path = f"{self.folder}{os.sep}{_TICKET}{disk.random_name()}"
-        fd = disk.open_new(path, value, mode=0o644)
+        durable_files.make_folder(self.folder)
+        path = f"{self.folder}{os.sep}{_TICKET}{durable_files.random_name()}"
+        fd = durable_files.open_new(path, value, mode=0o644)
         try:
             if _grab_within(fd, self.wait) is False:  # a ticket that nobody holds would be taken for a dead one's
                 raise _busy(path)
             yield Ticket(path, fd, value)
         finally:
-            disk.remove(path)
+            durable_files.remove(path)
             os.close(fd)
 
     def _take(self, lock_file: str, ticket: Ticket) -> bool:
@@ -216,7 +216,7 @@ class RefLocks:
         except FileExistsError:
             return self._break_stale(lock_file) and self._take(lock_file, ticket)
         except FileNotFoundError:  # git removes empty ref folders at any moment
-            disk.make_folder(Path(lock_file).parent)
+            durable_files.make_folder(Path(lock_file).parent)
             return False
         except OSError as error:
             if error.errno not in _NO_LINKS:
@@ -236,16 +236,16 @@ class RefLocks:
                 return True
             dead = alone is not False and self._is_dead(lock_file, seen)
             if dead and _identity(lock_file) == seen:
-                disk.remove(lock_file) if alone else self._take_away(lock_file, seen)
+                durable_files.remove(lock_file) if alone else self._take_away(lock_file, seen)
             return dead
 
     def _take_away(self, lock_file: str, identity: tuple[int, int]) -> None:
-        aside = f"{self.folder}{os.sep}{_BROKEN}{disk.random_name()}"
+        aside = f"{self.folder}{os.sep}{_BROKEN}{durable_files.random_name()}"
         with suppress(OSError):  # another one was faster
             os.rename(lock_file, aside)
             if _identity(aside) != identity:
                 os.link(aside, lock_file)
-        disk.remove(aside)
+        durable_files.remove(aside)
 
     def _is_dead(self, lock_file: str, identity: tuple[int, int]) -> bool:
         """Whether the owner of a lock is dead: the kernel knows that of a ticket, else its age says so."""
@@ -255,21 +255,21 @@ class RefLocks:
                 if ownerless is not None:
                     return ownerless
         try:
-            return disk.now_of(self.folder) - Path(lock_file).stat().st_mtime > self.stale_after
+            return durable_files.now_of(self.folder) - Path(lock_file).stat().st_mtime > self.stale_after
         except FileNotFoundError:
             return True
 
     def sweep(self) -> None:
         """Removes the tickets of dead processes, and what else they left here."""
-        disk.clear(self.folder, self._is_left)
+        durable_files.clear(self.folder, self._is_left)
 
     def _is_left(self, name: str, age: float) -> bool:
         if not name.startswith(_TICKET):
-            return name.startswith((disk.CLOCK, _BROKEN)) and age > disk.LEFT_AFTER
+            return name.startswith((durable_files.CLOCK, _BROKEN)) and age > durable_files.LEFT_AFTER
         if age <= self.stale_after or age == float("inf"):  # too young; or only asked whether it may be one
             return age > self.stale_after
         ownerless = _ownerless(self.folder / name)  # asked last: it holds the ticket for a moment, as its writer may
-        return ownerless if ownerless is not None else age > disk.LEFT_AFTER
+        return ownerless if ownerless is not None else age > durable_files.LEFT_AFTER
 
 
 def _ownerless(ticket: Path) -> bool | None:
@@ -285,9 +285,9 @@ def _ownerless(ticket: Path) -> bool | None:
 
 
 def _take_without_links(lock_file: str, value: bytes) -> bool:
-    disk.make_folder(Path(lock_file).parent)
+    durable_files.make_folder(Path(lock_file).parent)
     try:
-        disk.write_new(lock_file, value, mode=0o644, sync=True)
+        durable_files.write_new(lock_file, value, mode=0o644, sync=True)
     except FileExistsError:
         return False
     return True

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from baton_git.core.errors import BatonError
 
-_PACKAGE = Path(__file__).parent.parent
+_PACKAGE = Path(__file__).parents[2]
 
 
 def shipped(name: str) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.hooks.git_command import Git
 
 
@@ -79,7 +79,7 @@ def run(steps: Iterable[Step], git: Git) -> None:
             case Say():
                 pass
             case _:
-                with disk.writing(str(step.path)):
+                with durable_files.writing(str(step.path)):
                     _on_disk(step)
 
 
@@ -88,13 +88,13 @@ def _on_disk(step: KeepAs | Write | Move | Remove) -> None:
         case KeepAs(path, name):
             _second_name(path, name)
         case Write(path, data):
-            disk.make_folder(path.parent)
+            durable_files.make_folder(path.parent)
             _replace(path, data, 0o755)
         case Move(path, to):
             path.replace(to)
         case Remove(path):
             path.unlink(missing_ok=True)
-    disk.sync_folder(step.path.parent)
+    durable_files.sync_folder(step.path.parent)
 
 
 def _second_name(path: Path, name: Path) -> None:
@@ -107,10 +107,10 @@ def _second_name(path: Path, name: Path) -> None:
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    fresh = path.with_name(f".{path.name}.{disk.random_name(8)}")
-    disk.write_new(fresh, data, mode=mode, sync=True)
+    fresh = path.with_name(f".{path.name}.{durable_files.random_name(8)}")
+    durable_files.write_new(fresh, data, mode=mode, sync=True)
     try:
         fresh.replace(path)
     except BaseException:
-        disk.remove(fresh)
+        durable_files.remove(fresh)
         raise

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 from dulwich.object_format import ObjectFormat
 
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.objects.pack_reader import OpenPack
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack, temporary_path
 
@@ -27,13 +27,13 @@ def adopt_pack(source: Path, folder: Path, form: ObjectFormat) -> KeptPack:
     with closing(OpenPack(source.with_suffix(".idx"), form)) as opened:
         count = opened.index.count
     size = sum(source.with_suffix(suffix).stat().st_size for suffix in (".pack", ".idx"))
-    disk.make_folder(folder)
-    pack = KeptPack(folder, disk.random_name(form.hex_length), count, size)
+    durable_files.make_folder(folder)
+    pack = KeptPack(folder, durable_files.random_name(form.hex_length), count, size)
     try:
-        disk.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
+        durable_files.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
         _place(source.with_suffix(".pack"), TEMPORARY_PACK, pack.path)
         _place(source.with_suffix(".idx"), TEMPORARY_INDEX, pack.index_path)
-        disk.sync_folder(folder)
+        durable_files.sync_folder(folder)
     except BaseException:
         pack.discard()
         raise
@@ -43,7 +43,7 @@ def adopt_pack(source: Path, folder: Path, form: ObjectFormat) -> KeptPack:
 def _place(source: Path, prefix: str, path: str) -> None:
     """Gives a file the name `path` too, after it is synced."""
     with open(source, "rb") as file:
-        mode = disk.file_mode(os.path.dirname(path), 0o444)
+        mode = durable_files.file_mode(os.path.dirname(path), 0o444)
         if mode is not None:
             os.fchmod(file.fileno(), mode)
         os.fsync(file.fileno())
@@ -57,7 +57,7 @@ def _copy(file: BinaryIO, prefix: str, path: str) -> None:
     for attempt in range(_ATTEMPTS):
         file.seek(0)
         temporary = temporary_path(os.path.dirname(path), prefix)
-        fd = disk.open_new(temporary, b"", mode=0o444)
+        fd = durable_files.open_new(temporary, b"", mode=0o444)
         try:
             with open(fd, "wb", closefd=False) as written:
                 shutil.copyfileobj(file, written, 1 << 20)
@@ -67,7 +67,7 @@ def _copy(file: BinaryIO, prefix: str, path: str) -> None:
             if attempt + 1 == _ATTEMPTS:
                 raise
         except BaseException:
-            disk.remove(temporary)
+            durable_files.remove(temporary)
             raise
         else:
             return

@@ -18,7 +18,7 @@ from typing import Final
 from dulwich.object_format import ObjectFormat
 
 from baton_git.core.names import Oid
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.objects.pack_index import Indexed, encoded_index
 from baton_git.git.objects.pack_reader import Raw, encode_entry_head
 
@@ -39,7 +39,7 @@ _ATTEMPTS: Final = 5
 
 def temporary_path(folder: str | Path, prefix: str) -> str:
     """A name for a file in the making that says which process makes it."""
-    return f"{folder}{os.sep}{prefix}{os.getpid()}_{disk.random_name()}"
+    return f"{folder}{os.sep}{prefix}{os.getpid()}_{durable_files.random_name()}"
 
 
 def entry_bytes(kind: int, data: bytes) -> bytes:
@@ -99,16 +99,16 @@ class KeptPack:
 
     def is_there(self) -> bool:
         """Whether both files are still on the disk."""
-        return disk.exists(self.index_path) and disk.exists(self.path)
+        return durable_files.exists(self.index_path) and durable_files.exists(self.path)
 
     def release(self) -> None:
         """From now on git and baton may pack its objects elsewhere."""
-        disk.remove(self.keep_path)
+        durable_files.remove(self.keep_path)
 
     def discard(self) -> None:
         """Removes it; only right when no ref came to need it."""
         for path in (self.index_path, self.path, self.keep_path):
-            disk.remove(path)
+            durable_files.remove(path)
 
 
 def write_kept(
@@ -127,9 +127,9 @@ def write_kept(
     checksum = digest.digest()
     table = encoded_index(entries, checksum, form)
     data = b"".join((*body, checksum))
-    disk.make_folder(folder)
+    durable_files.make_folder(folder)
     for _ in range(_ATTEMPTS):
-        pack = KeptPack(folder, disk.random_name(form.hex_length), len(entries), len(data) + len(table))
+        pack = KeptPack(folder, durable_files.random_name(form.hex_length), len(entries), len(data) + len(table))
         with suppress(FileNotFoundError):  # `git gc --prune=now` removes the temporary files of the living, too
             _write(pack, data, table, beside)
             return pack
@@ -139,10 +139,10 @@ def write_kept(
 
 def _write(pack: KeptPack, data: bytes, table: bytes, beside: Sequence[int]) -> None:
     try:
-        disk.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
+        durable_files.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
         files = ((data, TEMPORARY_PACK, pack.path), (table, TEMPORARY_INDEX, pack.index_path))
         _place(pack.folder, files, beside)
-        disk.sync_folder(pack.folder)
+        durable_files.sync_folder(pack.folder)
     except BaseException:
         pack.discard()
         raise
@@ -154,13 +154,13 @@ def _place(folder: Path, files: Iterable[tuple[bytes, str, str]], beside: Sequen
     try:
         for data, prefix, path in files:
             temporary = temporary_path(folder, prefix)
-            named.append((temporary, path, disk.open_new(temporary, data, mode=0o444)))
-        disk.sync_files([*(fd for _, _, fd in named), *beside])
+            named.append((temporary, path, durable_files.open_new(temporary, data, mode=0o444)))
+        durable_files.sync_files([*(fd for _, _, fd in named), *beside])
         for temporary, path, _ in named:
             os.replace(temporary, path)
     except BaseException:
         for temporary, _, _ in named:
-            disk.remove(temporary)
+            durable_files.remove(temporary)
         raise
     finally:
         for _, _, fd in named:

@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import local_name
 
 _TAIL = 4096
@@ -17,7 +17,7 @@ _TAIL = 4096
 
 def is_kept(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:
     """Whether git would log a change of `ref`; `setting` is `core.logAllRefUpdates`."""
-    if disk.exists(log):
+    if durable_files.exists(log):
         return True
     wanted = (setting or ("false" if bare else "true")).lower()
     if wanted == "always":
@@ -33,10 +33,10 @@ def append(log: str, line: bytes) -> int:
         OSError: the disk said no; no half line is left.
     """
     folder = os.path.dirname(log)
-    disk.make_folder(folder)
+    durable_files.make_folder(folder)
     fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
-        shared = disk.file_mode(folder, 0o644)
+        shared = durable_files.file_mode(folder, 0o644)
         before = os.fstat(fd).st_size
         if shared is not None and before == 0:
             os.fchmod(fd, shared)
@@ -48,7 +48,7 @@ def append(log: str, line: bytes) -> int:
 
 def _write_or_cut(fd: int, line: bytes, before: int) -> None:
     try:
-        disk.write_all(fd, line)
+        durable_files.write_all(fd, line)
     except OSError:
         os.ftruncate(fd, before)
         raise
@@ -80,7 +80,7 @@ class LastGood:
         """Remembers `value`; a note that cannot be taken is not worth failing a write that succeeded."""
         text = f"{value} {ref}\n".encode("utf-8", "surrogateescape")
         with suppress(OSError):
-            disk.make_folder(self.folder)
+            durable_files.make_folder(self.folder)
             fd = os.open(f"{self.folder}{os.sep}{local_name(ref)}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 os.write(fd, text)  # as long as what was there, and in one block: there is no half of it

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from baton_git.core.errors import Corrupt, StoreError, WriteFailed
 from baton_git.core.names import Oid
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import RefLocks, Ticket
 from baton_git.git.refs import reflog
 from baton_git.git.refs.packed_refs import packed_below, packed_folders, packed_value
@@ -168,7 +168,7 @@ class Refs:
         """The value in the loose file, else the packed one, unchecked."""
         path = str(self.common_dir / ref) if ref == "HEAD" else self._file(ref)
         try:
-            return disk.content(path)
+            return durable_files.content(path)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return packed_value(self.packed, ref)
         except OSError as error:
@@ -258,7 +258,7 @@ def _confirm(path: str, value: Oid) -> None:
         WriteFailed: the disk does not say so.
     """
     try:
-        disk.sync_folder(os.path.dirname(path))
+        durable_files.sync_folder(os.path.dirname(path))
     except FileNotFoundError:
         pass  # git packed the ref already and removed the empty folder
     except OSError as error:

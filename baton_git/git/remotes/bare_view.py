@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from baton_git.core.names import Oid
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.remotes.git_command import Git
 from baton_git.git.store import Repository
 
@@ -57,7 +57,7 @@ def quarantine(git: Git, refs: Mapping[str, Oid], extra: Mapping[str, str], *, a
         WriteFailed: the disk said no.
     """
     with _folder(git, refs) as folder:
-        with disk.writing(str(folder)):
+        with durable_files.writing(str(folder)):
             _make_objects(folder, git.repository, alone=alone)
         yield replace(git, view=folder, is_quarantine=True, extra=extra)
 
@@ -82,9 +82,9 @@ def _quoted(path: Path) -> bytes:
 
 @contextmanager
 def _folder(git: Git, refs: Mapping[str, Oid]) -> Iterator[Path]:
-    folder = git.repository.common_dir / "baton" / f"{_PREFIX}{disk.random_name()}"
+    folder = git.repository.common_dir / "baton" / f"{_PREFIX}{durable_files.random_name()}"
     try:
-        with disk.writing(str(folder)):
+        with durable_files.writing(str(folder)):
             _sweep(folder.parent)
             _make(folder, git.repository, refs)
         yield folder
@@ -93,7 +93,7 @@ def _folder(git: Git, refs: Mapping[str, Oid]) -> Iterator[Path]:
 
 
 def _make(folder: Path, repository: Repository, refs: Mapping[str, Oid]) -> None:
-    disk.make_folder(folder.parent)
+    durable_files.make_folder(folder.parent)
     (folder / "refs").mkdir(parents=True)
     (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
     (folder / "config").write_text(_config(repository), encoding="utf-8", errors="surrogateescape")
@@ -112,5 +112,5 @@ def _config(repository: Repository) -> str:
 def _sweep(folder: Path) -> None:
     for old in folder.glob(f"{_PREFIX}*"):
         with suppress(FileNotFoundError):
-            if disk.now_of(folder) - old.stat().st_mtime > _ABANDONED:
+            if durable_files.now_of(folder) - old.stat().st_mtime > _ABANDONED:
                 shutil.rmtree(old, ignore_errors=True)

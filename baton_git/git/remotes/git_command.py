@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from baton_git.core.errors import RemoteError
-from baton_git.git.remotes import child_process as child
-from baton_git.git.remotes import ssh
+from baton_git.git.remotes import child_process, ssh
 from baton_git.git.remotes.error_messages import masked_line
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.git.store import Repository
@@ -68,7 +67,7 @@ class Git:
         seconds: float,
         progress: Progress | None,
         stop: Callable[[], bool] | None = None,
-    ) -> child.Finished | None:
+    ) -> child_process.Finished | None:
         """Runs a command that talks to a remote; None when it did not end within `seconds`, or `stop` said so.
 
         Raises:
@@ -80,7 +79,7 @@ class Git:
         options = [part for name, value in {**own, **settings}.items() for part in ("-c", f"{name}={value}")]
         return self._run((*options, *words), environment, seconds, progress and _by_line(progress), stop=stop)
 
-    def work(self, words: tuple[str, ...], given: bytes, seconds: float) -> child.Finished | None:
+    def work(self, words: tuple[str, ...], given: bytes, seconds: float) -> child_process.Finished | None:
         """Runs a command on the objects here with `given` on stdin; None when it did not end within `seconds`.
 
         Raises:
@@ -93,11 +92,11 @@ class Git:
         words: tuple[str, ...],
         environment: Mapping[str, str],
         seconds: float,
-        heard: child.Heard | None,
+        heard: child_process.Heard | None,
         *,
         given: bytes = b"",
         stop: Callable[[], bool] | None = None,
-    ) -> child.Finished | None:
+    ) -> child_process.Finished | None:
         common = self.repository.common_dir
         top = self.repository.work_tree  # relative addresses of remotes are meant from here
         folder = top if top is not None and top.is_dir() else common
@@ -106,7 +105,7 @@ class Git:
             environment = {**environment, **shared, **self.extra, "GIT_WORK_TREE": str(folder)}
         try:
             argv = [self.program, f"--git-dir={self.view or common}", *words]
-            return child.run(argv, environment, folder, seconds, heard, given=given, stop=stop)
+            return child_process.run(argv, environment, folder, seconds, heard, given=given, stop=stop)
         except OSError as error:
             raise RemoteError(f"cannot run {self.program}: {error.strerror}", hint="check that git works") from error
 

@@ -11,8 +11,7 @@ from typing import Final, cast
 
 from baton_git.core.errors import Rejected, StoreError
 from baton_git.core.names import Oid, oid
-from baton_git.git.remotes import push_outcome as verdict
-from baton_git.git.remotes import refspecs as patterns
+from baton_git.git.remotes import push_outcome, refspecs
 from baton_git.git.remotes.bare_view import is_partial, quarantine, view
 from baton_git.git.remotes.child_process import Finished
 from baton_git.git.remotes.error_messages import as_error, masked, too_late
@@ -60,7 +59,7 @@ class GitProgram:
         self, wants: Mapping[str, str], *, seconds: float, limits: Limits, everything: bool = False
     ) -> Iterator[Quarantine]:
         """See `Remote.fetch`."""
-        patterns.check(wants)
+        refspecs.check(wants)
         deadline = time.monotonic() + seconds
         alone = everything or is_partial(self._git.repository)
         with Store(self._git.repository) as store:
@@ -85,19 +84,19 @@ class GitProgram:
         A partial clone cannot say what it has, so everything else is fetched as a whole.
         """
         tips = self.tips(wants, seconds=seconds)
-        pairs = patterns.matches(wants, tips).items()
+        pairs = refspecs.matches(wants, tips).items()
         return {there: (here, tips[there]) for there, here in pairs if store.tip(here) == tips[there]}
 
     def tips(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
         """See `Remote.tips`."""
-        patterns.check(wants)
+        refspecs.check(wants)
         deadline = time.monotonic() + seconds
         done = self._run(self._git, ("ls-remote", "--refs"), wants, seconds, deadline)
         if done.code != 0:
             raise as_error(self.name, done.err)
         lines = (line.partition("\t") for line in done.out.splitlines())
         found = {ref: oid(name) for name, _, ref in lines}
-        return {there: found[there] for there in patterns.matches(wants, found)}
+        return {there: found[there] for there in refspecs.matches(wants, found)}
 
     def _fetched(self, git: Git, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
         """By those refs that exist there, where they came to."""
@@ -183,7 +182,7 @@ def _arrived(wants: Mapping[str, str], report: str) -> dict[str, str]:
     found = {there: here for there, here in wants.items() if "*" not in there}
     globs = {here: there for there, here in wants.items() if "*" in there}
     shown = [full for name in _MOVED.findall(report) for full in _full_names(name)] if globs else []
-    return found | {there: here for here, there in patterns.matches(globs, shown).items()}
+    return found | {there: here for here, there in refspecs.matches(globs, shown).items()}
 
 
 def _refspecs(wants: Mapping[str, str]) -> list[str]:
@@ -214,4 +213,4 @@ def _rejection(summary: str, printed: list[str]) -> Outcome | None:
     if reason is None or reason["who"] == "remote failure":
         return None
     why = reason["why"] or reason["who"]
-    return verdict.by_server(why, printed) if reason["who"] == "remote rejected" else verdict.by_client(why)
+    return push_outcome.by_server(why, printed) if reason["who"] == "remote rejected" else push_outcome.by_client(why)

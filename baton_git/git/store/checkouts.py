@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from baton_git.core.errors import StoreError
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.store.repository import Repository, linked_top
 
 
@@ -18,7 +18,7 @@ def checked_out_at(repository: Repository, ref: str) -> Path | None:
     wanted = f"ref: {ref}".encode("utf-8", "surrogateescape")
     for head, top in _heads(repository):
         with suppress(StoreError, OSError, ValueError):  # ValueError: a path with a NUL in it
-            if disk.content(head).strip() == wanted:
+            if durable_files.content(head).strip() == wanted:
                 found = top()
                 if found is not None:
                     return found

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from baton_git.core.errors import Busy, Corrupt, InvalidArgument, StoreError
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import until
 
 _HEADER = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
@@ -63,7 +63,7 @@ class Config:
         if not section or not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name) or set(value) & set("\0\n\r"):
             raise InvalidArgument(f"{key!r} = {value!r} cannot be set in a git configuration file")
         path = self.paths[0]
-        with disk.writing(f"{path}"):
+        with durable_files.writing(f"{path}"):
             _locked_rewrite(path, key, value)
 
 
@@ -92,17 +92,17 @@ def _locked_rewrite(path: Path, key: str, value: str) -> None:
         raise Busy(f"{lock} is held by another process", hint="try again; delete it if no git process is running")
     try:
         new = _changed(path, key, value).encode("utf-8", "surrogateescape")
-        fresh = path.with_name(f"{path.name}.{disk.random_name(8)}")
-        disk.write_new(fresh, new, mode=path.stat().st_mode & 0o777, sync=True)
+        fresh = path.with_name(f"{path.name}.{durable_files.random_name(8)}")
+        durable_files.write_new(fresh, new, mode=path.stat().st_mode & 0o777, sync=True)
         fresh.replace(path)
-        disk.sync_folder(path.parent)
+        durable_files.sync_folder(path.parent)
     finally:
-        disk.remove(lock)
+        durable_files.remove(lock)
 
 
 def _made(lock: Path) -> bool:
     try:
-        disk.write_new(lock, b"", mode=0o644, sync=False)
+        durable_files.write_new(lock, b"", mode=0o644, sync=False)
     except FileExistsError:
         return False
     return True

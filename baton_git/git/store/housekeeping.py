@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from dulwich.object_format import ObjectFormat
 
 from baton_git.core.errors import Corrupt
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import flocked
 from baton_git.git.objects.pack_reader import DAMAGE, OpenPack
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack, write_kept
@@ -169,8 +169,8 @@ class Housekeeping:
                 name = mark.partition(".")[0]
                 if name.encode() not in listed:
                     for suffix in (".idx", ".pack"):
-                        disk.remove(self.packs / f"pack-{name}{suffix}")
-                disk.remove(f"{self.notes}{os.sep}{mark}")
+                        durable_files.remove(self.packs / f"pack-{name}{suffix}")
+                durable_files.remove(f"{self.notes}{os.sep}{mark}")
 
     def _set_aside(self, chosen: Iterable[NotedPack]) -> None:
         """Forgets that damaged packs are ours, so that the others can be merged; their files stay for a repair."""
@@ -179,7 +179,7 @@ class Housekeeping:
                 with self._opened(noted) as pack:
                     pack.check()
             except Corrupt:
-                disk.remove(self._note_path(noted))
+                durable_files.remove(self._note_path(noted))
 
     def _opened(self, noted: NotedPack) -> closing[OpenPack]:
         return closing(OpenPack(self._path(noted, ".idx"), self.form))
@@ -198,7 +198,7 @@ class Housekeeping:
         listed = self._listed_by_git()
         for noted in self._noted():
             if not self._is_there(noted) or noted.name.encode() in listed:
-                disk.remove(self._note_path(noted))
+                durable_files.remove(self._note_path(noted))
             elif not self._path(noted, ".keep").exists():
                 there.append(noted)
         return there
@@ -217,14 +217,14 @@ class Housekeeping:
         for keep in list(self._dead_keeps()):
             index = keep.with_suffix(".idx")
             if not index.exists():  # killed before it was whole
-                disk.remove(keep.with_suffix(".pack"))
-            disk.remove(keep)
+                durable_files.remove(keep.with_suffix(".pack"))
+            durable_files.remove(keep)
             with suppress(FileNotFoundError, Corrupt), closing(OpenPack(index, self.form)) as pack:
                 self._note(NotedPack(pack.index.count, index.stem.removeprefix("pack-")))
 
     def clear_leftovers(self) -> None:
         """Removes what killed writers left half written; git's own temporary files are git's."""
-        disk.clear(self.packs, self._is_left)
+        durable_files.clear(self.packs, self._is_left)
 
     def _is_left(self, name: str, age: float) -> bool:
         for prefix in (TEMPORARY_PACK, TEMPORARY_INDEX):
@@ -232,7 +232,7 @@ class Housekeeping:
                 pid, _, rest = name.removeprefix(prefix).partition("_")
                 named_dead = bool(rest) and not _is_running(pid.encode())
                 return age > (self.keep_stale_after if named_dead else self.keep_never_after)
-        return name.startswith(disk.CLOCK) and age > disk.LEFT_AFTER
+        return name.startswith(durable_files.CLOCK) and age > durable_files.LEFT_AFTER
 
     def _dead_keeps(self) -> Iterator[Path]:
         now = None
@@ -242,7 +242,7 @@ class Housekeeping:
             except OSError:
                 continue
             if text.startswith(KEEP_MARK):
-                now = now or disk.now_of(self.packs)
+                now = now or durable_files.now_of(self.packs)
                 age = now - written
                 dead = age > self.keep_stale_after and not _is_running(text[len(KEEP_MARK) :].strip())
                 if dead or age > self.keep_never_after:
@@ -250,8 +250,8 @@ class Housekeeping:
 
     def _note(self, pack: NotedPack) -> None:
         with suppress(OSError):  # then the pack is git's, which is no harm
-            disk.make_folder(self.notes)
-            disk.write_new(self._note_path(pack), b"", mode=0o644, sync=False)
+            durable_files.make_folder(self.notes)
+            durable_files.write_new(self._note_path(pack), b"", mode=0o644, sync=False)
 
     def _note_path(self, pack: NotedPack) -> str:
         return f"{self.notes}{os.sep}{pack.name}.{pack.objects}"

@@ -15,7 +15,7 @@ from typing import Final
 from dulwich.object_format import OBJECT_FORMATS, ObjectFormat
 
 from baton_git.core.errors import NotARepository
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.store.config import Config, is_true
 
 _HARMLESS: Final = {
@@ -82,7 +82,7 @@ class Repository:
             return cls.open(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise NotARepository(f"{path} is not empty and no git repository", hint="give an empty or a new folder")
-        with disk.writing(str(path)):
+        with durable_files.writing(str(path)):
             _make_bare(path)
         return cls.open(path)
 
@@ -228,18 +228,18 @@ def _is(kind: Callable[[int], bool], path: Path) -> bool:
 
 def _make_bare(path: Path) -> None:
     """Makes the repository beside `path` and moves it there whole; of two that do so at once, one wins."""
-    disk.make_folder(path.parent)
-    fresh = path.with_name(f".{path.name}-{disk.random_name()}")
+    durable_files.make_folder(path.parent)
+    fresh = path.with_name(f".{path.name}-{durable_files.random_name()}")
     for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
         (fresh / folder).mkdir(parents=True)
-    disk.write_new(fresh / "config", _BARE_CONFIG.encode(), mode=0o644, sync=True)
-    disk.write_new(fresh / "HEAD", b"ref: refs/heads/main\n", mode=0o644, sync=True)
+    durable_files.write_new(fresh / "config", _BARE_CONFIG.encode(), mode=0o644, sync=True)
+    durable_files.write_new(fresh / "HEAD", b"ref: refs/heads/main\n", mode=0o644, sync=True)
     for folder, _, _ in os.walk(fresh, topdown=False):
-        disk.sync_folder(Path(folder))
+        durable_files.sync_folder(Path(folder))
     try:
         fresh.replace(path)
     except OSError:
         shutil.rmtree(fresh, ignore_errors=True)
         if not _is_git_dir(path):
             raise
-    disk.sync_folder(path.parent)
+    durable_files.sync_folder(path.parent)

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from baton_git.core.errors import Busy, Corrupt, StoreError
 from baton_git.core.names import Oid
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import Ticket, flocked, local_name
 from baton_git.git.objects.headers import Header, headers
 from baton_git.git.objects.pack_adoption import adopt_pack
@@ -235,7 +235,7 @@ class Store:
             return False
         self._sweep()
         self._check_borrowed(draft, new)
-        with disk.writing(f"{ref} in {self.repository.common_dir}"):
+        with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
             line = self._log_line(ref, who, time, timezone, message)
             with self._refs.ticket(new) as ticket:
                 pack = self._stored(draft, ticket)
@@ -264,7 +264,7 @@ class Store:
             WriteFailed: the disk said no.
         """
         kept: list[KeptPack] = []
-        with disk.writing(f"what was fetched in {self.repository.common_dir}"):
+        with durable_files.writing(f"what was fetched in {self.repository.common_dir}"):
             try:
                 kept.extend(adopt_pack(one, self.housekeeping.packs, self._objects.form) for one in packs)
                 yield
@@ -282,7 +282,7 @@ class Store:
             WriteFailed: the disk said no.
         """
         self._objects.read_again(new, COMMIT)
-        with disk.writing(f"{ref} in {self.repository.common_dir}"):
+        with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
             self._move(ref, new)
 
     def _move(self, ref: str, new: Oid) -> None:
@@ -331,7 +331,7 @@ class Store:
             Corrupt: a pack is damaged; nothing was changed.
             WriteFailed: the disk said no; nothing was changed.
         """
-        with disk.writing(f"a pack in {self.repository.common_dir}"):
+        with durable_files.writing(f"a pack in {self.repository.common_dir}"):
             report = self.housekeeping.pack(everything=everything)
             self.locks.sweep()
         if report is None:
@@ -355,7 +355,7 @@ class Store:
             Busy, WriteFailed: as in `publish`.
         """
         self._objects.read_again(to, COMMIT)
-        with disk.writing(ref):
+        with durable_files.writing(ref):
             line = self._log_line(ref, who, time, timezone, "mend: put back to the last good commit")
             self._refs.mend(ref, to, line)
 

@@ -15,7 +15,7 @@ from baton_git.interfaces.context.paif import agent_of, paif_config
 from baton_git.interfaces.results.changed import place
 from baton_git.interfaces.results.checkpoints import session_of
 from baton_git.namespace.workspace import Made, fresh_mark
-from baton_git.systems.paif import restore as recall
+from baton_git.systems.paif import restore_text
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     SessionOf,
@@ -109,7 +109,7 @@ def restore_command(app: App, budget: int, only_look: bool) -> int | None:
         found = look(ws, app.now, agent) if only_look else restore(ws, app.now, agent)
         session = found.identity.mutable.state.session_id
     checkpoint, version = found.checkpoint, found.version
-    text = recall.brief(found.identity, checkpoint, app.now, fresh_mark(), budget)
+    text = restore_text.brief(found.identity, checkpoint, app.now, fresh_mark(), budget)
     data = {
         "agent": agent,
         "identity": found.identity.model_dump(mode="json", exclude={"id"}),

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from baton_git.core.kinds import FOLDERS, SINGLES
-from baton_git.core.schemas import KINDS, schema
 from baton_git.interfaces.cli.app import App, command, flat, read_bytes
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import write, write_json
 from baton_git.interfaces.results import validation as answers
+from baton_git.verbs.schemas import KINDS, schema
 from baton_git.verbs.validation import Checked, validate_branch, validate_text
 
 

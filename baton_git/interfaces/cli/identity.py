@@ -130,11 +130,11 @@ def show(app: App) -> None:
     if app.json:
         app.answer({"agent": agent, **identity.model_dump(mode="json", exclude={"id"})}, "")
         return
-    from baton_git.systems.paif import restore as recall
+    from baton_git.systems.paif import restore_text
 
     state = identity.mutable.state
     lines = [agent]
-    for part in recall.sections(identity, None):
+    for part in restore_text.sections(identity, None):
         lines += [f"{part.title}:", *(f"  {line}" for line in part.lines)] if part.lines else []
     if identity.immutable is None:
         lines.append("nobody has said yet who it is: baton identity init")

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from baton_git.core.errors import StoreError
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import grab
 from baton_git.git.store import Repository, Store
 
@@ -35,7 +35,7 @@ def merge_in_background(common_dir: Path, environment: Mapping[str, str]) -> boo
     _reap()
     folder = Path(os.path.realpath(common_dir))
     try:
-        disk.make_folder(folder / "baton")
+        durable_files.make_folder(folder / "baton")
         lock = os.open(folder / "baton" / "merging.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError:
         return False

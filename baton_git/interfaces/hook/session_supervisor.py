@@ -1,6 +1,7 @@
 """The small process that looks after one session of an agent: waits, ends it at its time limit, records how it ended.
 
-Started by `agents.sessions.starting`, never by hand: `python -P -m baton_git.interfaces.hook.session_supervisor [PIPE] < JOB`.
+Started by `agents.sessions.starting`, never by hand:
+`python -P -m baton_git.interfaces.hook.session_supervisor [PIPE] < JOB`.
 """
 
 from __future__ import annotations

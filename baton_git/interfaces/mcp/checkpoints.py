@@ -17,7 +17,7 @@ from baton_git.interfaces.mcp.answers import Answer, done
 from baton_git.interfaces.mcp.arguments import Json, Session
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
 from baton_git.namespace.workspace import fresh_mark
-from baton_git.systems.paif import restore as recall
+from baton_git.systems.paif import restore_text
 from baton_git.systems.paif.checkpoints import INTERVAL_MINUTES, restore, save_checkpoint
 from baton_git.systems.paif.documents import whole
 
@@ -62,7 +62,7 @@ class Checkpoints:
         unrecorded = [f"this restore was not recorded: {found.unrecorded}"] if found.unrecorded is not None else []
         return {
             "agent": name, "session": found.identity.mutable.state.session_id, "revision": found.version.revision,
-            "brief": recall.brief(found.identity, newest, self.desk.now, fresh_mark(), BUDGET).text,
+            "brief": restore_text.brief(found.identity, newest, self.desk.now, fresh_mark(), BUDGET).text,
             "checkpoint": whole(newest) if newest is not None else None,
             "problems": [*unrecorded, *(str(Corrupt(one.path, one.why)) for one in found.damaged)],
         }  # fmt: skip

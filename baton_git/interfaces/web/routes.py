@@ -19,10 +19,8 @@ from baton_git.interfaces.web import (
     namespaces,
     records,
     review,
+    rollback,
     timeline,
-)
-from baton_git.interfaces.web import (
-    rollback as going_back,
 )
 from baton_git.interfaces.web.page_controller import Asked, Desk, Page
 from baton_git.interfaces.web.session_cookie import Door
@@ -33,7 +31,7 @@ FOREVER = "public, max-age=31536000, immutable"
 
 PAGES = {
     **namespaces.PAGES, **board.PAGES, **timeline.PAGES, **lineage.PAGES, **records.PAGES, **review.PAGES,
-    **conflicts.PAGES, **graduation.PAGES, **going_back.PAGES,
+    **conflicts.PAGES, **graduation.PAGES, **rollback.PAGES,
 }  # fmt: skip
 
 

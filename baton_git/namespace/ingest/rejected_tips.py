@@ -10,7 +10,7 @@ from pathlib import Path
 
 from baton_git.core.errors import Rejected
 from baton_git.core.names import Oid
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class RejectedTips:
 
     def add(self, tip: Oid, error: Rejected) -> None:
         """Raises WriteFailed when the disk refuses."""
-        with disk.writing(str(self.folder)):
-            disk.make_folder(self.folder)
+        with durable_files.writing(str(self.folder)):
+            durable_files.make_folder(self.folder)
             (self.folder / tip).write_text(f"{error}\n{error.hint}\n", encoding="utf-8")
 
     def clear(self) -> None:
         """Forgets all: nothing that is there now was rejected."""
         for file in self.folder.iterdir() if self.any() else ():
-            disk.remove(file)
+            durable_files.remove(file)

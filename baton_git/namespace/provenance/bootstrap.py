@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
 from baton_git.core.names import Oid, decode, oid
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.commit_log import CONFIRMED, log_entry
 from baton_git.namespace.provenance.ledger import Ledger
@@ -43,9 +43,9 @@ def ledger_of(store: Store, prefix: str) -> Ledger:
 
 def _begin(store: Store, prefix: str, ledger: Ledger) -> None:
     """Writes a whole ledger beside its place, then moves it there, unless another process was faster."""
-    fresh = Ledger(ledger.folder.with_name(f"ledger-{disk.random_name()}"))
-    with disk.writing(str(fresh.folder)):
-        disk.make_folder(fresh.folder)
+    fresh = Ledger(ledger.folder.with_name(f"ledger-{durable_files.random_name()}"))
+    with durable_files.writing(str(fresh.folder)):
+        durable_files.make_folder(fresh.folder)
     try:
         made = {info.oid: info for info in _made_here(store, prefix)}
         confirmed = [info.oid for info in made.values() if log_entry(info).said(CONFIRMED)]
@@ -53,7 +53,7 @@ def _begin(store: Store, prefix: str, ledger: Ledger) -> None:
         for remote, commits in _received(store, prefix, made).items():
             url = store.repository.config().get(f"remote.{remote}.url") or remote
             fresh.record_received(url, remote, sorted(commits))
-        with disk.writing(str(ledger.folder)):
+        with durable_files.writing(str(ledger.folder)):
             try:
                 fresh.folder.rename(ledger.folder)
             except OSError:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from baton_git.core import immutable_fields as constancy
-from baton_git.core import kinds, layout
+from baton_git.core import immutable_fields, kinds, layout
 from baton_git.core.lifecycle import Held, hold
 from baton_git.core.names import Oid
 from baton_git.core.records.archive import Archived
@@ -59,8 +58,8 @@ def _of_rule(before: Entry | None, rule: Rule) -> Iterator[Held]:
 
 
 def _of_fixed(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Held]:
-    for one in constancy.breaches(key, before, after):
-        yield Held(key.id, one.field, one.claimed, one.kept, f"{one.field} {constancy.WHY}")
+    for one in immutable_fields.breaches(key, before, after):
+        yield Held(key.id, one.field, one.claimed, one.kept, f"{one.field} {immutable_fields.WHY}")
 
 
 def _known(before: State, key: Key, id_: str) -> Record | None:
@@ -99,7 +98,7 @@ def unconfirmed(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | Non
 
 
 def _is_fixed(claim: Claim) -> bool:
-    return claim.held.field in constancy.fixed_fields(kinds.FOLDERS[claim.key.kind].model)
+    return claim.held.field in immutable_fields.fixed_fields(kinds.FOLDERS[claim.key.kind].model)
 
 
 def _settles(store: Store, info: CommitInfo, claim: Claim) -> bool:

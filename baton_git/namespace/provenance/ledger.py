@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import StoreError
 from baton_git.core.names import Oid
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 
 MODE = 0o600
 _MANY = 64
@@ -195,19 +195,19 @@ def append(path: Path, data: bytes, *, sync: bool) -> None:
         WriteFailed: the disk refused.
     """
     folder = path.parent
-    with disk.writing(str(path)):
-        disk.make_folder(folder)
-        is_new = sync and not disk.exists(path)
+    with durable_files.writing(str(path)):
+        durable_files.make_folder(folder)
+        is_new = sync and not durable_files.exists(path)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), MODE)
         try:
-            shared = disk.file_mode(folder, MODE)
+            shared = durable_files.file_mode(folder, MODE)
             if shared is not None:
                 with suppress(PermissionError):  # the file of another user of a shared repository
                     os.fchmod(fd, shared)
-            disk.write_all(fd, data)
+            durable_files.write_all(fd, data)
             if sync:
                 os.fsync(fd)
         finally:
             os.close(fd)
         if is_new:
-            disk.sync_folder(folder)
+            durable_files.sync_folder(folder)

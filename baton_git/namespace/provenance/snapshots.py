@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core.names import Oid
-from baton_git.git.files import durable_files as disk
+from baton_git.git.files import durable_files
 from baton_git.namespace.provenance.vouching_commits import Marks, as_data, from_data
 
 _VERSION = 2
@@ -56,12 +56,14 @@ class Snapshots:
         path = self._folder / file.name
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         with suppress(OSError):
-            disk.make_folder(self._folder)
-            disk.write_new(fresh, json.dumps({"version": _VERSION, **as_data(marks)}).encode(), mode=_MODE, sync=False)
+            durable_files.make_folder(self._folder)
+            durable_files.write_new(
+                fresh, json.dumps({"version": _VERSION, **as_data(marks)}).encode(), mode=_MODE, sync=False
+            )
             fresh.replace(path)
             self._files[commit] = file
             self._prune(file.looked_at)
-        disk.remove(fresh)
+        durable_files.remove(fresh)
 
     def _prune(self, newest: int) -> None:
         """Of those of about the same age keeps the oldest one."""
@@ -69,7 +71,7 @@ class Snapshots:
         for file in sorted(self._files.values()):
             bucket = (newest - file.looked_at).bit_length()
             if bucket in seen:
-                disk.remove(self._folder / file.name)
+                durable_files.remove(self._folder / file.name)
                 del self._files[file.commit]
             seen.add(bucket)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from baton_git.core import immutable_fields as constancy
+from baton_git.core import immutable_fields
 from baton_git.core.errors import Busy
 from baton_git.core.names import Oid
 from baton_git.core.state import State
@@ -86,8 +86,8 @@ def _problems(before: State, after: State) -> Iterator[str]:
     """What cannot be read any more, and what was changed that is set once."""
     yield from (f"{one.path}: cannot be read: {one.why}" for one in new_unreadable(before, after))
     for key in sorted(before.differing(after)):
-        for breach in constancy.breaches(key, before.entry(key), after.entry(key)):
-            yield f"{key}: {breach.field} {constancy.WHY}, and was changed"
+        for breach in immutable_fields.breaches(key, before.entry(key), after.entry(key)):
+            yield f"{key}: {breach.field} {immutable_fields.WHY}, and was changed"
 
 
 def _own_problems(branch: Branch, facts: Facts) -> tuple[str, ...]:

@@ -18,8 +18,7 @@ from baton_git.core.state import State, Unreadable
 from baton_git.core.times import when
 from baton_git.namespace.revision import Proposal, Version, Written
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.paif import checkpoint_store as shelf
-from baton_git.systems.paif import restore as recall
+from baton_git.systems.paif import checkpoint_store, restore_text
 from baton_git.systems.paif.documents import carried, completed, nested, over, says_something
 from baton_git.systems.paif.identity_updates import grown, identity_of, nobody, restored, with_counts
 from baton_git.systems.paif.records.checkpoint import Checkpoint
@@ -65,7 +64,7 @@ class SessionOf(NamedTuple):
 
 def acting(ws: Workspace, agent: str) -> Workspace:
     """The workspace in which the agent acts. Raises InvalidName when it can be none."""
-    return replace(ws, actor=replace(ws.actor, agent=shelf.agent_named(agent)))
+    return replace(ws, actor=replace(ws.actor, agent=checkpoint_store.agent_named(agent)))
 
 
 def agent_at_work(ws: Workspace, config: PaifConfig, asked: str | None = None) -> str | None:
@@ -75,7 +74,7 @@ def agent_at_work(ws: Workspace, config: PaifConfig, asked: str | None = None) -
 
 def check_known(state: State, agent: str) -> None:
     """Raises NotFound for an agent without an identity and without a checkpoint."""
-    if not shelf.is_known(state, agent):
+    if not checkpoint_store.is_known(state, agent):
         raise NotFound("agent", agent, hint=f"baton checkpoint or baton identity init, with --agent {agent}, makes it")
 
 
@@ -154,7 +153,7 @@ def checkpoint_at_end(
         return None
 
     def document(state: State, session: str | None) -> Table:
-        before = shelf.newest(state, agent, now, session)
+        before = checkpoint_store.newest(state, agent, now, session)
         old = before.context.conversation_summary if before is not None else ""
         said = nested({"conversation_summary": summary or context or old or state.readable_head.context})
         return over(carried(before, now), said) if before is not None else {"metadata": {}, **said}
@@ -185,12 +184,12 @@ def _saved(
         record = _record(ws, now, tip.state, identity, said, fresh, where, agent)
         if own_only:
             check_own(tip.state, agent, record.metadata.session_id)
-        state, placed["id"] = shelf.placed(tip.state, with_counts(record, identity) if identity else record)
+        state, placed["id"] = checkpoint_store.placed(tip.state, with_counts(record, identity) if identity else record)
         if state is tip.state:
             return state
         after = grown(identity or nobody(agent), record)
         state = state if identity is None and after == nobody(agent) else state.put(after)
-        return shelf.trimmed(state, agent, now, session=ws.actor.session)
+        return checkpoint_store.trimmed(state, agent, now, session=ws.actor.session)
 
     written = ws.update("checkpoint", now, change)
     if "id" not in placed and interval is not None:
@@ -208,7 +207,7 @@ def _restored_for(identity: Identity | None) -> str | None:
 
 def _younger(state: State, agent: str, now: datetime, interval: timedelta) -> Checkpoint | None:
     """The newest checkpoint, if it is so young that a periodic one is not due; clocks may differ a little."""
-    found = shelf.newest(state, agent, now)
+    found = checkpoint_store.newest(state, agent, now)
     return found if found is not None and abs(now - found.ended) < interval else None
 
 
@@ -261,14 +260,16 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
 
 def look(ws: Workspace, now: datetime, agent: str) -> Restored:
     """What `restore` would give, without a session's beginning: nothing is counted or written. Raises as it does."""
-    return _standing(ws.branch.read(), now, shelf.agent_named(agent))
+    return _standing(ws.branch.read(), now, checkpoint_store.agent_named(agent))
 
 
 def _standing(version: Version, now: datetime, agent: str) -> Restored:
     state = version.state
     check_known(state, agent)
     identity = identity_of(state, agent) or nobody(agent)
-    return Restored(identity, shelf.newest(state, agent, now), version, tuple(shelf.damaged(state, agent)))
+    return Restored(
+        identity, checkpoint_store.newest(state, agent, now), version, tuple(checkpoint_store.damaged(state, agent))
+    )
 
 
 def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked: str | None = None) -> tuple[str, ...]:
@@ -290,7 +291,7 @@ def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked:
         return (one_line(f"{agent} was not restored: {error}", LINE),)
     wrong = [f"the restore of {agent} was not recorded: {found.unrecorded}"] if found.unrecorded is not None else []
     wrong += [f"cannot be read: {one.path}: {one.why}" for one in found.damaged]
-    sections = recall.sections(found.identity, found.checkpoint)
+    sections = restore_text.sections(found.identity, found.checkpoint)
     lines = (f"{part.title}: {line[2:]}" for part in sections for line in part.lines)
     return (*(one_line(text, LINE) for text in wrong), *lines)
 
@@ -305,10 +306,10 @@ def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
         NotFound: the agent has no identity and no checkpoint.
         InvalidName: its name can be none.
     """
-    agent = shelf.agent_named(agent)
+    agent = checkpoint_store.agent_named(agent)
     state = ws.branch.read().state
     check_known(state, agent)
     by_session: dict[str, list[Checkpoint]] = {}
-    for one in shelf.every(state, agent):
+    for one in checkpoint_store.every(state, agent):
         by_session.setdefault(one.metadata.session_id, []).append(one)
     return [SessionOf(found[0], tuple(one.id for one in found)) for found in by_session.values()]

@@ -15,8 +15,7 @@ from baton_git.core.state import Key, State
 from baton_git.git.files.atomic_files import shown
 from baton_git.namespace.revision import Proposal, Version, Written
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.paif import checkpoint_folder as paif
-from baton_git.systems.paif import checkpoint_store as shelf
+from baton_git.systems.paif import checkpoint_folder, checkpoint_store
 from baton_git.systems.paif.checkpoints import check_known
 from baton_git.systems.paif.documents import given_back, taken
 from baton_git.systems.paif.records.checkpoint import Checkpoint
@@ -37,7 +36,7 @@ class ImportedPaif(NamedTuple):
     written: Written
     new: int
     known: int
-    refused: tuple[paif.Unusable, ...]
+    refused: tuple[checkpoint_folder.Unusable, ...]
 
 
 def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None = None) -> ImportedPaif:
@@ -47,7 +46,7 @@ def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None =
         NotFound: there is nothing, or nothing of that agent.
         InvalidArgument: the folder is that of another agent.
     """
-    found = paif.read(path, shelf.agent_named(agent) if agent is not None else None)
+    found = checkpoint_folder.read(path, checkpoint_store.agent_named(agent) if agent is not None else None)
     if not found:
         raise NotFound("checkpoint in", shown(path), hint=NOTHING)
     drafts = [_draft(one) for one in found]
@@ -58,18 +57,20 @@ def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None =
     def change(tip: Version) -> Proposal:
         state, _, redactions = _with_all(tip.state, fitting)
         for name in sorted({one.record.metadata.agent_id for one in fitting}):
-            state = shelf.trimmed(state, name, now, session=ws.actor.session)
+            state = checkpoint_store.trimmed(state, name, now, session=ws.actor.session)
         return Proposal(state, note="import of PAIF's checkpoints", redactions=redactions)
 
     written = ws.update("import", now, change)
     new = _with_all(written.before.state, fitting).new
-    refused = tuple(one for one in drafts if isinstance(one, paif.Unusable))
+    refused = tuple(one for one in drafts if isinstance(one, checkpoint_folder.Unusable))
     return ImportedPaif(written, new, len(fitting) - new, refused)
 
 
-def _check_whose(folder: Path, found: Iterable[paif.Found | paif.Unusable], agent: str) -> None:
+def _check_whose(
+    folder: Path, found: Iterable[checkpoint_folder.Found | checkpoint_folder.Unusable], agent: str
+) -> None:
     """Raises InvalidArgument when all that a folder holds is another agent's."""
-    named = {_agent_of(one.document) for one in found if isinstance(one, paif.Found)}
+    named = {_agent_of(one.document) for one in found if isinstance(one, checkpoint_folder.Found)}
     others = sorted(one for one in named if one is not None)
     if others and named.isdisjoint((agent, None)):
         raise InvalidArgument(
@@ -89,7 +90,7 @@ def _with_all(state: State, drafts: Iterable[Draft]) -> _Placed:
     redactions: list[tuple[Key, Redaction]] = []
     new = 0
     for draft in drafts:
-        after, id_ = shelf.placed(state, draft.record)
+        after, id_ = checkpoint_store.placed(state, draft.record)
         if after is not state:
             new += 1
             redactions += [(Key(Checkpoint.kind, id_), one) for one in draft.redactions]
@@ -97,18 +98,20 @@ def _with_all(state: State, drafts: Iterable[Draft]) -> _Placed:
     return _Placed(state, new, tuple(redactions))
 
 
-def _draft(one: paif.Found | paif.Unusable) -> Draft | paif.Unusable:
+def _draft(one: checkpoint_folder.Found | checkpoint_folder.Unusable) -> Draft | checkpoint_folder.Unusable:
     """The file as a checkpoint, or what does not fit."""
-    if isinstance(one, paif.Unusable):
+    if isinstance(one, checkpoint_folder.Unusable):
         return one
     try:
         document, redactions = redact(one.document)
-        record = taken(document, shelf.agent_named(one.agent or _agent_of(document) or "unknown"), file=one.file)
-        _, id_ = shelf.placed(State(), record)
+        record = taken(
+            document, checkpoint_store.agent_named(one.agent or _agent_of(document) or "unknown"), file=one.file
+        )
+        _, id_ = checkpoint_store.placed(State(), record)
         refuse_secret("session", id_)
         layout.encode({Key(Checkpoint.kind, id_): record.replace(id=id_)})
     except BatonError as error:
-        return paif.Unusable(one.where, str(error))
+        return checkpoint_folder.Unusable(one.where, str(error))
     return Draft(record, redactions)
 
 
@@ -130,13 +133,13 @@ def export_paif(ws: Workspace, folder: Path, *, agent: str | None = None) -> lis
     """
     state = ws.branch.read().state
     if agent is not None:
-        check_known(state, shelf.agent_named(agent))
-    names = [agent] if agent is not None else shelf.agents(state)
+        check_known(state, checkpoint_store.agent_named(agent))
+    names = [agent] if agent is not None else checkpoint_store.agents(state)
     leaving = [
-        paif.Leaving(name, given_back(one), one.ended, one.foreign.file if one.foreign else None)
+        checkpoint_folder.Leaving(name, given_back(one), one.ended, one.foreign.file if one.foreign else None)
         for name in names
-        for one in reversed(shelf.every(state, name))
+        for one in reversed(checkpoint_store.every(state, name))
     ]
     if not leaving:
         raise NotFound("checkpoint of" if agent else "checkpoint of any agent", agent or "")
-    return paif.write(folder, leaving, one_agent=agent is not None and folder.name == agent)
+    return checkpoint_folder.write(folder, leaving, one_agent=agent is not None and folder.name == agent)

@@ -10,8 +10,7 @@ from baton_git.core.errors import BatonError
 from baton_git.core.state import State
 from baton_git.namespace.revision import Proposal, Version, Written
 from baton_git.namespace.workspace import Made, Workspace, need
-from baton_git.systems.paif import checkpoint_store as shelf
-from baton_git.systems.paif import drift as gravity
+from baton_git.systems.paif import checkpoint_store, drift
 from baton_git.systems.paif.checkpoints import acting, check_known
 from baton_git.systems.paif.drift import Drift
 from baton_git.systems.paif.identity_updates import born, checked, identity_of, nobody
@@ -52,7 +51,7 @@ def show_identity(ws: Workspace, agent: str) -> Identity:
     Raises:
         NotFound: nobody knows the agent.
     """
-    agent = shelf.agent_named(agent)
+    agent = checkpoint_store.agent_named(agent)
     state = ws.branch.read().state
     check_known(state, agent)
     return identity_of(state, agent) or nobody(agent)
@@ -69,7 +68,7 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
     """
     need(text, "text")
     identity = show_identity(ws, agent)
-    found = Held(gravity.check(text, identity), gravity.realignment(identity))
+    found = Held(drift.check(text, identity), drift.realignment(identity))
     if not count:
         return found
 
@@ -87,4 +86,4 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
 def check_words(text: str) -> Held:
     """Whether `text` says what PAIF documents as drift, for nobody in particular. Raises as `check_text` does."""
     need(text, "text")
-    return Held(gravity.check(text, None), gravity.realignment(None))
+    return Held(drift.check(text, None), drift.realignment(None))

@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
-from baton_git.core.schemas import schema
 from baton_git.core.times import iso
 from baton_git.interfaces.http.api.acting import After, At, IfNoneMatch, Limit, Named
 from baton_git.interfaces.http.api.answering import answer, page, where
@@ -24,6 +23,7 @@ from baton_git.interfaces.results.documents import with_provenance
 from baton_git.namespace.remote_selection import pending_counts, waiting_counts
 from baton_git.namespace.revision import Version
 from baton_git.systems.session_baton.documents import read
+from baton_git.verbs.schemas import schema
 from baton_git.verbs.sessions import init, status
 from baton_git.verbs.validation import validate_branch
 

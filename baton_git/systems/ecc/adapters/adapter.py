@@ -52,7 +52,7 @@ class Surroundings:
 
 
 class Adapter(Protocol):
-    """One source of sessions; a module with these names is one, also from an entry point `baton_git.systems.ecc.adapters`."""
+    """One source of sessions; a module with these names is one, also from an entry point `baton_git.adapters`."""
 
     ID: str
     DESCRIPTION: str

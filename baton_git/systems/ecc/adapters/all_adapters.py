@@ -1,6 +1,6 @@
 """The one list of adapters: a new source is a module with the names of `Adapter`, named here.
 
-Others come from installed distributions, as entry points of the group `baton_git.systems.ecc.adapters` whose names are the ids.
+Others come from installed distributions, as entry points of the group `baton_git.adapters` whose names are the ids.
 Each is loaded when it is asked for; what is wrong with one is said of that one, and harms no other.
 """
 
@@ -21,7 +21,7 @@ from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.adapters.paths import refusal
 from baton_git.systems.ecc.record import CanonicalSession
 
-GROUP = "baton_git.systems.ecc.adapters"
+GROUP = "baton_git.adapters"
 """The entry point group of adapters that others write."""
 
 ADAPTERS: Mapping[str, Adapter] = {

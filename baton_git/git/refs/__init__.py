@@ -1,0 +1,1 @@
+"""Git's refs: reading them, moving them with a compare-and-swap, and their logs."""

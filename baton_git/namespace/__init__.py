@@ -1,0 +1,1 @@
+"""One namespace: its branch as revisions, how it is written, merged, ingested, synced and reviewed."""

@@ -1,0 +1,1 @@
+"""What came from a remote and waits for a person."""

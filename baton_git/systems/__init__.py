@@ -1,0 +1,1 @@
+"""The five seed systems, one folder each: records, codecs, rules, importers and verbs."""

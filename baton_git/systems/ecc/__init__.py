@@ -1,0 +1,1 @@
+"""ECC: one canonical snapshot format for the sessions of any agent."""

@@ -1,0 +1,1 @@
+"""KAIROS: a protocol run that another client can resume."""

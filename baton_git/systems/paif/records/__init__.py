@@ -1,0 +1,1 @@
+"""PAIF's records: checkpoint and identity."""

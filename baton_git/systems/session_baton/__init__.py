@@ -1,0 +1,1 @@
+"""session-baton: the whole document, its clients' cache, and its storages."""
