@@ -131,7 +131,7 @@ def test_an_adapter_of_others_that_cannot_be_used_is_a_line_of_warning(baton, tm
     info = {"broken-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n"}
     put(
         tmp_path / "site",
-        {**info, "broken-1.0.dist-info/entry_points.txt": "[baton_git.systems.ecc.adapters]\nbroken = gone\n"},
+        {**info, "broken-1.0.dist-info/entry_points.txt": "[baton_git.adapters]\nbroken = gone\n"},
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     done = baton("session", "adapters")
@@ -209,7 +209,7 @@ def test_what_adapters_of_others_print_is_no_part_of_the_answer(baton, tmp_path,
         "    return target.value == 'chat:1'\n\ndef open_session(target, around):\n    print('opening')\n"
         "    return a_snapshot(adapter=ID)\n\ndef sessions(around):\n    print('listing')\n    return []\n"
     )
-    points = {"chatty-1.0.dist-info/entry_points.txt": "[baton_git.systems.ecc.adapters]\nchatty = chatty_adapter\n"}
+    points = {"chatty-1.0.dist-info/entry_points.txt": "[baton_git.adapters]\nchatty = chatty_adapter\n"}
     put(tmp_path / "site", {**info, **points, "chatty_adapter.py": source})
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     done = baton("session", "inspect", "chat:1")

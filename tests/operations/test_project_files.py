@@ -102,8 +102,8 @@ def test_a_file_that_may_not_be_read_is_a_problem(place, top, monkeypatch):
 def test_looking_for_what_was_left_loads_nothing_that_reads_transcripts():
     code = (
         "import sys, baton_git.systems.gobby.injections;"
-        "print([name for name in sys.modules if name.startswith(('baton_git.agents.extraction', 'baton_git.agents',"
-        " 'baton_git.git.hooks.'))])"
+        "print([name for name in sys.modules if name.startswith(('baton_git.agents.extraction',"
+        " 'baton_git.agents.registry', 'baton_git.agents.claude', 'baton_git.git.hooks.'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['baton_git.git.hooks.shipped']"
