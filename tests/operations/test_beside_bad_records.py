@@ -13,7 +13,7 @@ from baton_git.core.kinds import FOLDERS
 from baton_git.core.output import json_text
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Unreadable
-from baton_git.systems.session_baton import documents
+from baton_git.systems.session_baton import document_writing, documents
 from baton_git.verbs import history, sessions
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.validation import validate_branch
@@ -79,4 +79,4 @@ def test_a_record_nested_deeper_than_a_document_may_be_is_left_out_and_named(ws:
     found = documents.read(ws)
     assert [one["id"] for one in found.baton["follow_ups"]] == ["FU-1"]
     assert [one.path for one in found.unreadable] == ["follow_ups/FU-2.toml"]
-    documents.write(ws, NOW, found.baton)
+    document_writing.write(ws, NOW, found.baton)

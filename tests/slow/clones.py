@@ -30,7 +30,7 @@ from baton_git.namespace.revision import Version
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import Outcome, synchronise
 from baton_git.namespace.workspace import Actor, Workspace
-from baton_git.systems.session_baton import documents
+from baton_git.systems.session_baton import document_writing, documents
 from baton_git.verbs import decisions, followups, loops, patterns, sessions
 from baton_git.verbs import rollback as going_back
 from baton_git.verbs import sync as syncing
@@ -226,12 +226,12 @@ def changed_document(data: Mapping[str, Any], act: Act) -> dict[str, Any]:
 
 def _write(ws: Workspace, now: datetime, act: Act) -> Version:
     data = documents.read(ws).baton or {}
-    return documents.write(ws, now, changed_document(data, act)).written.version
+    return document_writing.write(ws, now, changed_document(data, act)).written.version
 
 
 def _import(ws: Workspace, now: datetime, act: Act) -> Version:
     data = changed_document({"session_id": "foreign"}, act._replace(which=act.which & ~2))
-    return documents.write(ws, now, data, where="/elsewhere/baton.json", op="import").written.version
+    return document_writing.write(ws, now, data, where="/elsewhere/baton.json", op="import").written.version
 
 
 def _wrap(ws: Workspace, now: datetime, act: Act) -> Version:
