@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NewType
+from typing import ClassVar, NewType
 
 from baton_git.core.errors import InvalidName
 
@@ -87,16 +87,33 @@ def _guarded(encoded: str) -> str:
 
 
 @dataclass(frozen=True)
-class Namespace:
-    """The name of one state: a project, an agent, anything (`project:x`, `a/b`, `名前`)."""
+class _Name:
+    """A text that is checked when it becomes a name; `what` says in errors what it names.
 
+    Raises:
+        InvalidName: the text is none.
+    """
+
+    what: ClassVar[str]
     text: str
 
     def __post_init__(self) -> None:
         try:
-            encode(self.text)
+            self._check()
         except InvalidName as error:
-            raise InvalidName("namespace", self.text, error.data["why"]) from None
+            raise InvalidName(self.what, self.text, error.data["why"]) from None
+
+    def _check(self) -> None:
+        encode(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Namespace(_Name):
+    """The name of one state: a project, an agent, anything (`project:x`, `a/b`, `名前`)."""
+
+    what = "namespace"
 
     @property
     def component(self) -> str:
@@ -107,21 +124,14 @@ class Namespace:
     def from_component(cls, component: str) -> Namespace:
         return cls(decode(component))
 
-    def __str__(self) -> str:
-        return self.text
 
-
-@dataclass(frozen=True)
-class RecordId:
+class RecordId(_Name):
     """The id of a record: minted (`OL-7k3f9q`) or given by a client (`OL-001`, any text)."""
 
-    text: str
+    what = "id"
 
-    def __post_init__(self) -> None:
-        try:
-            self.component  # noqa: B018  building it is the check
-        except InvalidName as error:
-            raise InvalidName("id", self.text, error.data["why"]) from None
+    def _check(self) -> None:
+        self.component  # noqa: B018  building it is the check
 
     @property
     def component(self) -> str:
@@ -147,41 +157,27 @@ class RecordId:
             raise InvalidName("id", component, "is not the encoded form of an id")
         return found
 
-    def __str__(self) -> str:
-        return self.text
 
-
-@dataclass(frozen=True)
-class SessionId:
+class SessionId(_Name):
     """What one run of an agent calls itself: one line of printable text, at most 128 characters."""
 
-    text: str
+    what = "session"
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         if not self.text.strip() or not self.text.isprintable() or len(self.text) > 128:
-            raise InvalidName("session", self.text, "must be 1 to 128 printable characters on one line")
-        try:
-            encode(self.text)
-        except InvalidName as error:
-            raise InvalidName("session", self.text, error.data["why"]) from None
-
-    def __str__(self) -> str:
-        return self.text
+            raise InvalidName(self.what, self.text, "must be 1 to 128 printable characters on one line")
+        encode(self.text)
 
 
-@dataclass(frozen=True)
-class AgentId:
+class AgentId(_Name):
     """Which agent: letters, digits and `._:@+-`, at most 128, beginning with a letter or digit."""
 
-    text: str
+    what = "agent"
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         if not _TOKEN.match(self.text):
             why = "must be letters, digits and ._:@+- (at most 128), and begin with a letter or digit"
-            raise InvalidName("agent", self.text, why)
-
-    def __str__(self) -> str:
-        return self.text
+            raise InvalidName(self.what, self.text, why)
 
 
 def oid(text: str) -> Oid:

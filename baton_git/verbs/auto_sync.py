@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from baton_git.core.errors import BatonError
-from baton_git.namespace.ingest.budget import BOOT
 from baton_git.namespace.remote_selection import automatic_remote, others_there
 from baton_git.namespace.workspace import Workspace
 
@@ -30,6 +29,7 @@ def _by_itself(ws: Workspace, now: datetime, seconds: float, *, receive_only: bo
         name = automatic_remote(ws)
         if name is None:
             return []
+        from baton_git.namespace.ingest.budget import BOOT
         from baton_git.verbs.sync import in_words, sync  # slow to load, and many have no remote
 
         done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only, budget=BOOT, retry=False)

@@ -27,7 +27,8 @@ from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.revision import Version, Written
 from baton_git.namespace.sync.tracking_refs import places_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.checks import due_checks, news, run_checks, with_results
+from baton_git.verbs.check_results import due_checks, news, with_results
+from baton_git.verbs.checks import run_checks
 from baton_git.verbs.sync import in_words, sync
 
 BY_COMMITS: Final = frozenset({"git_commit"})

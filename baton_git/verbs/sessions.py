@@ -27,7 +27,7 @@ from baton_git.namespace.remote_selection import WaitingCount, commits, pending_
 from baton_git.namespace.revision import Version, Written
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.verbs.auto_sync import AT_START, at_start
-from baton_git.verbs.checks import MOST_AT_START, Checks, due_checks, run_checks, with_results
+from baton_git.verbs.check_results import MOST_AT_START, Checks, due_checks, with_results
 
 HANDED = ("handover", "checkpoint", "snapshot")
 """Kinds that say where somebody was in the middle of something."""
@@ -189,7 +189,12 @@ def _checked(ws: Workspace, now: datetime, before: Version, seconds: float, prob
     if seconds <= 0:
         return Checks()
     try:
-        made = run_checks(ws, now, before, due_checks(before.state), seconds, MOST_AT_START)
+        due = due_checks(before.state)
+        if not due:
+            return Checks()
+        from baton_git.verbs.checks import run_checks  # loads the probes, and many starts have nothing to check
+
+        made = run_checks(ws, now, before, due, seconds, MOST_AT_START)
     except (BatonError, OSError) as error:
         problems.append(_said(error))
         return Checks()

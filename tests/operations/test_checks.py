@@ -14,7 +14,8 @@ from baton_git.checks.approvals import Approvals
 from baton_git.checks.approvals.identity import make_identity, read_identity
 from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
 from baton_git.verbs import sessions
-from baton_git.verbs.checks import due_checks, verify
+from baton_git.verbs.check_results import due_checks
+from baton_git.verbs.checks import verify
 from baton_git.verbs.consent import approve_check, loop_with_check, waiting_checks
 from baton_git.verbs.loops import add_loop, settle_loop
 from baton_git.verbs.trust import distrust, trust

@@ -8,13 +8,10 @@ who     ::= name " <" mail "> " seconds " " ("+"|"-") hhmm
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from dulwich.errors import ObjectFormatException
 from dulwich.object_format import ObjectFormat
-from dulwich.objects import parse_tree
 
 from baton_git.core.errors import Corrupt, InvalidArgument
 from baton_git.core.names import Oid
@@ -33,8 +30,7 @@ _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _AUTHOR = re.compile(r"[^<>\n\0]+ <[^<>\n\0]*>\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One name of a folder: the id it stands for, and git's mode (0o40000 is a folder)."""
 
     oid: Oid
@@ -42,8 +38,7 @@ class Entry:
     mode: int
 
 
-@dataclass(frozen=True, slots=True)
-class CommitInfo:
+class CommitInfo(NamedTuple):
     """A commit. `author` is "Name <mail>", `time` seconds since 1970, `timezone` seconds east of UTC.
 
     Both numbers are what the commit says, however absurd: not every one of them is a date or a zone.
@@ -74,13 +69,45 @@ def decoded_tree(data: bytes, form: ObjectFormat, where: str) -> dict[str, Entry
         Corrupt: not a tree.
     """
     try:
-        found = list(parse_tree(data, form.oid_length, strict=False))
-    except (ObjectFormatException, ValueError) as error:
+        return {
+            name.decode("utf-8", "surrogateescape"): _decode_entry(mode, oid)
+            for mode, name, oid in raw_entries(data, form.oid_length)
+        }
+    except ValueError as error:
         raise Corrupt(where, f"is not a tree ({error})") from error
-    return {
-        name.decode("utf-8", "surrogateescape"): Entry(Oid(hexa.decode()), mode & 0o170000 == FOLDER_MODE, mode)
-        for name, mode, hexa in found
-    }
+
+
+def _decode_entry(digits: bytes, oid: bytes) -> Entry:
+    mode = int(digits, 8)
+    return Entry(Oid(oid.hex()), mode & 0o170000 == FOLDER_MODE, mode)
+
+
+class RawEntry(NamedTuple):
+    mode: bytes
+    name: bytes
+    oid: bytes
+
+    @property
+    def shown(self) -> str:
+        """Its name, for messages."""
+        return self.name.decode("utf-8", "backslashreplace")
+
+
+def raw_entries(data: bytes, width: int) -> Iterator[RawEntry]:
+    """The entries of a tree, as they stand there; `width`: bytes of an id.
+
+    Raises:
+        ValueError: it is cut off, or an entry is not in the form of one.
+    """
+    at = 0
+    while at < len(data):
+        space = data.index(b" ", at)
+        end = data.index(b"\0", space)
+        after = end + 1 + width
+        if after > len(data):
+            raise ValueError("it is cut off")
+        yield RawEntry(data[at:space], data[space + 1 : end], data[end + 1 : after])
+        at = after
 
 
 def encoded_tree(entries: Mapping[str, Entry]) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -113,7 +112,7 @@ class Store:
         if found is None:
             data = self._objects.read(oid, COMMIT)
             found = decoded_commit(oid, data)
-            found = replace(found, parents=()) if oid in self._shallow else found
+            found = found._replace(parents=()) if oid in self._shallow else found
             self.memory.put(("commit", oid), found, 2 * len(data))
         return found
 

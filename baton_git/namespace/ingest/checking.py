@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from baton_git.core.errors import BatonError, Rejected
 from baton_git.core.kinds import KIND_OF_PLACE
 from baton_git.core.names import Oid
-from baton_git.git.objects.values import COMMIT, TREE
+from baton_git.git.objects.values import COMMIT, TREE, raw_entries
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import Budget
 from baton_git.namespace.ingest.deadline import Deadline
-from baton_git.namespace.ingest.tree_names import FOLDER, raw_entries, tree_fault
+from baton_git.namespace.ingest.tree_names import FOLDER, tree_fault
 
 _HINT: Final = "nothing of it was taken in; ask its author to take that out again"
 

@@ -1,13 +1,11 @@
-"""Which names the entries of a tree may have: none that `git fsck --strict` rejects.
-
-tree  ::= (mode " " name NUL id)*      sorted by name, folders as if they ended in "/"
-"""
+"""Which names the entries of a tree may have: none that `git fsck --strict` rejects."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from baton_git.git.objects.values import raw_entries
 
 _MODES: Final = {b"100644", b"100755", b"100664", b"120000", b"40000", b"160000"}
 FOLDER: Final = b"40000"
@@ -16,34 +14,6 @@ _IGNORABLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """The code points that HFS+ leaves out of a name."""
 _GIT_FILES: Final = {".gitmodules": "gi7eba", ".gitattributes": "gi7d29", ".gitignore": "gi250a", ".mailmap": "maba30"}
 """Files that git reads, with the beginning of the short name that NTFS gives to each."""
-
-
-class RawEntry(NamedTuple):
-    mode: bytes
-    name: bytes
-    oid: bytes
-
-    @property
-    def shown(self) -> str:
-        """Its name, for messages."""
-        return self.name.decode("utf-8", "backslashreplace")
-
-
-def raw_entries(data: bytes, width: int) -> Iterator[RawEntry]:
-    """The entries of a tree, as they stand there; `width`: bytes of an id.
-
-    Raises:
-        ValueError: it is cut off, or an entry is not in the form of one.
-    """
-    at = 0
-    while at < len(data):
-        space = data.index(b" ", at)
-        end = data.index(b"\0", space)
-        after = end + 1 + width
-        if after > len(data):
-            raise ValueError("it is cut off")
-        yield RawEntry(data[at:space], data[space + 1 : end], data[end + 1 : after])
-        at = after
 
 
 def tree_fault(data: bytes, width: int) -> tuple[str, str] | None:
