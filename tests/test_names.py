@@ -1,0 +1,100 @@
+"""Names of the package: no module under a word that docs/glossary.md bans, and no two public classes of one name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import baton_git
+
+SOURCE = Path(baton_git.__file__).parent
+GLOSSARY = Path(__file__).parent.parent / "docs/glossary.md"
+
+MODULES_TO_RENAME = {"interfaces/mcp/answers.py"}
+"""Modules under a banned word. Take an entry out when its module is gone; never add one."""
+
+CLASSES_TO_RENAME = {
+    "Acting", "Answer", "Asked",
+    "Body",
+    "Call", "Change", "Checked", "Checkpoints", "Checks", "Claim", "Commit", "Compared", "Contested", "Copy",
+    "Deadline", "Decided", "Desk", "Draft",
+    "Ended", "Ending", "Entry",
+    "Facts", "Fault", "FieldChange", "Finished", "Folder", "Found",
+    "Git", "Guard",
+    "Handoffs", "Held", "History",
+    "Item",
+    "Judge",
+    "Kept",
+    "Limits", "Line", "Listed",
+    "Made", "Marks", "Memory", "Merged",
+    "Offered", "Origin", "Outcome", "Overtaken",
+    "Page", "Part", "Place", "Places", "Proposal",
+    "Ran", "Reader", "RecordChange", "Recorded", "Recording", "Records", "Redaction",
+    "Refused", "Reply", "Report", "Repository", "Resumed", "Rule", "Run",
+    "Script", "Seen", "Server", "Settled", "Shape", "Shown", "Side", "Snapshots", "Source",
+    "State", "Status", "Step", "Stepped", "Synced", "Syncing",
+    "Target", "Todo",
+    "Unknown", "Unreachable", "Unusable", "Update",
+    "Waiting", "Wish", "Work", "Written",
+}  # fmt: skip
+"""Public class names that the package uses more than once. Take a name out when it is unique; never add one."""
+
+
+def read_banned_names() -> set[str]:
+    """The words in the first column of the glossary's last table."""
+    _, _, section = GLOSSARY.read_text(encoding="utf-8").partition("\n## Names that are not used\n")
+    rows = [line.split("|") for line in section.splitlines() if line.startswith("| `")]
+    return {word for row in rows for word in re.findall(r"`(\w+)`", row[1])}
+
+
+def find_banned_paths(paths: list[str], banned: set[str]) -> set[str]:
+    """The paths of which a folder or the module itself has a banned name."""
+    return {path for path in paths if banned & set(path.removesuffix(".py").split("/"))}
+
+
+def find_public_classes(source: str) -> list[str]:
+    """The names of the classes in a module, nested ones included, without those that begin with an underscore."""
+    classes = [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)]
+    return [name for name in classes if not name.startswith("_")]
+
+
+def find_repeated_classes(sources: list[str]) -> set[str]:
+    counts = Counter(name for source in sources for name in find_public_classes(source))
+    return {name for name, count in counts.items() if count > 1}
+
+
+# --- the package
+
+
+def test_no_module_or_folder_has_a_banned_name() -> None:
+    paths = [str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")]
+    assert len(paths) > 200
+    assert find_banned_paths(paths, read_banned_names()) - MODULES_TO_RENAME == set()
+
+
+def test_public_class_names_are_unique_in_the_package() -> None:
+    repeated = find_repeated_classes([path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")])
+    assert sorted(repeated - CLASSES_TO_RENAME) == []
+
+
+# --- the checks
+
+
+def test_the_glossary_has_banned_names() -> None:
+    assert {"desk", "turns", "session_deeds"} <= read_banned_names()
+    assert len(read_banned_names()) > 40
+    assert "interfaces" not in read_banned_names()
+
+
+@pytest.mark.parametrize("path", ["core/desk.py", "desk/__init__.py", "interfaces/desk/app.py"])
+def test_a_banned_name_is_found_in_every_part_of_a_path(path: str) -> None:
+    assert find_banned_paths([path, "core/desktop.py"], {"desk"}) == {path}
+
+
+def test_repeated_classes_are_found_wherever_they_are_defined() -> None:
+    sources = ["class A: ...\nclass B: ...\nclass _C: ...", "def f():\n    class A: ...\nclass _C: ..."]
+    assert find_repeated_classes(sources) == {"A"}
