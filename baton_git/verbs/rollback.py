@@ -11,7 +11,6 @@ from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.core.kinds import FOLDERS
 from baton_git.core.layout import path_of
-from baton_git.core.merge import apply, decide
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
@@ -19,6 +18,7 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.git.store import Edit
 from baton_git.namespace.commit_log import UNDOES, LogEntry, confirmation, taken_back
+from baton_git.namespace.reverting import revert
 from baton_git.namespace.revision import Proposal, Version, Written
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.history import files_at, full_id
@@ -207,7 +207,7 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
     trailers = tuple((UNDOES, one.commit) for one in commits)
 
     def change(tip: Version) -> Proposal:
-        return Proposal(_without(ws, tip.state, commits), note=f"without session {session}", trailers=trailers)
+        return Proposal(revert(ws.branch, tip.state, commits), note=f"without session {session}", trailers=trailers)
 
     return WayBack("rollback-session", change)
 
@@ -257,20 +257,10 @@ def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, Lo
         if now_tip.commit == entry.commit:
             proposal = _as_it_was(ws, now_tip, ws.branch.version(entry.parents[0]), f"undo {name}")
         else:
-            proposal = Proposal(_without(ws, now_tip.state, [entry]), note=f"undo {name}")
+            proposal = Proposal(revert(ws.branch, now_tip.state, [entry]), note=f"undo {name}")
         return proposal._replace(trailers=((UNDOES, entry.commit),))
 
     return WayBack("undo", change), entry
-
-
-def _without(ws: Workspace, state: State, commits: Sequence[LogEntry]) -> State:
-    """The state after each commit is taken back, the newest first; a value that changed again since stays."""
-    for entry in commits:
-        after, before = ws.branch.version(entry.commit).state, ws.branch.version(entry.parents[0]).state
-        decisions = decide(after, state, before, prefer="ours")
-        wanted = [one for one in decisions if one.action != "rekey" and one.key.kind != Session.kind]
-        state = apply(state, wanted, record_conflicts=False)
-    return state
 
 
 def _gated(tip: Version, proposal: Proposal, person: str | None, how: How) -> Proposal:

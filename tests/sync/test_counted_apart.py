@@ -2,16 +2,80 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
-from machines import Machine, settled
+from machines import REF, Machine, settled
 
 from baton_git.core.layout import path_of
+from baton_git.core.records.base import parse
 from baton_git.core.state import Key
 from baton_git.namespace.merge_driver import merge_file
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.paif.records.identity import Identity
 from baton_git.systems.session_baton.document_writing import write
+from baton_git.verbs.patterns import record_pattern
+from baton_git.verbs.rollback import rollback_session, undo
 
 FOLLOW_UP = path_of(Key("follow_up", "FU-1"))
 PATTERN = path_of(Key("pattern", "PAT-1"))
+IDENTITY = path_of(Key("identity", "zero"))
+COUNTED = (FOLLOW_UP, PATTERN, IDENTITY)
+
+
+def count(machine: Machine, times: int) -> None:
+    """Records of the same ids on each machine, with as many occurrences, deferrals and restores."""
+    for number in range(times):
+        record_pattern(machine.ws, machine.clock(), what="w", context=f"{machine.name} {number}", id_="PAT-1")
+    machine.follow_up("FU-1")
+    for _ in range(times):
+        machine.defer("FU-1")
+    state = {"accumulated_experience": times, "drift_checks": {"passed": times, "failed": 2 * times}}
+    identity = parse(Identity, {"id": "zero", "mutable": {"state": {**state, "last_session_at": machine.name}}})
+    machine.ws.update("identity-init", machine.clock(), lambda tip: tip.state.put(identity))
+
+
+def counts(machine: Machine) -> list[int]:
+    """What all counters of a machine say."""
+    state = machine.get("identity", "zero").mutable.state
+    drift = state.drift_checks
+    return [
+        machine.get("pattern", "PAT-1").count,
+        machine.get("follow_up", "FU-1").defer_count,
+        state.accumulated_experience,
+        drift.passed,
+        drift.failed - drift.passed,
+    ]
+
+
+def revert(machine: Machine, session: str) -> None:
+    rollback_session(judge(machine), machine.clock(), session)
+
+
+def judge(machine: Machine) -> Workspace:
+    """Somebody else there: what a session takes back is its own doing as well."""
+    return replace(machine.ws, actor=replace(machine.ws.actor, session="s-judge"))
+
+
+def records(machine: Machine) -> dict[str, bytes]:
+    """The files of the records that were counted in, and of conflicts."""
+    return {path: text for path, text in machine.files().items() if path in COUNTED or path.startswith("conflicts/")}
+
+
+def merge_by_sync(ada: Machine, bob: Machine) -> None:
+    settled(ada, bob)
+
+
+def merge_by_git(ada: Machine, bob: Machine) -> None:
+    """In a work tree of Ada's, with the merge driver."""
+    tree = str(ada.top.with_name("tree"))
+    ada.git("config", "merge.baton.driver", f"{sys.executable} -m baton_git merge-driver %O %A %B %P")
+    ada.git("worktree", "add", "-q", tree, "baton/x")
+    ada.git("fetch", "-q", str(bob.top), f"{REF}:refs/other")
+    ada.git("-C", tree, "merge", "-q", "--no-edit", "--allow-unrelated-histories", "refs/other")
 
 
 @pytest.mark.parametrize(("mine", "yours"), [(1, 1), (3, 3), (2, 1)])
@@ -39,3 +103,89 @@ def test_a_document_that_two_machines_took_over_counts_once(ada: Machine, bob: M
     ada.defer("FU-1")
     settled(ada, bob)
     assert ada.get("follow_up", "FU-1").defer_count == 4
+
+
+@pytest.mark.parametrize("merge", [merge_by_sync, merge_by_git])
+def test_a_session_takes_along_what_it_counted_in_records_that_both_made(
+    ada: Machine, bob: Machine, merge: Callable[[Machine, Machine], None]
+) -> None:
+    count(ada, 1)
+    count(bob, 2)
+    alone = records(ada)
+    merge(ada, bob)
+    assert counts(ada) == [3] * 5
+    revert(ada, "s-bob")
+    assert records(ada) == alone
+    undo(judge(ada), ada.clock())
+    assert counts(ada) == [3] * 5
+    undo(judge(ada), ada.clock())
+    revert(ada, "s-ada")
+    assert records(ada) == {}
+
+
+def test_of_three_machines_each_takes_along_its_own_count(ada: Machine, bob: Machine, make: Any) -> None:
+    eve = make("eve")
+    machines = (ada, bob, eve)
+    for times, machine in enumerate(machines, 1):
+        count(machine, times)
+    settled(*machines, rounds=4)
+    ada.defer("FU-1")
+    settled(*machines, rounds=4)
+    assert counts(eve) == [6, 7, 6, 6, 6]
+    revert(ada, "s-bob")
+    assert counts(ada) == [4, 5, 4, 4, 4]
+    settled(*machines, rounds=4)
+    revert(eve, "s-ada")
+    assert counts(eve) == [3] * 5
+    revert(eve, "s-eve")
+    assert records(eve) == {}
+
+
+def test_what_others_counted_since_is_left_and_no_more(ada: Machine, bob: Machine, make: Any) -> None:
+    count(ada, 1)
+    count(bob, 1)
+    settled(ada, bob)
+    eve = make("eve")
+    eve.sync()
+    record_pattern(eve.ws, eve.clock(), what="w", context="later", id_="PAT-1")
+    for session in ("s-ada", "s-bob"):
+        revert(eve, session)
+    pattern = eve.get("pattern", "PAT-1")
+    assert (pattern.count, [one.context for one in pattern.recent_occurrences]) == (1, ["later"])
+    assert FOLLOW_UP not in records(eve)
+
+
+def test_a_document_that_two_machines_took_over_stays_until_both_are_reverted(ada: Machine, bob: Machine) -> None:
+    item = {"id": "FU-1", "item": "x", "first_seen": "2026-11-01", "defer_count": 3, "last_deferred": "2026-11-02"}
+    document = {"open_loops": [], "follow_ups": [item], "patterns": [], "active_decisions": []}
+    for one in (ada, bob):
+        write(one.ws, one.clock(), {"session_id": f"s-{one.name}", **document}, op="import")
+    ada.defer("FU-1")
+    settled(ada, bob)
+    revert(bob, "s-ada")
+    assert bob.get("follow_up", "FU-1").defer_count == 3
+    revert(bob, "s-bob")
+    assert bob.get("follow_up", "FU-1") is None
+
+
+def test_a_conflict_goes_with_the_session_that_was_one_of_its_sides(pair: tuple[Machine, Machine]) -> None:
+    ada, bob = pair
+    ada.change("open_loop", "OL-1", action="here")
+    bob.change("open_loop", "OL-1", action="there")
+    settled(ada, bob)
+    assert ada.contested() == [("OL-1", "action")]
+    for session, action in (("s-bob", "here"), ("s-ada", "there")):
+        revert(ada, session)
+        assert (ada.get("open_loop", "OL-1").action, ada.contested()) == (action, [])
+        undo(judge(ada), ada.clock())
+
+
+def test_two_records_of_one_id_keep_the_ids_that_the_merge_gave_them(ada: Machine, bob: Machine) -> None:
+    ada.loop("OL-1", "deployed the shop")
+    bob.loop("OL-1", "cleaned the disk")
+    settled(ada, bob)
+    ids = {ada.get("open_loop", id_).action: id_ for id_ in ada.state.ids("open_loop")}
+    for session, left in (("s-ada", "cleaned the disk"), ("s-bob", "deployed the shop")):
+        revert(ada, session)
+        assert {id_: ada.get("open_loop", id_).action for id_ in ada.state.ids("open_loop")} == {ids[left]: left}
+        undo(judge(ada), ada.clock())

@@ -10,8 +10,9 @@ from baton_git.core.merge.applying import apply, conflict, conflicts_of, with_co
 from baton_git.core.merge.deciding import decide
 from baton_git.core.merge.decisions import Contested, Decision, Prefer
 from baton_git.core.merge.fields import merge_fields
-from baton_git.core.merge.lineages import are_two
+from baton_git.core.merge.lineages import are_two, same
 from baton_git.core.merge.lines import merge_lines
+from baton_git.core.merge.recordings import take_off_entries, without_counts
 
 __all__ = [
     "Contested",
@@ -24,5 +25,8 @@ __all__ = [
     "decide",
     "merge_fields",
     "merge_lines",
+    "same",
+    "take_off_entries",
     "with_conflicts",
+    "without_counts",
 ]

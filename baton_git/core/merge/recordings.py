@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from baton_git.core.merge.decisions import canonical
-from baton_git.core.records.base import Part, Record
-from baton_git.core.records.merge_rules import Recording
+from baton_git.core.records.base import Part, Record, merge_rule, parse
+from baton_git.core.records.merge_rules import Counter, Fields, MergeRule, Recent, Recording
 from baton_git.core.times import when
 
 Table = Mapping[str, Any]
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 class Own(NamedTuple):
@@ -46,6 +47,42 @@ def _since(entries: Sequence[str], others: Sequence[str]) -> int:
 def counted_before(own: Own | None, ours: int, theirs: int) -> int:
     """What both had counted when they were one recording; 0 for two."""
     return 0 if own is None else max(0, min(ours - own.ours, theirs - own.theirs))
+
+
+def without_counts(record: AnyRecord) -> AnyRecord:
+    """Return the record as it is before anything is counted in it: counters at 0, and no entries of what they count."""
+    return parse(type(record), _without_counts(type(record), record.given()))
+
+
+def _without_counts(model: type[Part], data: Table) -> dict[str, Any]:
+    return {name: _without_count(merge_rule(model, name), value) for name, value in data.items()}
+
+
+def _without_count(rule: MergeRule, value: Any) -> Any:
+    match rule:
+        case Counter():
+            return 0
+        case Recent():
+            return []
+        case Fields(model) if isinstance(value, Mapping):
+            return _without_counts(model, value)
+    return value
+
+
+def take_off_entries(merged: AnyRecord, before: Record, now: Record, after: Record) -> AnyRecord:
+    """Return the merged record with its recent lists as `now` has them, without the entries that `after` lacks."""
+    model = type(merged)
+    limits = {name: rule.limit for name in model.model_fields if isinstance(rule := merge_rule(model, name), Recent)}
+    sides = [side.given() for side in (before, now, after)]
+    lists = {name: _without_removed(*(side.get(name, ()) for side in sides))[-limit:] for name, limit in limits.items()}
+    return parse(model, {**merged.given(), **lists})
+
+
+def _without_removed(before: Sequence[Any], now: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Return what is left of a list of which some entries were dropped as too old, and some are taken out."""
+    removed = {canonical(entry) for entry in before} - {canonical(entry) for entry in after}
+    entries = {canonical(entry): entry for entry in (*after, *now)}
+    return [entry for name, entry in entries.items() if name not in removed]
 
 
 def _entries(rule: Recording, side: Table) -> list[str]:
