@@ -14,9 +14,9 @@ from measuring import missed, tell
 
 ROUNDS = 15
 COMMANDS = {
-    "baton --version": (["--version"], 3.0),
-    "baton read": (["read"], 6.0),
-    "baton boot (no checks)": (["boot", "--no-verify"], 6.0),
+    "baton --version": (["--version"], 1.3),
+    "baton read": (["read"], 5.5),
+    "baton boot (no checks)": (["boot", "--no-verify"], 5.5),
 }
 
 

@@ -327,3 +327,21 @@ def test_gc_packs_what_baton_wrote_into_one_pack(baton, git, filled, top):
     assert done["packs_before"] > 1
     assert baton("read").json == before
     git(top, "fsck", "--strict")
+
+
+SLOW_TO_LOAD = {
+    "dulwich.pack", "email", "importlib.metadata", "jinja2", "logging", "psutil", "socket", "urllib3", "yaml",
+    "baton_git.checks.runner", "baton_git.core.merge.deciding", "baton_git.core.records.checkpoint",
+    "baton_git.git.remotes", "baton_git.git.signing",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["read"], ["boot"]])
+def test_reading_and_starting_a_session_load_only_what_they_need(baton, baton_process, words):
+    for number in range(2):
+        baton("followup", "add", f"Item {number}")
+    baton("gc")  # now there are deltas to read
+    said = baton_process(*words, env={"PYTHONPROFILEIMPORTTIME": "1"}).err
+    loaded = {line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")}
+    assert {"click", "pydantic", "baton_git.git.store"} <= loaded
+    assert loaded & SLOW_TO_LOAD == set()

@@ -16,6 +16,12 @@ from dulwich.object_format import ObjectFormat
 from baton_git.core.errors import Corrupt
 from baton_git.git.objects.pack_index import PackIndex
 
+try:
+    # The compiled function alone: dulwich.pack also loads logging and difflib, a twentieth of a command's time.
+    from dulwich._pack import apply_delta  # type: ignore[import-not-found]
+except ImportError:
+    from dulwich.pack import apply_delta
+
 _READ_WHOLE: Final = 1 << 18
 _CACHED_BYTES: Final = 8 << 20
 _CACHED_SIZE: Final = 1 << 16
@@ -194,8 +200,6 @@ class OpenPack:
         return offset - base if isinstance(base, int) else self.index.offset(base)
 
     def _apply(self, base: Raw, deltas: list[tuple[int, bytes]]) -> Raw:
-        from dulwich.pack import apply_delta  # loads logging and difflib, and small namespaces have no deltas
-
         kind, data = base
         for offset, delta in reversed(deltas):
             data = b"".join(apply_delta(data, delta))
