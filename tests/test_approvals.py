@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -37,7 +36,7 @@ def approvals(tmp_path):
 @pytest.fixture
 def other(approvals, tmp_path):
     (tmp_path / "other").mkdir()
-    return replace(approvals, repository=tmp_path / "other")
+    return approvals._replace(repository=tmp_path / "other")
 
 
 def test_exactly_what_was_approved_holds(approvals):
@@ -91,7 +90,7 @@ def test_saving_keeps_the_approvals_of_other_repositories(approvals, other):
 def test_a_repository_that_was_moved_keeps_its_approvals(approvals, tmp_path):
     approvals.add(("a",), AT)
     approvals.repository.rename(tmp_path / "moved")
-    moved = replace(approvals, repository=tmp_path / "moved")
+    moved = approvals._replace(repository=tmp_path / "moved")
     assert moved.holds(("a",))
     moved.add(("b",), AT)
     assert [one.argv for one in moved.commands()] == [("a",), ("b",)]
@@ -100,7 +99,7 @@ def test_a_repository_that_was_moved_keeps_its_approvals(approvals, tmp_path):
 def test_a_repository_that_is_reached_by_another_path_has_its_approvals(approvals, tmp_path):
     approvals.add(("a",), AT)
     (tmp_path / "link").symlink_to(approvals.repository)
-    assert replace(approvals, repository=tmp_path / "link").holds(("a",))
+    assert approvals._replace(repository=tmp_path / "link").holds(("a",))
 
 
 def test_another_repository_at_the_same_path_has_none(approvals, tmp_path):
@@ -110,13 +109,13 @@ def test_another_repository_at_the_same_path_has_none(approvals, tmp_path):
     assert approvals.commands() == []
     approvals.add(("b",), AT)
     assert [one.argv for one in approvals.commands()] == [("b",)]
-    assert replace(approvals, repository=tmp_path / "away").holds(("a",))
+    assert approvals._replace(repository=tmp_path / "away").holds(("a",))
 
 
 def test_a_copy_has_none_and_takes_none_away(approvals, tmp_path):
     approvals.add(("a",), AT)
     shutil.copytree(approvals.repository, tmp_path / "copy")
-    copy = replace(approvals, repository=tmp_path / "copy")
+    copy = approvals._replace(repository=tmp_path / "copy")
     assert copy.commands() == []
     copy.add(("b",), AT)
     assert [one.argv for one in copy.commands()] == [("b",)]

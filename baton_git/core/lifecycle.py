@@ -9,7 +9,6 @@ go down, nothing derived by a model supersedes something derived by a model, dec
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -35,8 +34,7 @@ PRIORITIES = ("normal", "elevated", "escalated")
 DECISION_STATUSES = ("active", "monitoring", "superseded")
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(NamedTuple):
     """The numbers of the rules; git config `baton.<name>` of the machine overrides them."""
 
     ttl_days: int = 7

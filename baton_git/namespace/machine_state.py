@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from baton_git.core.names import Namespace
 
 
-@dataclass(frozen=True)
-class CurrentSession:
+class CurrentSession(NamedTuple):
     """The session that `boot` began last in a work tree and that `wrap` has not ended.
 
     It is a convenience for one agent at a time; agents that run side by side name their session themselves.

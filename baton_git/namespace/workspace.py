@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.checks.approvals import Approvals
@@ -38,8 +39,7 @@ class Actor:
     machine: str | None = None
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(NamedTuple):
     """How this machine's user wants other repositories dealt with.
 
     Attributes:
@@ -56,7 +56,7 @@ class Reach:
     automatic: bool = True
     remotes: tuple[str, ...] | None = None
     ssh: tuple[str | None, str | None] = (None, None)
-    policies: Mapping[str, str] = field(default_factory=dict)
+    policies: Mapping[str, str] = MappingProxyType({})
     signers: AllowedSigners | None = None
     progress: Callable[[str], None] | None = None
 

@@ -152,7 +152,7 @@ def test_a_script_that_changed_after_its_approval_waits_again(here):
 def test_an_approval_holds_for_its_repository_only(here, tmp_path):
     mark = tmp_path / "ran"
     made = command(here, *touching(mark))
-    trust(replace(here, approvals=replace(here.approvals, repository=tmp_path / "other")), NOW, touching(mark))
+    trust(replace(here, approvals=here.approvals._replace(repository=tmp_path / "other")), NOW, touching(mark))
     assert verify(here, NOW).found[made].result == "unknown"
     assert not mark.exists()
 

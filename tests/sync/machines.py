@@ -177,7 +177,7 @@ class Machine:
         self.reach(policies={"origin": policy})
 
     def reach(self, **fields: Any) -> None:
-        self.ws = replace(self.ws, reach=replace(self.ws.reach, **fields))
+        self.ws = replace(self.ws, reach=self.ws.reach._replace(**fields))
 
     def waiting(self) -> list[str]:
         found = self.look()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -42,8 +41,7 @@ class TrustedRemote(NamedTuple):
     at: str
 
 
-@dataclass(frozen=True)
-class Approvals:
+class Approvals(NamedTuple):
     """The approvals for the repository with the common directory `repository`, in the file `path`.
 
     Every method raises Corrupt when the file cannot be read: then nothing counts as allowed. Those that change it raise

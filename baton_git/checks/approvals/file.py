@@ -14,9 +14,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton_git.checks.approvals.identity import is_copy, make_identity, read_identity
 from baton_git.core.errors import Busy, Corrupt
@@ -30,8 +29,7 @@ Kept = Mapping[str, Any]
 """What is kept of one repository."""
 
 
-@dataclass(frozen=True)
-class ApprovalFile:
+class ApprovalFile(NamedTuple):
     """The part of the file `path` that belongs to the repository whose common directory is `repository`."""
 
     path: Path

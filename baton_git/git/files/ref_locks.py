@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from baton_git.core.errors import Busy
 from baton_git.git.files import durable_files
@@ -132,8 +132,7 @@ class Ticket:
             self.synced = True
 
 
-@dataclass(frozen=True, slots=True)
-class HeldLock:
+class HeldLock(NamedTuple):
     """`<ref>.lock`, taken by this process, with the new value in it."""
 
     ref_file: str

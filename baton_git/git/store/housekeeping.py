@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,8 +25,7 @@ _MERGED: Final = ".merged"
 """What the name of a note ends in once the objects of its pack are in another one, too, and it can be removed."""
 
 
-@dataclass(frozen=True)
-class PackReport:
+class PackReport(NamedTuple):
     """What packing did: our packs and their bytes (with indexes) before and after, and the objects in them."""
 
     packs_before: int

@@ -41,7 +41,7 @@ def sync_command(
     """
     with app.workspace() as ws:
         progress = tell if sys.stderr.isatty() else None
-        ws = replace(ws, reach=replace(ws.reach, progress=progress))
+        ws = replace(ws, reach=ws.reach._replace(progress=progress))
         done = sync(ws, app.now, remote=remote, everything=everything, dry_run=dry_run, settle=settle, seconds=timeout)
         is_here = ws.branch.store.tip(ws.branch.ref) is not None
     app.answer(done.as_data(), "")

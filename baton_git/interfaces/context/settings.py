@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -204,12 +204,11 @@ class Settings:
     def policy(self) -> Policy:
         """The rules' numbers, with those that git's configuration sets (`baton.ttlDays`, …)."""
         chosen: dict[str, int] = {}
-        for field in fields(Policy):
-            text = self.config.get(f"baton.{field.name.replace('_', '')}")
+        for name, default in Policy._field_defaults.items():
+            text = self.config.get(f"baton.{name.replace('_', '')}")
             if text is not None:
-                read = functools.partial(_whole, field.name, text)
-                default = getattr(Policy, field.name)
-                chosen[field.name] = self._mild(read, default, f"{default} is used")
+                read = functools.partial(_whole, name, text)
+                chosen[name] = self._mild(read, default, f"{default} is used")
         return Policy(**chosen)
 
     @property

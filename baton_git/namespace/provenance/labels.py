@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
 
@@ -46,8 +45,7 @@ class Label(NamedTuple):
         return RANK[self.kind]
 
 
-@dataclass(frozen=True)
-class Vouching:
+class Vouching(NamedTuple):
     """Whose confirmations count here besides those that were made on this machine.
 
     Attributes:
