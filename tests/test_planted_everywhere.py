@@ -17,7 +17,7 @@ from urllib.parse import quote
 import click
 import httpx2
 import pytest
-from cli.command_tree import all_commands
+from command_tree import all_commands
 from mcp_client import talk
 from planting import ID, PLANTED, SESSION, UNSAFE, planted_states
 
