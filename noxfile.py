@@ -1,0 +1,96 @@
+"""The project's tasks: `.venv/bin/nox` checks what every change needs, `nox -l` lists all, `nox -s NAME` runs one.
+
+They run in the environment that nox is installed in. Only `pythons` makes environments: one for each other version of
+Python that is supported and found here.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+
+import nox
+
+TOP = Path(__file__).parent
+PROJECT = nox.project.load_toml("pyproject.toml")
+THIS = ".".join(platform.python_version_tuple()[:2])
+OTHERS = [version for version in nox.project.python_versions(PROJECT) if version != THIS]
+GROUPS = ("slow", "servers", "tmux", "browser", "agents")
+
+nox.options.default_venv_backend = "none"
+nox.options.error_on_missing_interpreters = False
+nox.options.sessions = ["lint", "types", "schemas", "tests"]
+
+
+def run(session: nox.Session, *command: str, **env: str) -> None:
+    """Run a Python module in the environment of nox."""
+    session.run(sys.executable, "-m", *command, *session.posargs, external=True, env=env)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style and format."""
+    run(session, "ruff", "check", ".")
+    run(session, "ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types of the package, strictly."""
+    run(session, "mypy")
+
+
+@nox.session
+def schemas(session: nox.Session) -> None:
+    """The JSON Schemas and tables in formats/ are those of the models."""
+    run(session, "pytest", "tests/formats", "-k", "drift or schema", "-n", "0")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The default tests; arguments after -- go to pytest."""
+    run(session, "pytest")
+
+
+@nox.session
+@nox.parametrize("group", GROUPS)
+def group(session: nox.Session, group: str) -> None:
+    """A group of tests that the default run leaves out."""
+    run(session, "pytest", "-m", group, "-rs")
+
+
+@nox.session(python=OTHERS, venv_backend="virtualenv", reuse_venv=True)
+def pythons(session: nox.Session) -> None:
+    """The default tests with another version of Python."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "-p", "no:cacheprovider", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Which lines the default tests run, in all their processes."""
+    run(session, "coverage", "erase")
+    run(session, "coverage", "run", "-m", "pytest")
+    run(session, "coverage", "combine", "--quiet")
+    run(session, "coverage", "report")
+
+
+@nox.session
+def mutation(session: nox.Session) -> None:
+    """Break one rule after the other: does a default test fail? (minutes; arguments choose mutants)"""
+    session.run(sys.executable, "tests/mutation/run.py", *session.posargs, external=True)
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """All benchmarks, or those named after -- (minutes)."""
+    names = sorted(path.stem for path in TOP.glob("benchmarks/*.py"))
+    for name in session.posargs or [name for name in names if name != "measuring"]:
+        session.run(sys.executable, f"benchmarks/{name}.py", external=True, success_codes=[0, 1])
+
+
+@nox.session
+def licences(session: nox.Session) -> None:
+    """Write docs/licences.md from the installed packages."""
+    session.run(sys.executable, "tests/project/licences.py", external=True)
