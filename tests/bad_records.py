@@ -8,7 +8,7 @@ from typing import Any
 
 from planting import FIXED, filled
 
-from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import path_of
 from baton_git.core.state import Key
 
@@ -36,21 +36,21 @@ KEYS = (
 @cache
 def fields_of(kind: str) -> dict[str, Any]:
     """Every field of a kind, filled."""
-    return filled((FOLDERS.get(kind) or SINGLES[kind]).model, "text", FIXED.get(kind, {}))
+    return filled(ALL_KINDS[kind].model, "text", FIXED.get(kind, {}))
 
 
 def places() -> list[Key]:
     """A place of every kind, live and closed."""
-    ids = {kind: str(fields_of(kind)["id"]) for kind in FOLDERS}
+    ids = {kind: str(fields_of(kind)["id"]) for kind in KINDS}
     closed = [Key(kind, id_.replace("/", "."), archived=True) for kind, id_ in ids.items()]
-    return [*(Key(kind, id_) for kind, id_ in ids.items()), *closed, *(Key(kind) for kind in SINGLES)]
+    return [*(Key(kind, id_) for kind, id_ in ids.items()), *closed, *(Key(kind) for kind in SINGLETONS)]
 
 
 def text_of(key: Key, changes: dict[str, str]) -> bytes:
     """The file of the record at `key`; the fields in `changes` have these values, as TOML writes them."""
     if key.kind == "handover" and not key.archived:
         return "".join(f"{name}: {text}\n" for name, text in {"SESSION_ID": key.id, **changes}.items()).encode()
-    fields = {**fields_of(key.kind), **({"id": key.id} if key.kind in FOLDERS else {})}
+    fields = {**fields_of(key.kind), **({"id": key.id} if key.kind in KINDS else {})}
     lines = {_key(name): _value(value) for name, value in fields.items()} | changes
     body = "".join(f"{name} = {text}\n" for name, text in lines.items())
     if key.archived:

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from memory_folder import MemoryFolder
 
 from baton_git.core import kinds, layout
-from baton_git.core.diff import NUMBERED, TITLES
+from baton_git.core.kinds import ALL_KINDS, DOCUMENT_LISTS, KINDS, NUMBERED
 from baton_git.core.merge import apply, decide
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import SECTIONS, FollowUp, Head, Pattern, Shape
+from baton_git.core.records.work_items import FollowUp, Head, Pattern, Shape
 from baton_git.core.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover
@@ -35,7 +35,14 @@ DATED = {
     "pattern": {"first_seen": "2026-11-01", "last_seen": "2026-11-01"},
     "active_decision": {"why": "because", "created_at": "2026-11-01"},
 }
-MODELS = {model.kind: model for model in SECTIONS.values()}
+
+
+def about_field(kind: str) -> str:
+    """The field that says what a record of a kind is about; empty where there is none."""
+    return ALL_KINDS[kind].about if kind in ALL_KINDS else ""
+
+
+MODELS = {model.kind: model for model in DOCUMENT_LISTS.values()}
 FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "open_loop": {
         "status": ("open", "verified", "failed", "escalated"),
@@ -97,7 +104,7 @@ def _add(state: State, step: Step) -> State:
     key = Key(kind, f"X-{step.what % 2}")
     if state.entry(key) is not None:
         return state
-    data = {"id": key.id, TITLES[kind]: step.word, **DATED[kind]}
+    data = {"id": key.id, KINDS[kind].about: step.word, **DATED[kind]}
     return state.put(MODELS[kind].model_validate(data))
 
 
@@ -141,7 +148,7 @@ def _count(state: State, step: Step) -> State:
 
 def _title(state: State, step: Step) -> State:
     record = _chosen(state, step)
-    return _changed(state, record, **{TITLES[record.kind]: step.word}) if record else state
+    return _changed(state, record, **{KINDS[record.kind].about: step.word}) if record else state
 
 
 def _archive(state: State, step: Step) -> State:
@@ -232,7 +239,7 @@ def _head(state: State, step: Step) -> State:
 def _shape(state: State, step: Step) -> State:
     if state.entry(SHAPE) is not None and not isinstance(state.entry(SHAPE), Shape):
         return state
-    sections = tuple(SECTIONS)[: step.value % 5]
+    sections = tuple(DOCUMENT_LISTS)[: step.value % 5]
     return state.put(Shape(sections=sections, order={"open_loops": (step.word,)}), SHAPE)
 
 
@@ -432,7 +439,7 @@ def record_of(entry: Entry | None) -> dict[str, Any]:
 def titles(state: State) -> set[tuple[str, str]]:
     """Kind and title of each record of session-baton, live or closed."""
     return {
-        (key.kind, record_of(entry)[TITLES[key.kind]])
+        (key.kind, record_of(entry)[KINDS[key.kind].about])
         for key, entry in entries(state).items()
         if key.kind in NUMBERED and isinstance(entry, Part)
     }
@@ -443,7 +450,7 @@ def told(state: State) -> set[tuple[str, str]]:
     found = set()
     for one in state.records(Conflict):
         for value in (one.ours, one.theirs):
-            data = value.get("record", value) if isinstance(value, dict) else {TITLES.get(one.record_kind): value}
-            title = data.get(TITLES.get(one.record_kind))
+            data = value.get("record", value) if isinstance(value, dict) else {about_field(one.record_kind): value}
+            title = data.get(about_field(one.record_kind))
             found |= {(one.record_kind, title)} if isinstance(title, str) else set()
     return found

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
 from baton_git.core.records.work_items import Head
@@ -48,7 +48,7 @@ def planted_states() -> Iterator[State]:
 
 def state_of(text: str, *, archived: bool) -> State:
     state = State().put(parse(Head, {**filled(Head, text), "schema_version": 1}), HEAD)
-    for kind, row in FOLDERS.items():
+    for kind, row in KINDS.items():
         model = row.model
         assert issubclass(model, Record)
         if archived and kind == "identity":

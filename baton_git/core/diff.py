@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from baton_git.core.kinds import ALL_KINDS, KindInfo, value_at
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, alike
 from baton_git.core.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 
 Action = Literal["added", "changed", "removed", "archived", "restored"]
-
-TITLES = {
-    "open_loop": "action", "follow_up": "item", "pattern": "what", "active_decision": "what",
-    "checkpoint": "context.conversation_summary", "identity": "immutable.purpose.statement",
-    "handover": "step.current_challenge", "snapshot": "snapshot.session.state",
-    "handoff": "facts.initial_goal",
-}  # fmt: skip
-"""By kind, the field (dotted where it is nested) that says in a few words what a record is about."""
-
-
-NUMBERED = ("open_loop", "follow_up", "pattern", "active_decision")
-"""The kinds of session-baton: their ids begin with letters that tell the kind, and clients count them up."""
 
 
 class FieldChange(NamedTuple):
@@ -161,10 +150,8 @@ def _are_tables(one: Any, other: Any) -> bool:
 
 def title_of(kind: str, data: Mapping[str, Any]) -> str:
     """In a few words, on one line, what a record is about."""
-    value: Any = data
-    for name in TITLES.get(kind, "").split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return one_line(str(value or ""), 72)
+    info = ALL_KINDS.get(kind)
+    return one_line(str(value_at(data, info.about) or ""), 72) if info is not None else ""
 
 
 # --- in words
@@ -189,8 +176,9 @@ def in_words(change: RecordChange) -> str:
         return f"session {name} {'started' if change.action == 'added' else _verb(change)}"
     if change.kind == "rule":
         return f"rule {name} {'written' if change.action == 'added' else change.action}"
-    if change.kind in _NAMED:
-        return _named(change, name, about)
+    info = ALL_KINDS.get(change.kind)
+    if info is not None and info.began:
+        return _named(change, info, name, about)
     if change.action == "added":
         return f"{name} added{about}"
     if change.action == "archived":
@@ -198,20 +186,17 @@ def in_words(change: RecordChange) -> str:
     return f"{name} {_verb(change)}"
 
 
-_NAMED = {
-    "checkpoint": "made", "identity": "made", "handover": "begun", "snapshot": "recorded", "handoff": "extracted",
-}  # fmt: skip
-"""Kinds whose ids do not say what they are of, with the word for a new one."""
-
-
-def _named(change: RecordChange, name: str, about: str) -> str:
-    whose = name.partition("/")[0] if change.kind == "checkpoint" else name
+def _named(change: RecordChange, info: KindInfo, name: str, about: str) -> str:
+    """What happened to a record whose id does not tell its kind."""
+    whose = name.partition("/")[0] if info.made_once else name
     if change.action == "added":
-        return f"{change.kind} {whose} {_NAMED[change.kind]}{about}"
+        return f"{change.kind} {whose} {info.began}{about}"
     if change.action == "archived":
-        return "" if change.kind == "checkpoint" else f"{change.kind} {whose} {one_line(change.reason, 60)}"
-    if change.kind == "handover" and change.after("step.current_challenge"):
-        return f"handover {whose} at {one_line(str(change.after('step.current_challenge')), 50)}"
+        return "" if info.made_once else f"{change.kind} {whose} {one_line(change.reason, 60)}"
+    if change.action == "changed" and info.replaced:
+        return f"{change.kind} {whose} {info.began} anew"
+    if change.after(info.about) and not (info.made_once or info.replaced or info.has_fixed_fields):
+        return f"{change.kind} {whose} at {one_line(str(change.after(info.about)), 50)}"
     return f"{change.kind} {whose} {_verb(change)}"
 
 
@@ -219,8 +204,6 @@ def _verb(change: RecordChange) -> str:
     if change.action != "changed":
         return change.action
     names = {one.field for one in change.fields}
-    if change.kind in ("snapshot", "handoff"):
-        return f"{_NAMED[change.kind]} anew"
     verbs = []
     if "defer_count" in names:
         verbs.append("deferred")

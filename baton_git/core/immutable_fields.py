@@ -12,8 +12,6 @@ from baton_git.core.records.merge_rules import Fixed
 from baton_git.core.state import Entry, Key, State, Unreadable
 
 WHY = "is set once and stays"
-KINDS = ("identity",)
-"""The kinds that have such fields."""
 
 
 class Breach(NamedTuple):

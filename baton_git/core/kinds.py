@@ -1,6 +1,6 @@
-"""The kinds of records: for each a row with its folder, its model and its codec.
+"""The registry of kinds: all that the other modules know of a kind of record, in one place.
 
-What else there is about a kind stands at the fields of its model.
+A new kind is a module with its model, one `KindInfo` in `KINDS` here, and its folder in `formats/`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import importlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from baton_git.core.codecs import json, toml
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName, LimitExceeded
 from baton_git.core.names import RecordId
-from baton_git.core.records.base import Part
+from baton_git.core.records.base import Part, Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
@@ -24,37 +24,88 @@ from baton_git.core.state import HEAD, SHAPE
 ARCHIVE = "archive"
 """The folder of closed records."""
 
-Model = Callable[[], type[Part]]
-"""Gives the model of a kind; called when there is a record of it, so that nobody else pays for its import."""
+BY_FOLDER = "/"
+LIVE = "live"
+
+
+class Codec(NamedTuple):
+    """How a record of a kind becomes a file and back; `decode` gets the id that the path says, and the text."""
+
+    encode: Callable[[Part], bytes]
+    decode: Callable[[str, bytes], Mapping[str, Any]]
+
+
+TOML = Codec(lambda record: toml.dumps(record.given()), lambda _, text: toml.loads(text))
 
 
 @dataclass(frozen=True)
-class Row:
-    """A kind of record and the folder (or, for a singleton, the file) that it lives in.
+class KindInfo:
+    """A kind of record: its model, its place in the tree, and how it is shown, counted and merged.
 
     Attributes:
+        load: returns the model; called with the first record of the kind, so that nobody else pays for its import.
+        folder: the folder of its records; the file of a singleton.
+        title: what people call one record.
+        plural: what they call several; the title with an `s` where it is not given.
+        codec: how its files are written and read.
+        suffix: how its files end.
         parts: of how many parts, with `/` between them, an id is made; all but the last are folders.
+        about: the field (dotted where it is nested) that says in a few words what a record is about.
+        dated: the field (dotted) that says how new a record is, for lists of the newest.
+        prefix: the letters that its ids begin with, where they are numbered: minted here, counted up by clients.
+        began: the word of the log for a new record of a kind whose ids do not tell the kind (`handover X begun`).
+        counted: how `status` counts the live ones: by the values of this field, `BY_FOLDER` by the first part of the
+            id, `LIVE` all together; None where it does not count them.
+        in_brief: whether the brief lists the live ones under their plural. Kinds that a section of their own tells of
+            (in `core.brief`, or registered by a system) leave this off.
+        in_document: whether a document of session-baton has a list of them.
+        labelled: whether its records have a provenance: it has fields that a confirmation covers.
+        left_behind: whether sessions leave such records for others, who find them on one page.
+        made_once: whether nobody changes a record: what differs is another one. Of the id only the first part tells.
+        replaced: whether a change writes a record anew as a whole.
+        has_fixed_fields: whether fields of its model are set once and stay.
+        is_derived: whether baton makes the records of what others gave, so that they may be larger than those.
+        comment: what its schema says of its file beyond the fields.
     """
 
     kind: str
-    place: str
-    load: Model
+    load: Callable[[], type[Part]]
+    folder: str
+    title: str
+    plural: str = ""
+    codec: Codec = TOML
     suffix: str = ".toml"
-    encode: Callable[[Part], bytes] = lambda record: toml.dumps(record.given())
-    decode: Callable[[str, bytes], Mapping[str, Any]] = lambda _, text: toml.loads(text)
     parts: int = 1
+    about: str = ""
+    dated: str = ""
+    prefix: str = ""
+    began: str = ""
+    counted: str | None = LIVE
+    in_brief: bool = False
+    in_document: bool = False
+    labelled: bool = False
+    left_behind: bool = False
+    made_once: bool = False
+    replaced: bool = False
+    has_fixed_fields: bool = False
+    is_derived: bool = False
+    comment: str = ""
 
     @property
     def model(self) -> type[Part]:
         return self.load()
 
+    def name(self, count: int = 1) -> str:
+        """What people call this many records of the kind."""
+        return self.title if count == 1 else self.plural or f"{self.title}s"
+
     def path(self, id_: str) -> str:
-        """The path of the record, below the place of its kind."""
+        """The path of the record, below the folder of its kind."""
         parts = id_.split("/", self.parts - 1)
         return "/".join(RecordId(part).component for part in parts) + self.suffix
 
     def id_of(self, path: str) -> str | None:
-        """The id whose file is at `path`, below the place of its kind; None when that is no file of this kind."""
+        """The id whose file is at `path`, below the folder of its kind; None when that is no file of this kind."""
         parts = path.removesuffix(self.suffix).split("/")
         if not path.endswith(self.suffix) or len(parts) != self.parts:
             return None
@@ -65,11 +116,21 @@ class Row:
         return None if any("/" in name for name in names[:-1]) else "/".join(names)
 
 
+def value_at(data: Any, field: str) -> Any:
+    """The value of a dotted field of a record or of plain data; None where there is none."""
+    for name in field.split("."):
+        if isinstance(data, Mapping):
+            data = data.get(name)
+        else:
+            data = getattr(data, name, None) if isinstance(data, Part) else None
+    return data
+
+
 _NESTING = re.compile(rb"[\[{.]")
 
 
-def _of_document(above: int) -> Callable[[str, bytes], Mapping[str, Any]]:
-    """Return the decoder of a record that is `above` levels below the top of a document (at most `json.MAX_DEPTH`).
+def _of_document(above: int) -> Codec:
+    """Return the codec of a record that is `above` levels below the top of a document (at most `json.MAX_DEPTH`).
 
     What is nested deeper counts as unreadable: it must not keep the rest from being read as a document.
     """
@@ -84,100 +145,119 @@ def _of_document(above: int) -> Callable[[str, bytes], Mapping[str, Any]]:
                 raise InvalidDocument([Fault("", why)]) from None
         return data
 
-    return decode
+    return TOML._replace(decode=decode)
 
 
-def _markdown(record: Part) -> bytes:
+def _encode_markdown(record: Part) -> bytes:
     assert isinstance(record, Rule)
     return record.text.encode()
 
 
-def _nameless(record: Part) -> bytes:
-    """The record without its id, which its path says."""
+_MARKDOWN = Codec(_encode_markdown, lambda id_, text: {"id": id_, "text": text.decode()})
+
+
+def _encode_without_id(record: Part) -> bytes:
     return toml.dumps({name: value for name, value in record.given().items() if name != "id"})
 
 
-def _named(id_: str, text: bytes) -> Mapping[str, Any]:
-    return {**toml.loads(text), "id": id_}
+WITHOUT_ID = Codec(_encode_without_id, lambda id_, text: {**toml.loads(text), "id": id_})
+"""TOML without the id, which the path says."""
 
 
-def _of_system(module: str, name: str) -> Any:
-    """Return a model or codec that a seed system defines: loaded with the first record of that kind, so that a
-    namespace without one does not pay for it."""
-    return getattr(importlib.import_module(f"baton_git.systems.{module}"), name)
+def load_from(module: str, name: str) -> Callable[[], Any]:
+    """Return a function that imports `name` of a module of baton_git when it is first called."""
+    return lambda: getattr(importlib.import_module(f"baton_git.{module}"), name)
 
 
-def _encode_handover(record: Part) -> bytes:
-    return cast("bytes", _of_system("kairos.codec", "dumps")(record.given()))
+def _kairos_codec() -> Codec:
+    dumps, loads = (load_from("systems.kairos.codec", name) for name in ("dumps", "loads"))
+    return Codec(lambda record: cast("bytes", dumps()(record.given())), lambda _, text: loads()(text))
 
 
-def _decode_handover(_: str, text: bytes) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", _of_system("kairos.codec", "loads")(text))
+_DOCUMENT_RECORD = _of_document(2)
 
-
-FOLDERS = {
-    row.kind: row
-    for row in (
-        Row("open_loop", "open_loops", lambda: OpenLoop, decode=_of_document(2)),
-        Row("follow_up", "follow_ups", lambda: FollowUp, decode=_of_document(2)),
-        Row("pattern", "patterns", lambda: Pattern, decode=_of_document(2)),
-        Row("active_decision", "active_decisions", lambda: ActiveDecision, decode=_of_document(2)),
-        Row("rule", "rules", lambda: Rule, ".md", _markdown, lambda id_, text: {"id": id_, "text": text.decode()}),
-        Row("session", "sessions", lambda: Session),
-        Row(
-            "checkpoint",
-            "checkpoints",
-            lambda: _of_system("paif.records.checkpoint", "Checkpoint"),
-            encode=_nameless,
-            decode=_named,
-            parts=2,
+KINDS = {
+    info.kind: info
+    for info in (
+        KindInfo(
+            "open_loop", lambda: OpenLoop, "open_loops", "open loop",
+            codec=_DOCUMENT_RECORD, about="action", prefix="OL", counted="status", in_document=True, labelled=True,
         ),
-        Row(
-            "identity",
-            "identity",
-            lambda: _of_system("paif.records.identity", "Identity"),
-            encode=_nameless,
-            decode=_named,
+        KindInfo(
+            "follow_up", lambda: FollowUp, "follow_ups", "follow-up",
+            codec=_DOCUMENT_RECORD, about="item", prefix="FU", counted="priority", in_document=True, labelled=True,
         ),
-        Row(
-            "handover",
-            "handover",
-            lambda: _of_system("kairos.record", "Handover"),
-            ".txt",
-            _encode_handover,
-            _decode_handover,
+        KindInfo(
+            "pattern", lambda: Pattern, "patterns", "pattern",
+            codec=_DOCUMENT_RECORD, about="what", prefix="PAT", counted="status", in_document=True, labelled=True,
         ),
-        Row(
-            "snapshot",
-            "snapshots",
-            lambda: _of_system("ecc.record", "Snapshot"),
-            encode=_nameless,
-            decode=_named,
-            parts=2,
+        KindInfo(
+            "active_decision", lambda: ActiveDecision, "active_decisions", "decision",
+            codec=_DOCUMENT_RECORD, about="what", prefix="DEC", counted="status", in_document=True, labelled=True,
         ),
-        Row(
-            "handoff",
-            "handoffs",
-            lambda: _of_system("gobby.record", "Handoff"),
-            encode=_nameless,
-            decode=_named,
-            parts=2,
+        KindInfo(
+            "rule", lambda: Rule, "rules", "rule", codec=_MARKDOWN, suffix=".md", counted=None, labelled=True,
+            comment="The stored file is the text alone, as Markdown; the id is the name of the file.",
         ),
-        Row("conflict", "conflicts", lambda: Conflict),
+        KindInfo("session", lambda: Session, "sessions", "session", counted=None),
+        KindInfo(
+            "checkpoint", load_from("systems.paif.records.checkpoint", "Checkpoint"), "checkpoints", "checkpoint",
+            codec=WITHOUT_ID, parts=2, about="context.conversation_summary", dated="metadata.ended_at", began="made",
+            counted=BY_FOLDER, left_behind=True, made_once=True,
+        ),
+        KindInfo(
+            "identity", load_from("systems.paif.records.identity", "Identity"), "identity", "identity", "identities",
+            codec=WITHOUT_ID, about="immutable.purpose.statement", began="made", counted=None, left_behind=True,
+            has_fixed_fields=True,
+        ),
+        KindInfo(
+            "handover", load_from("systems.kairos.record", "Handover"), "handover", "handover",
+            codec=_kairos_codec(), suffix=".txt", about="step.current_challenge", dated="updated_at", began="begun",
+            left_behind=True,
+        ),
+        KindInfo(
+            "snapshot", load_from("systems.ecc.record", "Snapshot"), "snapshots", "snapshot",
+            codec=WITHOUT_ID, parts=2, about="snapshot.session.state", dated="recorded_at", began="recorded",
+            counted=BY_FOLDER, left_behind=True, replaced=True,
+            comment="The stored file has no id; it is the name of its folder, `/`, and its own, as the snapshot says "
+            "them.",
+        ),
+        KindInfo(
+            "handoff", load_from("systems.gobby.record", "Handoff"), "handoffs", "handoff",
+            codec=WITHOUT_ID, parts=2, about="facts.initial_goal", dated="extracted_at", began="extracted",
+            counted=BY_FOLDER, left_behind=True, replaced=True,
+            comment="The stored file has no id; it is the names of its folder and of its file, with `/` between them.",
+        ),
+        KindInfo("conflict", lambda: Conflict, "conflicts", "conflict", counted="record_kind", is_derived=True),
     )
-}
+}  # fmt: skip
 """The kinds that have a folder, in the order in which people read them."""
 
-SINGLES = {
-    row.kind: row
-    for row in (
-        Row(HEAD.kind, "baton.toml", lambda: Head, decode=_of_document(0)),
-        Row(SHAPE.kind, "document.toml", lambda: Shape),
+SINGLETONS = {
+    info.kind: info
+    for info in (
+        KindInfo(HEAD.kind, lambda: Head, "baton.toml", "context", "context", codec=_of_document(0)),
+        KindInfo(
+            SHAPE.kind, lambda: Shape, "document.toml", "document layout", "document layout", is_derived=True
+        ),
     )
-}
+}  # fmt: skip
 
-CLOSED = {kind: replace(row, place=f"{ARCHIVE}/{row.place}", suffix=".toml", parts=1) for kind, row in FOLDERS.items()}
+ALL_KINDS = {**KINDS, **SINGLETONS}
+
+CLOSED = {
+    kind: replace(info, folder=f"{ARCHIVE}/{info.folder}", suffix=".toml", parts=1) for kind, info in KINDS.items()
+}
 """Where the closed records of each kind are; whatever the kind, they are TOML, and an id is one name."""
 
-KINDS = tuple(FOLDERS)
-KIND_OF_PLACE = {row.place: row.kind for row in FOLDERS.values()}
+KIND_OF_FOLDER = {info.folder: info.kind for info in KINDS.values()}
+
+NUMBERED = tuple(kind for kind, info in KINDS.items() if info.prefix)
+"""The kinds whose ids begin with letters that tell the kind, and that clients count up."""
+
+LABELLED = tuple(kind for kind, info in KINDS.items() if info.labelled)
+"""The kinds whose records have a provenance."""
+
+
+DOCUMENT_LISTS = {info.folder: cast("type[Record]", info.model) for info in KINDS.values() if info.in_document}
+"""The lists of a document of session-baton, in its order, with the model of each."""

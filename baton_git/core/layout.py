@@ -18,11 +18,11 @@ from typing import Protocol
 
 from baton_git.core.codecs import toml
 from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
-from baton_git.core.kinds import ARCHIVE, CLOSED, FOLDERS, KIND_OF_PLACE, SINGLES
+from baton_git.core.kinds import ALL_KINDS, ARCHIVE, CLOSED, KIND_OF_FOLDER, KINDS, SINGLETONS
 from baton_git.core.names import Oid
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
-from baton_git.core.state import SHAPE, Entry, Key, Source, State, Unreadable
+from baton_git.core.state import Entry, Key, Source, State, Unreadable
 from baton_git.core.value_cache import Memory
 
 FORMAT = 1
@@ -75,26 +75,26 @@ OLDER_ROOTS = ({**ROOT_FILES, ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\
 @lru_cache(maxsize=NAMES_KNOWN)
 def path_of(key: Key) -> str:
     """Where the record at `key` is stored."""
-    if key.kind in SINGLES:
-        return SINGLES[key.kind].place
-    row = (CLOSED if key.archived else FOLDERS)[key.kind]
+    if key.kind in SINGLETONS:
+        return SINGLETONS[key.kind].folder
+    row = (CLOSED if key.archived else KINDS)[key.kind]
     path = row.path(key.id)
-    return f"{row.place}/{shard(key.id)}/{path}" if key.archived else f"{row.place}/{path}"
+    return f"{row.folder}/{shard(key.id)}/{path}" if key.archived else f"{row.folder}/{path}"
 
 
 @lru_cache(maxsize=NAMES_KNOWN)
 def key_at(path: str) -> Key | None:
     """The key whose record is stored at `path`; None for a file that is nobody's here."""
-    for single in SINGLES.values():
-        if path == single.place:
+    for single in SINGLETONS.values():
+        if path == single.folder:
             return Key(single.kind)
     place, _, rest = path.removeprefix(f"{ARCHIVE}/").partition("/")
     archived = path.startswith(f"{ARCHIVE}/")
-    kind = KIND_OF_PLACE.get(place)
+    kind = KIND_OF_FOLDER.get(place)
     if kind is None:
         return None
     if not archived:
-        id_ = FOLDERS[kind].id_of(rest)
+        id_ = KINDS[kind].id_of(rest)
         return None if id_ is None else Key(kind, id_)
     where, _, name = rest.partition("/")
     id_ = CLOSED[kind].id_of(name)
@@ -124,9 +124,9 @@ def encode(edits: Mapping[Key, Entry | None], *, limited: bool = True) -> dict[s
 def _encode(key: Key, entry: Entry) -> bytes:
     if isinstance(entry, Unreadable):
         return entry.content()
-    row = SINGLES.get(key.kind) or FOLDERS[key.kind]
+    row = ALL_KINDS[key.kind]
     try:
-        return toml.dumps(entry.given()) if key.archived else row.encode(entry)
+        return toml.dumps(entry.given()) if key.archived else row.codec.encode(entry)
     except InvalidDocument as error:
         raise InvalidDocument(error.faults, where=str(key)) from error
 
@@ -147,18 +147,18 @@ def _check_size(key: Key, text: bytes) -> None:
 
 def _is_given(key: Key) -> bool:
     """Whether somebody gave the content; archived records, conflicts and the shape are made of what was given."""
-    return not key.archived and key.kind not in ("conflict", SHAPE.kind)
+    return not key.archived and not ALL_KINDS[key.kind].is_derived
 
 
 def decode(key: Key, path: str, text: bytes) -> Entry:
     """What a stored file says; `Unreadable` with the reason when it is no record of its kind."""
-    row = SINGLES.get(key.kind) or FOLDERS[key.kind]
+    row = ALL_KINDS[key.kind]
     try:
         if key.archived:
             closed = parse(Archived, toml.loads(text))
             parse(row.model, closed.record, at="record")
             return closed
-        record = parse(row.model, row.decode(key.id, text))
+        record = parse(row.model, row.codec.decode(key.id, text))
     except InvalidDocument as error:
         return Unreadable(path, str(error), text)
     except UnicodeDecodeError as error:
@@ -172,7 +172,7 @@ def _comes_back(key: Key, entry: Entry) -> bool:
     """Whether the file of a record says the same record again: TOML does, and the file of this id must be its own."""
     if not isinstance(entry, Part) or (isinstance(entry, Record) and entry.id != key.id):
         return False
-    return key.archived or (SINGLES.get(key.kind) or FOLDERS[key.kind]).suffix == ".toml"
+    return key.archived or ALL_KINDS[key.kind].suffix == ".toml"
 
 
 @dataclass(frozen=True)
@@ -195,10 +195,10 @@ class TreeSource:
         return found
 
     def _listed(self, kind: str, *, archived: bool) -> Collection[str]:
-        if kind in SINGLES:
-            return ("",) if SINGLES[kind].place in self.root.entries() else ()
-        row = (CLOSED if archived else FOLDERS)[kind]
-        folders = self._below(row.place) if archived else (self._folder(row.place),)
+        if kind in SINGLETONS:
+            return ("",) if SINGLETONS[kind].folder in self.root.entries() else ()
+        row = (CLOSED if archived else KINDS)[kind]
+        folders = self._below(row.folder) if archived else (self._folder(row.folder),)
         found = (_id_of(kind, archived, path) for folder in folders for path in _files_in(folder, row.parts))
         return [id_ for id_ in found if id_ is not None]
 
@@ -257,10 +257,10 @@ class TreeSource:
                 yield key
 
     def damaged(self) -> Iterator[Unreadable]:
-        for row in FOLDERS.values():
-            for path in _entries_in(self._folder(row.place), row.parts):
+        for row in KINDS.values():
+            for path in _entries_in(self._folder(row.folder), row.parts):
                 if row.id_of(path) is None:
-                    yield Unreadable(f"{row.place}/{path}".rstrip("/"), "is not the file of a record")
+                    yield Unreadable(f"{row.folder}/{path}".rstrip("/"), "is not the file of a record")
 
     def _below(self, place: str) -> Iterator[Folder]:
         folder = self._folder(place)
@@ -309,7 +309,7 @@ def _differing(
 
 @lru_cache(maxsize=NAMES_KNOWN)
 def _id_of(kind: str, archived: bool, path: str) -> str | None:
-    return (CLOSED if archived else FOLDERS)[kind].id_of(path)
+    return (CLOSED if archived else KINDS)[kind].id_of(path)
 
 
 class _Empty:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from baton_git.core import diff, immutable_fields, layout
-from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.kinds import ALL_KINDS, SINGLETONS
 from baton_git.core.merge import Decision, apply, decide, with_conflicts
 from baton_git.core.merge.decisions import values
 from baton_git.core.names import Oid
@@ -111,7 +111,7 @@ def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merge
 
 def _constant(base: State, ours: State, merged: State) -> State:
     """The merged state with what is set once as it is in the base, whichever side changed it."""
-    changed = {key for key in (*base.differing(ours), *merged.edits) if key.kind in immutable_fields.KINDS}
+    changed = {key for key in (*base.differing(ours), *merged.edits) if ALL_KINDS[key.kind].has_fixed_fields}
     kept, keys = immutable_fields.restored(base, State(merged.source, {key: merged.entry(key) for key in changed}))
     return State(merged.source, {**merged.edits, **{key: kept.edits[key] for key in keys}}) if keys else merged
 
@@ -132,10 +132,10 @@ def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, E
 
 def _stored(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:
     """As it is; a conflict that is too large for a file names the files of its sides instead of repeating them."""
-    if not isinstance(entry, Conflict) or entry.record_kind not in {**FOLDERS, **SINGLES} or layout.fits(key, entry):
+    if not isinstance(entry, Conflict) or entry.record_kind not in ALL_KINDS or layout.fits(key, entry):
         return entry
     keys = [Key(entry.record_kind, entry.record_id, old) for old in (False, True)]
-    keys = keys[:1] if entry.record_kind in SINGLES else keys
+    keys = keys[:1] if entry.record_kind in SINGLETONS else keys
     data = entry.given()
     for name in {"base", "ours", "theirs"} & data.keys():
         places = [found for root in roots for one in keys if (found := _place(one, root, data[name])) is not None]

@@ -52,7 +52,7 @@ def _place_of(path: str, text: bytes) -> str:
 
 def _twins(key: Key) -> Iterator[Key]:
     """The other places of the record of a file: the archive, or where it was when it was live."""
-    if key.kind not in kinds.FOLDERS:
+    if key.kind not in kinds.KINDS:
         return
     yield key._replace(archived=not key.archived)
     if key.archived and "." in key.id:

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import NamedTuple, get_args
 
 from baton_git.core.errors import BatonError
-from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.kinds import ALL_KINDS, SINGLETONS
 from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
 from baton_git.core.records.base import alike
@@ -119,7 +119,7 @@ def _is_same(look: _Look, tree: Oid, parent: Oid, trail: _Trail) -> bool:
 def _sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> list[tuple[Oid, _Trail]]:
     """The parents of the merge had a side each; which one, their values say."""
     kind, id_ = conflict.record_kind, conflict.record_id
-    if kind not in {**FOLDERS, **SINGLES}:
+    if kind not in ALL_KINDS:
         return []
     found: dict[Side, Oid] = {}
     for parent in parents:
@@ -128,7 +128,7 @@ def _sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> list[tu
                 found[side] = parent
     if not found:  # also where the name of the record is none
         return []
-    places = (False,) if kind in SINGLES else (False, True)
+    places = (False,) if kind in SINGLETONS else (False, True)
     paths = tuple(path_of(Key(kind, id_, archived)) for archived in places)
     return [(parent, _Trail(conflict, side, paths)) for side, parent in found.items()]
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from baton_git.core.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
-from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at
 from baton_git.core.lifecycle import hold
 from baton_git.core.merge.decisions import record_data, values
@@ -73,7 +73,7 @@ def resolve(
 
 def standing(state: State, conflict: Conflict) -> tuple[Any, ...] | None:
     """The value that stands now where a conflict is; nothing where there is none, None where nobody can say."""
-    if conflict.record_kind == FILE or conflict.record_kind not in {**FOLDERS, **SINGLES}:
+    if conflict.record_kind == FILE or conflict.record_kind not in ALL_KINDS:
         return None
     _, entry = _place(state, conflict)
     if conflict.field == "":
@@ -152,10 +152,10 @@ def _keep(conflict: Conflict) -> str:
 
 def _place(state: State, conflict: Conflict) -> tuple[Key, Any]:
     kind, id_ = conflict.record_kind, conflict.record_id
-    if kind not in {**FOLDERS, **SINGLES}:
+    if kind not in ALL_KINDS:
         raise InvalidArgument(f"{conflict.id} is about a {kind!r}, which nobody here knows", hint=_keep(conflict))
     for key in (Key(kind, id_), Key(kind, id_, archived=True)):
-        if kind in SINGLES and key.archived:
+        if kind in SINGLETONS and key.archived:
             continue
         entry = state.entry(key)
         if entry is not None:
@@ -164,7 +164,7 @@ def _place(state: State, conflict: Conflict) -> tuple[Key, Any]:
 
 
 def _put(state: State, key: Key, entry: Part | None, data: dict[str, Any]) -> State:
-    model = (SINGLES.get(key.kind) or FOLDERS[key.kind]).model
+    model = ALL_KINDS[key.kind].model
     record = parse(model, data)
     if isinstance(record, Record):
         _check(state, key, entry, record)
@@ -202,7 +202,7 @@ def _whole(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, cho
     is_closed = "record" in data and "at" in data and "id" not in data
     if is_closed:
         closed = parse(Archived, data)
-        record = parse(FOLDERS[key.kind].model, closed.record)
+        record = parse(KINDS[key.kind].model, closed.record)
         if isinstance(record, Record):
             _check(state, key._replace(archived=True), entry if isinstance(entry, Part) else None, record)
         return state.put(closed, Key(key.kind, key.id, archived=True))

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from baton_git.core.errors import NeedsHuman
+from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import monitored, superseded
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
@@ -51,7 +52,7 @@ def add_decision(
             hint="run it in a terminal and type yes when asked, or leave --tier out",
         )
     data = {
-        "id": fresh_id("DEC") if id_ is None else id_,
+        "id": fresh_id(KINDS[ActiveDecision.kind].prefix) if id_ is None else id_,
         "what": what,
         "why": why,
         "created_at": iso(now),

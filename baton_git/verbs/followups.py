@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import deferred
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import FollowUp
@@ -31,7 +32,7 @@ def add_follow_up(
     need(item, "item")
     optional = {"reason": reason, "linked_pattern": pattern, "priority": priority}
     data = {
-        "id": fresh_id("FU") if id_ is None else id_,
+        "id": fresh_id(KINDS[FollowUp.kind].prefix) if id_ is None else id_,
         "item": item,
         "first_seen": iso_exact(now),
         "source_tier": tier or "llm_derived",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from baton_git.core import diff
 from baton_git.core.errors import InvalidArgument, NotFound
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Part
@@ -104,7 +104,7 @@ def _matches(entry: LogEntry, wanted: Filter) -> bool:
 
 def _paths_of(record: str) -> list[str]:
     """Where a record of this id may stand, of whatever kind, live or closed."""
-    return [path_of(Key(kind, record, archived)) for kind in FOLDERS for archived in (False, True)]
+    return [path_of(Key(kind, record, archived)) for kind in KINDS for archived in (False, True)]
 
 
 def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
@@ -135,8 +135,8 @@ def full_id(ws: Workspace, text: str) -> str:
         Ambiguous: several begin so.
     """
     state = ws.branch.read().state
-    ids = {one for kind in FOLDERS for one in state.ids(kind)}
-    if text in ids or any(state.entry(Key(kind, text, archived=True)) is not None for kind in FOLDERS):
+    ids = {one for kind in KINDS for one in state.ids(kind)}
+    if text in ids or any(state.entry(Key(kind, text, archived=True)) is not None for kind in KINDS):
         return text
     return completed(ids, text, "record") or text
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from baton_git.core.errors import InvalidName
-from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import CODE_METHODS
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
@@ -155,7 +155,7 @@ def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str
     """
     if not _goes_along(ws, remote):
         return ""
-    damaged = next(iter(ws.branch.read().state.damaged((*SINGLES, *FOLDERS))), None)
+    damaged = next(iter(ws.branch.read().state.damaged((*SINGLETONS, *KINDS))), None)
     if damaged is not None:
         return f"{ws.branch.namespace} is not pushed along: {damaged.path}: {damaged.why}"
     said = "; ".join(in_words(sync(ws, now, remote=remote, seconds=seconds), waiting=False))

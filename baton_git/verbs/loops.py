@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
 
+from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import checked
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import LastCheck, OpenLoop
@@ -38,7 +39,7 @@ def add_loop(
     need(action, "action")
     need(expect, "expected outcome")
     data = {
-        "id": fresh_id("OL") if id_ is None else id_,
+        "id": fresh_id(KINDS[OpenLoop.kind].prefix) if id_ is None else id_,
         "action": action,
         "expected_outcome": expect,
         "created_at": iso(now),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import Confirmed, candidate, dismissed, graduate, proposed, recurred
 from baton_git.core.records.base import parse
 from baton_git.core.records.rule import Rule
@@ -34,7 +35,7 @@ def record_pattern(
         InvalidDocument: a value does not fit its field.
     """
     need(what, "pattern")
-    fresh = fresh_id("PAT") if id_ is None else id_
+    fresh = fresh_id(KINDS[Pattern.kind].prefix) if id_ is None else id_
 
     def change(tip: Version) -> State:
         known = _known(tip.state, what, id_)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
@@ -136,9 +136,9 @@ def way_to_record(ws: Workspace, id_: str, revision: str | None = None) -> WayBa
 def _key_of(ws: Workspace, id_: str) -> Key:
     """The key of the one record that ever had this id, live now or not."""
     state = ws.branch.read().state
-    kinds = [kind for kind in FOLDERS if id_ in state.ids(kind)]
+    kinds = [kind for kind in KINDS if id_ in state.ids(kind)]
     if not kinds:
-        kinds = [kind for kind in FOLDERS if id_ in state.ids(kind, archived=True)] or _kinds_in_history(ws, id_)
+        kinds = [kind for kind in KINDS if id_ in state.ids(kind, archived=True)] or _kinds_in_history(ws, id_)
     kinds = [one for one in kinds if one != Rule.kind or Pattern.kind not in kinds]
     if len(kinds) > 1:
         raise InvalidArgument(f"{id_} is the id of {' and '.join(kinds)}", hint="roll back the whole revision instead")
@@ -149,7 +149,7 @@ def _key_of(ws: Workspace, id_: str) -> Key:
 
 def _kinds_in_history(ws: Workspace, id_: str) -> list[str]:
     for entry in ws.branch.history():
-        kinds = [kind for kind in FOLDERS if files_at(ws, entry.tree, [path_of(Key(kind, id_))])]
+        kinds = [kind for kind in KINDS if files_at(ws, entry.tree, [path_of(Key(kind, id_))])]
         if kinds:
             return kinds
     return []

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic.json_schema import GenerateJsonSchema
 
 from baton_git.core.errors import NotFound
-from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import FORMAT
 from baton_git.core.merge import Contested, Decision
 from baton_git.core.records.archive import Archived
@@ -22,7 +22,7 @@ from baton_git.systems.ecc.record import CanonicalSession
 DIALECT = GenerateJsonSchema.schema_dialect
 
 _MODELS: dict[str, type[Part]] = {
-    **{kind: row.model for kind, row in {**FOLDERS, **SINGLES}.items()},
+    **{kind: info.model for kind, info in ALL_KINDS.items()},
     "archived": Archived,
     "baton": Baton,
     "ecc_session": CanonicalSession,
@@ -30,7 +30,7 @@ _MODELS: dict[str, type[Part]] = {
 RECORDS = tuple(_MODELS)
 """Each kind with a folder, the singletons, `archived`, the whole document, and ECC's snapshot."""
 DECISIONS = "decisions"
-KINDS = (*RECORDS, DECISIONS)
+SCHEMAS = (*RECORDS, DECISIONS)
 """The names that `schema` knows."""
 
 _SESSION = {"minLength": 1, "maxLength": 128, "pattern": r"\S"}
@@ -40,9 +40,7 @@ _COMMENTS = {
     "baton": "Also checked: an id stands once in its list, and can be a file name; a session is one printable line.",
     "ecc_session": "Also checked: workers have different ids, `aggregates` says what the workers say, and a whole "
     "number is written without a point: `1.0` is refused.",
-    "handoff": "The stored file has no id; it is the names of its folder and of its file, with `/` between them.",
-    "snapshot": "The stored file has no id; it is the name of its folder, `/`, and its own, as the snapshot says them.",
-    "rule": "The stored file is the text alone, as Markdown; the id is the name of the file.",
+    **{info.kind: info.comment for info in KINDS.values() if info.comment},
 }
 
 
@@ -52,8 +50,8 @@ def schema(kind: str) -> dict[str, Any]:
     Raises:
         NotFound: there is no such kind; the hint lists them.
     """
-    if kind not in KINDS:
-        raise NotFound("kind", kind, hint=f"the kinds are {', '.join(KINDS)}")
+    if kind not in SCHEMAS:
+        raise NotFound("kind", kind, hint=f"the kinds are {', '.join(SCHEMAS)}")
     if kind == DECISIONS:
         return _decisions()
     model = _MODELS[kind]
@@ -74,7 +72,7 @@ def _narrowed(field: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 def _decisions() -> dict[str, Any]:
     """What `Decision.as_data` gives, in a list: written by hand, as these are no models."""
     place = {
-        "kind": {"enum": [*FOLDERS, *SINGLES], "description": "Its kind.", "type": "string"},
+        "kind": {"enum": [*KINDS, *SINGLETONS], "description": "Its kind.", "type": "string"},
         "id": {"description": "Its id; empty for a single file.", "type": "string"},
         "archived": {"description": "Present, and true, for a place in the archive.", "type": "boolean"},
     }

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from baton_git.core.brief import BUDGET, SECTIONS, Brief, Section, age, compose, judged_line, named
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName
-from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, value_at
 from baton_git.core.lifecycle import archive_closed, known_session, seen_session, settle
 from baton_git.core.names import SessionId, minted
 from baton_git.core.output import one_line
-from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
+from baton_git.core.records.work_items import LastCheck, OpenLoop
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import HEAD, Key, State, Unreadable
 from baton_git.core.times import iso
@@ -262,8 +262,8 @@ def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
 
 def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
     try:
-        kinds = (kind for kind in FOLDERS if kind not in APART)
-        return list(state.damaged((*SINGLES, *kinds)))
+        kinds = (kind for kind in KINDS if kind not in APART)
+        return list(state.damaged((*SINGLETONS, *kinds)))
     except (BatonError, OSError) as error:
         problems.append(_said(error))
         return []
@@ -431,32 +431,20 @@ class Status(NamedTuple):
 def status(ws: Workspace) -> Status:
     version = ws.branch.read()
     state = version.state
-    counts = {
-        "open_loops": _by(state.records(OpenLoop), "status"),
-        "follow_ups": _by(state.records(FollowUp), "priority"),
-        "patterns": _by(state.records(Pattern), "status"),
-        "active_decisions": _by(state.records(ActiveDecision), "status"),
-        "handovers": {"live": number} if (number := len(state.ids("handover"))) else {},
-        "checkpoints": _by_folder(state, "checkpoint"),
-        "snapshots": _by_folder(state, "snapshot"),
-        "handoffs": _by_folder(state, "handoff"),
-        "conflicts": _by(state.records(Conflict), "record_kind"),
-    }
+    counts = {f"{info.kind}s": _count(state, info) for info in KINDS.values() if info.counted is not None}
     active = tuple(one for one in state.records(Session) if one.status == "active")
     place = ws.branch.store.checked_out_at(ws.branch.ref)
-    damaged = tuple(state.damaged((*SINGLES, *FOLDERS)))
+    damaged = tuple(state.damaged((*SINGLETONS, *KINDS)))
     waiting = tuple(waiting_counts(ws))
     return Status(version, counts, active, damaged, str(place) if place else None, (), waiting, pending_counts(ws))
 
 
-def _by_folder(state: State, kind: str) -> dict[str, int]:
-    """How many there are by agent, or by adapter; none of them is opened."""
-    return dict(Counter(sorted(id_.partition("/")[0] for id_ in state.ids(kind))))
-
-
-def _by(records: Any, name: str) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for record in records:
-        value = str(getattr(record, name))
-        counts[value] = counts.get(value, 0) + 1
-    return counts
+def _count(state: State, info: KindInfo) -> dict[str, int]:
+    """How many live records of a kind there are, as its `counted` says; they are opened only to look at a field."""
+    ids = state.ids(info.kind)
+    if info.counted == LIVE:
+        return {LIVE: len(ids)} if ids else {}
+    if info.counted == BY_FOLDER:
+        return dict(Counter(sorted(id_.partition("/")[0] for id_ in ids)))
+    records = state.records(cast("type[Record]", info.model))
+    return dict(Counter(str(value_at(record, info.counted or "")) for record in records))

@@ -56,14 +56,14 @@ def _key(path: str, kind: str | None) -> Key:
         key = layout.key_at("/".join(parts[-length:]))
         if key is not None and kind in (None, key.kind):
             return key
-    if kind in kinds.SINGLES:
+    if kind in kinds.SINGLETONS:
         return Key(str(kind))
-    if kind in kinds.FOLDERS:
-        row = kinds.FOLDERS[str(kind)]
+    if kind in kinds.KINDS:
+        row = kinds.KINDS[str(kind)]
         id_ = row.id_of("/".join(parts[-row.parts :]))
         if id_ is not None:
             return Key(str(kind), id_)
-    known = ", ".join([*kinds.FOLDERS, *kinds.SINGLES])
+    known = ", ".join([*kinds.KINDS, *kinds.SINGLETONS])
     raise NotFound("kind of file", path, hint=f"name it as on a branch, or say --kind: {known}")
 
 
@@ -105,7 +105,7 @@ def _document_faults(ws: Workspace, version: Version) -> tuple[Fault, ...]:
 
 def _other(path: str) -> Checked:
     """A file without a record: misplaced when it stands in the folder of a kind, else somebody else's."""
-    places = {row.place for row in kinds.FOLDERS.values()} | {kinds.ARCHIVE}
+    places = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
     if path.split("/")[0] in places:
         return Checked(path, "unknown", (Fault("", "is not the file of a record"),))
     return Checked(path, "other")

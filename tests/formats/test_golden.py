@@ -52,9 +52,9 @@ def cases(group: str) -> list[Any]:
 def key_of(kind: str, group: str, path: Path) -> Key:
     """The key that the place of a golden file stands for."""
     inside = path.relative_to(FORMATS / kind / group).as_posix()
-    if kind in kinds.SINGLES:
+    if kind in kinds.SINGLETONS:
         return Key(kind)
-    place = kinds.ARCHIVE if kind == "archived" else kinds.FOLDERS[kind].place
+    place = kinds.ARCHIVE if kind == "archived" else kinds.KINDS[kind].folder
     key = layout.key_at(f"{place}/{inside}")
     assert key is not None, f"{path} is in no place of a record"
     return key
@@ -66,12 +66,12 @@ def expected(path: Path, suffix: str) -> Any:
 
 def found_faults(key: Key, text: bytes) -> list[Fault]:
     """What is wrong with a stored file, each fault by itself."""
-    row = {**kinds.SINGLES, **kinds.FOLDERS}[key.kind]
+    row = kinds.ALL_KINDS[key.kind]
     try:
         if key.archived:
             parse(row.model, parse(Archived, layout.toml.loads(text)).record, at="record")
             return []
-        record = parse(row.model, row.decode(key.id, text))
+        record = parse(row.model, row.codec.decode(key.id, text))
     except InvalidDocument as error:
         return list(error.faults)
     except UnicodeDecodeError as error:
@@ -151,9 +151,9 @@ def test_an_invalid_file_is_reported_with_its_path_and_never_taken_for_absent(ki
 @pytest.mark.parametrize(("kind", "path"), cases("invalid"))
 def test_the_schema_refuses_what_it_can_express(kind: str, path: Path) -> None:
     key = key_of(kind, "invalid", path)
-    row = {**kinds.SINGLES, **kinds.FOLDERS}[key.kind]
+    row = kinds.ALL_KINDS[key.kind]
     try:
-        data = layout.toml.loads(path.read_bytes()) if key.archived else row.decode(key.id, path.read_bytes())
+        data = layout.toml.loads(path.read_bytes()) if key.archived else row.codec.decode(key.id, path.read_bytes())
     except (InvalidDocument, UnicodeDecodeError):
         return  # no data at all: nothing that a schema could judge
     wrong = list(schema_faults(data, schema(kind), schema(kind)))
@@ -262,8 +262,8 @@ def test_a_namespace_has_this_ref_component(case: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("case", golden_names("valid.json", "ids"))
 def test_an_id_has_this_file_name(case: dict[str, str]) -> None:
-    assert kinds.FOLDERS["open_loop"].path(case["text"]) == case["file"] == f"{case['component']}.toml"
-    assert kinds.FOLDERS["open_loop"].id_of(case["file"]) == case["text"]
+    assert kinds.KINDS["open_loop"].path(case["text"]) == case["file"] == f"{case['component']}.toml"
+    assert kinds.KINDS["open_loop"].id_of(case["file"]) == case["text"]
 
 
 MAKERS = {"namespaces": Namespace, "ids": RecordId, "sessions": SessionId, "agents": AgentId}

@@ -18,7 +18,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.verbs.schemas import DECISIONS, schema
 from baton_git.core.state import HEAD, SHAPE, Key, State
 
-ROWS = {**kinds.SINGLES, **kinds.FOLDERS}
+ROWS = kinds.ALL_KINDS
 FILES = sorted(path for path in FORMATS.glob("*/merge/*.json") if path.parts[-3] != DECISIONS)
 CASES = [
     pytest.param(file.parts[-3], plain.loads(file.read_bytes()), id=f"{file.parts[-3]}-{file.stem}") for file in FILES

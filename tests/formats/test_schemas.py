@@ -13,7 +13,7 @@ from baton_git.core import kinds
 from baton_git.core.errors import NotFound
 from baton_git.core.records.base import merge_rule
 from baton_git.core.records.work_items import Baton, FollowUp, Pattern
-from baton_git.verbs.schemas import DECISIONS, KINDS, RECORDS, schema
+from baton_git.verbs.schemas import DECISIONS, RECORDS, SCHEMAS, schema
 
 
 def tables(data: Any) -> Iterator[dict[str, Any]]:
@@ -31,11 +31,11 @@ def fields(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_the_kinds_are_those_of_the_layout_and_what_stands_around_them() -> None:
-    assert {*kinds.FOLDERS, *kinds.SINGLES, "archived", "baton", "ecc_session"} == set(RECORDS)
-    assert set(KINDS) - set(RECORDS) == {DECISIONS}
+    assert {*kinds.KINDS, *kinds.SINGLETONS, "archived", "baton", "ecc_session"} == set(RECORDS)
+    assert set(SCHEMAS) - set(RECORDS) == {DECISIONS}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SCHEMAS)
 def test_the_schema_in_formats_is_the_one_of_the_models(kind: str) -> None:
     stored = (FORMATS / kind / "schema.json").read_text(encoding="utf-8")
     assert stored == schema_text(kind), "run: python tests/formats/regenerate.py"
@@ -66,7 +66,7 @@ def test_every_property_is_described_and_every_table_takes_unknown_fields(kind: 
     assert (undescribed, closed) == ([], [])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SCHEMAS)
 def test_schemas_use_only_words_that_the_checker_of_these_tests_knows(kind: str) -> None:
     def words(data: Any) -> Iterator[str]:
         if not isinstance(data, dict):
@@ -81,9 +81,9 @@ def test_schemas_use_only_words_that_the_checker_of_these_tests_knows(kind: str)
     assert set(words(schema(kind))) <= KNOWN
 
 
-@pytest.mark.parametrize("kind", [*kinds.FOLDERS, *kinds.SINGLES])
+@pytest.mark.parametrize("kind", [*kinds.KINDS, *kinds.SINGLETONS])
 def test_each_declared_merge_rule_stands_in_the_schema_and_no_other(kind: str) -> None:
-    model = {**kinds.FOLDERS, **kinds.SINGLES}[kind].model
+    model = kinds.ALL_KINDS[kind].model
     properties = schema(kind)["properties"]
     assert set(properties) == set(model.model_fields)
     for name, field in properties.items():
@@ -137,7 +137,7 @@ def test_an_unknown_kind_is_not_found_and_the_hint_lists_the_kinds() -> None:
     with pytest.raises(NotFound) as caught:
         schema("checkpointz")
     assert "there is no kind 'checkpointz'" in str(caught.value)
-    assert all(kind in caught.value.hint for kind in KINDS)
+    assert all(kind in caught.value.hint for kind in SCHEMAS)
 
 
 @pytest.mark.parametrize("session", ["", " ", "x" * 129])

@@ -9,7 +9,7 @@ from bad_records import HUGE, VALUES, fields_of, places, text_of
 from world import NOW, by_hand, stored
 
 from baton_git.core import layout
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.output import json_text
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Unreadable
@@ -28,7 +28,7 @@ def plant(ws: Any) -> set[str]:
     found = {}
     for turn, place in enumerate(places()):
         for number, value in enumerate(VALUES[turn % SHARE :: SHARE]):
-            id_ = place.id.removesuffix("1") + str(number) if place.kind in FOLDERS else ""
+            id_ = place.id.removesuffix("1") + str(number) if place.kind in KINDS else ""
             key = place._replace(id=id_)
             names = list(fields_of(key.kind))
             found[layout.path_of(key)] = text_of(key, {"x": value, names[number % len(names)]: value})

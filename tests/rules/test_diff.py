@@ -12,12 +12,13 @@ from strategies import ITEM, decision, item, laws, loop, pattern, states
 from baton_git.core import kinds, layout
 from baton_git.core.codecs import json
 from baton_git.core.diff import diff, in_words, subject
+from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.output import one_line
 from baton_git.core.records.base import alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import SECTIONS, Head, Shape
+from baton_git.core.records.work_items import Head, Shape
 from baton_git.core.state import HEAD, SHAPE, Key, State
 
 AT = "2026-11-21T08:14:19Z"
@@ -49,7 +50,7 @@ def test_a_state_does_not_differ_from_itself_stored_or_not(state: State) -> None
 def test_every_record_that_differs_is_one_change_and_no_other_is(before: State, after: State) -> None:
     changes = {(one.kind, one.id): one.action for one in diff(before, after)}
     expected = {}
-    for kind in (model.kind for model in SECTIONS.values()):
+    for kind in (model.kind for model in DOCUMENT_LISTS.values()):
         for id_ in before.ids(kind) | after.ids(kind):
             old, new = before.entry(Key(kind, id_)), after.entry(Key(kind, id_))
             if old is None or new is None:
@@ -256,5 +257,5 @@ def test_of_as_many_tables_the_fields_are_told_and_of_more_or_fewer_the_list() -
     ],
 )  # fmt: skip
 def test_records_of_the_other_systems_are_told_by_kind(kind: str, id_: str, data: dict[str, Any], said: str) -> None:
-    record = parse(kinds.FOLDERS[kind].model, {"id": id_, **data})
+    record = parse(kinds.KINDS[kind].model, {"id": id_, **data})
     assert words(State(), State().put(record)) == said

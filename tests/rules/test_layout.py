@@ -20,7 +20,7 @@ from baton_git.core.records.work_items import FollowUp, Head, OpenLoop, Shape
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
 from baton_git.core.value_cache import Memory
 
-KINDS = st.sampled_from(tuple(kinds.FOLDERS))
+KINDS = st.sampled_from(tuple(kinds.KINDS))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_where_a_record_is_stored(key: Key, path: str) -> None:
 @laws
 @given(KINDS, ids, st.booleans())
 def test_every_key_has_a_place_and_every_place_its_key(kind: str, id_: str, archived: bool) -> None:
-    folders = [f"folder {number}/" for number in range(1, kinds.FOLDERS[kind].parts)]
+    folders = [f"folder {number}/" for number in range(1, kinds.KINDS[kind].parts)]
     key = Key(kind, "".join((*folders, id_)), archived)
     path = layout.path_of(key)
     assert layout.key_at(path) == key
@@ -188,7 +188,7 @@ def test_singletons_are_stored_under_their_own_names() -> None:
 
 
 def test_every_row_names_a_model_with_its_own_kind() -> None:
-    for kind, row in kinds.FOLDERS.items():
+    for kind, row in kinds.KINDS.items():
         assert getattr(row.model, "kind", None) == kind == row.kind
         assert issubclass(row.model, Part)
 

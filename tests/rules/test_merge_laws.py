@@ -13,6 +13,7 @@ from merge_histories import (
     MODELS,
     OPS,
     History,
+    about_field,
     entries,
     grown,
     histories,
@@ -27,7 +28,6 @@ from merge_histories import (
 from strategies import laws
 
 from baton_git.core import layout
-from baton_git.core.diff import TITLES
 from baton_git.core.merge import decide
 from baton_git.core.merge.decisions import canonical, record_data, values
 from baton_git.core.merge.graduation import GRADUATION
@@ -147,14 +147,10 @@ def once(state: State) -> dict[tuple[str, str], Key]:
     """By kind and title, where a record stands that is the only one of its title."""
     found: dict[tuple[str, str], list[Key]] = {}
     for key, entry in entries(state).items():
-        title = record_of(entry).get(title_field(key.kind))
+        title = record_of(entry).get(about_field(key.kind))
         if isinstance(title, str):
             found.setdefault((key.kind, title), []).append(key)
     return {name: keys[0] for name, keys in found.items() if len(keys) == 1}
-
-
-def title_field(kind: str) -> str:
-    return TITLES.get(kind, "")
 
 
 @some
@@ -482,7 +478,7 @@ def test_no_tier_is_higher_than_both_sides_have_it(history: History) -> None:
 
 def _about(state: State, record: Record) -> list[Record]:
     """The records of a state with the title of this one, which may have another id."""
-    name = title_field(record.kind)
+    name = about_field(record.kind)
     found = [entry for key, entry in entries(state).items() if key.kind == record.kind and isinstance(entry, Part)]
     return [
         type(record).model_validate(record_data(one))

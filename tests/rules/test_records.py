@@ -26,10 +26,11 @@ from strategies import (
 )  # fmt: skip
 
 from baton_git.core.errors import InvalidDocument
+from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, alike, dotted, merge_rule, parse
 from baton_git.core.records.merge_rules import CHANGED_SIDE
-from baton_git.core.records.work_items import SECTIONS, ActiveDecision, Baton, FollowUp, Head, OpenLoop, Pattern
+from baton_git.core.records.work_items import ActiveDecision, Baton, FollowUp, Head, OpenLoop, Pattern
 
 
 def faults(model: type[Part], data: dict[str, Any], at: str = "") -> list[tuple[str, str]]:
@@ -118,11 +119,11 @@ def test_replace_checks_gives_the_same_object_for_no_change_and_sets_a_default_t
         one.replace(ttl_days=-1)
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", DOCUMENT_LISTS)
 def test_each_required_field_is_missed_by_name(section: str) -> None:
-    required = {name for name, field in SECTIONS[section].model_fields.items() if field.is_required()}
-    assert {path for path, _ in faults(SECTIONS[section], {})} == required
-    assert {message for _, message in faults(SECTIONS[section], {})} == {"is missing"}
+    required = {name for name, field in DOCUMENT_LISTS[section].model_fields.items() if field.is_required()}
+    assert {path for path, _ in faults(DOCUMENT_LISTS[section], {})} == required
+    assert {message for _, message in faults(DOCUMENT_LISTS[section], {})} == {"is missing"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from baton_git.core.diff import TITLES
+from baton_git.core.kinds import KINDS
 from baton_git.core.layout import state_of
 from baton_git.core.merge.decisions import record_data
 from baton_git.core.names import Oid
@@ -143,7 +143,7 @@ class History:
     def records(self, commit: Oid) -> Iterator[tuple[Title, Part]]:
         """All that can be read, live and closed, by kind and title."""
         state = state_of(self.store.folder(self.store.commit(commit).tree))
-        for kind, field in TITLES.items():
+        for kind, field in [(info.kind, info.about) for info in KINDS.values() if info.about]:
             for archived in (False, True):
                 for id_ in state.ids(kind, archived=archived):
                     entry = state.entry(Key(kind, id_, archived))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of, state_of
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace, Oid
@@ -122,7 +122,7 @@ class Machine:
 
         def change(tip: Any) -> State:
             one = tip.state.entry(key)
-            return tip.state.put(parse(FOLDERS[kind].model, {**one.given(), **fields}), key)
+            return tip.state.put(parse(KINDS[kind].model, {**one.given(), **fields}), key)
 
         self.ws.update("edit", self.clock(), change)
 

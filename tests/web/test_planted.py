@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from planting import ID, LINK, PLANTED, SESSION, UNSAFE, planted_states
 
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.state import Key, State
 
 TAGS = {
@@ -45,10 +45,8 @@ def plant(served: Any) -> list[str]:
             )
     with served.site.work("shop") as ws:
         state = ws.branch.read().state
-        keys = [
-            Key(kind, one, old) for kind in FOLDERS for old in (False, True) for one in state.ids(kind, archived=old)
-        ]
-    assert {key.kind for key in keys} == set(FOLDERS)
+        keys = [Key(kind, one, old) for kind in KINDS for old in (False, True) for one in state.ids(kind, archived=old)]
+    assert {key.kind for key in keys} == set(KINDS)
     return ["/", *(served.path(page) for page in pages(keys))]
 
 
@@ -57,7 +55,7 @@ def pages(keys: list[Key]) -> list[str]:
              f"graduate?id={quote(ID)}", "back", "back?way=undo", "back?way=revision&revision=1",
              f"back?way=session&session={quote(SESSION)}", f"graduate?id={quote(ID)}&rule={quote(PLANTED)}",
              f"timeline?session={quote(PLANTED)}", f"board?q={quote(PLANTED[:60])}"]  # fmt: skip
-    shown += [f"records?kind={kind}&archived={old}&q=" for kind in FOLDERS for old in ("", "1")]
+    shown += [f"records?kind={kind}&archived={old}&q=" for kind in KINDS for old in ("", "1")]
     return shown + [f"record?kind={one.kind}&id={quote(one.id)}&archived={'1' if one.archived else ''}" for one in keys]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.layout import fits
 from baton_git.core.merge.decisions import Contested, Decision, Prefer, canonical, record_data, values, written
 from baton_git.core.merge.fields import merge_fields
@@ -178,7 +178,7 @@ def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer
     """Field by field; archived on one side and edited on the other is archived with the edit."""
     model = type(mine) if not isinstance(mine, Archived) else type(other)
     if model is Archived:
-        model = FOLDERS[key.kind].model
+        model = KINDS[key.kind].model
     base = record_data(was) if isinstance(was, Part) else None
     sides = base, record_data(mine), record_data(other)
     data, contested = merge_fields(model, *sides, prefer)

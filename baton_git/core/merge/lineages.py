@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from baton_git.core.diff import NUMBERED, TITLES
+from baton_git.core.kinds import ALL_KINDS, NUMBERED, value_at
 from baton_git.core.merge.decisions import record_data, values, written
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
@@ -97,10 +97,8 @@ def identical(one: Entry | None, other: Entry | None) -> bool:
 
 def are_two(kind: str, mine: Part, other: Part) -> bool:
     """Whether two records of one id are about different things."""
-    if kind in _MADE_ONCE:
+    info = ALL_KINDS[kind]
+    if info.made_once:
         return not same(mine, other)
-    return kind in NUMBERED and record_data(mine).get(TITLES[kind]) != record_data(other).get(TITLES[kind])
-
-
-_MADE_ONCE = ("checkpoint",)
-"""Kinds that nobody changes: what differs is another one."""
+    subjects = [value_at(record_data(record), info.about) for record in (mine, other)]
+    return kind in NUMBERED and subjects[0] != subjects[1]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from baton_git.core.kinds import FOLDERS, SINGLES
+from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.interfaces.cli.app import App, command, flat, read_bytes
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import write, write_json
 from baton_git.interfaces.results import validation as answers
-from baton_git.verbs.schemas import KINDS, schema
+from baton_git.verbs.schemas import SCHEMAS, schema
 from baton_git.verbs.validation import Checked, validate_branch, validate_text
 
 
@@ -19,7 +19,7 @@ from baton_git.verbs.validation import Checked, validate_branch, validate_text
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]…")
 @click.option(
     "--kind",
-    type=click.Choice(["baton", "ecc_session", *FOLDERS, *SINGLES]),
+    type=click.Choice(["baton", "ecc_session", *KINDS, *SINGLETONS]),
     help="What the files are; else by their names.",
 )
 @click.option("--at", metavar="REV|TIME", help="The branch as it was, when no file is named.")
@@ -55,7 +55,7 @@ def _lines(faulty: list[Checked]) -> list[str]:
 
 
 @click.command("schema")
-@click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.argument("kind", required=False, type=click.Choice(SCHEMAS))
 @click.option("--json", "as_json", is_flag=True, help="The kinds as JSON too; a schema always is.")
 def schema_command(kind: str | None, as_json: bool) -> None:
     """Print the JSON Schema of a kind of record, or the kinds that there are.
@@ -65,9 +65,9 @@ def schema_command(kind: str | None, as_json: bool) -> None:
     baton schema open_loop > open_loop.schema.json
     """
     if kind is not None or as_json:
-        write_json(schema(kind) if kind is not None else KINDS)
+        write_json(schema(kind) if kind is not None else SCHEMAS)
     else:
-        write("\n".join(KINDS))
+        write("\n".join(SCHEMAS))
 
 
 COMMANDS = {"validate": validate_command, "schema": schema_command}

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from baton_git.core.diff import NUMBERED, FieldChange, RecordChange
+from baton_git.core.diff import FieldChange, RecordChange
+from baton_git.core.kinds import NUMBERED
 from baton_git.core.output import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import SHAPE

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.types import Resource
 
 from baton_git.core.errors import NotFound
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.output import json_text
 from baton_git.core.records.base import Part
 from baton_git.core.records.rule import Rule
@@ -71,8 +71,8 @@ class Resources:
 
     def record(self, namespace: str, kind: str, id: str) -> str:  # noqa: A002  the address's part is called so
         """One record, live or archived: open_loop, follow_up, pattern, active_decision, rule, session and others."""
-        if kind not in FOLDERS:
-            raise NotFound("kind of record", kind, hint=f"there are {', '.join(FOLDERS)}")
+        if kind not in KINDS:
+            raise NotFound("kind of record", kind, hint=f"there are {', '.join(KINDS)}")
         with self.desk.reading(namespace) as ws:
             version = ws.branch.read()
             keys = (Key(kind, id), Key(kind, id, archived=True))

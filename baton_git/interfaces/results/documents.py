@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
+from baton_git.core.kinds import LABELLED
 from baton_git.core.state import Key
 from baton_git.namespace.provenance.judgement import as_data
-from baton_git.namespace.provenance.trees import LABELLED
 from baton_git.namespace.revision import Version
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.documents import Read

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from starlette.responses import Response
 
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
@@ -96,7 +96,7 @@ def _due(loop: OpenLoop, now: Any) -> Due | None:
 
 def _archive(state: State) -> dict[str, int]:
     """How many closed records there are, by kind; none of them is opened."""
-    counts = {kind: len(state.ids(kind, archived=True)) for kind in FOLDERS}
+    counts = {kind: len(state.ids(kind, archived=True)) for kind in KINDS}
     return {kind: count for kind, count in counts.items() if count}
 
 

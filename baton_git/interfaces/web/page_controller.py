@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
 from baton_git.core.records.conflict import Conflict
@@ -56,7 +56,7 @@ class Frame(NamedTuple):
 
     def place(self, kind: str, id_: str, *, archived: bool = False) -> str | None:
         """Where a record of this id can be looked at: live or archived; None where it is not here."""
-        if kind not in FOLDERS:
+        if kind not in KINDS:
             return None
         places = [(word, id_ in self.state.ids(kind, archived=word == "archived")) for word in ("live", "archived")]
         return next((word for word, is_here in (places[::-1] if archived else places) if is_here), None)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
 from baton_git.core.diff import title_of
 from baton_git.core.errors import NotFound
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS, KindInfo, value_at
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
 from baton_git.core.records.work_items import Pattern
@@ -25,12 +25,6 @@ SHOWN = 50
 GLANCED = 12
 """Records of a kind on the page of what was handed over."""
 HISTORY = 10
-
-HANDED: dict[str, Callable[[Any], str]] = {
-    "handover": lambda one: one.updated_at or "", "checkpoint": lambda one: one.metadata.ended_at,
-    "handoff": lambda one: one.extracted_at, "snapshot": lambda one: one.recorded_at, "identity": lambda one: "",
-}  # fmt: skip
-"""What sessions leave for others, with the date that they are sorted by."""
 
 
 class Listed(NamedTuple):
@@ -50,14 +44,15 @@ class Group(NamedTuple):
 def handed(asked: Asked) -> Response:
     with asked.work() as ws:
         state = ws.branch.read().state
-        groups = [_group(state, kind) for kind in HANDED]
+        groups = [_group(state, info) for info in KINDS.values() if info.left_behind]
         return asked.page("handed.html", ws, groups=[one for one in groups if one.total])
 
 
-def _group(state: State, kind: str) -> Group:
-    found = [entry for id_ in state.ids(kind) if isinstance(entry := state.entry(Key(kind, id_)), Part)]
-    newest = sorted(found, key=HANDED[kind], reverse=True)
-    return Group(kind, newest[:GLANCED], len(state.ids(kind)))
+def _group(state: State, info: KindInfo) -> Group:
+    ids = state.ids(info.kind)
+    records = [entry for id_ in ids if isinstance(entry := state.entry(Key(info.kind, id_)), Part)]
+    newest = sorted(records, key=lambda record: str(value_at(record, info.dated) or ""), reverse=True)
+    return Group(info.kind, newest[:GLANCED], len(ids))
 
 
 def records(asked: Asked) -> Response:
@@ -110,7 +105,7 @@ def record(asked: Asked) -> Response:
 
 def _kind(asked: Asked) -> str:
     kind = asked.query.get("kind", "")
-    if kind not in FOLDERS:
+    if kind not in KINDS:
         raise NotFound("kind of record", kind)
     return kind
 

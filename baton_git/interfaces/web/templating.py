@@ -44,7 +44,7 @@ def environment() -> Environment:
     )  # fmt: skip
     made.filters |= {
         "q": texts.quoted, "field": texts.field_words, "words": texts.words, "cut": texts.cut, "json": texts.plain_json,
-        "kind": texts.kind_words, "tier": texts.tier_words, "point": texts.point,
+        "kind": texts.kind_words, "about": texts.about, "tier": texts.tier_words, "point": texts.point,
         "machine_time": texts.machine_time, "human_time": texts.human_time, "since": texts.since,
         "count": texts.count_words,
     }  # fmt: skip

@@ -10,20 +10,13 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from baton_git.core.brief import age
+from baton_git.core.kinds import ALL_KINDS, value_at
 from baton_git.core.output import html
+from baton_git.core.records.base import Part
 from baton_git.core.times import iso, when
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)\Z")
 _LINK = re.compile(r"https?://[A-Za-z0-9\[][^\s<>\"'`{}|\\^]{0,2000}\Z")
-
-KINDS = {
-    "open_loop": ("open loop", "open loops"), "follow_up": ("follow-up", "follow-ups"),
-    "pattern": ("pattern", "patterns"), "active_decision": ("decision", "decisions"), "rule": ("rule", "rules"),
-    "session": ("session", "sessions"), "checkpoint": ("checkpoint", "checkpoints"),
-    "identity": ("identity", "identities"), "handover": ("handover", "handovers"),
-    "snapshot": ("snapshot", "snapshots"), "handoff": ("handoff", "handoffs"), "conflict": ("conflict", "conflicts"),
-    "head": ("context", "context"), "shape": ("document layout", "document layout"),
-}  # fmt: skip
 
 FIELDS = {
     "source_tier": "declared tier", "expected_outcome": "expected", "defer_count": "put off", "why": "because",
@@ -86,8 +79,13 @@ def is_moment(value: object) -> bool:
 def kind_words(kind: str, count: int = 1) -> str:
     """What people call a kind of record."""
     closed, plain = kind.startswith("archived_"), kind.removeprefix("archived_")
-    name = KINDS.get(plain, (words(plain), words(plain)))[count != 1]
+    name = ALL_KINDS[plain].name(count) if plain in ALL_KINDS else words(plain)
     return f"archived {name}" if closed else name
+
+
+def about(record: Part, kind: str) -> str:
+    """What a record is about, as its kind says."""
+    return str(value_at(record, ALL_KINDS[kind].about) or record.given().get("id", ""))
 
 
 def tier_words(tier: str) -> str:

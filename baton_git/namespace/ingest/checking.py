@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from baton_git.core.errors import BatonError, Rejected
-from baton_git.core.kinds import KIND_OF_PLACE
+from baton_git.core.kinds import KIND_OF_FOLDER
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import COMMIT, TREE, raw_entries
 from baton_git.git.store import Store
@@ -97,7 +97,7 @@ class _Check:
 
     def _too_many_live(self, ref: str, tip: Oid) -> Rejected | None:
         root = self.store.folder(self.store.commit(tip).tree)
-        folders = [entry.oid for name, entry in root.entries().items() if name in KIND_OF_PLACE and entry.is_folder]
+        folders = [entry.oid for name, entry in root.entries().items() if name in KIND_OF_FOLDER and entry.is_folder]
         live = sum(self._measure(one, 1).entries for one in folders)
         if live <= self.budget.live:
             return None

@@ -17,7 +17,7 @@ from baton_git.namespace.ingest.tree_names import name_fault
 
 _REGULAR = 0o100000
 _KIND = 0o170000
-_PLACES = {row.place for row in kinds.FOLDERS.values()} | {kinds.ARCHIVE}
+_PLACES = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
 
 
 def unsafe(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:

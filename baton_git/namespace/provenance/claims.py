@@ -39,7 +39,7 @@ def claims(before: State, after: State) -> list[Claim]:
         return found.source_tier if isinstance(found, ActiveDecision) else None
 
     found = []
-    for key in sorted(one for one in before.differing(after) if one.kind in kinds.FOLDERS):
+    for key in sorted(one for one in before.differing(after) if one.kind in kinds.KINDS):
         found += [Claim(key, one) for one in _of_fixed(key, before.entry(key), after.entry(key))]
         claim = _record(after, key)
         if isinstance(claim, Rule):
@@ -72,7 +72,7 @@ def _record(state: State, key: Key) -> Record | None:
     """The record at a key, live or closed."""
     entry: Entry | None = state.entry(key)
     if isinstance(entry, Archived):
-        model = kinds.FOLDERS[key.kind].model
+        model = kinds.KINDS[key.kind].model
         assert issubclass(model, Record)
         return parse(model, entry.record)
     return entry if isinstance(entry, Record) else None
@@ -98,7 +98,7 @@ def unconfirmed(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | Non
 
 
 def _is_fixed(claim: Claim) -> bool:
-    return claim.held.field in immutable_fields.fixed_fields(kinds.FOLDERS[claim.key.kind].model)
+    return claim.held.field in immutable_fields.fixed_fields(kinds.KINDS[claim.key.kind].model)
 
 
 def _settles(store: Store, info: CommitInfo, claim: Claim) -> bool:

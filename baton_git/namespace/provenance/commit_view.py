@@ -100,14 +100,14 @@ class Records(Protocol):
 def values_at(state: Records, key: Key, facet: Facet) -> Values:
     """What the covered fields of a record say; None where it is absent, or cannot be read."""
     entry = state.entry(key)
-    model = kinds.FOLDERS[key.kind].model
+    model = kinds.KINDS[key.kind].model
     if isinstance(entry, Archived):
         return covered_values(model, facet, entry.record)
     return covered_values(model, facet, entry.given()) if isinstance(entry, Record) else None
 
 
 def facets_of(key: Key) -> Iterable[Facet]:
-    return covered_fields(kinds.FOLDERS[key.kind].model)
+    return covered_fields(kinds.KINDS[key.kind].model)
 
 
 def is_absent(state: Records, key: Key) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from baton_git.core.kinds import LABELLED
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Key, State, key_of
 from baton_git.namespace.provenance.labels import RANK, Kind, Label, Labels
-from baton_git.namespace.provenance.trees import LABELLED
 
 _WORDS: dict[Kind, tuple[str, str]] = {
     "confirmed": ("confirmed", "confirmed by a person"),

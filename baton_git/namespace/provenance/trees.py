@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from baton_git.core import layout
-from baton_git.core.kinds import ARCHIVE, FOLDERS
+from baton_git.core.kinds import ARCHIVE, KINDS, LABELLED
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key
 from baton_git.git.store import Folder, Store
 
-LABELLED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")
-"""The kinds whose records have a provenance: those with fields that a confirmation covers."""
-_PLACES = frozenset(FOLDERS[kind].place for kind in LABELLED)
+_PLACES = frozenset(KINDS[kind].folder for kind in LABELLED)
 _TOP = frozenset(name.encode() for name in (*_PLACES, ARCHIVE))
 _SHA1, _SHA256 = 40, 64
 _FOLDER_MODES = (b"40000", b"040000")

@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName
+from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.lifecycle import Held, Judge, hold
 from baton_git.core.names import RecordId, SessionId
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record, SourceTier, parse
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.work_items import SECTIONS, ActiveDecision, Baton, Head, Shape
+from baton_git.core.records.work_items import ActiveDecision, Baton, Head, Shape
 from baton_git.core.state import HEAD, SHAPE, Key, State
 
-EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in SECTIONS.values()))
+EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in DOCUMENT_LISTS.values()))
 """The kinds of records that a document is made of."""
 
 
@@ -53,8 +54,8 @@ def parse_document(data: Any, *, where: str = "") -> Document:
     faults = [*_session_faults(baton), *_id_faults(baton)]
     if faults:
         raise InvalidDocument(faults, where=where)
-    head = Head.model_validate({name: value for name, value in baton.given().items() if name not in SECTIONS})
-    sections = {name: list(getattr(baton, name)) for name in SECTIONS if name in baton.model_fields_set}
+    head = Head.model_validate({name: value for name, value in baton.given().items() if name not in DOCUMENT_LISTS})
+    sections = {name: list(getattr(baton, name)) for name in DOCUMENT_LISTS if name in baton.model_fields_set}
     records = tuple(record for section in sections.values() for record in section)
     return Document(head, records, _shape(sections))
 
@@ -71,7 +72,7 @@ def _session_faults(baton: Baton) -> Iterator[Fault]:
 
 
 def _id_faults(baton: Baton) -> Iterator[Fault]:
-    for section in SECTIONS:
+    for section in DOCUMENT_LISTS:
         seen: dict[str, int] = {}
         for number, record in enumerate(getattr(baton, section)):
             path = f"{section}[{number}].id"
@@ -103,8 +104,8 @@ def to_document(state: State) -> dict[str, Any]:
     data = head.given()
     if "session_id" not in data:
         data = {"session_id": _newest_session(state), **data}
-    wanted = shape.sections if isinstance(state.entry(SHAPE), Shape) else tuple(SECTIONS)
-    for name, model in SECTIONS.items():
+    wanted = shape.sections if isinstance(state.entry(SHAPE), Shape) else tuple(DOCUMENT_LISTS)
+    for name, model in DOCUMENT_LISTS.items():
         records = _ordered(state.records(model), shape.order.get(name, ()))
         if records or name in wanted:
             data[name] = [record.given() for record in records]
@@ -165,7 +166,7 @@ def written(base: State, document: Document, *, at: str) -> State:
     for record in document.records:
         state = state.put(record)
     names = {(record.kind, record.id) for record in document.records}
-    for model in SECTIONS.values():
+    for model in DOCUMENT_LISTS.values():
         for id_ in sorted(base.ids(model.kind)):
             gone = base.entry(Key(model.kind, id_))
             if (model.kind, id_) not in names and isinstance(gone, Record):

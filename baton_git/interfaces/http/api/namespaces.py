@@ -9,6 +9,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from baton_git.core.errors import BatonError
+from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.times import iso
 from baton_git.interfaces.http.api.acting import After, At, IfNoneMatch, Limit, Named
@@ -27,7 +28,6 @@ from baton_git.verbs.schemas import schema
 from baton_git.verbs.sessions import init, status
 from baton_git.verbs.validation import validate_branch
 
-COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "conflict", "handover")
 FAULTY = 1000
 """Files with faults that are named."""
 
@@ -167,5 +167,5 @@ def _listed(site: Site, name: str) -> dict[str, Any]:
 
 
 def _counted(version: Version) -> dict[str, Any]:
-    counts = {kind: len(version.state.ids(kind)) for kind in COUNTED}
+    counts = {kind: len(version.state.ids(kind)) for kind, info in KINDS.items() if info.counted is not None}
     return {"updated_at": iso(version.time) if version.time else None, "counts": counts}

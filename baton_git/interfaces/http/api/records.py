@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from baton_git.core.errors import NotFound
-from baton_git.core.kinds import FOLDERS
+from baton_git.core.kinds import KINDS
 from baton_git.core.records.archive import Archived
 from baton_git.core.state import Entry, Key, State, Unreadable, completed
 from baton_git.interfaces.http.api.acting import After, At, Limit, Named
@@ -22,7 +22,7 @@ from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results.documents import provenance
 
-Kind = Annotated[str, Path(description=f"One of {', '.join(FOLDERS)}.", examples=["open_loop"])]
+Kind = Annotated[str, Path(description=f"One of {', '.join(KINDS)}.", examples=["open_loop"])]
 RecordId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["OL-7k3f9q"])]
 
 
@@ -105,14 +105,14 @@ def router(site: Site) -> APIRouter:
 
 
 def _known(kind: str) -> str:
-    if kind not in FOLDERS:
-        raise NotFound("kind of record", kind, hint=f"there are {', '.join(FOLDERS)}")
+    if kind not in KINDS:
+        raise NotFound("kind of record", kind, hint=f"there are {', '.join(KINDS)}")
     return kind
 
 
 def _keys(state: State, kind: str | None, *, archived: bool, after: str | None) -> Iterator[Key]:
     """In order of kind and id, those after `kind/id`."""
-    kinds = list(FOLDERS) if kind is None else [_known(kind)]
+    kinds = list(KINDS) if kind is None else [_known(kind)]
     last, _, last_id = after.partition("/") if after is not None else ("", "", "")
     if after is not None:
         if last not in kinds:
