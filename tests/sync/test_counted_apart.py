@@ -155,6 +155,19 @@ def test_what_others_counted_since_is_left_and_no_more(ada: Machine, bob: Machin
     assert FOLLOW_UP not in records(eve)
 
 
+def test_occurrences_that_were_taken_off_do_not_come_back_with_the_next_session(ada: Machine, bob: Machine) -> None:
+    eve = [replace(one, ws=replace(one.ws, actor=replace(one.ws.actor, session="s-eve"))) for one in (ada, bob)]
+    for round_, machines in enumerate(((ada, bob), (eve[0], bob))):
+        for one in machines:
+            record_pattern(one.ws, one.clock(), what="w", context=str(round_), id_="PAT-1")
+        settled(ada, bob)
+    for session, left in (("s-eve", 3), ("s-ada", 2)):
+        revert(ada, session)
+        assert (ada.get("pattern", "PAT-1").count, session in str(ada.get("pattern", "PAT-1"))) == (left, False)
+    revert(ada, "s-bob")
+    assert PATTERN not in records(ada)
+
+
 def test_a_document_that_two_machines_took_over_stays_until_both_are_reverted(ada: Machine, bob: Machine) -> None:
     item = {"id": "FU-1", "item": "x", "first_seen": "2026-11-01", "defer_count": 3, "last_deferred": "2026-11-02"}
     document = {"open_loops": [], "follow_ups": [item], "patterns": [], "active_decisions": []}

@@ -74,15 +74,20 @@ def take_off_entries(merged: AnyRecord, before: Record, now: Record, after: Reco
     model = type(merged)
     limits = {name: rule.limit for name in model.model_fields if isinstance(rule := merge_rule(model, name), Recent)}
     sides = [side.given() for side in (before, now, after)]
-    lists = {name: _without_removed(*(side.get(name, ()) for side in sides))[-limit:] for name, limit in limits.items()}
+    lists = {
+        name: _without_removed(limit, *(side.get(name, ()) for side in sides))[-limit:]
+        for name, limit in limits.items()
+    }
     return parse(model, {**merged.given(), **lists})
 
 
-def _without_removed(before: Sequence[Any], now: Sequence[Any], after: Sequence[Any]) -> list[Any]:
-    """Return what is left of a list of which some entries were dropped as too old, and some are taken out."""
-    removed = {canonical(entry) for entry in before} - {canonical(entry) for entry in after}
-    entries = {canonical(entry): entry for entry in (*after, *now)}
-    return [entry for name, entry in entries.items() if name not in removed]
+def _without_removed(limit: int, before: Sequence[Any], now: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Return what is left of a list, with older entries from `after` that were dropped; only a full list drops some."""
+    old = {canonical(entry) for entry in before}
+    removed = old - {canonical(entry) for entry in after}
+    dropped = [entry for entry in after if len(now) >= limit or canonical(entry) not in old]
+    entries = {canonical(entry): entry for entry in (*dropped, *now)}
+    return [entry for name, entry in entries.items() if name not in removed][-limit:]
 
 
 def _entries(rule: Recording, side: Table) -> list[str]:
