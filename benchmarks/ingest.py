@@ -17,7 +17,7 @@ from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.workspace import Actor, Reach, Workspace
+from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.sessions import boot
 from baton_git.verbs.sync import sync
@@ -28,7 +28,7 @@ WHO = "Bench <bench@localhost>"
 
 def workspace(folder: Path) -> Workspace:
     store = Store(Repository.open(folder))
-    reach = Reach(remotes=("origin",))
+    reach = RemoteSettings(remotes=("origin",))
     return Workspace(
         Branch(store, Namespace("bench")), Actor(WHO, folder.name), environment=dict(os.environ), reach=reach
     )

@@ -16,7 +16,7 @@ from measuring import fill, missed, now, prepared, tell
 from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.workspace import Actor, Reach, Workspace
+from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.sync import sync
 
@@ -41,7 +41,7 @@ class Machine(NamedTuple):
         assert repository is not None
         with Store(repository) as store:
             branch = Branch(store, Namespace("bench"))
-            reach = Reach(remotes=("origin",))
+            reach = RemoteSettings(remotes=("origin",))
             yield Workspace(
                 branch, Actor("Bench <bench@localhost>", "bench"), environment=self.environment, reach=reach
             )

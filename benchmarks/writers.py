@@ -24,7 +24,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import FollowUp
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import PATIENCE, Branch
-from baton_git.namespace.revision import Stamp
+from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.followups import add_follow_up
 
@@ -152,7 +152,7 @@ def fresh(place: Path, name: str, *settings: tuple[str, str]) -> Path:
     path = place / name
     with Store(Repository.create_bare(path)) as store:
         branch = Branch(store, Namespace("bench"))
-        branch.create(Stamp("init", now(), "Bench <bench@localhost>"))
+        branch.create(CommitStamp("init", now(), "Bench <bench@localhost>"))
     for key, value in settings:
         subprocess.run(["git", f"--git-dir={path}", "config", key, value], check=True)
     return path

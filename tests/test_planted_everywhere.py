@@ -28,7 +28,7 @@ from baton_git.interfaces.context.settings import Asked
 from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.revision import Stamp
+from baton_git.namespace.revision import CommitStamp
 
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp\u2066\u200b\u200f\ufeff\u2028\U000e0041\x7f"
 MESSAGE = f"""a subject {EVIL}
@@ -54,9 +54,9 @@ def plant(top: Path) -> None:
     """A record of every kind, live and closed, files that are none, and commits with texts of their own."""
     with Store(Repository.open(top)) as store:
         branch = Branch(store, Namespace("work"))
-        branch.create(Stamp("init", NOW, "Ada <ada@example.org>"))
+        branch.create(CommitStamp("init", NOW, "Ada <ada@example.org>"))
         for state in planted_states():
-            stamp = Stamp("plant", NOW, "Ada <ada@example.org>", SESSION)
+            stamp = CommitStamp("plant", NOW, "Ada <ada@example.org>", SESSION)
             branch.update(lambda tip, new=state: State(tip.state.source, {**tip.state.edits, **new.edits}), stamp)
         for revision, files in ((7, FILES), (8, {"open_loops/OL-1.toml": f"still not {EVIL}".encode()})):
             tip = store.tip(branch.ref)

@@ -10,7 +10,7 @@ _INTERPRETERS = ("node", "nodejs", "bun", "deno", "python", "sh", "bash", "dash"
 _SUFFIXES = (".js", ".mjs", ".cjs", ".exe")
 
 
-class Acting(NamedTuple):
+class AgentMarkers(NamedTuple):
     """What one agent's CLI leaves for the processes that it starts.
 
     Attributes:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where a record stands. What shares a line shares its place.
 
     Attributes:
@@ -24,7 +24,7 @@ class Place(NamedTuple):
     offset: int = 0
 
 
-BEGINNING = Place()
+BEGINNING = Position()
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -39,7 +39,7 @@ class Setting(NamedTuple):
         subagent: it was started by another session, not by a person.
     """
 
-    place: Place
+    place: Position
     time: str | None
     session: str | None = None
     cwd: str | None = None
@@ -54,22 +54,22 @@ class Setting(NamedTuple):
 class Prompt(NamedTuple):
     """What a person asked. With `command` (`/review`) the text is that command of theirs with its arguments."""
 
-    place: Place
+    place: Position
     time: str | None
     text: str
     command: str | None = None
 
 
-class Reply(NamedTuple):
+class ModelReply(NamedTuple):
     """What the model said to the person."""
 
-    place: Place
+    place: Position
     time: str | None
     text: str
     model: str | None = None
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """A tool was called.
 
     Attributes:
@@ -78,7 +78,7 @@ class Call(NamedTuple):
         within: the call of code that made this one (Codex's code mode).
     """
 
-    place: Place
+    place: Position
     time: str | None
     id: str
     name: str
@@ -87,7 +87,7 @@ class Call(NamedTuple):
     within: str | None = None
 
 
-class Result(NamedTuple):
+class ToolResult(NamedTuple):
     """What a call gave; a call may have none yet.
 
     Attributes:
@@ -96,7 +96,7 @@ class Result(NamedTuple):
         structured: what the agent notes for itself; None when there is nothing.
     """
 
-    place: Place
+    place: Position
     time: str | None
     id: str
     text: str
@@ -113,20 +113,20 @@ class FileChange(NamedTuple):
     moved_to: str | None = None
 
 
-class Changed(NamedTuple):
+class FilesChanged(NamedTuple):
     """Files that the agent itself says it changed, by the call `id`; only those where it worked."""
 
-    place: Place
+    place: Position
     time: str | None
     id: str
     files: tuple[FileChange, ...]
     side: bool = False
 
 
-class Commit(NamedTuple):
+class ReportedCommit(NamedTuple):
     """A commit that the agent itself says was made by the call `id`; `kind` is `committed`, `amended`, …"""
 
-    place: Place
+    place: Position
     time: str | None
     id: str
     sha: str
@@ -138,16 +138,16 @@ class Commit(NamedTuple):
 class Goal(NamedTuple):
     """What the agent keeps as the aim of the session."""
 
-    place: Place
+    place: Position
     time: str | None
     text: str
     status: str | None = None
 
 
-class Compacted(NamedTuple):
+class Compaction(NamedTuple):
     """The context was replaced by a summary."""
 
-    place: Place
+    place: Position
     time: str | None
     summary: str
 
@@ -155,30 +155,30 @@ class Compacted(NamedTuple):
 class Title(NamedTuple):
     """What the session is called from here on."""
 
-    place: Place
+    place: Position
     time: str | None
     text: str
 
 
-class Anew(NamedTuple):
+class Restart(NamedTuple):
     """What an earlier reading told does not hold any more: the transcript follows from its beginning."""
 
-    place: Place = BEGINNING
+    place: Position = BEGINNING
 
 
-class Settled(NamedTuple):
+class ResumePoint(NamedTuple):
     """What was told up to here stays so; what follows may become something else, and reading on begins here.
 
     Comes where a line is not finished yet, where something waits for the other half of its pair, and before
     everything of a file that is only ever read whole.
     """
 
-    place: Place
+    place: Position
     unread: int = 0
     memory: Mapping[str, Any] = NOTHING
 
 
-class Ended(NamedTuple):
+class EndReached(NamedTuple):
     """Always the last one: nothing more could be read. Given to `events`, it is where that goes on.
 
     Attributes:
@@ -187,11 +187,25 @@ class Ended(NamedTuple):
         memory: what the reader must know to go on, as plain data; without `Settled` before it.
     """
 
-    place: Place
+    place: Position
     unread: int = 0
     memory: Mapping[str, Any] = NOTHING
 
 
-FROM_THE_START = Ended(BEGINNING)
+START_OF_FILE = EndReached(BEGINNING)
 
-Event = Setting | Prompt | Reply | Call | Result | Changed | Commit | Goal | Compacted | Title | Anew | Settled | Ended
+Event = (
+    Setting
+    | Prompt
+    | ModelReply
+    | ToolCall
+    | ToolResult
+    | FilesChanged
+    | ReportedCommit
+    | Goal
+    | Compaction
+    | Title
+    | Restart
+    | ResumePoint
+    | EndReached
+)

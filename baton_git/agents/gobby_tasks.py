@@ -12,7 +12,7 @@ from typing import Any
 
 from baton_git.agents.fields import Record, table_at, text_at
 from baton_git.agents.json_lines import object_in
-from baton_git.agents.tool_use import PATTERN_LENGTH, Deed, Task, about, flat
+from baton_git.agents.tool_use import PATTERN_LENGTH, Task, ToolUse, describe_call, shorten_line
 
 _GATEWAY = re.compile(r"(?:mcp_{1,2}(?:[A-Za-z0-9-]+_{1,2})?)?call_tool")
 SERVER = "gobby-tasks"
@@ -23,7 +23,7 @@ _STATUS = {
 OVER = ("closed", "deleted", "completed", "done", "cancelled")
 
 
-def gateway_deed(name: str, arguments: Mapping[str, Any]) -> Deed | None:
+def read_gateway_call(name: str, arguments: Mapping[str, Any]) -> ToolUse | None:
     """What a call through Gobby's server is for; None for calls of anything else."""
     if not _GATEWAY.fullmatch(name):
         return None
@@ -31,9 +31,9 @@ def gateway_deed(name: str, arguments: Mapping[str, Any]) -> Deed | None:
     given = arguments.get("arguments")
     inner: Record = (object_in(given) or {}) if isinstance(given, str) else table_at(arguments, "arguments")
     if server != SERVER:
-        return Deed(about(f"{server or 'gobby'}.{tool}", inner))
+        return ToolUse(describe_call(f"{server or 'gobby'}.{tool}", inner))
     task = _task(tool, inner)
-    return Deed(_in_words(tool, inner, task), task=task if task.id or task.title else None)
+    return ToolUse(_in_words(tool, inner, task), task=task if task.id or task.title else None)
 
 
 def _task(tool: str, given: Record) -> Task:
@@ -56,12 +56,12 @@ def _in_words(tool: str, given: Record, task: Task) -> str:
         return f"Updated task {name}{f': status → {task.status}' if task.status else ''}"
     if tool == "close_task":
         reason = text_at(given, "reason")
-        return f"Closed task {name}{f': {flat(reason, PATTERN_LENGTH)}' if reason else ''}"
+        return f"Closed task {name}{f': {shorten_line(reason, PATTERN_LENGTH)}' if reason else ''}"
     words = {"claim_task": "Claimed task", "get_task": "Fetched task"}
-    return f"{words[tool]} {name}" if tool in words else about(f"{SERVER}.{tool}", given)
+    return f"{words[tool]} {name}" if tool in words else describe_call(f"{SERVER}.{tool}", given)
 
 
-def made_id(text: str) -> str | None:
+def read_created_id(text: str) -> str | None:
     """The id of a task that was made, in what the call gave."""
     given = object_in(text) or {}
     for table in (

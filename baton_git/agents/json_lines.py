@@ -14,7 +14,7 @@ from os import SEEK_END
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from baton_git.agents.events import BEGINNING, Place
+from baton_git.agents.events import BEGINNING, Position
 from baton_git.agents.fields import Record
 from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import InvalidArgument, LimitExceeded
@@ -43,7 +43,7 @@ class JsonLines:
         is_open: the line that is being given has no end yet, so it may still become another.
     """
 
-    def __init__(self, path: Path, start: Place = BEGINNING, *, most: int | None = None) -> None:
+    def __init__(self, path: Path, start: Position = BEGINNING, *, most: int | None = None) -> None:
         self.path = path
         self.unread = 0
         self.end = start
@@ -51,9 +51,9 @@ class JsonLines:
         self.is_open = False
         self._most = most
 
-    def __iter__(self) -> Iterator[tuple[Place, Record]]:
+    def __iter__(self) -> Iterator[tuple[Position, Record]]:
         """Raises NotFound, InvalidArgument or StoreError as `opened` does."""
-        with opened(self.path) as file:
+        with open_transcript(self.path) as file:
             if file.seek(0, SEEK_END) < self.end.offset:
                 self.end = BEGINNING
             file.seek(self.end.offset)
@@ -63,7 +63,7 @@ class JsonLines:
                     return
                 record = _object_of(line)
                 if record is not None:
-                    self.end = Place(place.line + 1, place.offset + len(line))
+                    self.end = Position(place.line + 1, place.offset + len(line))
                     yield place, record
                     continue
                 for one in self._read(line, file):
@@ -82,7 +82,7 @@ class JsonLines:
         self.unread += not whole
         self.unread_before = self.unread - (not whole and not finished)
         self.is_open = not finished
-        self.end = Place(start.line + 1, start.offset + length) if finished else start
+        self.end = Position(start.line + 1, start.offset + length) if finished else start
         return objects
 
 
@@ -93,7 +93,7 @@ def _object_of(line: bytes) -> Record | None:
     try:
         text = line.decode()
         check_nesting(text)
-        value, end = decoded(text)
+        value, end = decode_value(text)
     except ValueError:
         return None
     return value if end == len(text) - 1 and isinstance(value, dict) else None
@@ -116,7 +116,7 @@ def _objects(text: str) -> tuple[list[Record], bool]:
     try:
         check_nesting(text)
         while at < len(text):
-            value, at = decoded(text, at)
+            value, at = decode_value(text, at)
             if not isinstance(value, dict):
                 return found, False
             found.append(value)
@@ -127,7 +127,7 @@ def _objects(text: str) -> tuple[list[Record], bool]:
     return found, True
 
 
-def decoded(text: str, at: int = 0) -> tuple[Any, int]:
+def decode_value(text: str, at: int = 0) -> tuple[Any, int]:
     """The JSON value that begins in `text` at `at`, and where it ends; halves of surrogate pairs become U+FFFD.
 
     Raises:
@@ -156,7 +156,7 @@ def object_in(text: str) -> Record | None:
     text = text.strip(_AROUND)
     try:
         check_nesting(text)
-        value, end = decoded(text)
+        value, end = decode_value(text)
     except ValueError:
         return None
     return value if isinstance(value, dict) and end == len(text) else None
@@ -169,7 +169,7 @@ def whole_object(path: Path) -> Record | None:
         LimitExceeded: it is larger than `MAX_BYTES`.
         NotFound, InvalidArgument, StoreError: as `opened` says.
     """
-    with opened(path) as file:
+    with open_transcript(path) as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise LimitExceeded(shown(path), len(content), MAX_BYTES, "bytes")
@@ -177,7 +177,7 @@ def whole_object(path: Path) -> Record | None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_transcript(path: Path) -> Iterator[BinaryIO]:
     """The file, for reading. Raises as `reading` does, and InvalidArgument for a device, which may never end."""
     if path.is_char_device() or path.is_block_device():
         raise InvalidArgument(f"{shown(path)} is a device, not a file", path=shown(path))

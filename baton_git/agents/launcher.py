@@ -22,7 +22,7 @@ class Launch(NamedTuple):
     session: str | None = None
 
 
-class Report(NamedTuple):
+class SessionReport(NamedTuple):
     """What a session printed about itself; None where the CLI does not say it."""
 
     answer: str = ""
@@ -31,7 +31,7 @@ class Report(NamedTuple):
     tokens: int | None = None
 
 
-class Starting(Protocol):
+class Launcher(Protocol):
     """What the module `starting` of an agent gives."""
 
     def launch(
@@ -44,16 +44,16 @@ class Starting(Protocol):
     ) -> Launch:
         """The command for a session with a terminal."""
 
-    def report(self, output: str) -> Report:
+    def report(self, output: str) -> SessionReport:
         """What the standard output of a session without a terminal says."""
 
 
-def harmless(text: str) -> str:
+def escape_argument(text: str) -> str:
     """The text as an argument that no CLI takes for an option."""
     return f" {text}" if text.startswith("-") else text
 
 
-def objects(output: str) -> Iterator[dict[str, Any]]:
+def read_objects(output: str) -> Iterator[dict[str, Any]]:
     """The JSON objects of `output`: the whole of it, else each line that is one."""
     try:
         check_nesting(output)
@@ -75,16 +75,16 @@ def _lines(output: str) -> Iterator[dict[str, Any]]:
             yield found
 
 
-def whole(value: Any) -> int:
+def read_token_count(value: Any) -> int:
     """A number of tokens; 0 for what is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def money(value: Any) -> float | None:
+def read_cost(value: Any) -> float | None:
     """A sum of money; None for what is none."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < 1e12 else None
 
 
-def text(value: Any) -> str:
+def read_text(value: Any) -> str:
     return value if isinstance(value, str) else ""

@@ -10,13 +10,13 @@ from typing import Protocol
 from baton_git.agents import claude, codex, gemini
 from baton_git.agents.claude.detection import ACTING as CLAUDE
 from baton_git.agents.codex.detection import ACTING as CODEX
-from baton_git.agents.detection import Acting
-from baton_git.agents.events import FROM_THE_START, Call, Ended, Event, Result
+from baton_git.agents.detection import AgentMarkers
+from baton_git.agents.events import START_OF_FILE, EndReached, Event, ToolCall, ToolResult
 from baton_git.agents.fields import Record
 from baton_git.agents.gemini.detection import ACTING as GEMINI
 from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
-from baton_git.agents.tool_use import Deed, Outcome
-from baton_git.agents.transcripts import Transcript, Warn, nobody
+from baton_git.agents.tool_use import ToolOutcome, ToolUse
+from baton_git.agents.transcripts import Transcript, Warn, ignore_warning
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.git.files.atomic_files import shown
 
@@ -28,16 +28,16 @@ _LINES = 200
 class Agent(Protocol):
     """What one agent's folder gives."""
 
-    def events(self, path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
+    def events(self, path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
         """What happened in a session since an earlier reading `Ended`; the pieces tell the same as the whole."""
 
-    def deed(self, call: Call) -> Deed:
+    def read_call(self, call: ToolCall) -> ToolUse:
         """What a call of one of the agent's tools is for."""
 
-    def outcome(self, name: str, result: Result) -> Outcome:
+    def read_result(self, name: str, result: ToolResult) -> ToolOutcome:
         """What a call of the tool `name` gave."""
 
-    def sessions(self, home: Path, environment: Mapping[str, str], warn: Warn = nobody) -> Iterator[Transcript]:
+    def sessions(self, home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
         """The transcripts of sessions that no other session started, newest first."""
 
     def recognises(self, record: Record) -> bool:
@@ -47,7 +47,7 @@ class Agent(Protocol):
 AGENTS: dict[str, Agent] = {"gemini": gemini, "codex": codex, "claude": claude}
 """By name. Those whose records tell more of themselves come first."""
 
-ACTING: dict[str, Acting] = {"claude": CLAUDE, "codex": CODEX, "gemini": GEMINI}
+ACTING: dict[str, AgentMarkers] = {"claude": CLAUDE, "codex": CODEX, "gemini": GEMINI}
 """By name, how a process can tell that the agent's CLI started it."""
 
 

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from baton_git.agents.events import FROM_THE_START, Anew, Ended, Event, Place, Settled
+from baton_git.agents.events import START_OF_FILE, EndReached, Event, Position, Restart, ResumePoint
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import JsonLines
 from baton_git.git.files.atomic_files import reading
 
 
-class Reader(Protocol):
+class TranscriptReader(Protocol):
     """What is remembered from one record to the next."""
 
-    def events(self, place: Place, record: Record) -> Iterable[Event]:
+    def events(self, place: Position, record: Record) -> Iterable[Event]:
         """What a record tells."""
 
     def held(self) -> Iterator[Event]:
@@ -29,7 +29,9 @@ class Reader(Protocol):
         """All that it remembers, as plain data."""
 
 
-def read_on(path: Path, since: Ended, make: Callable[[Mapping[str, Any]], Reader]) -> Iterator[Event]:
+def read_events(
+    path: Path, since: EndReached, make: Callable[[Mapping[str, Any]], TranscriptReader]
+) -> Iterator[Event]:
     """What happened since then.
 
     Args:
@@ -39,21 +41,21 @@ def read_on(path: Path, since: Ended, make: Callable[[Mapping[str, Any]], Reader
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
     if since.place.offset > size_of(path):
-        since = FROM_THE_START
-        yield Anew()
+        since = START_OF_FILE
+        yield Restart()
     lines, reader = JsonLines(path, since.place), make(since.memory)
-    settled: Settled | None = None
+    settled: ResumePoint | None = None
     for place, record in lines:
         if lines.is_open and settled is None:
-            settled = Settled(place, since.unread + lines.unread_before, reader.memory())
+            settled = ResumePoint(place, since.unread + lines.unread_before, reader.memory())
             yield settled
         yield from reader.events(place, record)
-    end = settled or Settled(lines.end, since.unread + lines.unread_before, reader.memory())
+    end = settled or ResumePoint(lines.end, since.unread + lines.unread_before, reader.memory())
     held = list(reader.held())
     if settled is None and (held or lines.is_open):
         yield end
     yield from held
-    yield Ended(end.place, since.unread + lines.unread, end.memory)
+    yield EndReached(end.place, since.unread + lines.unread, end.memory)
 
 
 def size_of(path: Path) -> int:

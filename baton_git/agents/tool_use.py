@@ -16,7 +16,7 @@ PATTERN_LENGTH = 40
 CONTEXT_LENGTH = 100
 
 
-class Todo(NamedTuple):
+class ToolTodo(NamedTuple):
     """One item of a list. `id` is what a list that is kept item by item calls it."""
 
     content: str
@@ -42,7 +42,7 @@ class Task(NamedTuple):
     description: str | None = None
 
 
-class Deed(NamedTuple):
+class ToolUse(NamedTuple):
     """What a call is for.
 
     Attributes:
@@ -60,13 +60,13 @@ class Deed(NamedTuple):
     files: tuple[str, ...] = ()
     command: str | None = None
     folder: str | None = None
-    todos: tuple[Todo, ...] | None = None
+    todos: tuple[ToolTodo, ...] | None = None
     change: TodoChange | None = None
     task: Task | None = None
     plan: str | None = None
 
 
-class Outcome(NamedTuple):
+class ToolOutcome(NamedTuple):
     """What a call gave.
 
     Attributes:
@@ -81,23 +81,23 @@ class Outcome(NamedTuple):
     failed: bool
     files: tuple[str, ...] | None = None
     id: str | None = None
-    todos: tuple[Todo, ...] | None = None
+    todos: tuple[ToolTodo, ...] | None = None
     answers: tuple[str, ...] = ()
     later: bool = False
 
 
-def flat(text: str, limit: int) -> str:
+def shorten_line(text: str, limit: int) -> str:
     """The text on one line, cut after `limit` characters as Gobby does it."""
     # A command may be a document; nothing after the cut needs to be looked at.
     line = " ".join(text[: limit * 8].split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
-def ran(command: str) -> str:
-    return f"Ran: {flat(command, COMMAND_LENGTH)}"
+def describe_command(command: str) -> str:
+    return f"Ran: {shorten_line(command, COMMAND_LENGTH)}"
 
 
-def on_path(name: str, path: str | None) -> str:
+def describe_file_use(name: str, path: str | None) -> str:
     return f"{name}: {path}" if path else f"Called {name}"
 
 
@@ -110,22 +110,22 @@ _SAYS = (
 _SAYS_NOTHING = ("session_id", "server_name")
 
 
-def about(name: str, arguments: Mapping[str, Any]) -> str:
+def describe_call(name: str, arguments: Mapping[str, Any]) -> str:
     """A call of any tool: its name, and the argument that says most."""
     known = (text_at(arguments, key) for keys in _SAYS for key in keys)
     others = (value for key, value in arguments.items() if isinstance(value, str) and key not in _SAYS_NOTHING)
     said = next((text for text in (*known, *others) if text and text.strip()), None)
     name = name or "unknown"
-    return f"{name}: {flat(said, CONTEXT_LENGTH)}" if said else f"Called {name}"
+    return f"{name}: {shorten_line(said, CONTEXT_LENGTH)}" if said else f"Called {name}"
 
 
-def server_tool(name: str) -> str:
+def name_server_tool(name: str) -> str:
     """`mcp__server__tool` as `server.tool`; any other name as it is."""
     parts = name.split("__", 2)
     return f"{parts[1]}.{parts[2]}" if len(parts) == 3 and parts[0] == "mcp" else name
 
 
-def todos_in(items: list[Record], content: str) -> tuple[Todo, ...]:
+def read_todos(items: list[Record], content: str) -> tuple[ToolTodo, ...]:
     """The items of a list whose text stands under the key `content`."""
-    found = (Todo(text_at(one, content) or "", text_at(one, "status") or "pending") for one in items)
+    found = (ToolTodo(text_at(one, content) or "", text_at(one, "status") or "pending") for one in items)
     return tuple(one for one in found if one.content)

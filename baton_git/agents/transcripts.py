@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.agents.fields import Record
-from baton_git.agents.json_lines import JsonLines, opened
+from baton_git.agents.json_lines import JsonLines, open_transcript
 from baton_git.core.errors import BatonError
 from baton_git.git.files.atomic_files import shown
 
@@ -27,27 +27,27 @@ class Transcript(NamedTuple):
     cwd: str | None
 
 
-def nobody(_: str) -> None:
+def ignore_warning(_: str) -> None:
     """Takes what nobody wants to know."""
 
 
-def matching(folder: Path, *parts: str, warn: Warn = nobody) -> Iterator[Path]:
+def find_files(folder: Path, *parts: str, warn: Warn = ignore_warning) -> Iterator[Path]:
     """What is below a folder by names, as `glob` finds it: `**` at the last but one place is any depth of folders.
 
     A folder that is there and cannot be listed is told, not passed over in silence.
     """
     first, *rest = parts
     if first == "**":
-        yield from matching(folder, *rest, warn=warn)
+        yield from find_files(folder, *rest, warn=warn)
     for path in _entries(folder, warn):
         if first == "**":
             if not path.is_symlink() and _is_folder(path):
-                yield from matching(path, *parts, warn=warn)
+                yield from find_files(path, *parts, warn=warn)
         elif fnmatchcase(path.name, first):
             if not rest:
                 yield path
             elif _is_folder(path):
-                yield from matching(path, *rest, warn=warn)
+                yield from find_files(path, *rest, warn=warn)
 
 
 def _entries(folder: Path, warn: Warn) -> list[Path]:
@@ -67,7 +67,7 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def newest_first(paths: Iterable[Path], warn: Warn = nobody) -> list[Path]:
+def sort_newest_first(paths: Iterable[Path], warn: Warn = ignore_warning) -> list[Path]:
     """The files by the time of their last change; one that is gone by now, or leads nowhere, is left out."""
     changed = {}
     for path in paths:
@@ -80,7 +80,7 @@ def newest_first(paths: Iterable[Path], warn: Warn = nobody) -> list[Path]:
     return sorted(changed, key=lambda path: (changed[path], str(path)), reverse=True)
 
 
-def first_records(path: Path) -> Iterator[Record]:
+def read_first_records(path: Path) -> Iterator[Record]:
     """What can be read of the first lines; nothing of a file that cannot be read, which must not hide the others."""
     try:
         for _, record in JsonLines(path, most=HEAD_LINES):
@@ -89,10 +89,10 @@ def first_records(path: Path) -> Iterator[Record]:
         return
 
 
-def head(path: Path) -> str:
+def read_head(path: Path) -> str:
     """The first bytes as text; empty for a file that cannot be read."""
     try:
-        with opened(path) as file:
+        with open_transcript(path) as file:
             return file.read(HEAD_BYTES).decode(errors="replace")
     except BatonError:
         return ""

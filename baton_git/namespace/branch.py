@@ -24,12 +24,20 @@ from baton_git.core.state import State, Unreadable
 from baton_git.core.times import typed
 from baton_git.git.store import Draft, Store
 from baton_git.namespace import write_queue
-from baton_git.namespace.commit_log import LogEntry, diary_of, numbered, revision_of, with_unique_numbers
-from baton_git.namespace.machine_state import Marks
+from baton_git.namespace.commit_log import LogEntry, find_numbered, hide_shared_numbers, load_entry, revision_of
+from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.provenance.bootstrap import ledger_of
 from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
 from baton_git.namespace.provenance.origins import record_draft
-from baton_git.namespace.revision import Change, Proposal, Stamp, Update, Updated, Version, Written
+from baton_git.namespace.revision import (
+    Change,
+    CommitStamp,
+    ProposedState,
+    Revision,
+    UpdateRequest,
+    UpdateResult,
+    WriteResult,
+)
 from baton_git.namespace.write_queue import Prepared
 
 PREFIX = "refs/heads/baton/"
@@ -77,7 +85,7 @@ class Branch:
         if is_secret_name(name) and self.store.tip(self.ref) is None:
             refuse_secret("name of the namespace", name)
 
-    def read(self, at: str | None = None) -> Version:
+    def read(self, at: str | None = None) -> Revision:
         """The newest version, or the one that `at` names (see `resolve`).
 
         Raises:
@@ -86,12 +94,12 @@ class Branch:
         """
         tip = self.store.tip(self.ref)
         if tip is None and at is None:
-            return Version(self.namespace, State())
+            return Revision(self.namespace, State())
         if tip is None:
             raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
         return self.version(self.resolve(at, tip) if at is not None else tip)
 
-    def version(self, commit: Oid) -> Version:
+    def version(self, commit: Oid) -> Revision:
         """The namespace at one commit; what is decoded of it is kept, as long as the store has room for it.
 
         Raises:
@@ -101,16 +109,16 @@ class Branch:
             ("version", self.namespace, commit), lambda: self._version(commit), write_queue.VERSION_WEIGHT
         )
 
-    def _version(self, commit: Oid) -> Version:
+    def _version(self, commit: Oid) -> Revision:
         info = self.store.commit(commit)
-        entry = diary_of(self.store, info)
+        entry = load_entry(self.store, info)
         root = self.store.folder(info.tree)
         if layout.FORMAT_FILE not in root.entries():
             raise NotAllowed(
                 f"{self.ref} has no {layout.FORMAT_FILE}: it is not a branch of baton-git",
                 hint="choose another namespace (--namespace), or another prefix (git config baton.refPrefix)",
             )
-        return Version(
+        return Revision(
             self.namespace,
             layout.state_of(root, self.store.memory),
             commit,
@@ -122,20 +130,20 @@ class Branch:
 
     def log(self, tip: Oid | None = None) -> Iterator[LogEntry]:
         """As `history`, for people: a number that several commits have is left away."""
-        return with_unique_numbers(self.store, self.history(tip))
+        return hide_shared_numbers(self.store, self.history(tip))
 
     def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
         """The diary, newest first, read as far as it is asked for."""
         start = tip or self.store.tip(self.ref)
         if start is None:
             return
-        yield from (diary_of(self.store, info) for info in self.store.log(start, first_parent=first_parent))
+        yield from (load_entry(self.store, info) for info in self.store.log(start, first_parent=first_parent))
 
     def entry(self, commit: Oid) -> LogEntry:
         """One commit of the diary."""
-        return diary_of(self.store, self.store.commit(commit))
+        return load_entry(self.store, self.store.commit(commit))
 
-    def suspected_revert(self, version: Version) -> LogEntry | None:
+    def suspected_revert(self, version: Revision) -> LogEntry | None:
         """The version that the newest commit goes back to, when a person made it by hand and without saying so.
 
         That is what `git commit -a` does in a work tree that has the branch checked out while others write.
@@ -179,7 +187,7 @@ class Branch:
         if tip is None:
             raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
         if match := _REVISION.fullmatch(text):
-            found = numbered(self.store, tip, int(match[1]))
+            found = find_numbered(self.store, tip, int(match[1]))
             if len(found) > 1:
                 raise Ambiguous("revision", text, [_named(one) for one in found], hint="name the commit by its id")
             return found[0].commit if found else self._missing(text)
@@ -203,7 +211,7 @@ class Branch:
 
     def shown_entry(self, commit: Oid) -> LogEntry:
         """What the diary says of a commit of this branch; without its number (None) where another one has it too."""
-        entry = diary_of(self.store, self.store.commit(commit))
+        entry = load_entry(self.store, self.store.commit(commit))
         return entry if self._is_numbered(commit) else entry._replace(revision=None)
 
     def name(self, commit: Oid) -> str:
@@ -214,7 +222,7 @@ class Branch:
     def _is_numbered(self, commit: Oid) -> bool:
         """Whether a commit is the only one of its number."""
         number, tip = revision_of(self.store, self.store.commit(commit)), self.store.tip(self.ref)
-        return tip is None or len(numbered(self.store, tip, number)) <= 1
+        return tip is None or len(find_numbered(self.store, tip, number)) <= 1
 
     def is_namespace(self, commit: Oid) -> bool:
         """Whether a commit is one of baton's, and not of a branch that only has such a name."""
@@ -232,11 +240,11 @@ class Branch:
     def update(
         self,
         change: Change,
-        stamp: Stamp,
+        stamp: CommitStamp,
         *,
         expected_revision: int | None = None,
         patience: float = PATIENCE,
-    ) -> Written:
+    ) -> WriteResult:
         """The next version: `change` of the newest one, committed durably.
 
         `change` may be called again when somebody else was faster, always with the version it will stand on.
@@ -249,18 +257,18 @@ class Branch:
             NotAllowed: it changes what is set once.
             WriteFailed: the disk refused; nothing was changed.
         """
-        return self.update_all([Update(change, stamp, expected_revision)], patience=patience)[0].result()
+        return self.update_all([UpdateRequest(change, stamp, expected_revision)], patience=patience)[0].result()
 
-    def update_all(self, updates: Sequence[Update], *, patience: float = PATIENCE) -> list[Updated]:
+    def update_all(self, updates: Sequence[UpdateRequest], *, patience: float = PATIENCE) -> list[UpdateResult]:
         """What several callers want, as if each had called `update`, in this order: each gets its own commit, or error.
 
         They become durable together. A server calls this for those that wait: one thread for all of them costs less
         than one for each, which would stand in line (see `turns`) and take turns with the interpreter.
         """
-        return write_queue.take(self, updates, patience)
+        return write_queue.write_updates(self, updates, patience)
 
     def advance(
-        self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp, *, source: RemoteSource | None = None
+        self, draft: Draft, expected: Oid | None, new: Oid, stamp: CommitStamp, *, source: RemoteSource | None = None
     ) -> bool:
         """Moves the branch to a commit made elsewhere, or in `draft`; False when it does not stand at `expected`.
 
@@ -281,14 +289,14 @@ class Branch:
 
     def mark(self, before: State, after: State) -> None:
         """Leaves word for hooks: the branch has moved, and whether a check now waits for the code to change."""
-        marks = Marks(self.store.repository.common_dir)
+        marks = HookMarkers(self.store.repository.common_dir)
         if marks.synced.has(self.namespace.component):
             marks.unsent.set(self.namespace.component)
         loops = (after.entry(key) for key in before.differing(after) if key.kind == OpenLoop.kind and not key.archived)
         if any(isinstance(one, OpenLoop) and waits_for_code(one) for one in loops):
             marks.due.set(self.namespace.component)
 
-    def create(self, stamp: Stamp) -> Version:
+    def create(self, stamp: CommitStamp) -> Revision:
         """The namespace with its root commit, the same one wherever it is created; as it is if it exists."""
         now = self.read()
         if now.commit is not None:
@@ -305,7 +313,7 @@ class Branch:
         tree = draft.tree(None, layout.ROOT_FILES)
         return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
 
-    def following(self, work: Prepared) -> Version:
+    def following(self, work: Prepared) -> Revision:
         """The new version as it will be read back, with what was decoded of the one before."""
         made, source = work.outcome.version, work.outcome.before.state.source
         assert made.commit is not None
@@ -315,33 +323,35 @@ class Branch:
         root = self.store.folder(version.tree)
         return version._replace(state=State(source.carried_on(root, made.state.edits)))
 
-    def prepared(self, tip: Version, change: Change, stamp: Stamp, expected: int | None) -> Prepared:
+    def prepared(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
         """Everything up to the commit, in memory."""
         if expected is not None and expected != tip.revision:
             raise Stale(str(self.namespace), expected, tip.revision)
         found = change(tip)
-        proposal = found if isinstance(found, Proposal) else Proposal(found)
+        proposal = found if isinstance(found, ProposedState) else ProposedState(found)
         edits, redactions = scrubbed(tip.state, proposal.state)
         after = State(proposal.state.source, edits)
         immutable_fields.refuse(tip.state, after)
         changes = diff.diff(tip.state, after)
         files = {**layout.encode(edits), **proposal.files}
         if not changes and not files:
-            return Prepared(Written(tip, tip))
+            return Prepared(WriteResult(tip, tip))
         draft = self.store.draft()
         parents, base_revision = self._parents(draft, tip, proposal, stamp)
         base_tree = tip.tree or draft.tree(None, layout.ROOT_FILES)
         tree = draft.tree(base_tree, files)
         if tree == tip.tree and proposal.side is None:
-            return Prepared(Written(tip, tip))
+            return Prepared(WriteResult(tip, tip))
         subject = f"{proposal.note}: {diff.subject(changes)}" if proposal.note else diff.subject(changes)
         commit = self.seal(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         record_draft(self.ledger, draft)
-        version = Version(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
-        outcome = Written(version, tip, tuple(changes), (*proposal.redactions, *redactions))
+        version = Revision(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
+        outcome = WriteResult(version, tip, tuple(changes), (*proposal.redactions, *redactions))
         return Prepared(outcome, draft, plain=not proposal.files)
 
-    def _parents(self, draft: Draft, tip: Version, proposal: Proposal, stamp: Stamp) -> tuple[tuple[Oid, ...], int]:
+    def _parents(
+        self, draft: Draft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
+    ) -> tuple[tuple[Oid, ...], int]:
         """The parents of the next commit, and the largest revision among them."""
         first = tip.commit or self._root(draft)
         if proposal.side is None:
@@ -361,7 +371,7 @@ class Branch:
         parents: tuple[Oid, ...],
         revision: int,
         subject: str,
-        stamp: Stamp,
+        stamp: CommitStamp,
         more: tuple[tuple[str, str], ...],
     ) -> Oid:
         """A commit in the draft, with a subject and the trailers that say who did what."""
@@ -386,7 +396,7 @@ _REVISION = re.compile(r"r?(\d{1,9})")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
-def namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
+def list_namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
     """The namespaces of a store, by name; refs below the prefix that are no namespace are left out."""
     found = []
     for ref in store.refs(prefix):

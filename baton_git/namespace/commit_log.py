@@ -50,12 +50,12 @@ class LogEntry(NamedTuple):
         return [*self.said(UNDOES), *self.reverts]
 
 
-def confirmation(how: str, by: str, *records: str) -> tuple[tuple[str, str], ...]:
+def confirmation_trailers(how: str, by: str, *records: str) -> tuple[tuple[str, str], ...]:
     """The trailers of a commit in which a person confirmed these records (kind and id, as `Key` writes them)."""
     return ((CONFIRMED, f"{how}, by {by}"), *((CONFIRMS, one) for one in records))
 
 
-def log_entry(info: CommitInfo) -> LogEntry:
+def parse_entry(info: CommitInfo) -> LogEntry:
     """A commit with what its trailers say."""
     subject, _, body = info.message.partition("\n")
     trailers = tuple(_TRAILER.findall(body))
@@ -68,12 +68,12 @@ def log_entry(info: CommitInfo) -> LogEntry:
     )  # fmt: skip
 
 
-def diary_of(store: Store, info: CommitInfo) -> LogEntry:
+def load_entry(store: Store, info: CommitInfo) -> LogEntry:
     """As `log_entry`, for a commit of `store`, whose memory keeps it."""
-    return store.memory.made(("diary", info.oid), lambda: log_entry(info), 4 * len(info.message))
+    return store.memory.made(("diary", info.oid), lambda: parse_entry(info), 4 * len(info.message))
 
 
-def taken_back(newest_first: Iterable[LogEntry]) -> set[str]:
+def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
     """The commits that are taken back by one that is not taken back itself."""
     gone: set[str] = set()
     for entry in newest_first:
@@ -84,7 +84,7 @@ def taken_back(newest_first: Iterable[LogEntry]) -> set[str]:
 
 def revision_of(store: Store, info: CommitInfo) -> int:
     """The number in the trailer; for a commit made by hand, counted on from the largest of its parents'."""
-    own = diary_of(store, info).revision
+    own = load_entry(store, info).revision
     return own if own is not None else _counted(store, info.oid)
 
 
@@ -92,7 +92,7 @@ def _counted(store: Store, commit: Oid) -> int:
     numbers: dict[Oid, int] = {}
     waiting = [commit]
     while waiting:
-        entry = diary_of(store, store.commit(waiting[-1]))
+        entry = load_entry(store, store.commit(waiting[-1]))
         missing = [] if entry.revision is not None else [one for one in entry.parents if one not in numbers]
         if missing:
             waiting += missing
@@ -102,7 +102,7 @@ def _counted(store: Store, commit: Oid) -> int:
     return numbers[commit]
 
 
-def numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
+def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
     """The commits behind `tip` that have a revision number, the latest first; several where machines worked apart.
 
     A commit's number is larger than those of its parents, so only what has larger ones is read.
@@ -111,7 +111,7 @@ def numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
     while waiting:
         info = waiting.pop()
         if revision_of(store, info) == number:
-            found.append(diary_of(store, info))
+            found.append(load_entry(store, info))
         parents = [store.commit(one) for one in info.parents if one not in seen]
         onward = [one for one in parents if _may_lead_to(store, one, number)]
         seen.update(one.oid for one in onward)
@@ -125,7 +125,7 @@ def _may_lead_to(store: Store, info: CommitInfo, number: int) -> bool:
     return own >= number or any(revision_of(store, store.commit(one)) >= own for one in info.parents)
 
 
-def with_unique_numbers(store: Store, newest_first: Iterable[LogEntry]) -> Iterator[LogEntry]:
+def hide_shared_numbers(store: Store, newest_first: Iterable[LogEntry]) -> Iterator[LogEntry]:
     """All commits of a history; without its number (None) each that shares it with another one.
 
     Numbers repeat only between where ways part and where they meet again, so no more than that is read ahead.

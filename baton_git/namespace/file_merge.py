@@ -25,14 +25,14 @@ _DIGITS = 8
 Sides = tuple[Entry | None, Entry | None, Entry | None]
 
 
-class Files(NamedTuple):
+class MergedFiles(NamedTuple):
     """What becomes of ours, and what is contested."""
 
     edits: dict[str, Edit]
     conflicts: tuple[Conflict, ...]
 
 
-def merge_files(base: Folder, ours: Folder, theirs: Folder) -> Files:
+def merge_files(base: Folder, ours: Folder, theirs: Folder) -> MergedFiles:
     """How the unknown files of `theirs` come into `ours`; it does not matter which side is called ours.
 
     Where lines cannot be merged, one file (the one with the larger id) keeps the path; the other is put beside it.
@@ -46,7 +46,7 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder) -> Files:
         found = _merged(path, sides, (base, ours, theirs))
         edits |= found.edits
         conflicts += found.conflicts
-    return Files(_clear(ours, edits), tuple(conflicts))
+    return MergedFiles(_clear(ours, edits), tuple(conflicts))
 
 
 def entry_at(root: Folder, path: str) -> Entry | None:
@@ -70,21 +70,21 @@ def text_at(root: Folder, path: str) -> bytes:
     return root.read(name) or b""
 
 
-def _merged(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> Files:
+def _merged(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> MergedFiles:
     was, mine, other = sides
     if mine == was:
-        return Files({path: other}, ())
+        return MergedFiles({path: other}, ())
     if mine is None or other is None:
         kept, gone = (other, mine) if mine is None else (mine, other)
         told = Contested("", _said(was, path), _said(kept, path), _said(gone, path), "ours")
-        return Files({path: kept}, (conflict(KIND, path, told),))
+        return MergedFiles({path: kept}, (conflict(KIND, path, told),))
     lines = _by_lines(path, sides, roots)
     if lines is not None:
-        return Files({path: lines}, ())
+        return MergedFiles({path: lines}, ())
     first, second = sorted((mine, other), key=lambda one: (one.oid, one.mode), reverse=True)
     beside = _beside(path, second, roots[1:])
     told = Contested("", _said(was, path), _said(first, path), _said(second, beside), "ours")
-    return Files({path: first, beside: second}, (conflict(KIND, path, told),))
+    return MergedFiles({path: first, beside: second}, (conflict(KIND, path, told),))
 
 
 def _beside(path: str, entry: Entry, roots: Iterable[Folder]) -> str:
@@ -156,7 +156,7 @@ def _stays(above: Folder, path: str, gone: set[str]) -> bool:
     return not gone.issuperset(files)
 
 
-def contents(root: Folder) -> Iterator[tuple[str, Entry]]:
+def iterate_files(root: Folder) -> Iterator[tuple[str, Entry]]:
     """Every file of a tree with its path."""
     for path in differing_paths(root, None):
         found = entry_at(root, path)

@@ -51,7 +51,7 @@ class CurrentSession(NamedTuple):
         return True
 
 
-class Marks:
+class HookMarkers:
     """Which namespaces a git hook should look at: files that a shell can test for before it starts us.
 
     `due`: a change of the code may settle one of its loops. `synced`: it was synced with some remote. `unsent`: it was,
@@ -60,10 +60,10 @@ class Marks:
 
     def __init__(self, common_dir: Path) -> None:
         folder = f"{common_dir}{os.sep}baton{os.sep}"
-        self.due, self.synced, self.unsent = (Mark(folder + name) for name in ("due", "synced", "unsent"))
+        self.due, self.synced, self.unsent = (HookMarker(folder + name) for name in ("due", "synced", "unsent"))
 
 
-class Mark:
+class HookMarker:
     """One kind of mark: a folder with an empty file for each namespace, named like the last part of its branch."""
 
     def __init__(self, folder: str) -> None:

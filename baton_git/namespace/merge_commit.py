@@ -19,7 +19,7 @@ from baton_git.core.records.base import alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Draft, Edit, Folder, Store
-from baton_git.namespace.commit_log import log_entry, revision_of
+from baton_git.namespace.commit_log import parse_entry, revision_of
 from baton_git.namespace.file_merge import entry_at, merge_files, text_at
 
 AUTHOR = "baton-git <baton-git@localhost>"
@@ -29,7 +29,7 @@ LATEST = 1 << 40
 """The largest time, in seconds since 1970, that such a commit takes over from a mad clock."""
 
 
-class Joined(NamedTuple):
+class MergeCommit(NamedTuple):
     """A merge: its commit in a draft that nothing leads to yet, and how it came about."""
 
     draft: Draft
@@ -44,13 +44,13 @@ class Joined(NamedTuple):
         return {one.key.id: one.to.id for one in self.decisions if one.action == "rekey" and one.to}
 
 
-class Merged(NamedTuple):
+class MergedTree(NamedTuple):
     tree: Oid
     decisions: tuple[Decision, ...]
     conflicts: tuple[Conflict, ...]
 
 
-def join(store: Store, one: Oid, other: Oid) -> Joined:
+def create_merge_commit(store: Store, one: Oid, other: Oid) -> MergeCommit:
     """The merge of two commits of a namespace; both must be there, and neither behind the other.
 
     Raises:
@@ -61,13 +61,13 @@ def join(store: Store, one: Oid, other: Oid) -> Joined:
     base = base_tree(store, below, one, other)
     draft = below.on_top()
     merged = merge_trees(draft, base, first.tree, second.tree)
-    time = bounded(max(first.time, second.time))
+    time = clamp_time(max(first.time, second.time))
     message = _message(store, draft, (first, second), merged)
     commit = draft.commit(merged.tree, (first.oid, second.oid), author=AUTHOR, time=time, timezone=0, message=message)
-    return Joined(draft, commit, merged.tree, merged.decisions, merged.conflicts)
+    return MergeCommit(draft, commit, merged.tree, merged.decisions, merged.conflicts)
 
 
-def bounded(time: int) -> int:
+def clamp_time(time: int) -> int:
     return min(max(time, 0), LATEST)
 
 
@@ -93,7 +93,7 @@ def base_tree(store: Store, draft: Draft, one: Oid, other: Oid) -> Oid | None:
     return tree
 
 
-def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merged:
+def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> MergedTree:
     """The tree of `theirs` merged into that of `ours`; new objects go into the draft.
 
     Raises:
@@ -106,7 +106,7 @@ def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merge
     merged = with_conflicts(_constant(states[0], states[1], apply(states[1], decisions)), files.conflicts)
     conflicts = tuple(_new_conflicts(states[1], merged))
     edits = {**_edits(merged, states[2], roots), **files.edits}
-    return Merged(draft.tree(ours, edits), tuple(decisions), conflicts)
+    return MergedTree(draft.tree(ours, edits), tuple(decisions), conflicts)
 
 
 def _constant(base: State, ours: State, merged: State) -> State:
@@ -151,7 +151,7 @@ def _place(key: Key, root: Folder, value: Any) -> dict[str, str] | None:
     return {"path": path, "blob": file.oid} if file is not None and is_it else None
 
 
-def _message(store: Store, draft: Draft, parents: tuple[CommitInfo, CommitInfo], merged: Merged) -> str:
+def _message(store: Store, draft: Draft, parents: tuple[CommitInfo, CommitInfo], merged: MergedTree) -> str:
     before = State(layout.TreeSource(draft.folder(parents[0].tree)))
     after = State(layout.TreeSource(draft.folder(merged.tree)))
     subject = diff.subject(diff.diff(before, after))
@@ -161,10 +161,10 @@ def _message(store: Store, draft: Draft, parents: tuple[CommitInfo, CommitInfo],
     ]
     said += [("Baton-Conflict", one.id) for one in merged.conflicts]
     revision = 1 + max(revision_of(store, info) for info in parents)
-    return f"merge: {subject}\n\n{trailers(said)}Baton-Revision: {revision}\n"
+    return f"merge: {subject}\n\n{format_trailers(said)}Baton-Revision: {revision}\n"
 
 
-def trailers(said: list[tuple[str, str]]) -> str:
+def format_trailers(said: list[tuple[str, str]]) -> str:
     return "".join(f"{name}: {one_line(value, 200)}\n" for name, value in said)
 
 
@@ -176,6 +176,6 @@ def is_root(store: Store, info: CommitInfo) -> bool:
 
 def is_pure(store: Store, info: CommitInfo) -> bool:
     """Whether a commit is exactly the merge that this program makes of its parents: nobody added anything."""
-    if len(info.parents) != 2 or log_entry(info).op != "merge":
+    if len(info.parents) != 2 or parse_entry(info).op != "merge":
         return False
-    return join(store, *info.parents).commit == info.oid
+    return create_merge_commit(store, *info.parents).commit == info.oid

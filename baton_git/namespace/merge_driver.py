@@ -9,18 +9,18 @@ from baton_git.core import kinds, layout
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, Unreadable
 from baton_git.git.store import Store
-from baton_git.namespace.file_merge import contents, text_at
+from baton_git.namespace.file_merge import iterate_files, text_at
 from baton_git.namespace.merge_commit import merge_trees
 
 
-class Driven(NamedTuple):
+class DriverResult(NamedTuple):
     """The merged file; `beside`: files that belong to the result too, by path (conflicts, renamed records)."""
 
     text: bytes
     beside: dict[str, bytes]
 
 
-def merge_file(store: Store, path: str, base: bytes, ours: bytes, theirs: bytes) -> Driven:
+def merge_file(store: Store, path: str, base: bytes, ours: bytes, theirs: bytes) -> DriverResult:
     """Three versions of the file at `path` merged; an empty base is none.
 
     Raises:
@@ -30,10 +30,10 @@ def merge_file(store: Store, path: str, base: bytes, ours: bytes, theirs: bytes)
     sides = [{_place_of(path, text): text} for text in (base, ours, theirs)]
     trees = [draft.tree(None, side) for side in sides]
     root = draft.folder(merge_trees(draft, trees[0] if base else None, trees[1], trees[2]).tree)
-    found = {name: text_at(root, name) for name, _ in contents(root)}
+    found = {name: text_at(root, name) for name, _ in iterate_files(root)}
     place = path if path in found else next(name for name in found if not _is_conflict(name))
     text = found.pop(place)
-    return Driven(text, found)
+    return DriverResult(text, found)
 
 
 def _is_conflict(path: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from baton_git.core.errors import NotFound
-from baton_git.namespace.sync.ahead_behind import count, is_waiting, pending
-from baton_git.namespace.sync.tracking_refs import known_remotes, places_of
+from baton_git.namespace.sync.ahead_behind import count_commits, count_unsent, is_waiting
+from baton_git.namespace.sync.tracking_refs import known_remotes, tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 
 
@@ -59,7 +59,7 @@ def automatic_remote(ws: Workspace) -> str | None:
     if ws.reach.remote:
         return ws.reach.remote
     name = remote_of(ws)
-    is_known = name is None or _is_tracked(ws, name) or ws.branch.store.tip(places_of(ws.branch, name).seen)
+    is_known = name is None or _is_tracked(ws, name) or ws.branch.store.tip(tracking_refs_of(ws.branch, name).seen)
     return name if is_known or ws.branch.store.tip(ws.branch.ref) is None else None
 
 
@@ -88,14 +88,14 @@ def waiting_counts(ws: Workspace) -> list[WaitingCount]:
     for remote in _known(ws):
         if is_waiting(ws.branch, remote):
             store = ws.branch.store
-            theirs = store.tip(places_of(ws.branch, remote).incoming)
-            found.append(WaitingCount(remote, count(store, theirs, store.tip(ws.branch.ref))))
+            theirs = store.tip(tracking_refs_of(ws.branch, remote).incoming)
+            found.append(WaitingCount(remote, count_commits(store, theirs, store.tip(ws.branch.ref))))
     return found
 
 
 def pending_counts(ws: Workspace) -> dict[str, int]:
     """By remote, how many commits it does not have yet."""
-    return {one: number for one in _known(ws) if (number := pending(ws.branch, one))}
+    return {one: number for one in _known(ws) if (number := count_unsent(ws.branch, one))}
 
 
 def _known(ws: Workspace) -> list[str]:
@@ -104,7 +104,7 @@ def _known(ws: Workspace) -> list[str]:
     return [one for one in known_remotes(ws.branch) if names is None or one in names or one == ws.reach.remote]
 
 
-def others_there(ws: Workspace) -> list[str]:
+def unfetched_namespaces(ws: Workspace) -> list[str]:
     """The namespaces that the remote had when git fetched from it last, where this one exists nowhere yet."""
     store, prefix = ws.branch.store, ws.branch.prefix
     name = remote_of(ws) if ws.reach.automatic and prefix.startswith("refs/heads/") else None
@@ -115,6 +115,6 @@ def others_there(ws: Workspace) -> list[str]:
     return [str(one.namespace) for one in found if one is not None]
 
 
-def commits(number: int) -> str:
+def format_commits(number: int) -> str:
     """`1 commit`, `2 commits`."""
     return f"{number} commit{'' if number == 1 else 's'}"

@@ -13,7 +13,7 @@ from baton_git.core.records.base import Part, Record
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key, State
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import LogEntry, diary_of, taken_back
+from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
 from baton_git.namespace.merge_commit import base_tree
 
 
@@ -25,7 +25,7 @@ def revert(branch: Branch, state: State, commits: Sequence[LogEntry]) -> State:
     """
     reverted = {entry.commit for entry in commits}
     entries = list(_down_to(branch.history(), reverted))
-    return _Reverter(branch, taken_back(entries)).revert(state, entries, reverted)
+    return _Reverter(branch, find_undone(entries)).revert(state, entries, reverted)
 
 
 def _down_to(newest_first: Iterable[LogEntry], commits: Collection[Oid]) -> Iterator[LogEntry]:
@@ -78,7 +78,7 @@ class _Reverter(NamedTuple):
 
     def _line(self, side: Oid, other: Oid) -> _Line:
         store = self.branch.store
-        return _Line(self.branch.version(side).state, [diary_of(store, info) for info in store.only_in(side, other)])
+        return _Line(self.branch.version(side).state, [load_entry(store, info) for info in store.only_in(side, other)])
 
     def _base(self, parents: Sequence[Oid]) -> State:
         draft = self.branch.store.draft()
@@ -87,7 +87,7 @@ class _Reverter(NamedTuple):
 
     def _without(self, line: _Line, commits: Collection[Oid]) -> State:
         """Return a line's state without these commits, and without those that were taken back after the merge."""
-        out = taken_back(line.entries)
+        out = find_undone(line.entries)
         undone = {commit for commit in line.commits() if commit in self.undone} - out
         commits = undone | line.commits().intersection(commits)
         return self._replace(undone=out).revert(line.state, line.entries, commits)

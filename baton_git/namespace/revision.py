@@ -15,7 +15,7 @@ from baton_git.core.state import Key, State
 from baton_git.git.store import Edit
 
 
-class Stamp(NamedTuple):
+class CommitStamp(NamedTuple):
     """Who changes something, when, and by which verb. `now` is aware; `author` is `Name <mail>`."""
 
     op: str
@@ -36,7 +36,7 @@ class Stamp(NamedTuple):
         return int(offset.total_seconds()) if offset else 0
 
 
-class Version(NamedTuple):
+class Revision(NamedTuple):
     """A namespace at one commit; without one, a namespace that does not exist."""
 
     namespace: Namespace
@@ -49,7 +49,7 @@ class Version(NamedTuple):
     """The verb that made it; empty when a person committed by hand."""
 
 
-class Proposal(NamedTuple):
+class ProposedState(NamedTuple):
     """The next version: the state, and how it came about.
 
     Attributes:
@@ -64,44 +64,44 @@ class Proposal(NamedTuple):
     """
 
     state: State
-    side: tuple[Version, State] | None = None
+    side: tuple[Revision, State] | None = None
     files: Mapping[str, Edit] = MappingProxyType({})
     note: str = ""
     trailers: tuple[tuple[str, str], ...] = ()
     redactions: tuple[tuple[Key, Redaction], ...] = ()
 
 
-Change = Callable[[Version], State | Proposal]
+Change = Callable[[Revision], State | ProposedState]
 """What the next version is to be, computed from exactly the version it will stand on."""
 
 
-class Written(NamedTuple):
+class WriteResult(NamedTuple):
     """What `update` did. `changes` is empty, and `version` the one that was there, when nothing differed.
 
     `checked_out_at` is a work tree that has the branch checked out: the new commit shows there as a revert.
     """
 
-    version: Version
-    before: Version
+    version: Revision
+    before: Revision
     changes: tuple[diff.RecordChange, ...] = ()
     redactions: tuple[tuple[Key, Redaction], ...] = ()
     checked_out_at: Path | None = None
 
 
-class Update(NamedTuple):
+class UpdateRequest(NamedTuple):
     """What somebody wants of `Branch.update`."""
 
     change: Change
-    stamp: Stamp
+    stamp: CommitStamp
     expected_revision: int | None = None
 
 
-class Updated(NamedTuple):
+class UpdateResult(NamedTuple):
     """What became of an update: what was written, or the error."""
 
-    found: Written | Exception
+    found: WriteResult | Exception
 
-    def result(self) -> Written:
+    def result(self) -> WriteResult:
         """What was written; raises the error."""
         if isinstance(self.found, Exception):
             raise self.found

@@ -21,7 +21,7 @@ from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels, Vouching
-from baton_git.namespace.revision import Proposal, Stamp, Version, Written
+from baton_git.namespace.revision import CommitStamp, ProposedState, Revision, WriteResult
 
 if TYPE_CHECKING:
     from baton_git.git.signing import AllowedSigners
@@ -39,7 +39,7 @@ class Actor:
     machine: str | None = None
 
 
-class Reach(NamedTuple):
+class RemoteSettings(NamedTuple):
     """How this machine's user wants other repositories dealt with.
 
     Attributes:
@@ -89,7 +89,7 @@ class Workspace:
     approvals: Approvals | None = None
     private_hosts: bool = False
     environment: dict[str, str] = field(default_factory=dict)
-    reach: Reach = field(default_factory=Reach)
+    reach: RemoteSettings = field(default_factory=RemoteSettings)
 
     @property
     def session(self) -> str:
@@ -101,7 +101,7 @@ class Workspace:
         """Whether a commit is signed by an allowed key; None where no keys are configured."""
         return self.reach.trusted(self.branch.store)
 
-    def labels(self, version: Version | None = None) -> Labels:
+    def labels(self, version: Revision | None = None) -> Labels:
         """Who vouches for the records at a version, the newest where none is given.
 
         Raises:
@@ -110,7 +110,7 @@ class Workspace:
         commit = version.commit if version is not None else self.branch.store.tip(self.branch.ref)
         return Labels(self.branch, commit, self.vouching)
 
-    def judgement(self, version: Version | None = None) -> Judgement:
+    def judgement(self, version: Revision | None = None) -> Judgement:
         """What counts at a version, by who vouches for its records.
 
         Raises:
@@ -130,37 +130,42 @@ class Workspace:
         except StoreError:
             return False
 
-    def stamp(self, op: str, now: datetime) -> Stamp:
+    def stamp(self, op: str, now: datetime) -> CommitStamp:
         actor = self.actor
-        return Stamp(op, now, actor.author, actor.session, actor.agent, actor.machine)
+        return CommitStamp(op, now, actor.author, actor.session, actor.agent, actor.machine)
 
     def update(
         self,
         op: str,
         now: datetime,
-        change: Callable[[Version], State | Proposal],
+        change: Callable[[Revision], State | ProposedState],
         *,
         expected_revision: int | None = None,
-    ) -> Written:
+    ) -> WriteResult:
         return self.branch.update(change, self.stamp(op, now), expected_revision=expected_revision)
 
     def edit(
-        self, op: str, now: datetime, model: type[Model], id_: str, change: Callable[[State, Model], State | Proposal]
-    ) -> Made:
+        self,
+        op: str,
+        now: datetime,
+        model: type[Model],
+        id_: str,
+        change: Callable[[State, Model], State | ProposedState],
+    ) -> WrittenRecord:
         """Changes the live record that `id_` (or a unique beginning of its id) names."""
         record = self.branch.read().state.find(model, id_)
 
-        def on(tip: Version) -> State | Proposal:
+        def on(tip: Revision) -> State | ProposedState:
             return change(tip.state, tip.state.get(model, record.id))
 
-        return Made(record.id, self.update(op, now, on))
+        return WrittenRecord(record.id, self.update(op, now, on))
 
 
-class Made(NamedTuple):
+class WrittenRecord(NamedTuple):
     """A record that was created or changed, and the version that says so."""
 
     id: str
-    written: Written
+    written: WriteResult
 
 
 def fresh_id(prefix: str) -> str:
@@ -173,13 +178,13 @@ def fresh_mark() -> str:
     return minted("ctx", os.urandom(4))
 
 
-def need(text: str, what: str) -> None:
+def check_not_empty(text: str, what: str) -> None:
     """Raises InvalidArgument when `text` says nothing."""
     if not text.strip():
         raise InvalidArgument(f"the {what} is empty", hint="say in a sentence what it is")
 
 
-def archive(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> Made:
+def archive_record(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> WrittenRecord:
     """A live record goes to the archive with the reason."""
     return ws.edit(
         op, now, model, id_,

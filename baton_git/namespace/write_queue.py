@@ -20,7 +20,7 @@ from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import State
 from baton_git.git.store import Draft, Store
 from baton_git.namespace.commit_log import LogEntry
-from baton_git.namespace.revision import Change, Stamp, Update, Updated, Version, Written
+from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRequest, UpdateResult, WriteResult
 
 VERSION_WEIGHT = 100_000
 """What a version weighs in the memory of its store: about what all its decoded records take."""
@@ -34,12 +34,12 @@ class Prepared(NamedTuple):
     `plain`: whether the new files are those of the records that changed, and no others.
     """
 
-    outcome: Written
+    outcome: WriteResult
     draft: Draft | None = None
     plain: bool = False
 
 
-class Target(Protocol):
+class WriteTarget(Protocol):
     """The versions of one namespace, as far as a turn needs to know them; a `Branch` is one."""
 
     @property
@@ -51,32 +51,32 @@ class Target(Protocol):
     def check_name(self) -> None:
         """Raises InvalidDocument for a namespace that does not exist yet and is called like a secret."""
 
-    def read(self) -> Version:
+    def read(self) -> Revision:
         """The newest version."""
 
     def history(self) -> Iterator[LogEntry]:
         """The diary, newest first."""
 
-    def prepared(self, tip: Version, change: Change, stamp: Stamp, expected: int | None) -> Prepared:
+    def prepared(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
         """What a change comes to on top of `tip`, in memory."""
 
-    def following(self, work: Prepared) -> Version:
+    def following(self, work: Prepared) -> Revision:
         """The version that was prepared, as it will be read back."""
 
     def mark(self, before: State, after: State) -> None:
         """Leaves word that the branch has moved."""
 
 
-def take(target: Target, updates: Sequence[Update], patience: float) -> list[Updated]:
+def write_updates(target: WriteTarget, updates: Sequence[UpdateRequest], patience: float) -> list[UpdateResult]:
     """What several callers want of a branch, in this order: each gets its own commit, or its own error.
 
     They become durable and visible together, and nobody is told of success before that. Threads that share the store
     stand in its line meanwhile, and one of them writes for all that stand there.
     """
     end = time.monotonic() + patience
-    wishes = [_Wish(target, one, end, patience) for one in updates]
+    wishes = [_PendingUpdate(target, one, end, patience) for one in updates]
     waiting = [one for one in wishes if one.may_be()]
-    if waiting and not target.store.line(target.ref).serve(waiting, _Turns(target).serve, patience):
+    if waiting and not target.store.line(target.ref).serve(waiting, _Writer(target).serve, patience):
         for one in waiting:
             one.fail(one.too_late())
     if any(one.leads for one in waiting):
@@ -84,25 +84,25 @@ def take(target: Target, updates: Sequence[Update], patience: float) -> list[Upd
     return [one.answer() for one in wishes]
 
 
-class _Turns:
+class _Writer:
     """The turns of one thread at one branch."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: WriteTarget) -> None:
         self.target = target
         self.store = target.store
 
-    def serve(self, wishes: Sequence[_Wish]) -> None:
+    def serve(self, wishes: Sequence[_PendingUpdate]) -> None:
         """Carries out what several threads want, in this order."""
         wishes[0].leads = True
         try:
             self._serve_all(wishes)
         except BaseException as error:
             for one in wishes:
-                one.fail(error if isinstance(error, Exception) else _interrupted(self.target.namespace))
+                one.fail(error if isinstance(error, Exception) else _interrupted_error(self.target.namespace))
             if not isinstance(error, Exception):
                 raise
 
-    def _serve_all(self, wishes: Sequence[_Wish]) -> None:
+    def _serve_all(self, wishes: Sequence[_PendingUpdate]) -> None:
         for attempt in count():
             waiting = [one for one in wishes if not one.is_answered]
             if not waiting or self._attempt(waiting):
@@ -113,7 +113,7 @@ class _Turns:
             if len(late) < len(waiting):
                 time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
 
-    def _attempt(self, wishes: Sequence[_Wish]) -> bool:
+    def _attempt(self, wishes: Sequence[_PendingUpdate]) -> bool:
         """Whether all were answered. What they come to is prepared before our turn, and anew if somebody was faster."""
         left = min(one.end for one in wishes) - time.monotonic()
         with self._chained(wishes) as chain:
@@ -140,7 +140,7 @@ class _Turns:
         return True
 
     @contextmanager
-    def _chained(self, wishes: Sequence[_Wish]) -> Iterator[_Chain]:
+    def _chained(self, wishes: Sequence[_PendingUpdate]) -> Iterator[_CommitChain]:
         """What the wishes come to, each on top of the one before, in memory.
 
         A change may read the commits that it stands on, so inside they can be read before they are published. What one
@@ -148,7 +148,7 @@ class _Turns:
         """
         draft = self.store.draft()
         with self.store.foreseen(draft):
-            chain = _Chain(self.target.read(), draft)
+            chain = _CommitChain(self.target.read(), draft)
             for wish in wishes:
                 try:
                     work = wish.target.prepared(chain.newest, wish.change, wish.stamp, wish.expected)
@@ -161,7 +161,7 @@ class _Turns:
                     chain.newest = self.target.following(work)
             yield chain
 
-    def _publish(self, chain: _Chain) -> bool:
+    def _publish(self, chain: _CommitChain) -> bool:
         """Whether the branch stands at the newest version of the chain now, and everybody has an answer."""
         if not chain.draft.objects:
             return chain.answer(None)
@@ -181,28 +181,28 @@ class _Turns:
             self.target.mark(work.outcome.before.state, work.outcome.version.state)
         return chain.answer(self.store.checked_out_at(self.target.ref))
 
-    def _was_published(self, chain: _Chain) -> bool:
+    def _was_published(self, chain: _CommitChain) -> bool:
         """Whether the branch came to stand at the newest of a chain, also where others have built on it since."""
         newest = chain.newest.commit
         return any(one.commit == newest for one in islice(self.target.history(), _LATELY))
 
 
-class _Wish:
+class _PendingUpdate:
     """A change that one thread waits for, and what became of it."""
 
-    def __init__(self, target: Target, update: Update, end: float, patience: float) -> None:
+    def __init__(self, target: WriteTarget, update: UpdateRequest, end: float, patience: float) -> None:
         self.target = target
         self.change, self.stamp, self.expected = update
         self.end = end
         self.leads = False
         self._patience = patience
-        self._found: Written | Exception | None = None
+        self._found: WriteResult | Exception | None = None
 
     @property
     def is_answered(self) -> bool:
         return self._found is not None
 
-    def succeed(self, outcome: Written) -> None:
+    def succeed(self, outcome: WriteResult) -> None:
         self._found = outcome
 
     def fail(self, error: Exception) -> None:
@@ -217,24 +217,24 @@ class _Wish:
             self.fail(error)
         return not self.is_answered
 
-    def answer(self) -> Updated:
+    def answer(self) -> UpdateResult:
         assert self._found is not None
-        return Updated(self._found)
+        return UpdateResult(self._found)
 
     def too_late(self) -> Busy:
         why = f"{self.target.namespace}: others kept writing for {self._patience:g} s"
         return Busy(why, hint="nothing was written; try again")
 
 
-class _Chain:
+class _CommitChain:
     """What several wishes come to, each on top of the one before; `newest` is the last version, read back."""
 
-    def __init__(self, tip: Version, draft: Draft) -> None:
+    def __init__(self, tip: Revision, draft: Draft) -> None:
         self.tip = tip
         self.draft = draft
         self.newest = tip
-        self.steps: list[tuple[_Wish, Prepared]] = []
-        self.refused: list[tuple[_Wish, Exception]] = []
+        self.steps: list[tuple[_PendingUpdate, Prepared]] = []
+        self.refused: list[tuple[_PendingUpdate, Exception]] = []
 
     def answer(self, checked_out_at: Path | None) -> bool:
         """Tells everybody, now that it is so; True."""
@@ -246,13 +246,13 @@ class _Chain:
         return True
 
 
-def _interrupted(namespace: Namespace) -> WriteFailed:
+def _interrupted_error(namespace: Namespace) -> WriteFailed:
     return WriteFailed(
         f"{namespace}: the thread that wrote for this one was stopped", hint="read it, and see whether it was written"
     )
 
 
-def _check_names(stamp: Stamp) -> None:
+def _check_names(stamp: CommitStamp) -> None:
     for what, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
         if text:
             refuse_secret(what, text)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from baton_git.core.errors import BatonError
-from baton_git.namespace.remote_selection import automatic_remote, others_there
+from baton_git.namespace.remote_selection import automatic_remote, unfetched_namespaces
 from baton_git.namespace.workspace import Workspace
 
 AT_START = 3.0
@@ -41,6 +41,6 @@ def _by_itself(ws: Workspace, now: datetime, seconds: float, *, receive_only: bo
 
 def _elsewhere(ws: Workspace) -> list[str]:
     """That the remote has other namespaces, where this one exists nowhere yet."""
-    there = others_there(ws)
+    there = unfetched_namespaces(ws)
     text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
     return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []

@@ -17,7 +17,7 @@ from baton_git.core.state import State
 from baton_git.core.times import iso
 from baton_git.git.source_commits import find_commit, head_commit
 from baton_git.git.store import Store
-from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.check_results import Checks, due_checks, news, with_results
 from baton_git.verbs.consent import Consent
@@ -31,7 +31,7 @@ class Verified(NamedTuple):
     """What the checks found, by loop id, and the version that holds it."""
 
     found: Mapping[str, LastCheck]
-    written: Written
+    written: WriteResult
 
 
 def verify(ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seconds: float = BUDGET) -> Verified:
@@ -54,7 +54,7 @@ def verify(ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seco
             )
     checks = run_checks(ws, now, version, loops, budget_seconds)
 
-    def change(tip: Version) -> State:
+    def change(tip: Revision) -> State:
         return with_results(tip.state, loops, news(tip.state, checks.kept))
 
     return Verified(checks.found, ws.update("verify", now, change))
@@ -63,7 +63,7 @@ def verify(ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seco
 def run_checks(
     ws: Workspace,
     now: datetime,
-    version: Version,
+    version: Revision,
     loops: Sequence[OpenLoop],
     budget_seconds: float,
     most: int | None = None,
@@ -86,7 +86,7 @@ def run_checks(
     return Checks(found, kept, tuple(refusals), len(allowed) - len(specs))
 
 
-def _refusals(ws: Workspace, version: Version, loops: Sequence[OpenLoop]) -> dict[str, str]:
+def _refusals(ws: Workspace, version: Revision, loops: Sequence[OpenLoop]) -> dict[str, str]:
     """By id, why a check waits for approval."""
     if not loops:
         return {}

@@ -21,7 +21,7 @@ from baton_git.core.times import iso
 from baton_git.git.store import Edit
 from baton_git.namespace.file_merge import KIND as FILE
 from baton_git.namespace.file_merge import entry_at
-from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 
 Side = Literal["ours", "theirs"]
@@ -36,7 +36,7 @@ def conflicts(ws: Workspace) -> list[Conflict]:
 def resolve(
     ws: Workspace, now: datetime, id_: str, side: Side | None, value: Any = None, *,
     shown: Conflict | None = None, stood: tuple[Any, ...] | None = None,
-) -> tuple[Conflict, Written]:  # fmt: skip
+) -> tuple[Conflict, WriteResult]:  # fmt: skip
     """Settles a conflict: the value of one side, or another one, stands from now on.
 
     Args:
@@ -54,7 +54,7 @@ def resolve(
     """
     conflict = _found(ws.branch.read().state, id_)
 
-    def change(tip: Version) -> State | Proposal:
+    def change(tip: Revision) -> State | ProposedState:
         one = tip.state.get(Conflict, conflict.id)
         if shown is not None and not alike(one.given(), shown.given()):
             raise Unsettled("this conflict has changed since it was shown", hint="look again")
@@ -209,7 +209,7 @@ def _whole(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, cho
     return _put(state, key, entry if isinstance(entry, Part) else None, data)
 
 
-def _file_settled(ws: Workspace, tip: Version, state: State, conflict: Conflict, side: Side | None) -> Proposal:
+def _file_settled(ws: Workspace, tip: Revision, state: State, conflict: Conflict, side: Side | None) -> ProposedState:
     """The chosen side's file takes the place; the one beside it goes."""
     if side is None:
         raise InvalidArgument(f"{conflict.record_id} is a file", hint="choose --ours or --theirs")
@@ -223,9 +223,9 @@ def _file_settled(ws: Workspace, tip: Version, state: State, conflict: Conflict,
     found = entry_at(root, beside)
     gone: dict[str, Edit] = {beside: None} if beside != path else {}
     if side == conflict.winner:
-        return Proposal(state, files=gone if found is not None else {})
+        return ProposedState(state, files=gone if found is not None else {})
     if not side_value(conflict, side):
-        return Proposal(state, files={path: None})
+        return ProposedState(state, files={path: None})
     if found is None:
         raise NotFound("file", beside, hint=f"keep what stands: --{conflict.winner}")
-    return Proposal(state, files={path: found, **gone})
+    return ProposedState(state, files={path: found, **gone})

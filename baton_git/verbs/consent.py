@@ -18,7 +18,7 @@ from baton_git.core.records.work_items import OpenLoop, VerifySpec
 from baton_git.core.state import Key
 from baton_git.core.times import iso
 from baton_git.namespace.provenance.labels import Label
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.trust import approvals_of, refusal_of, trust
 
@@ -26,7 +26,7 @@ from baton_git.verbs.trust import approvals_of, refusal_of, trust
 class Consent:
     """What the user of this machine allowed, of the checks of one version."""
 
-    def __init__(self, ws: Workspace, version: Version) -> None:
+    def __init__(self, ws: Workspace, version: Revision) -> None:
         self._ws = ws
         self._labels = ws.labels(version)
         self._approved = _approved(ws)

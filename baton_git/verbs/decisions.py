@@ -13,9 +13,9 @@ from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import State, key_of
 from baton_git.core.times import iso
-from baton_git.namespace.commit_log import confirmation
-from baton_git.namespace.revision import Proposal, Version
-from baton_git.namespace.workspace import Made, Workspace, fresh_id, need
+from baton_git.namespace.commit_log import confirmation_trailers
+from baton_git.namespace.revision import ProposedState, Revision
+from baton_git.namespace.workspace import Workspace, WrittenRecord, check_not_empty, fresh_id
 
 
 class Vouched(NamedTuple):
@@ -36,7 +36,7 @@ def add_decision(
     id_: str | None = None,
     tier: str | None = None,
     vouched: Vouched | None = None,
-) -> Made:
+) -> WrittenRecord:
     """A choice with its reasons; derived by a model unless `tier` says who vouches for it.
 
     Raises:
@@ -44,8 +44,8 @@ def add_decision(
         NeedsHuman: `tier` is human_confirmed and `vouched` None.
         NotAllowed: the id is taken.
     """
-    need(what, "decision")
-    need(why, "reason")
+    check_not_empty(what, "decision")
+    check_not_empty(why, "reason")
     if tier == "human_confirmed" and vouched is None:
         raise NeedsHuman(
             "a decision is human_confirmed only when a person vouches for it",
@@ -63,16 +63,16 @@ def add_decision(
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
     said: tuple[tuple[str, str], ...] = ()
     if vouched is not None and tier == "human_confirmed":
-        said = confirmation(vouched.how, vouched.by, str(key_of(decision)))
-    written = ws.update("decision-add", now, lambda tip: Proposal(tip.state.add(decision), trailers=said))
-    return Made(decision.id, written)
+        said = confirmation_trailers(vouched.how, vouched.by, str(key_of(decision)))
+    written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=said))
+    return WrittenRecord(decision.id, written)
 
 
-def monitor_decision(ws: Workspace, now: datetime, id_: str) -> Made:
+def monitor_decision(ws: Workspace, now: datetime, id_: str) -> WrittenRecord:
     return ws.edit("decision-monitor", now, ActiveDecision, id_, lambda state, one: state.put(monitored(one)))
 
 
-def supersede_decision(ws: Workspace, now: datetime, id_: str, by: str) -> Made:
+def supersede_decision(ws: Workspace, now: datetime, id_: str, by: str) -> WrittenRecord:
     """`by` takes the place of the decision `id_`.
 
     Raises:
@@ -80,8 +80,8 @@ def supersede_decision(ws: Workspace, now: datetime, id_: str, by: str) -> Made:
     """
     id_ = ws.branch.read().state.find(ActiveDecision, id_).id
 
-    def change(tip: Version) -> State:
+    def change(tip: Revision) -> State:
         old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, by)
         return tip.state.put(superseded(old, new, ws.judgement(tip)))
 
-    return Made(id_, ws.update("decision-supersede", now, change))
+    return WrittenRecord(id_, ws.update("decision-supersede", now, change))

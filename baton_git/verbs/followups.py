@@ -9,7 +9,7 @@ from baton_git.core.lifecycle import deferred
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.times import iso_exact
-from baton_git.namespace.workspace import Made, Workspace, archive, fresh_id, need
+from baton_git.namespace.workspace import Workspace, WrittenRecord, archive_record, check_not_empty, fresh_id
 
 
 def add_follow_up(
@@ -22,14 +22,14 @@ def add_follow_up(
     priority: str | None = None,
     id_: str | None = None,
     tier: str | None = None,
-) -> Made:
+) -> WrittenRecord:
     """Something is put off, not yet counted as a deferral.
 
     Raises:
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
     """
-    need(item, "item")
+    check_not_empty(item, "item")
     optional = {"reason": reason, "linked_pattern": pattern, "priority": priority}
     data = {
         "id": fresh_id(KINDS[FollowUp.kind].prefix) if id_ is None else id_,
@@ -38,10 +38,10 @@ def add_follow_up(
         "source_tier": tier or "llm_derived",
     }
     record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})
-    return Made(record.id, ws.update("followup-add", now, lambda tip: tip.state.add(record)))
+    return WrittenRecord(record.id, ws.update("followup-add", now, lambda tip: tip.state.add(record)))
 
 
-def defer_follow_up(ws: Workspace, now: datetime, id_: str, *, reason: str | None = None) -> Made:
+def defer_follow_up(ws: Workspace, now: datetime, id_: str, *, reason: str | None = None) -> WrittenRecord:
     """Put off once more; elevated at the third time, escalated at the fifth."""
     return ws.edit(
         "followup-defer", now, FollowUp, id_,
@@ -49,6 +49,6 @@ def defer_follow_up(ws: Workspace, now: datetime, id_: str, *, reason: str | Non
     )  # fmt: skip
 
 
-def finish_follow_up(ws: Workspace, now: datetime, id_: str, *, note: str | None = None) -> Made:
+def finish_follow_up(ws: Workspace, now: datetime, id_: str, *, note: str | None = None) -> WrittenRecord:
     """Done: it goes to the archive."""
-    return archive(ws, now, "followup-done", FollowUp, id_, f"done: {note}" if note else "done")
+    return archive_record(ws, now, "followup-done", FollowUp, id_, f"done: {note}" if note else "done")

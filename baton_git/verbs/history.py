@@ -17,7 +17,7 @@ from baton_git.core.state import Key, State, completed
 from baton_git.core.times import typed
 from baton_git.git.store import Entry
 from baton_git.namespace.commit_log import LogEntry
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 
 
@@ -45,7 +45,7 @@ class Filter(NamedTuple):
 
 
 def log(
-    ws: Workspace, wanted: Filter | None = None, limit: int | None = None, *, skip: int = 0, at: Version | None = None
+    ws: Workspace, wanted: Filter | None = None, limit: int | None = None, *, skip: int = 0, at: Revision | None = None
 ) -> Iterator[Shown]:
     """The commits that pass the filter, newest first and without the first `skip`, with what each changed.
 
@@ -154,8 +154,8 @@ def show(ws: Workspace, revision: str) -> Shown:
 
 
 class Compared(NamedTuple):
-    before: Version
-    after: Version
+    before: Revision
+    after: Revision
     changes: tuple[diff.RecordChange, ...]
 
 

@@ -22,10 +22,10 @@ from baton_git.core.records.work_items import OpenLoop
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import flocked
 from baton_git.git.store import Repository
-from baton_git.namespace.machine_state import Mark, Marks
+from baton_git.namespace.machine_state import HookMarker, HookMarkers
 from baton_git.namespace.remote_selection import automatic_remote
-from baton_git.namespace.revision import Version, Written
-from baton_git.namespace.sync.tracking_refs import places_of
+from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.check_results import due_checks, news, with_results
 from baton_git.verbs.checks import run_checks
@@ -40,7 +40,7 @@ _LOG_BYTES: Final = 64 * 1024
 
 def verify_due(
     ws: Workspace, now: datetime, seconds: float, methods: Collection[str] = CODE_METHODS, *, agent: str = "git-hook"
-) -> Written | None:
+) -> WriteResult | None:
     """Checks the loops of these methods that are not verified yet; None when there are none.
 
     Only news is written: a first answer, or one that differs from the last. A check that could not be made is none.
@@ -63,7 +63,7 @@ def verify_due(
     return written
 
 
-def _due(version: Version, methods: Collection[str]) -> list[OpenLoop]:
+def _due(version: Revision, methods: Collection[str]) -> list[OpenLoop]:
     return [loop for loop in due_checks(version.state) if loop.verify and loop.verify.method in methods]
 
 
@@ -108,15 +108,15 @@ def left_of(end: float) -> float:
 
 def due_namespaces(repository: Repository) -> list[Namespace]:
     """The namespaces with loops that code may settle."""
-    return _marked(Marks(repository.common_dir).due)
+    return _marked(HookMarkers(repository.common_dir).due)
 
 
 def unsent_namespaces(repository: Repository) -> list[Namespace]:
     """The namespaces with commits that no remote has acknowledged."""
-    return _marked(Marks(repository.common_dir).unsent)
+    return _marked(HookMarkers(repository.common_dir).unsent)
 
 
-def _marked(mark: Mark) -> list[Namespace]:
+def _marked(mark: HookMarker) -> list[Namespace]:
     return [name for component in mark.all() if (name := _namespace(component)) is not None]
 
 
@@ -129,7 +129,7 @@ def _namespace(component: str) -> Namespace | None:
 
 def _settle_mark(ws: Workspace, methods: Collection[str]) -> None:
     """Takes the mark away when nothing is due; looks again then, since a loop may have been added meanwhile."""
-    mark = Marks(ws.branch.store.repository.common_dir).due
+    mark = HookMarkers(ws.branch.store.repository.common_dir).due
     if not _due(ws.branch.read(), methods):
         mark.clear(ws.branch.namespace.component)
         if _due(ws.branch.read(), methods):
@@ -165,5 +165,5 @@ def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str
 def _goes_along(ws: Workspace, remote: str) -> bool:
     if not ws.reach.automatic:
         return False
-    has_it = ws.branch.store.tip(places_of(ws.branch, remote).seen) is not None
+    has_it = ws.branch.store.tip(tracking_refs_of(ws.branch, remote).seen) is not None
     return has_it or automatic_remote(ws) == remote

@@ -11,7 +11,7 @@ from baton_git.core.lifecycle import checked
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import LastCheck, OpenLoop
 from baton_git.core.times import iso
-from baton_git.namespace.workspace import Made, Workspace, archive, fresh_id, need
+from baton_git.namespace.workspace import Workspace, WrittenRecord, archive_record, check_not_empty, fresh_id
 
 
 def add_loop(
@@ -25,7 +25,7 @@ def add_loop(
     decision: str | None = None,
     id_: str | None = None,
     tier: str | None = None,
-) -> Made:
+) -> WrittenRecord:
     """Something was done whose outcome must be checked.
 
     Args:
@@ -36,8 +36,8 @@ def add_loop(
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
     """
-    need(action, "action")
-    need(expect, "expected outcome")
+    check_not_empty(action, "action")
+    check_not_empty(expect, "expected outcome")
     data = {
         "id": fresh_id(KINDS[OpenLoop.kind].prefix) if id_ is None else id_,
         "action": action,
@@ -49,18 +49,18 @@ def add_loop(
     }
     data |= {name: value for name, value in (("verify", verify), ("decision_ref", decision)) if value}
     loop = parse(OpenLoop, data)
-    return Made(loop.id, ws.update("loop-add", now, lambda tip: tip.state.add(loop)))
+    return WrittenRecord(loop.id, ws.update("loop-add", now, lambda tip: tip.state.add(loop)))
 
 
 def settle_loop(
     ws: Workspace, now: datetime, id_: str, result: Literal["passed", "failed"], *, note: str | None = None
-) -> Made:
+) -> WrittenRecord:
     """What a person or an agent found out about a loop, in place of a probe."""
     why = {"why": note} if note else {}
     found = LastCheck.model_validate({"result": result, "at": iso(now), "by": ws.actor.agent or "hand", **why})
     return ws.edit("loop-verify", now, OpenLoop, id_, lambda state, loop: state.put(checked(loop, found)))
 
 
-def close_loop(ws: Workspace, now: datetime, id_: str, *, reason: str = "closed") -> Made:
+def close_loop(ws: Workspace, now: datetime, id_: str, *, reason: str = "closed") -> WrittenRecord:
     """The loop goes to the archive, whatever its status, with the reason."""
-    return archive(ws, now, "loop-close", OpenLoop, id_, reason)
+    return archive_record(ws, now, "loop-close", OpenLoop, id_, reason)

@@ -12,9 +12,9 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.core.redaction import redact_text
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso, iso_exact
-from baton_git.namespace.commit_log import confirmation
-from baton_git.namespace.revision import Proposal, Version
-from baton_git.namespace.workspace import Made, Workspace, fresh_id, need
+from baton_git.namespace.commit_log import confirmation_trailers
+from baton_git.namespace.revision import ProposedState, Revision
+from baton_git.namespace.workspace import Workspace, WrittenRecord, check_not_empty, fresh_id
 
 
 def record_pattern(
@@ -26,7 +26,7 @@ def record_pattern(
     rule: str | None = None,
     id_: str | None = None,
     tier: str | None = None,
-) -> Made:
+) -> WrittenRecord:
     """One more occurrence of a pattern, or a new pattern.
 
     A pattern is known again by its id, or by its words (case and spacing aside).
@@ -34,10 +34,10 @@ def record_pattern(
     Raises:
         InvalidDocument: a value does not fit its field.
     """
-    need(what, "pattern")
+    check_not_empty(what, "pattern")
     fresh = fresh_id(KINDS[Pattern.kind].prefix) if id_ is None else id_
 
-    def change(tip: Version) -> State:
+    def change(tip: Revision) -> State:
         known = _known(tip.state, what, id_)
         if known is not None:
             again = recurred(known, ws.session, context, now)
@@ -57,7 +57,7 @@ def record_pattern(
 
     written = ws.update("pattern-record", now, change)
     known = _known(written.before.state, what, id_)
-    return Made(known.id if known else fresh, written)
+    return WrittenRecord(known.id if known else fresh, written)
 
 
 def _known(state: State, what: str, id_: str | None) -> Pattern | None:
@@ -72,18 +72,18 @@ def _words(text: str) -> list[str]:
     return text.casefold().split()
 
 
-def propose_rule(ws: Workspace, now: datetime, id_: str, rule: str) -> Made:
-    need(rule, "rule")
+def propose_rule(ws: Workspace, now: datetime, id_: str, rule: str) -> WrittenRecord:
+    check_not_empty(rule, "rule")
     return ws.edit("pattern-propose", now, Pattern, id_, lambda state, one: state.put(proposed(one, rule)))
 
 
-def dismiss_pattern(ws: Workspace, now: datetime, id_: str) -> Made:
+def dismiss_pattern(ws: Workspace, now: datetime, id_: str) -> WrittenRecord:
     return ws.edit("pattern-dismiss", now, Pattern, id_, lambda state, one: state.put(dismissed(one)))
 
 
 def graduate_pattern(
     ws: Workspace, now: datetime, id_: str, confirmed: Confirmed | None, *, rule: str | None = None
-) -> Made:
+) -> WrittenRecord:
     """The pattern becomes the rule `rules/<id>.md`.
 
     Raises:
@@ -91,10 +91,10 @@ def graduate_pattern(
         NotAllowed: the pattern is no candidate.
     """
 
-    def change(state: State, one: Pattern) -> Proposal:
+    def change(state: State, one: Pattern) -> ProposedState:
         is_claim = not ws.judgement().is_confirmed(Key(Rule.kind, one.id))
         grown = graduate(state, one, confirmed, now, rule, is_claim=is_claim)
         assert confirmed is not None
-        return Proposal(grown, trailers=confirmation(confirmed.how, confirmed.by, str(key_of(one))))
+        return ProposedState(grown, trailers=confirmation_trailers(confirmed.how, confirmed.by, str(key_of(one))))
 
     return ws.edit("pattern-graduate", now, Pattern, id_, change)

@@ -17,9 +17,9 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.git.store import Edit
-from baton_git.namespace.commit_log import UNDOES, LogEntry, confirmation, taken_back
+from baton_git.namespace.commit_log import UNDOES, LogEntry, confirmation_trailers, find_undone
 from baton_git.namespace.reverting import revert
-from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.history import files_at, full_id
 
@@ -31,7 +31,7 @@ class WayBack(NamedTuple):
     """What going back would make of the newest version. Nothing is written yet."""
 
     op: str
-    change: Callable[[Version], Proposal]
+    change: Callable[[Revision], ProposedState]
 
 
 class Preview(NamedTuple):
@@ -43,7 +43,7 @@ class Preview(NamedTuple):
         rules: the patterns that it would make a rule of again, which only a person may do.
     """
 
-    tip: Version
+    tip: Revision
     changes: tuple[diff.RecordChange, ...]
     files: tuple[str, ...]
     rules: tuple[str, ...]
@@ -61,7 +61,7 @@ def preview(ws: Workspace, way: WayBack) -> Preview:
 def go_back(
     ws: Workspace, now: datetime, way: WayBack, person: str | None = None, *, how: How = "terminal",
     tip: Oid | None = None,
-) -> Written:  # fmt: skip
+) -> WriteResult:  # fmt: skip
     """Goes a way back, as a new version.
 
     Args:
@@ -74,7 +74,7 @@ def go_back(
     """
     shown = ws.branch.version(tip).revision if tip is not None else 0
 
-    def change(now_tip: Version) -> Proposal:
+    def change(now_tip: Revision) -> ProposedState:
         if tip is not None and now_tip.commit != tip:
             raise Stale(str(ws.branch.namespace), shown, now_tip.revision, hint="look at what it would change now")
         return _gated(now_tip, way.change(now_tip), person, how)
@@ -82,7 +82,7 @@ def go_back(
     return ws.update(way.op, now, change)
 
 
-def rollback(ws: Workspace, now: datetime, revision: str, person: str | None = None) -> Written:
+def rollback(ws: Workspace, now: datetime, revision: str, person: str | None = None) -> WriteResult:
     """The state as it was at `revision`, as a new version; files that nobody here knows come back too.
 
     Raises:
@@ -98,7 +98,7 @@ def way_to(ws: Workspace, revision: str) -> WayBack:
     return WayBack("rollback", lambda tip: _as_it_was(ws, tip, old, f"roll back to {name}"))
 
 
-def _as_it_was(ws: Workspace, tip: Version, old: Version, note: str) -> Proposal:
+def _as_it_was(ws: Workspace, tip: Revision, old: Revision, note: str) -> ProposedState:
     """An older version as the next one. Who worked when is no matter of going back: sessions stay."""
     store = ws.branch.store
     if tip.tree is None or old.tree is None:
@@ -112,12 +112,12 @@ def _as_it_was(ws: Workspace, tip: Version, old: Version, note: str) -> Proposal
     keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind}
     entries = {key: entry for key in keys if not isinstance(entry := old.state.entry(key), Unreadable)}
     state = State(tip.state.source, {**tip.state.edits, **entries})
-    return Proposal(state, files={path: there.get(path) for path in paths}, note=note)
+    return ProposedState(state, files={path: there.get(path) for path in paths}, note=note)
 
 
 def rollback_record(
     ws: Workspace, now: datetime, id_: str, revision: str | None = None, person: str | None = None
-) -> Written:
+) -> WriteResult:
     """One record as it was at `revision`, or before its last change; also when its file cannot be read now.
 
     Raises:
@@ -155,7 +155,7 @@ def _kinds_in_history(ws: Workspace, id_: str) -> list[str]:
     return []
 
 
-def _before_last_change(ws: Workspace, key: Key) -> Version:
+def _before_last_change(ws: Workspace, key: Key) -> Revision:
     paths = [path_of(key), path_of(Key(key.kind, key.id, archived=True))]
     for entry in ws.branch.history(first_parent=True):
         if not entry.parents:
@@ -167,7 +167,7 @@ def _before_last_change(ws: Workspace, key: Key) -> Version:
     raise NotFound("earlier version of", key.id)
 
 
-def _record_as_it_was(ws: Workspace, tip: Version, old: Version, key: Key) -> Proposal:
+def _record_as_it_was(ws: Workspace, tip: Revision, old: Revision, key: Key) -> ProposedState:
     both = [key, key._replace(archived=True)]
     if key.kind == Pattern.kind:
         both.append(Key(Rule.kind, key.id))  # a pattern and the rule that it became go together
@@ -181,10 +181,10 @@ def _record_as_it_was(ws: Workspace, tip: Version, old: Version, key: Key) -> Pr
     files: dict[str, Edit] = {path: then.get(path) for path in paths if now.get(path) != then.get(path)}
     edits = {one: entry for one, entry in entries.items() if not isinstance(entry, Unreadable)}
     state = State(tip.state.source, {**tip.state.edits, **edits})
-    return Proposal(state, files=files, note=f"{key.id} as at {_name(ws, old)}")
+    return ProposedState(state, files=files, note=f"{key.id} as at {_name(ws, old)}")
 
 
-def rollback_session(ws: Workspace, now: datetime, session: str, person: str | None = None) -> Written:
+def rollback_session(ws: Workspace, now: datetime, session: str, person: str | None = None) -> WriteResult:
     """Without what one session did; what others did since stays, also where they changed the same field.
 
     What was taken back before is not taken back twice.
@@ -195,7 +195,7 @@ def rollback_session(ws: Workspace, now: datetime, session: str, person: str | N
 def way_without_session(ws: Workspace, session: str) -> WayBack:
     """The way to what would stand had one session done nothing."""
     entries = list(ws.branch.history())
-    undone = taken_back(entries)
+    undone = find_undone(entries)
     own = [one for one in entries if one.session == session and one.parents]
     beside = {
         info.oid for one in own for side in one.parents[1:] for info in ws.branch.store.only_in(side, one.parents[0])
@@ -206,13 +206,15 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
         raise NotFound("commit of session", session, hint="baton log shows who did what")
     trailers = tuple((UNDOES, one.commit) for one in commits)
 
-    def change(tip: Version) -> Proposal:
-        return Proposal(revert(ws.branch, tip.state, commits), note=f"without session {session}", trailers=trailers)
+    def change(tip: Revision) -> ProposedState:
+        return ProposedState(
+            revert(ws.branch, tip.state, commits), note=f"without session {session}", trailers=trailers
+        )
 
     return WayBack("rollback-session", change)
 
 
-def _name(ws: Workspace, version: Version) -> str:
+def _name(ws: Workspace, version: Revision) -> str:
     """What an older version is called: `revision 7`, or by the id of its commit."""
     return f"revision {version.revision}" if version.commit is None else ws.branch.name(version.commit)
 
@@ -225,7 +227,7 @@ def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
 
 def undo(
     ws: Workspace, now: datetime, revision: str | None = None, person: str | None = None
-) -> tuple[Written, LogEntry]:
+) -> tuple[WriteResult, LogEntry]:
     """Takes one commit back, the newest when `revision` is None, and keeps what came after it.
 
     Raises:
@@ -250,20 +252,20 @@ def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, Lo
         raise NotAllowed("the first commit of a namespace cannot be undone")
     name = str(entry.revision) if entry.revision is not None else entry.commit[:10]
     since = takewhile(lambda one: one.commit != entry.commit, ws.branch.history())
-    if entry.commit in taken_back(since):
+    if entry.commit in find_undone(since):
         raise NotAllowed(f"revision {name} is undone already", hint="undo the revision that undid it: baton log")
 
-    def change(now_tip: Version) -> Proposal:
+    def change(now_tip: Revision) -> ProposedState:
         if now_tip.commit == entry.commit:
             proposal = _as_it_was(ws, now_tip, ws.branch.version(entry.parents[0]), f"undo {name}")
         else:
-            proposal = Proposal(revert(ws.branch, now_tip.state, [entry]), note=f"undo {name}")
+            proposal = ProposedState(revert(ws.branch, now_tip.state, [entry]), note=f"undo {name}")
         return proposal._replace(trailers=((UNDOES, entry.commit),))
 
     return WayBack("undo", change), entry
 
 
-def _gated(tip: Version, proposal: Proposal, person: str | None, how: How) -> Proposal:
+def _gated(tip: Revision, proposal: ProposedState, person: str | None, how: How) -> ProposedState:
     """The proposal, with what is set once as it is, and unless it makes a rule of a pattern that is none now.
 
     Args:
@@ -282,17 +284,17 @@ def _gated(tip: Version, proposal: Proposal, person: str | None, how: How) -> Pr
             hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
         )
     names = (str(Key(Pattern.kind, id_)) for id_ in raised)
-    return proposal._replace(trailers=(*proposal.trailers, *confirmation(how, person, *names)))
+    return proposal._replace(trailers=(*proposal.trailers, *confirmation_trailers(how, person, *names)))
 
 
-def _lawful(tip: Version, proposal: Proposal) -> Proposal:
+def _lawful(tip: Revision, proposal: ProposedState) -> ProposedState:
     """The proposal, with what is set once as it is."""
     state, kept = immutable_fields.restored(tip.state, proposal.state)
     files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
     return proposal._replace(state=state, files=files)
 
 
-def _raised(tip: Version, proposal: Proposal) -> list[str]:
+def _raised(tip: Revision, proposal: ProposedState) -> list[str]:
     """The patterns that the proposal makes a rule of, and that are none now."""
     return [key.id for key in proposal.state.edits if _graduates(tip.state, proposal.state, key)]
 

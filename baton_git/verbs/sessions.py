@@ -23,8 +23,8 @@ from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import HEAD, Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.last_seen import last_seen
-from baton_git.namespace.remote_selection import WaitingCount, commits, pending_counts, waiting_counts
-from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.remote_selection import WaitingCount, format_commits, pending_counts, waiting_counts
+from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.verbs.auto_sync import AT_START, at_start
 from baton_git.verbs.check_results import MOST_AT_START, Checks, due_checks, with_results
@@ -37,7 +37,7 @@ CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
 
 
-def init(ws: Workspace, now: datetime) -> tuple[Version, bool]:
+def init(ws: Workspace, now: datetime) -> tuple[Revision, bool]:
     """The namespace, made if it does not exist, and whether it was made."""
     before = ws.branch.read()
     return ws.branch.create(ws.stamp("init", now)), before.commit is None
@@ -60,7 +60,7 @@ class Boot(NamedTuple):
 
     session: str
     parent: str | None
-    version: Version
+    version: Revision
     heading: str
     sections: tuple[Section, ...]
     brief: Brief
@@ -144,7 +144,7 @@ def boot(
     )
 
 
-def _verified_lines(ws: Workspace, version: Version, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
+def _verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
     """The loops that earlier sessions verified, each with who vouches for it."""
     judge = ws.judgement(version)
     try:
@@ -164,15 +164,15 @@ def look(ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None
     return compose(heading, _sections(parts, (), problems, ()), mark or fresh_mark(), budget)
 
 
-def _read(ws: Workspace, problems: list[str]) -> Version:
+def _read(ws: Workspace, problems: list[str]) -> Revision:
     try:
         return ws.branch.read()
     except (BatonError, OSError) as error:
         problems.append(_said(error))
-        return Version(ws.branch.namespace, State())
+        return Revision(ws.branch.namespace, State())
 
 
-def _reverted(ws: Workspace, version: Version) -> list[str]:
+def _reverted(ws: Workspace, version: Revision) -> list[str]:
     """Says it when the newest commit looks like one that took others' work back without meaning to."""
     try:
         older = ws.branch.suspected_revert(version)
@@ -185,7 +185,7 @@ def _reverted(ws: Workspace, version: Version) -> list[str]:
     return [f"{said} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
 
 
-def _checked(ws: Workspace, now: datetime, before: Version, seconds: float, problems: list[str]) -> Checks:
+def _checked(ws: Workspace, now: datetime, before: Revision, seconds: float, problems: list[str]) -> Checks:
     if seconds <= 0:
         return Checks()
     try:
@@ -213,12 +213,12 @@ def _unapproved(checks: Checks) -> list[str]:
 
 
 def _begun(
-    ws: Workspace, now: datetime, before: Version, parent: str | None, checks: Checks, problems: list[str]
-) -> Version:
+    ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, problems: list[str]
+) -> Revision:
     """The version after what a session's start brings about; the one before when it could not be written."""
     loops = [one for one in _listed(before.state, OpenLoop, problems) if one.id in checks.kept]
 
-    def change(tip: Version) -> State:
+    def change(tip: Revision) -> State:
         state = settle(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
         return _known(ws, now, with_results(state, loops, checks.kept), parent)
 
@@ -275,7 +275,7 @@ def _said(error: BatonError | OSError) -> str:
     return f"{error} ({error.hint})" if error.hint else str(error)
 
 
-def _heading(now: datetime, session: str, version: Version) -> str:
+def _heading(now: datetime, session: str, version: Revision) -> str:
     time = version.time if version.revision else None  # the commit that all namespaces begin with has none
     when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
     return one_line(f"baton {version.namespace} · revision {version.revision}{when} · session {session}", 300)
@@ -296,14 +296,14 @@ def _sections(
 
 def _waiting(ws: Workspace, problems: list[str]) -> list[str]:
     try:
-        return [f"{commits(one.commits)} of {one.remote}" for one in waiting_counts(ws)]
+        return [f"{format_commits(one.commits)} of {one.remote}" for one in waiting_counts(ws)]
     except (BatonError, OSError) as error:
         problems.append(_said(error))
         return []
 
 
 def _parts(
-    ws: Workspace, now: datetime, version: Version, problems: list[str], persona: Persona, *, handoff: bool
+    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
     """The sections that can be made; one whose records cannot be read takes no other with it."""
     judge = ws.judgement(version)
@@ -324,7 +324,7 @@ def _restored(persona: Persona) -> Section:
     return Section("Restored from the last checkpoint", lines, "lines of the checkpoint", all="baton restore --json")
 
 
-def _handed(now: datetime, version: Version, problems: list[str], persona: Persona) -> list[Section]:
+def _handed(now: datetime, version: Revision, problems: list[str], persona: Persona) -> list[Section]:
     kinds = [kind for kind in HANDED if not (persona.restored and kind == "checkpoint")]
     try:
         if not any(version.state.ids(kind) for kind in kinds):
@@ -338,7 +338,7 @@ def _handed(now: datetime, version: Version, problems: list[str], persona: Perso
         return []
 
 
-def _handed_off(ws: Workspace, now: datetime, version: Version, problems: list[str]) -> Sequence[Section]:
+def _handed_off(ws: Workspace, now: datetime, version: Revision, problems: list[str]) -> Sequence[Section]:
     """The facts of the last session in this work tree, where transcripts are read."""
     try:
         if not version.state.ids("handoff"):
@@ -361,7 +361,7 @@ def wrap(
     context: str | None = None,
     summary: str | None = None,
     expected_revision: int | None = None,
-) -> Written:
+) -> WriteResult:
     """Ends the session: where the work stands, and what was done.
 
     `context` takes the place of the text that stood when the session began. When somebody else wrote another one
@@ -374,7 +374,7 @@ def wrap(
     if context is not None and not context.strip():
         raise InvalidArgument("the context is empty", hint="say where the work stands, or leave it out")
 
-    def change(tip: Version) -> State:
+    def change(tip: Revision) -> State:
         state = tip.state
         if context is not None:
             state = _with_context(ws, now, tip, context, replace_all=expected_revision is not None)
@@ -383,7 +383,7 @@ def wrap(
     return ws.update("wrap", now, change, expected_revision=expected_revision)
 
 
-def _with_context(ws: Workspace, now: datetime, tip: Version, context: str, *, replace_all: bool) -> State:
+def _with_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:
     head = tip.state.head
     guards = ws.actor.session is not None and not replace_all  # nobody knows what a nameless writer has seen
     keeps = guards and head.context not in (_context_at_start(ws, tip), context, "")
@@ -392,7 +392,7 @@ def _with_context(ws: Workspace, now: datetime, tip: Version, context: str, *, r
     return tip.state.put(head.replace(context=text, **session), HEAD)
 
 
-def _context_at_start(ws: Workspace, tip: Version) -> str | None:
+def _context_at_start(ws: Workspace, tip: Revision) -> str | None:
     """What the session saw when it began or wrote last; None when it never did."""
     if known_session(tip.state, ws.session) is None:
         return None
@@ -418,7 +418,7 @@ def _ended(ws: Workspace, now: datetime, state: State, summary: str | None) -> S
 class Status(NamedTuple):
     """How many of what there are, and what is wrong."""
 
-    version: Version
+    version: Revision
     counts: dict[str, dict[str, int]]
     sessions: tuple[Session, ...]
     damaged: tuple[Unreadable, ...]

@@ -9,12 +9,12 @@ from typing import Any
 from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import BatonError, NotFound, Unreachable
 from baton_git.git.remotes import Configured, SshSettings, masked, open_remote
-from baton_git.namespace.branch import Branch, namespaces
+from baton_git.namespace.branch import Branch, list_namespaces
 from baton_git.namespace.ingest.budget import SYNC, Budget
-from baton_git.namespace.remote_selection import address_of, commits, configured_remote, remote_of
-from baton_git.namespace.sync.ahead_behind import pending
+from baton_git.namespace.remote_selection import address_of, configured_remote, format_commits, remote_of
+from baton_git.namespace.sync.ahead_behind import count_unsent
 from baton_git.namespace.sync.policy import Settle, Terms, policy_of
-from baton_git.namespace.sync.synchronise import Outcome, synchronise
+from baton_git.namespace.sync.synchronise import SyncOutcome, synchronise
 from baton_git.namespace.workspace import Workspace
 
 SECONDS = 60.0
@@ -26,7 +26,7 @@ class Synced:
     """What became of a sync. `offline`: why the remote could not be reached; everything is kept for the next time."""
 
     remote: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[SyncOutcome, ...]
     offline: str | None = None
 
     @property
@@ -85,7 +85,9 @@ def sync(
 
 def _branches(ws: Workspace) -> list[Branch]:
     branch = ws.branch
-    all_ = [Branch(branch.store, one, branch.prefix, branch.sign) for one in namespaces(branch.store, branch.prefix)]
+    all_ = [
+        Branch(branch.store, one, branch.prefix, branch.sign) for one in list_namespaces(branch.store, branch.prefix)
+    ]
     here = [one for one in all_ if (tip := branch.store.tip(one.ref)) is not None and one.is_namespace(tip)]
     return here or [branch]
 
@@ -96,8 +98,8 @@ def _terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
     return Terms(policy, ws.trusted, settle, masked(remote), without_login(address_of(ws, remote)))
 
 
-def _left_as_it_is(branch: Branch, remote: str) -> Outcome:
-    return Outcome(str(branch.namespace), pending=pending(branch, remote))
+def _left_as_it_is(branch: Branch, remote: str) -> SyncOutcome:
+    return SyncOutcome(str(branch.namespace), pending=count_unsent(branch, remote))
 
 
 def in_words(done: Synced, *, waiting: bool = True) -> list[str]:
@@ -108,26 +110,26 @@ def in_words(done: Synced, *, waiting: bool = True) -> list[str]:
     """
     lines = []
     if done.offline:
-        lines.append(f"working offline, {commits(done.pending)} pending ({done.offline})")
+        lines.append(f"working offline, {format_commits(done.pending)} pending ({done.offline})")
     for one in done.outcomes:
         about = f"{one.namespace}: " if len(done.outcomes) > 1 else ""
         lines += [f"{about}{text}" for text in _told(one, done.remote, waiting)]
     return lines
 
 
-def _told(one: Outcome, remote: str, waiting: bool) -> list[str]:
+def _told(one: SyncOutcome, remote: str, waiting: bool) -> list[str]:
     lines = []
     if one.received:
-        lines.append(f"{commits(one.received)} came in from {remote}")
+        lines.append(f"{format_commits(one.received)} came in from {remote}")
     if one.sent:
-        lines.append(f"{commits(one.sent)} sent to {remote}")
+        lines.append(f"{format_commits(one.sent)} sent to {remote}")
     if one.waiting and waiting:
         why = next((action.why for action in one.actions if action.kind == "wait"), "")
         verb = "waits" if one.waiting == 1 else "wait"
-        lines.append(f"{commits(one.waiting)} of {remote} {verb} for a review: {why} (baton review)")
+        lines.append(f"{format_commits(one.waiting)} of {remote} {verb} for a review: {why} (baton review)")
         if one.pending:
             verb = "is" if one.pending == 1 else "are"
-            lines.append(f"{commits(one.pending)} of ours {verb} sent after that")
+            lines.append(f"{format_commits(one.pending)} of ours {verb} sent after that")
     if one.conflicts:
         lines.append(f"{len(one.conflicts)} contested: {', '.join(one.conflicts[:5])} (baton conflicts)")
     lines += [f"{old} is now {new}: two records had this id" for old, new in (one.renamed or {}).items()]

@@ -12,7 +12,7 @@ from baton_git.core.brief import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.state import Key, Unreadable
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.session_baton.document import parse_document, to_document
@@ -89,7 +89,7 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[Checked]:
         yield Checked("(document)", "baton", faults)
 
 
-def _document_faults(ws: Workspace, version: Version) -> tuple[Fault, ...]:
+def _document_faults(ws: Workspace, version: Revision) -> tuple[Fault, ...]:
     """What is wrong with the document of a version, which `boot` tells of and `read` exports."""
     judge = ws.judgement(version)
     for make in SECTIONS:

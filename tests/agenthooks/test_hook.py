@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.interfaces.hook.command import main
 from baton_git.interfaces.hook.handler import MAX_BLOCKS
 
@@ -356,7 +356,7 @@ def test_a_session_at_work_beside_us_is_not_taken_for_a_dead_one(hook, session, 
     hook("SessionStart", source="startup")
     session.say("user", "first")
     hook("Stop")
-    memory = Memory(str(session.repo / ".git"))
+    memory = HookSessionStore(str(session.repo / ".git"))
     with subprocess.Popen(["sleep", "60"]) as beside:
         seen = memory.get("claude", OLD)
         assert seen is not None
@@ -470,7 +470,7 @@ def test_sessions_at_work_beside_us_have_left_nothing_yet(hook, session, git):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("Stop")
-    memory = Memory(str(session.repo / ".git"))
+    memory = HookSessionStore(str(session.repo / ".git"))
     seen = memory.get("claude", OLD)
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as beside:
@@ -487,7 +487,7 @@ def test_a_process_that_got_the_number_of_a_dead_session_hides_nothing(hook, ses
     hook("SessionStart", source="startup")
     session.work(git)
     hook("Stop")
-    memory = Memory(str(session.repo / ".git"))
+    memory = HookSessionStore(str(session.repo / ".git"))
     seen = memory.get("claude", OLD)
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as other:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from baton_git.agents.hook_events.fast_exit import STORM, is_idle
-from baton_git.agents.hook_events.hook_session import KEPT, Memory, Seen
+from baton_git.agents.hook_events.hook_session import KEPT, HookSession, HookSessionStore
 from baton_git.agents.hook_events.payloads import MOMENTS, Payload
-from baton_git.agents.hook_events.repository_lookup import around, may_hold_state
+from baton_git.agents.hook_events.repository_lookup import find_repository, may_hold_state
 
 
 @pytest.fixture
@@ -21,8 +21,10 @@ def repo(tmp_path: Path) -> Path:
 
 
 def test_a_session_is_remembered(tmp_path):
-    memory = Memory(str(tmp_path))
-    seen = Seen("claude", "s-1", "/r/.git", "/r", "/t.jsonl", 12, "2026-01-01T00:00:00Z", "Stop", 5, wants=("on_stop",))
+    memory = HookSessionStore(str(tmp_path))
+    seen = HookSession(
+        "claude", "s-1", "/r/.git", "/r", "/t.jsonl", 12, "2026-01-01T00:00:00Z", "Stop", 5, wants=("on_stop",)
+    )
     assert memory.put(seen)
     assert memory.get("claude", "s-1") == seen
     assert memory.get("codex", "s-1") is None
@@ -31,7 +33,7 @@ def test_a_session_is_remembered(tmp_path):
 
 @pytest.mark.parametrize("session", ["../../etc/passwd", "ä" * 200, "a/b", "", "x" * 500, "..", "a\nb"])
 def test_no_session_id_leads_out_of_the_folder(tmp_path, session):
-    memory = Memory(str(tmp_path))
+    memory = HookSessionStore(str(tmp_path))
     path = Path(memory.path("claude", session))
     assert path.parent == Path(memory.folder)
     assert len(path.name) < 255
@@ -39,24 +41,24 @@ def test_no_session_id_leads_out_of_the_folder(tmp_path, session):
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cli": 7}', '{"cli": "claude"}', "\xff"])
 def test_a_damaged_file_is_as_good_as_none(tmp_path, text):
-    memory = Memory(str(tmp_path))
-    memory.put(Seen("claude", "s"))
+    memory = HookSessionStore(str(tmp_path))
+    memory.put(HookSession("claude", "s"))
     Path(memory.path("claude", "s")).write_text(text)
     assert memory.get("claude", "s") is None
     assert list(memory.all()) == []
 
 
 def test_a_field_of_another_type_is_as_good_as_none(tmp_path):
-    memory = Memory(str(tmp_path))
-    memory.put(Seen("claude", "s"))
+    memory = HookSessionStore(str(tmp_path))
+    memory.put(HookSession("claude", "s"))
     Path(memory.path("claude", "s")).write_text(json.dumps({"cli": "claude", "session": "s", "pid": "x", "told": 1}))
-    assert memory.get("claude", "s") == Seen("claude", "s")
+    assert memory.get("claude", "s") == HookSession("claude", "s")
 
 
 def test_old_sessions_are_forgotten(tmp_path):
-    memory = Memory(str(tmp_path))
+    memory = HookSessionStore(str(tmp_path))
     for number in range(KEPT + 5):
-        memory.put(Seen("claude", f"s{number}", seen=f"2026-01-01T00:{number:02}:00Z"))
+        memory.put(HookSession("claude", f"s{number}", seen=f"2026-01-01T00:{number:02}:00Z"))
     memory.forget_old()
     assert len(list(memory.all())) == KEPT
     assert memory.get("claude", "s0") is None
@@ -67,17 +69,17 @@ def test_a_repository_is_found_from_below_and_from_linked_work_trees(repo, tmp_p
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
     subprocess.run([*git, "worktree", "add", "-q", str(tmp_path / "linked")], check=True)
     (repo / "a" / "b").mkdir(parents=True)
-    inner = around(str(repo / "a" / "b"))
-    linked = around(str(tmp_path / "linked"))
+    inner = find_repository(str(repo / "a" / "b"))
+    linked = find_repository(str(tmp_path / "linked"))
     assert inner is not None
     assert linked is not None
     assert inner.common_dir == str(repo / ".git") == linked.common_dir
     assert linked.git_dir != inner.git_dir
-    assert around("/") is None
+    assert find_repository("/") is None
 
 
 def test_a_repository_without_a_namespace_holds_no_state(repo):
-    place = around(str(repo))
+    place = find_repository(str(repo))
     assert place is not None
     assert not may_hold_state(place)
     for ref in ("refs/heads/baton", "refs/remotes/origin/baton", "baton"):
@@ -92,11 +94,11 @@ def happening(event: str, agent: str = "claude", **more: object) -> Payload:
     return Payload(agent, event, MOMENTS[event], "s")._replace(**more)
 
 
-def idle(repo: Path, payload: Payload, seen: Seen | None) -> bool:
-    place = around(str(repo))
+def idle(repo: Path, payload: Payload, seen: HookSession | None) -> bool:
+    place = find_repository(str(repo))
     assert place is not None
     if seen is not None:
-        Memory(place.common_dir).put(seen)
+        HookSessionStore(place.common_dir).put(seen)
     return is_idle(payload, place, {})
 
 
@@ -116,7 +118,7 @@ def test_a_session_that_nobody_knows_is_looked_at(kept):
 
 
 def test_a_prompt_costs_nothing_unless_something_is_owed(kept):
-    seen = Seen("claude", "s", told=True)
+    seen = HookSession("claude", "s", told=True)
     assert idle(kept, happening("UserPromptSubmit"), seen)
     assert not idle(kept, happening("UserPromptSubmit"), seen._replace(owed="compact"))
     assert not idle(kept, happening("UserPromptSubmit"), seen._replace(wants=("on_prompt_submit",)))
@@ -126,7 +128,7 @@ def test_a_prompt_costs_nothing_unless_something_is_owed(kept):
 def test_a_stop_costs_nothing_unless_the_transcript_grew(kept, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("x" * 10)
-    seen = Seen("claude", "s", told=True, size=10, transcript=str(transcript))
+    seen = HookSession("claude", "s", told=True, size=10, transcript=str(transcript))
     assert idle(kept, happening("Stop"), seen)
     assert not idle(kept, happening("Stop"), seen._replace(size=9))
     assert not idle(kept, happening("Stop"), seen._replace(wants=("on_after_agent",)))
@@ -135,7 +137,7 @@ def test_a_stop_costs_nothing_unless_the_transcript_grew(kept, tmp_path):
 def test_geminis_storm_before_every_request_costs_nothing(kept, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_bytes(b"x" * 1000)
-    seen = Seen("gemini", "s", told=True, size=10, transcript=str(transcript))
+    seen = HookSession("gemini", "s", told=True, size=10, transcript=str(transcript))
     assert idle(kept, happening("PreCompress", "gemini", detail="auto"), seen)
     assert not idle(kept, happening("PreCompress", "gemini", detail="manual"), seen)
     transcript.write_bytes(b"x" * (STORM + 10))
@@ -145,7 +147,7 @@ def test_geminis_storm_before_every_request_costs_nothing(kept, tmp_path):
 def test_an_end_that_is_told_twice_is_done_once(kept, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("x" * 10)
-    seen = Seen("gemini", "s", told=True, size=10, transcript=str(transcript), ended="exit")
+    seen = HookSession("gemini", "s", told=True, size=10, transcript=str(transcript), ended="exit")
     assert idle(kept, happening("SessionEnd", "gemini"), seen)
     assert not idle(kept, happening("SessionEnd", "gemini"), seen._replace(ended=""))
 

@@ -9,12 +9,12 @@ import pytest
 from transcript_files import write
 
 from baton_git.agents import json_lines
-from baton_git.agents.events import BEGINNING, Place
+from baton_git.agents.events import BEGINNING, Position
 from baton_git.agents.json_lines import JsonLines, object_in, whole_object
 from baton_git.core.errors import InvalidArgument, LimitExceeded, NotFound, StoreError
 
 
-def read(path: Path, start: Place = BEGINNING) -> tuple[list[object], int]:
+def read(path: Path, start: Position = BEGINNING) -> tuple[list[object], int]:
     lines = JsonLines(path, start)
     return [record for _, record in lines], lines.unread
 
@@ -22,7 +22,7 @@ def read(path: Path, start: Place = BEGINNING) -> tuple[list[object], int]:
 def test_each_object_comes_with_the_line_and_the_bytes_before_it(tmp_path):
     path = write(tmp_path / "a", {"é": 1}, "", {"b": 2})
     offset = path.read_bytes().index(b'{"b"')
-    assert [place for place, _ in JsonLines(path)] == [Place(1, 0), Place(3, offset)]
+    assert [place for place, _ in JsonLines(path)] == [Position(1, 0), Position(3, offset)]
 
 
 def test_objects_glued_on_one_line_are_all_read(tmp_path):
@@ -100,14 +100,14 @@ def test_a_whole_last_line_without_an_end_is_read_and_left_for_the_next_reading_
 
 def test_a_file_that_became_shorter_is_another_one_and_read_anew(tmp_path):
     path = write(tmp_path / "a", {"a": 1})
-    assert list(JsonLines(path, Place(9, 500))) == [(BEGINNING, {"a": 1})]
+    assert list(JsonLines(path, Position(9, 500))) == [(BEGINNING, {"a": 1})]
 
 
 def test_a_line_that_is_too_long_is_counted_and_passed_over(tmp_path, monkeypatch):
     monkeypatch.setattr(json_lines, "MAX_BYTES", 30)
     path = write(tmp_path / "a", {"a": 1}, {"b": "x" * 100}, {"c": 3})
     assert read(path) == ([{"a": 1}, {"c": 3}], 1)
-    assert [place for place, _ in JsonLines(path)][1] == Place(3, path.read_bytes().index(b'{"c"'))
+    assert [place for place, _ in JsonLines(path)][1] == Position(3, path.read_bytes().index(b'{"c"'))
 
 
 def test_no_more_lines_are_looked_at_than_wanted(tmp_path):

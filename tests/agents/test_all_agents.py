@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcript_files import write
 
-from baton_git.agents.events import Ended
+from baton_git.agents.events import EndReached
 from baton_git.agents.registry import AGENTS, detect
 from baton_git.core.errors import InvalidDocument, NotFound
 
@@ -66,7 +66,7 @@ def test_where_there_is_nothing_no_sessions_are_found(tmp_path, name):
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_empty_transcript_only_ends(tmp_path, name):
     [end] = AGENTS[name].events(write(tmp_path / "a"))
-    assert isinstance(end, Ended)
+    assert isinstance(end, EndReached)
     assert end[:2] == ((1, 0), 0)
 
 
@@ -97,5 +97,5 @@ def test_fields_of_the_wrong_type_stop_no_reading(tmp_path_factory, records: lis
     path = write(Path(tmp_path_factory.getbasetemp()) / "odd.jsonl", *records)
     for agent in AGENTS.values():
         *_, end = agent.events(path)
-        assert isinstance(end, Ended)
+        assert isinstance(end, EndReached)
         assert all(isinstance(agent.recognises(record), bool) for record in records)

@@ -10,7 +10,19 @@ import pytest
 from transcript_files import only, write
 
 from baton_git.agents.claude import events, recognises, sessions
-from baton_git.agents.events import Call, Commit, Compacted, Ended, Event, Place, Prompt, Reply, Result, Setting, Title
+from baton_git.agents.events import (
+    Compaction,
+    EndReached,
+    Event,
+    ModelReply,
+    Position,
+    Prompt,
+    ReportedCommit,
+    Setting,
+    Title,
+    ToolCall,
+    ToolResult,
+)
 
 BASE = {"sessionId": "s1", "cwd": "/repo", "gitBranch": "main", "version": "2.1.9", "timestamp": "2026-01-02T03:04:05Z"}
 
@@ -54,13 +66,13 @@ def test_a_session_is_read_in_order(read):
         assistant({"type": "thinking", "thinking": "hm"}, text("On it."), use("Bash", command="ls")),
         user([result("a.txt")], toolUseResult={"stdout": "a.txt"}),
     )
-    kinds = [Setting, Prompt, Setting, Reply, Call, Result, Ended]
+    kinds = [Setting, Prompt, Setting, ModelReply, ToolCall, ToolResult, EndReached]
     assert [type(event) for event in found] == kinds
     time = BASE["timestamp"]
-    assert found[1] == Prompt(Place(1, 0), time, "fix it")
-    assert found[3] == Reply(found[4].place, time, "On it.", "opus")
-    assert found[4] == Call(found[3].place, time, "t1", "Bash", {"command": "ls"})
-    assert found[5] == Result(found[5].place, time, "t1", "a.txt", False, {"stdout": "a.txt"})
+    assert found[1] == Prompt(Position(1, 0), time, "fix it")
+    assert found[3] == ModelReply(found[4].place, time, "On it.", "opus")
+    assert found[4] == ToolCall(found[3].place, time, "t1", "Bash", {"command": "ls"})
+    assert found[5] == ToolResult(found[5].place, time, "t1", "a.txt", False, {"stdout": "a.txt"})
 
 
 def test_the_setting_is_told_first_and_when_it_changes(read):
@@ -132,7 +144,7 @@ def test_what_was_typed_while_claude_worked_is_a_prompt(read):
 def test_a_summary_is_a_compaction_and_no_prompt(read, mark):
     words = "This session is being continued from a previous conversation that ran out of context."
     found = read(user(words, **mark))
-    assert [one.summary for one in only(Compacted, found)] == [words]
+    assert [one.summary for one in only(Compaction, found)] == [words]
     assert prompts(found) == []
 
 
@@ -143,21 +155,21 @@ def test_a_failed_result_says_so(read):
         user([result([text("done"), {"type": "image"}], "t2")]),
         user([result("", "t3")], toolUseResult={"stdout": "", "interrupted": True}),
     )
-    assert [(one.text, one.failed) for one in only(Result, found)] == [
+    assert [(one.text, one.failed) for one in only(ToolResult, found)] == [
         ("no such text", True), ("done", False), ("", True),
     ]  # fmt: skip
-    assert only(Result, found)[0].structured is None
+    assert only(ToolResult, found)[0].structured is None
 
 
 def test_what_is_noted_of_several_results_at_once_belongs_to_none(read):
     found = read(user([result("a", "t1"), result("b", "t2")], toolUseResult={"x": 1}))
-    assert [one.structured for one in only(Result, found)] == [None, None]
+    assert [one.structured for one in only(ToolResult, found)] == [None, None]
 
 
 def test_a_commit_that_claude_tells_is_an_event(read):
     noted = {"gitOperation": {"commit": {"sha": "41fbef4", "kind": "amended", "branch": "main"}}}
     found = read(user([result("[main 41fbef4] x")], toolUseResult=noted))
-    assert only(Commit, found)[0][2:] == ("t1", "41fbef4", "amended", "main", False)
+    assert only(ReportedCommit, found)[0][2:] == ("t1", "41fbef4", "amended", "main", False)
 
 
 def test_subagents_work_is_marked_and_their_talk_left_out(read):
@@ -166,7 +178,7 @@ def test_subagents_work_is_marked_and_their_talk_left_out(read):
         assistant(text("I look."), use("Edit"), isSidechain=True, cwd="/elsewhere"),
         user([result()], isSidechain=True),
     )
-    assert [type(event) for event in found] == [Call, Result, Ended]
+    assert [type(event) for event in found] == [ToolCall, ToolResult, EndReached]
     assert found[0].side
     assert found[1].side
 
@@ -175,7 +187,7 @@ def test_records_repeated_by_a_resume_count_once(read):
     records = [user("a", uuid="u1"), assistant(use("Bash"), uuid="u2"), user([result()], uuid="u3")]
     copied = [assistant(use("Bash"), uuid="u4"), user([result()], uuid="u5")]
     found = read(*records, *records, *copied)
-    assert [len(only(kind, found)) for kind in (Prompt, Call, Result)] == [1, 1, 1]
+    assert [len(only(kind, found)) for kind in (Prompt, ToolCall, ToolResult)] == [1, 1, 1]
 
 
 def test_messages_of_the_program_itself_are_no_replies(read):
@@ -184,13 +196,13 @@ def test_messages_of_the_program_itself_are_no_replies(read):
         assistant(text("API Error: 529"), isApiErrorMessage=True),
         assistant(text(" "), text("Yes.")),
     )
-    assert [one.text for one in only(Reply, found)] == ["Yes."]
+    assert [one.text for one in only(ModelReply, found)] == ["Yes."]
     assert [one.model for one in only(Setting, found)][-1] == "opus"
 
 
 def test_a_message_whose_content_is_a_text_is_read(read):
     old = {"type": "assistant", "message": {"role": "assistant", "content": "Hello."}, "sessionId": "s1"}
-    assert [one.text for one in only(Reply, read(old))] == ["Hello."]
+    assert [one.text for one in only(ModelReply, read(old))] == ["Hello."]
 
 
 def test_titles_are_told(read):
@@ -205,7 +217,7 @@ def test_titles_are_told(read):
 def test_the_end_tells_where_to_go_on_and_what_was_unreadable(tmp_path):
     path = write(tmp_path / "a", user("one"), "garbage", {"type": "brand-new", "x": 1})
     *_, end = events(path)
-    assert end[:2] == Ended(Place(4, path.stat().st_size), 1)[:2]
+    assert end[:2] == EndReached(Position(4, path.stat().st_size), 1)[:2]
     path.write_bytes(path.read_bytes() + write(tmp_path / "b", user("two")).read_bytes())
     assert prompts(list(events(path, end))) == ["two"]
 

@@ -12,18 +12,18 @@ from transcript_files import only, write
 
 from baton_git.agents.codex import events, recognises, sessions
 from baton_git.agents.events import (
-    Call,
-    Changed,
-    Compacted,
-    Ended,
+    Compaction,
+    EndReached,
     Event,
     FileChange,
+    FilesChanged,
     Goal,
+    ModelReply,
     Prompt,
-    Reply,
-    Result,
     Setting,
     Title,
+    ToolCall,
+    ToolResult,
 )
 
 TIME = "2026-01-02T03:04:05Z"
@@ -83,7 +83,7 @@ def test_bare_lines_are_read(read):
         call("shell", {"command": ["bash", "-lc", "ls"]}),
         output(json.dumps({"output": "a.txt\n", "metadata": {"exit_code": 0}})),
     )
-    assert [type(one) for one in found] == [Setting, Setting, Prompt, Reply, Call, Result, Ended]
+    assert [type(one) for one in found] == [Setting, Setting, Prompt, ModelReply, ToolCall, ToolResult, EndReached]
     assert (found[0].session, found[0].branch, found[0].commit) == (SESSION, "main", "ab" * 20)
     assert found[1].cwd == "/repo"
     assert found[2][1:3] == (None, "fix it")
@@ -111,9 +111,18 @@ def test_lines_with_events_beside_them_are_read(read):
             {"output": "Success. Updated the following files:\nM a.py\n", "metadata": {"exit_code": 0}}
         ))),
     )  # fmt: skip
-    assert [type(one) for one in found] == [Setting, Prompt, Setting, Reply, Call, Changed, Result, Ended]
+    assert [type(one) for one in found] == [
+        Setting,
+        Prompt,
+        Setting,
+        ModelReply,
+        ToolCall,
+        FilesChanged,
+        ToolResult,
+        EndReached,
+    ]
     assert found[2].model == "gpt-5"
-    assert found[3] == Reply(found[3].place, TIME, "On it.", "gpt-5")
+    assert found[3] == ModelReply(found[3].place, TIME, "On it.", "gpt-5")
     assert found[5].id == "c1"
     assert found[5].files == (FileChange("/repo/a.py", "update", "/repo/b.py"), FileChange("/repo/c.py", "add"))
     assert found[6].text == "Success. Updated the following files:\nM a.py\n"
@@ -136,7 +145,17 @@ def test_lines_with_items_are_read(read):
         item("FileChange", id="c2", status="completed", changes={"/repo/a": {"type": "delete"}}),
         line("response_item", **output("Exit code: 0\nWall time: 0 s\nOutput:\nSuccess.", "c2")),
     )
-    assert [type(one) for one in found] == [Setting, Prompt, Reply, Call, Result, Call, Changed, Result, Ended]
+    assert [type(one) for one in found] == [
+        Setting,
+        Prompt,
+        ModelReply,
+        ToolCall,
+        ToolResult,
+        ToolCall,
+        FilesChanged,
+        ToolResult,
+        EndReached,
+    ]
     assert (found[4].text, found[4].failed, found[4].structured["exit_code"]) == ("no", True, 1)
     assert found[5].arguments == {"input": "*** Begin Patch"}
     assert found[6].files == (FileChange("/repo/a", "delete"),)
@@ -155,12 +174,12 @@ def test_what_code_ran_is_a_call_of_its_own(read):
             {"type": "input_text", "text": "{}"},
         ]),
     )  # fmt: skip
-    assert [(one.id, one.name, one.within) for one in only(Call, found)] == [
+    assert [(one.id, one.name, one.within) for one in only(ToolCall, found)] == [
         ("c1", "exec", None), ("e1", "shell", "c1"), ("e2", "apply_patch", "c1"),
     ]  # fmt: skip
-    assert only(Call, found)[1].arguments == {"command": ["bash", "-lc", "ls"], "workdir": "/repo"}
-    assert [(one.id, one.failed) for one in only(Result, found)] == [("e1", False), ("e2", False), ("c1", False)]
-    assert only(Changed, found)[0].files == (FileChange("/repo/a", "add"),)
+    assert only(ToolCall, found)[1].arguments == {"command": ["bash", "-lc", "ls"], "workdir": "/repo"}
+    assert [(one.id, one.failed) for one in only(ToolResult, found)] == [("e1", False), ("e2", False), ("c1", False)]
+    assert only(FilesChanged, found)[0].files == (FileChange("/repo/a", "add"),)
 
 
 # --- prompts
@@ -207,7 +226,7 @@ def test_a_prompt_that_is_all_there_is_counts(read):
 
 def test_a_reply_that_only_the_screen_has_counts(read):
     found = read(line("event_msg", type="agent_message", message="a"), line("event_msg", type="task_complete"))
-    assert [one.text for one in only(Reply, found)] == ["a"]
+    assert [one.text for one in only(ModelReply, found)] == ["a"]
 
 
 # --- calls and results
@@ -230,7 +249,7 @@ def test_a_reply_that_only_the_screen_has_counts(read):
     ],
 )
 def test_an_output_is_told_without_what_is_around_it(read, given, text, failed):
-    result = only(Result, read(output(given)))[0]
+    result = only(ToolResult, read(output(given)))[0]
     assert (result.text, result.failed) == (text, failed)
 
 
@@ -244,7 +263,7 @@ def test_an_output_is_told_without_what_is_around_it(read, given, text, failed):
     ],
 )
 def test_the_arguments_of_a_call_are_a_table(read, record, name, arguments):
-    found = only(Call, read(record))[0]
+    found = only(ToolCall, read(record))[0]
     assert (found.name, found.arguments) == (name, arguments)
 
 
@@ -254,16 +273,16 @@ def test_a_patch_that_failed_changed_nothing(read):
         line("event_msg", type="patch_apply_end", call_id="c1", success=False, **change),
         item("FileChange", id="c2", status="failed", **change),
     )
-    assert only(Changed, found) == []
-    assert [one.failed for one in only(Result, found)] == [True, True]
+    assert only(FilesChanged, found) == []
+    assert [one.failed for one in only(ToolResult, found)] == [True, True]
 
 
 def test_a_tool_of_a_server_that_code_called_is_told(read):
     found = read(line("event_msg", type="mcp_tool_call_end", call_id="m1", invocation={
         "server": "baton", "tool": "load", "arguments": {"x": 1}
     }, result={"Ok": {"content": [{"type": "text", "text": "hi"}], "isError": False}}))  # fmt: skip
-    assert only(Call, found)[0][3:5] == ("mcp__baton__load", {"x": 1})
-    assert (only(Result, found)[0].text, only(Result, found)[0].failed) == ("hi", False)
+    assert only(ToolCall, found)[0][3:5] == ("mcp__baton__load", {"x": 1})
+    assert (only(ToolResult, found)[0].text, only(ToolResult, found)[0].failed) == ("hi", False)
 
 
 # --- the rest
@@ -274,7 +293,7 @@ def test_a_compaction_does_not_repeat_the_prompts(read):
         {**told("assistant", "the summary"), "metadata": {"compaction_output": True}},
         line("compacted", message="the summary", replacement_history=[message("user", "old")]),
     )
-    assert [type(one) for one in found] == [Compacted, Ended]
+    assert [type(one) for one in found] == [Compaction, EndReached]
     assert found[0].summary == "the summary"
 
 

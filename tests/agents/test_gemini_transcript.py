@@ -12,18 +12,18 @@ import pytest
 from transcript_files import only, write
 
 from baton_git.agents.events import (
-    Anew,
-    Call,
-    Compacted,
-    Ended,
+    Compaction,
+    EndReached,
     Event,
-    Place,
+    ModelReply,
+    Position,
     Prompt,
-    Reply,
-    Result,
+    Restart,
+    ResumePoint,
     Setting,
-    Settled,
     Title,
+    ToolCall,
+    ToolResult,
 )
 from baton_git.agents.gemini import events, recognises, sessions
 
@@ -55,7 +55,7 @@ def read(tmp_path: Path) -> Any:
 
 def told(found: list[Event]) -> list[type[Event]]:
     """The kinds of what was told, without who and where."""
-    return [type(one) for one in found if not isinstance(one, Setting | Settled)]
+    return [type(one) for one in found if not isinstance(one, Setting | ResumePoint)]
 
 
 def prompts(found: list[Event]) -> list[str]:
@@ -67,11 +67,11 @@ def test_a_session_that_is_one_object_is_read(tmp_path, indent):
     messages = [user("fix it"), gemini("On it.", toolCalls=[call("read_file", "hi")])]
     path = write(tmp_path / "session-x.json", json.dumps({**HEAD, "messages": messages}, indent=indent))
     found = list(events(path))
-    assert found.pop(0) == Settled(Place())
-    assert [type(one) for one in found] == [Setting, Prompt, Reply, Call, Result, Ended]
+    assert found.pop(0) == ResumePoint(Position())
+    assert [type(one) for one in found] == [Setting, Prompt, ModelReply, ToolCall, ToolResult, EndReached]
     assert (found[0].session, found[0].model) == ("s1", "gemini-3")
     assert found[1].text == "fix it"
-    assert found[2] == Reply(found[2].place, TIME, "On it.", "gemini-3")
+    assert found[2] == ModelReply(found[2].place, TIME, "On it.", "gemini-3")
     assert found[3][2:5] == ("c1", "read_file", {"x": 1})
     assert (found[4].text, found[4].failed) == ("hi", False)
     assert [one.place.line for one in found[1:3]] == [1, 2]
@@ -79,8 +79,8 @@ def test_a_session_that_is_one_object_is_read(tmp_path, indent):
 
 def test_a_message_that_is_written_again_counts_once_in_its_newest_form(read):
     found = read(user("fix it"), gemini(""), gemini("", toolCalls=[call("read_file", "hi")]), gemini("x", "g2"))
-    assert told(found) == [Prompt, Call, Result, Reply, Ended]
-    assert only(Call, found)[0].place.line == 4
+    assert told(found) == [Prompt, ToolCall, ToolResult, ModelReply, EndReached]
+    assert only(ToolCall, found)[0].place.line == 4
     assert [one.model for one in only(Setting, found)] == [None, "gemini-3"]
 
 
@@ -88,34 +88,34 @@ def test_of_an_older_message_that_is_written_again_what_is_new_is_told(read):
     running = gemini("", toolCalls=[call("read_file", status="executing")])
     ended = gemini("Done.", toolCalls=[call("read_file", "hi")])
     found = read(user("fix it"), running, user("wait", "u2"), ended, ended, user("go on", "u3"))
-    assert told(found) == [Prompt, Call, Prompt, Reply, Result, Prompt, Ended]
-    assert [one.place.line for one in only(Result, found)] == [5]
+    assert told(found) == [Prompt, ToolCall, Prompt, ModelReply, ToolResult, Prompt, EndReached]
+    assert [one.place.line for one in only(ToolResult, found)] == [5]
 
 
 def test_what_the_model_is_shown_from_then_on_takes_nothing_away(read):
     checkpoint = {"$set": {"messages": [user("<state_snapshot>all of it", "u9"), gemini([{"functionCall": {}}])]}}
     found = read(user("fix it"), gemini("", toolCalls=[call("read_file", "hi")]), checkpoint, user("go on", "u2"))
-    assert told(found) == [Prompt, Call, Result, Compacted, Prompt, Ended]
+    assert told(found) == [Prompt, ToolCall, ToolResult, Compaction, Prompt, EndReached]
     assert prompts(found) == ["fix it", "go on"]
 
 
 def test_a_call_that_a_checkpoint_knows_to_have_ended_has_its_result(read):
     running = gemini("", toolCalls=[call("read_file", status="executing")])
     found = read(running, {"$set": {"messages": [gemini("", toolCalls=[call("read_file", "hi")])]}})
-    assert [one.text for one in only(Result, found)] == ["hi"]
+    assert [one.text for one in only(ToolResult, found)] == ["hi"]
 
 
 def test_messages_that_were_taken_back_are_gone(read):
     found = read(user("a", "u1"), gemini("b", "g1"), user("c", "u2"), {"$rewindTo": "g1"}, user("d", "u3"))
     assert prompts(found) == ["a", "d"]
-    assert only(Reply, found) == []
+    assert only(ModelReply, found) == []
     assert prompts(read(user("a"), {"$rewindTo": "unknown"}, {"$rewindTo": ["x"]})) == ["a"]
 
 
 def test_a_resumed_session_is_one_session(read):
     found = read(user("a"), HEAD, {"$set": {"sessionId": "s1"}}, {"$set": {"summary": "Greeting"}}, user("b", "u2"))
     assert [one for one in only(Setting, found) if one.session != "s1"] == []
-    assert Anew not in told(found)
+    assert Restart not in told(found)
     assert only(Title, found)[0].text == "Greeting"
     assert prompts(found) == ["a", "b"]
 
@@ -138,7 +138,7 @@ def test_what_hooks_put_around_a_prompt_is_taken_off(read):
 
 def test_thoughts_are_no_reply(read):
     found = read(gemini([{"text": "hm", "thought": True}, {"text": "Yes."}], thoughts=[{"description": "hm"}]))
-    assert [one.text for one in only(Reply, found)] == ["Yes."]
+    assert [one.text for one in only(ModelReply, found)] == ["Yes."]
 
 
 @pytest.mark.parametrize(
@@ -154,19 +154,19 @@ def test_thoughts_are_no_reply(read):
     ],
 )
 def test_a_result_says_whether_it_failed(read, made, text, failed):
-    found = only(Result, read(gemini("", toolCalls=[made])))
+    found = only(ToolResult, read(gemini("", toolCalls=[made])))
     assert [(one.text, one.failed) for one in found] == [(text, failed)]
 
 
 def test_a_call_that_has_not_ended_has_no_result(read):
     found = read(gemini("", toolCalls=[call("read_file", status="executing")]))
-    assert told(found) == [Call, Ended]
+    assert told(found) == [ToolCall, EndReached]
 
 
 def test_what_is_displayed_of_a_result_is_kept(read):
     display = {"filePath": "/repo/a.py", "isNewFile": True}
     found = read(gemini("", toolCalls=[call("write_file", "ok", resultDisplay=display)]))
-    assert only(Result, found)[0].structured == display
+    assert only(ToolResult, found)[0].structured == display
 
 
 def grown(path: Path, *records: Any) -> Path:
@@ -177,23 +177,23 @@ def grown(path: Path, *records: Any) -> Path:
 def test_only_what_was_written_since_is_told_on_the_next_reading(tmp_path):
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x"))
     *_, end = events(path)
-    assert end[:2] == (Place(4, path.stat().st_size), 0)
+    assert end[:2] == (Position(4, path.stat().st_size), 0)
     grown(path, gemini("x and y"), {"$set": {"lastUpdated": TIME}}, user("two", "u2"))
     found = list(events(path, end))
-    assert told(found) == [Reply, Prompt, Ended]
-    assert only(Reply, found)[0].text == "x and y"
+    assert told(found) == [ModelReply, Prompt, EndReached]
+    assert only(ModelReply, found)[0].text == "x and y"
 
 
 @pytest.mark.parametrize(
     ("record", "kinds"),
     [
-        (gemini("", "g0", toolCalls=[call("read_file", "hi")]), [Reply, Result, Ended]),
-        (gemini("other", "g0"), [Reply, Reply, Ended]),
-        ({"$set": {"messages": []}}, [Reply, Ended]),
-        ({"$set": {"summary": "S"}}, [Title, Reply, Ended]),
-        ({"$rewindTo": "g1"}, [Ended]),
-        ({"$rewindTo": "unknown"}, [Reply, Ended]),
-        (HEAD, [Reply, Ended]),
+        (gemini("", "g0", toolCalls=[call("read_file", "hi")]), [ModelReply, ToolResult, EndReached]),
+        (gemini("other", "g0"), [ModelReply, ModelReply, EndReached]),
+        ({"$set": {"messages": []}}, [ModelReply, EndReached]),
+        ({"$set": {"summary": "S"}}, [Title, ModelReply, EndReached]),
+        ({"$rewindTo": "g1"}, [EndReached]),
+        ({"$rewindTo": "unknown"}, [ModelReply, EndReached]),
+        (HEAD, [ModelReply, EndReached]),
     ],
 )
 def test_what_changes_earlier_messages_is_told_without_reading_all_of_it_again(tmp_path, record, kinds):
@@ -209,14 +209,14 @@ def test_all_is_told_anew_when_something_that_was_told_is_taken_back(tmp_path, t
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x", "g0"), gemini("y"))
     *_, end = events(path)
     first, *rest = events(grown(path, {"$rewindTo": target}, user("two", "u2")), end)
-    assert first == Anew()
+    assert first == Restart()
     assert rest == list(events(path))
     assert prompts(rest) == (["two"] if target == "u1" else ["one", "two"])
 
 
 def test_what_was_taken_back_is_not_told_by_a_first_reading(read):
     found = read(user("one"), gemini("x", "g0"), user("two", "u2"), {"$rewindTo": "g0"}, user("three", "u3"))
-    assert told(found) == [Prompt, Prompt, Ended]
+    assert told(found) == [Prompt, Prompt, EndReached]
 
 
 @pytest.mark.parametrize("indent", [None, 2])

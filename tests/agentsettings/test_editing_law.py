@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from baton_git.agents.settings.entries import MARK, Wanted, put_in, take_out
+from baton_git.agents.settings.entries import MARK, WantedHooks, install_entries, remove_entries
 from baton_git.agents.settings.json_text import parse
 
 BLANKS = st.text(alphabet=" \t\n", max_size=4) | st.sampled_from(["", " ", "\n", "\n  ", "\r\n", "\r\n    "])
@@ -22,9 +22,9 @@ def group(command: str, event: str) -> dict[str, Any]:
     return {**({"matcher": "startup|resume"} if event == "SessionStart" else {}), "hooks": [handler]}
 
 
-def wanted(command: str, *, env: bool, comments: bool) -> Wanted:
+def wanted(command: str, *, env: bool, comments: bool) -> WantedHooks:
     groups = {event: group(command, event) for event in EVENTS}
-    return Wanted(groups, {"TODO_TOOLS": "1"} if env else {}, comments)
+    return WantedHooks(groups, {"TODO_TOOLS": "1"} if env else {}, comments)
 
 
 @st.composite
@@ -100,9 +100,9 @@ def without_ours(data: Any) -> Any:
 @example('{\n"a":[]/* b */}/* c */\n', False)
 def test_what_is_put_in_comes_out_again_to_the_byte(text, env):
     want = wanted("exec baton", env=env, comments=True)
-    there = put_in(text, want)
-    assert take_out(there, comments=True, env=want.env) == text
-    assert put_in(there, want) == there
+    there = install_entries(text, want)
+    assert remove_entries(there, comments=True, env=want.env) == text
+    assert install_entries(there, want) == there
     before, after = (parse(one, comments=True).data for one in (text, there))
     assert without_ours(after) == without_ours(before)
     assert all(after["hooks"][event][-1] == one for event, one in want.groups.items())
@@ -112,6 +112,6 @@ def test_what_is_put_in_comes_out_again_to_the_byte(text, env):
 @given(text=texts(comments=True), env=st.booleans())
 def test_an_upgrade_changes_only_our_own_entries_and_still_comes_out_to_the_byte(text, env):
     older, newer = (wanted(command, env=env, comments=True) for command in ("exec old", "exec new"))
-    there = put_in(put_in(text, older), newer)
-    assert there == put_in(text, newer)
-    assert take_out(there, comments=True, env=newer.env) == text
+    there = install_entries(install_entries(text, older), newer)
+    assert there == install_entries(text, newer)
+    assert remove_entries(there, comments=True, env=newer.env) == text

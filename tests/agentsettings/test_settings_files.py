@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.agents.settings.entries import Wanted
+from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.hook_lines import hook_line
 from baton_git.agents.settings.locations import SETTINGS
 from baton_git.agents.settings.settings_file import SettingsFile
@@ -17,9 +17,9 @@ from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, 
 FOREIGN = '{\n\t"model": "x",\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}\n}\n'
 
 
-def wanted(agent: str = "claude", program: str = "baton", **more) -> Wanted:
+def wanted(agent: str = "claude", program: str = "baton", **more) -> WantedHooks:
     settings = SETTINGS[agent]
-    return Wanted(settings.groups(hook_line(agent, [program])), more.get("env", {}), settings.comments)
+    return WantedHooks(settings.groups(hook_line(agent, [program])), more.get("env", {}), settings.comments)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_an_upgrade_replaces_our_own_entries_where_they_stand(file):
 
 def test_entries_of_events_that_are_no_longer_wanted_go(file):
     more = {**wanted().groups, "PostCompact": wanted().groups["Stop"]}
-    file.install(Wanted(more))
+    file.install(WantedHooks(more))
     file.install(wanted())
     assert "PostCompact" not in json.loads(file.path.read_text())["hooks"]
 

@@ -17,7 +17,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.revision import Stamp
+from baton_git.namespace.revision import CommitStamp
 
 Baton = Callable[..., Any]
 
@@ -97,5 +97,5 @@ def contest(top: Path) -> None:
     data = {"id": "C-1", "record_kind": "open_loop", "record_id": "OL-1", "field": "action", "winner": "ours"}
     conflict = Conflict.model_validate({**data, "ours": "Deployed it", "theirs": "Sent it"})
     with Store(Repository.open(top)) as store:
-        stamp = Stamp("test", datetime(2026, 11, 21, tzinfo=UTC), "Ada <ada@example.org>")
+        stamp = CommitStamp("test", datetime(2026, 11, 21, tzinfo=UTC), "Ada <ada@example.org>")
         Branch(store, Namespace("work")).update(lambda tip: tip.state.put(conflict), stamp)

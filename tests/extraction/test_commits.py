@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from baton_git.agents.extraction.commits import git_work, is_elsewhere, made_by
-from baton_git.agents.extraction.shell import script
+from baton_git.agents.extraction.commits import find_git_work, find_made_commits, is_elsewhere
+from baton_git.agents.extraction.shell import parse_script
 
 HOME = "/repo"
 LINE = "[main 1234abc] Fix it\n 1 file changed"
 
 
 def made(command: str, output: str = LINE, home: str = HOME) -> list[tuple[str, str]]:
-    work = git_work(command, home)
-    return [(one.hash, one.subject) for one in made_by(work, output) if not is_elsewhere(work, one.making, home, [])]
+    work = find_git_work(command, home)
+    return [
+        (one.hash, one.subject)
+        for one in find_made_commits(work, output)
+        if not is_elsewhere(work, one.making, home, [])
+    ]
 
 
 HEREDOC = """git add -A && git commit -m "$(cat <<'EOF'
@@ -95,7 +99,7 @@ def test_what_git_said_tells_what_came_of_it(command, output, found):
 
 
 def test_a_repository_that_was_made_for_a_try_is_remembered():
-    work = git_work("cd scratch && git commit -m x", HOME)
+    work = find_git_work("cd scratch && git commit -m x", HOME)
     assert is_elsewhere(work, work.makings[0], HOME, ["/repo/scratch"])
 
 
@@ -104,7 +108,7 @@ def test_a_session_may_make_its_own_repository():
 
 
 def test_words_come_without_quotes_and_folders_follow_cd():
-    found = script("cd a; (cd b && ls 'x y'); cd \"$X\"; ls \\\n -l # no", "/r").commands
+    found = parse_script("cd a; (cd b && ls 'x y'); cd \"$X\"; ls \\\n -l # no", "/r").commands
     assert [(one.words, one.folder) for one in found] == [
         (("cd", "a"), "/r"),
         (("cd", "b"), "/r/a"),

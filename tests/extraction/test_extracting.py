@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transcript_sessions import COMMIT, GOAL, GREET, HERE, ITEMS, README, SESSIONS, Claude, damaged, lines
 
-from baton_git.agents.events import Anew, Call, Ended, Place, Reply, Settled
+from baton_git.agents.events import EndReached, ModelReply, Position, Restart, ResumePoint, ToolCall
 from baton_git.agents.extraction import Extraction, Options, extract, parse_options
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
@@ -132,7 +132,7 @@ def test_what_is_remembered_is_not_read_again(tmp_path, monkeypatch, name):
     heard: list[Any] = []
     events = AGENTS[agent].events
 
-    def listening(path: Path, since: Ended) -> Any:
+    def listening(path: Path, since: EndReached) -> Any:
         heard.append(since)
         for event in events(path, since):
             heard.append(event)
@@ -140,8 +140,8 @@ def test_what_is_remembered_is_not_read_again(tmp_path, monkeypatch, name):
 
     monkeypatch.setattr(AGENTS[agent], "events", listening)
     assert extract(path, memory=memory) == first
-    assert heard[0].place == first.place == Place(first.place.line, path.stat().st_size)
-    assert all(isinstance(event, Settled | Reply | Ended) for event in heard)
+    assert heard[0].place == first.place == Position(first.place.line, path.stat().st_size)
+    assert all(isinstance(event, ResumePoint | ModelReply | EndReached) for event in heard)
 
 
 def test_a_session_of_gemini_is_not_read_anew_for_any_message_that_is_written_again(tmp_path, monkeypatch):
@@ -149,7 +149,7 @@ def test_a_session_of_gemini_is_not_read_anew_for_any_message_that_is_written_ag
     path, memory, events = tmp_path / "session", tmp_path / "memory", AGENTS[agent].events
     heard: list[Any] = []
 
-    def listening(path: Path, since: Ended) -> Any:
+    def listening(path: Path, since: EndReached) -> Any:
         for event in events(path, since):
             heard.append(event)
             yield event
@@ -159,8 +159,8 @@ def test_a_session_of_gemini_is_not_read_anew_for_any_message_that_is_written_ag
     for number in range(1, len(parts) + 1):
         path.write_bytes(b"\n".join(parts[:number]))
         outcome(path, memory=memory)
-    assert [event for event in heard if isinstance(event, Anew)] == []
-    calls = [event.id for event in heard if isinstance(event, Call)]
+    assert [event for event in heard if isinstance(event, Restart)] == []
+    calls = [event.id for event in heard if isinstance(event, ToolCall)]
     assert len(calls) <= 4 * len(set(calls))
 
 

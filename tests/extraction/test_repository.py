@@ -11,7 +11,7 @@ from transcript_sessions import Claude, lines
 
 from baton_git.agents.extraction import Extraction, Options, extract
 from baton_git.agents.extraction import repository as asking
-from baton_git.agents.extraction.repository import bounded, with_git
+from baton_git.agents.extraction.repository import keep_whole_lines, with_git
 
 NOW = datetime(2026, 1, 2, 3, 5, tzinfo=UTC)
 
@@ -104,5 +104,5 @@ def test_a_command_without_a_result_made_a_commit_only_if_there_is_one(top, made
 
 
 def test_a_long_status_is_cut_at_a_line():
-    assert bounded("aaaa\nbbbb\ncccc\n", 11) == "aaaa\nbbbb\n… and 1 more lines"
-    assert bounded("aaaa\n", 100) == "aaaa"
+    assert keep_whole_lines("aaaa\nbbbb\ncccc\n", 11) == "aaaa\nbbbb\n… and 1 more lines"
+    assert keep_whole_lines("aaaa\n", 100) == "aaaa"

@@ -17,7 +17,7 @@ from baton_git.core.state import HEAD
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.tidying import Tidier
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.revision import Stamp, Update
+from baton_git.namespace.revision import CommitStamp, UpdateRequest
 
 WRITE = "/v1/baton/write"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -28,8 +28,8 @@ def _document(number, **more):
 
 
 def _update(context, session=None, revision=None):
-    stamp = Stamp("write", NOW, "A <a@b>", session)
-    return Update(lambda tip: tip.state.put(Head(context=context), HEAD), stamp, revision)
+    stamp = CommitStamp("write", NOW, "A <a@b>", session)
+    return UpdateRequest(lambda tip: tip.state.put(Head(context=context), HEAD), stamp, revision)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from baton_git.agents.hook_events.hook_session import Memory, Seen
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.context.settings import Asked, Settings
 
@@ -101,7 +101,7 @@ def test_a_server_for_many_takes_nobody_for_who_is_at_work_in_the_work_tree(here
 
 def test_a_session_of_the_agent_around_us_that_hooks_know_counts_less_than_the_own(here, baton, top, monkeypatch):
     monkeypatch.setenv("GEMINI_SESSION_ID", "of-gemini")
-    Memory(str(top / ".git")).put(Seen("gemini", "of-gemini"))
+    HookSessionStore(str(top / ".git")).put(HookSession("gemini", "of-gemini"))
 
     async def use(one, two):
         await begun(one, session="own")

@@ -11,13 +11,13 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import HEAD, Key
 from baton_git.git.store import Repository, Store
-from baton_git.namespace.branch import Branch, namespaces
-from baton_git.namespace.revision import Proposal, Stamp
+from baton_git.namespace.branch import Branch, list_namespaces
+from baton_git.namespace.revision import CommitStamp, ProposedState
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.loops import add_loop
 from baton_git.verbs.sessions import init
 
-STAMP = Stamp("test", NOW, WHO, "s1", "claude", "laptop")
+STAMP = CommitStamp("test", NOW, WHO, "s1", "claude", "laptop")
 TOKEN = "ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"
 
 
@@ -36,7 +36,7 @@ def put(*records):
 def line(ws, count):
     """`count` changes, a minute apart; the commits in order."""
     return [
-        ws.branch.update(put(item(id=f"FU-{n}")), Stamp("test", later(minutes=n), WHO)).version.commit
+        ws.branch.update(put(item(id=f"FU-{n}")), CommitStamp("test", later(minutes=n), WHO)).version.commit
         for n in range(count)
     ]
 
@@ -73,7 +73,7 @@ def test_a_commit_says_in_words_and_trailers_who_did_what(ws):
 
 
 def test_a_session_name_with_a_line_break_cannot_forge_a_trailer(ws):
-    ws.branch.update(put(loop()), Stamp("test", NOW, WHO, session="a\nBaton-Revision: 99"))
+    ws.branch.update(put(loop()), CommitStamp("test", NOW, WHO, session="a\nBaton-Revision: 99"))
     entry = next(ws.branch.history())
     assert entry.revision == 1
     assert "\n" not in (entry.session or "")
@@ -266,7 +266,7 @@ def test_a_secret_never_reaches_any_object(ws):
 @pytest.mark.parametrize("field", ["session", "agent", "machine"])
 def test_a_stamp_that_holds_a_secret_is_refused(ws, field):
     with pytest.raises(InvalidDocument, match="holds a secret"):
-        ws.branch.update(put(loop()), Stamp("test", NOW, WHO, **{field: TOKEN}))
+        ws.branch.update(put(loop()), CommitStamp("test", NOW, WHO, **{field: TOKEN}))
     assert ws.branch.read().commit is None
 
 
@@ -282,7 +282,7 @@ def test_work_from_the_side_becomes_a_second_parent(ws):
 
     def change(tip):
         side = base.state.put(item(id="FU-2"))
-        return Proposal(tip.state.put(item(id="FU-2")), side=(base, side))
+        return ProposedState(tip.state.put(item(id="FU-2")), side=(base, side))
 
     version = ws.branch.update(change, STAMP).version
     entry = next(ws.branch.history())
@@ -298,7 +298,7 @@ def test_namespaces_lists_those_that_are_and_no_other_refs(ws):
     commit = store.tip("refs/heads/baton/a%2fb")
     foreign = "refs/heads/baton/UPPER"
     assert store.publish(store.draft(), foreign, None, commit, who=WHO, time=0, timezone=0, message="m")
-    assert [str(one) for one in namespaces(store)] == sorted(["project:x", "a/b", "A", "名前"])
+    assert [str(one) for one in list_namespaces(store)] == sorted(["project:x", "a/b", "A", "名前"])
 
 
 def test_another_prefix_is_another_place(ws):

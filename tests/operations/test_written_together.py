@@ -17,7 +17,7 @@ from baton_git.core.names import Namespace
 from baton_git.git.store import Store
 from baton_git.git.store.group_commit import Line, _Place
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.revision import Proposal, Stamp
+from baton_git.namespace.revision import CommitStamp, ProposedState
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import write
 from baton_git.verbs.followups import add_follow_up
@@ -25,8 +25,8 @@ from baton_git.verbs.followups import add_follow_up
 SECONDS = 20
 
 
-def stamp(session: str) -> Stamp:
-    return Stamp("test", NOW, WHO, session, "claude", "laptop")
+def stamp(session: str) -> CommitStamp:
+    return CommitStamp("test", NOW, WHO, session, "claude", "laptop")
 
 
 def adding(*ids: str):
@@ -316,7 +316,7 @@ def test_what_is_damaged_for_one_is_told_to_nobody_else(ws, together):
     """A change puts back a file whose bytes are gone; the others of its group know nothing of it."""
 
     def borrowing(tip):
-        return Proposal(tip.state, files={"notes/a.txt": "1" * 40})
+        return ProposedState(tip.state, files={"notes/a.txt": "1" * 40})
 
     first, damaged, last = together(*updates(ws, adding("FU-1"), borrowing, adding("FU-2")))
     assert isinstance(damaged.exception(SECONDS), Corrupt)

@@ -14,7 +14,7 @@ from servers import Served
 from baton_git.core.names import Oid
 from baton_git.git.remotes import Outcome, Push, Remote, open_remote
 from baton_git.git.store import Repository, Store
-from baton_git.namespace.ingest.fetch import receive
+from baton_git.namespace.ingest.fetch import fetch_and_check
 
 X = "refs/heads/baton/x"
 Y = "refs/heads/baton/y"
@@ -69,7 +69,7 @@ class Place:
     def received(self, wants: Mapping[str, str], name: str | None = None, seconds: float = SECONDS) -> dict[str, Oid]:
         """Where the wanted refs of the server stand, after they came in here."""
         with self.store() as store:
-            return receive(store, self.remote(name), wants, seconds=seconds).tips
+            return fetch_and_check(store, self.remote(name), wants, seconds=seconds).tips
 
     def tip(self, ref: str) -> Oid | None:
         with self.store() as store:

@@ -13,7 +13,7 @@ from servers import Served, Server
 from baton_git.core.names import Namespace
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.workspace import Actor, Reach, Workspace
+from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
 from baton_git.verbs.loops import add_loop
 from baton_git.verbs.sync import Synced, sync
 
@@ -25,7 +25,7 @@ def at_work(place: Place, namespace: str = "x") -> Iterator[Workspace]:
     with Store(place.repository) as store:
         actor = Actor(WHO, place.top.name, "claude", place.top.name)
         branch = Branch(store, Namespace(namespace))
-        yield Workspace(branch, actor, environment=place.environment(), reach=Reach(remote=place.served.url))
+        yield Workspace(branch, actor, environment=place.environment(), reach=RemoteSettings(remote=place.served.url))
 
 
 def synced(ws: Workspace) -> Synced:

@@ -17,7 +17,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.base import Part
 from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
-from baton_git.namespace.commit_log import log_entry
+from baton_git.namespace.commit_log import parse_entry
 
 WORD = re.compile(rb"[KL]\d{5}q")
 COUNTS = {"follow_up": ("defer_count", 0), "pattern": ("count", 1)}
@@ -73,7 +73,7 @@ class History:
     def _lost(self, info: CommitInfo) -> frozenset[bytes]:
         if len(info.parents) == 2:
             return self._owed(info) - self._words_below(info.tree)
-        op = log_entry(info).op
+        op = parse_entry(info).op
         if not info.parents or op in GOING_BACK | DOCUMENTS:
             return frozenset()
         gone = self.words(info.parents[0]) - self._words_below(info.tree)
@@ -104,7 +104,7 @@ class History:
             gone = before.keys() - after.keys()
             both = before.keys() & after.keys()
             back = {title for title in both if after[title][0] < before[title][0]}
-            if log_entry(info).op in DOCUMENTS:  # its writer may have read what others counted since its base
+            if parse_entry(info).op in DOCUMENTS:  # its writer may have read what others counted since its base
                 back |= {title for title in both if after[title] != before[title]}
             return twice | gone | back | (after.keys() - before.keys() if gone else set())  # perhaps with another title
         sides = [self.counts(parent) for parent in info.parents]

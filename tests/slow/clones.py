@@ -26,9 +26,9 @@ from baton_git.git.remotes import Remote, open_remote
 from baton_git.git.store import Repository, Store
 from baton_git.git.store.folder import Folder
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.sync.policy import Terms
-from baton_git.namespace.sync.synchronise import Outcome, synchronise
+from baton_git.namespace.sync.synchronise import SyncOutcome, synchronise
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton import document_writing, documents
 from baton_git.verbs import decisions, followups, loops, patterns, sessions
@@ -116,7 +116,7 @@ def made_clone(top: Path, bare: Path) -> Clone:
 
 # --- verbs
 
-Verb = Callable[[Workspace, datetime, Act], Version | None]
+Verb = Callable[[Workspace, datetime, Act], Revision | None]
 
 
 def _pick(ws: Workspace, model: Any, which: int) -> Any:
@@ -124,62 +124,62 @@ def _pick(ws: Workspace, model: Any, which: int) -> Any:
     return found[which % len(found)] if found else None
 
 
-def _add_loop(ws: Workspace, now: datetime, act: Act) -> Version:
+def _add_loop(ws: Workspace, now: datetime, act: Act) -> Revision:
     verify = {"method": "file_exists", "path": "readme"} if act.which % 3 == 0 else None
     return loops.add_loop(
         ws, now, action=act.mark("K"), expect=act.mark("L"), verify=verify, ttl_days=act.which % 9, id_=act.id
     ).written.version
 
 
-def _verify(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _verify(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, OpenLoop, act.which)
     result: Any = ("passed", "failed")[act.which % 2]
     return one and loops.settle_loop(ws, now, one.id, result, note=act.mark("R")).written.version
 
 
-def _close(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _close(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, OpenLoop, act.which)
     return one and loops.close_loop(ws, now, one.id, reason=act.mark("R")).written.version
 
 
-def _add_item(ws: Workspace, now: datetime, act: Act) -> Version:
+def _add_item(ws: Workspace, now: datetime, act: Act) -> Revision:
     return followups.add_follow_up(ws, now, item=act.mark("K"), reason=act.mark("L"), id_=act.id).written.version
 
 
-def _defer(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _defer(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, FollowUp, act.which)
     reason = act.mark("L") if act.number % 4 == 0 else None
     return one and followups.defer_follow_up(ws, now, one.id, reason=reason).written.version
 
 
-def _done(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _done(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, FollowUp, act.which)
     return one and followups.finish_follow_up(ws, now, one.id, note=act.mark("R")).written.version
 
 
-def _record(ws: Workspace, now: datetime, act: Act) -> Version:
+def _record(ws: Workspace, now: datetime, act: Act) -> Revision:
     rule = act.mark("L") if act.which % 2 else None
     return patterns.record_pattern(
         ws, now, what=act.mark("K"), context=act.mark("R"), rule=rule, id_=act.id
     ).written.version
 
 
-def _recur(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _recur(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, Pattern, act.which)
     return one and patterns.record_pattern(ws, now, what=one.what, context=act.mark("R")).written.version
 
 
-def _propose(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _propose(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, Pattern, act.which)
     return one and patterns.propose_rule(ws, now, one.id, act.mark("L")).written.version
 
 
-def _dismiss(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _dismiss(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, Pattern, act.which)
     return one and patterns.dismiss_pattern(ws, now, one.id).written.version
 
 
-def _graduate(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _graduate(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, Pattern, act.which)
     if one is None:
         return None
@@ -187,7 +187,7 @@ def _graduate(ws: Workspace, now: datetime, act: Act) -> Version | None:
     return patterns.graduate_pattern(ws, now, one.id, yes).written.version
 
 
-def _decide(ws: Workspace, now: datetime, act: Act) -> Version:
+def _decide(ws: Workspace, now: datetime, act: Act) -> Revision:
     tier = ("llm_derived", "raw_source", "human_confirmed")[act.which % 3]
     vouched = decisions.Vouched("Ada", "terminal")
     return decisions.add_decision(
@@ -196,12 +196,12 @@ def _decide(ws: Workspace, now: datetime, act: Act) -> Version:
     ).written.version  # fmt: skip
 
 
-def _monitor(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _monitor(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, ActiveDecision, act.which)
     return one and decisions.monitor_decision(ws, now, one.id).written.version
 
 
-def _supersede(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _supersede(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one, by = _pick(ws, ActiveDecision, act.which), _pick(ws, ActiveDecision, act.which + 1)
     return one and decisions.supersede_decision(ws, now, one.id, by.id).written.version
 
@@ -224,41 +224,41 @@ def changed_document(data: Mapping[str, Any], act: Act) -> dict[str, Any]:
     return new
 
 
-def _write(ws: Workspace, now: datetime, act: Act) -> Version:
+def _write(ws: Workspace, now: datetime, act: Act) -> Revision:
     data = documents.read(ws).baton or {}
     return document_writing.write(ws, now, changed_document(data, act)).written.version
 
 
-def _import(ws: Workspace, now: datetime, act: Act) -> Version:
+def _import(ws: Workspace, now: datetime, act: Act) -> Revision:
     data = changed_document({"session_id": "foreign"}, act._replace(which=act.which & ~2))
     return document_writing.write(ws, now, data, where="/elsewhere/baton.json", op="import").written.version
 
 
-def _wrap(ws: Workspace, now: datetime, act: Act) -> Version:
+def _wrap(ws: Workspace, now: datetime, act: Act) -> Revision:
     return sessions.wrap(ws, now, context=act.mark("L"), summary=act.mark("L") if act.which % 2 else None).version
 
 
-def _boot(ws: Workspace, now: datetime, act: Act) -> Version:
+def _boot(ws: Workspace, now: datetime, act: Act) -> Revision:
     return sessions.boot(ws, now, sync_seconds=3.0 if act.which % 3 == 0 else 0, check_seconds=act.which % 2).version
 
 
-def _roll_back(ws: Workspace, now: datetime, act: Act) -> Version:
+def _roll_back(ws: Workspace, now: datetime, act: Act) -> Revision:
     return going_back.rollback(ws, now, f"~{act.which % 7}").version
 
 
-def _roll_back_record(ws: Workspace, now: datetime, act: Act) -> Version:
+def _roll_back_record(ws: Workspace, now: datetime, act: Act) -> Revision:
     return going_back.rollback_record(ws, now, act.id).version
 
 
-def _roll_back_session(ws: Workspace, now: datetime, act: Act) -> Version:
+def _roll_back_session(ws: Workspace, now: datetime, act: Act) -> Revision:
     return going_back.rollback_session(ws, now, act.session or "s1").version
 
 
-def _undo(ws: Workspace, now: datetime, act: Act) -> Version:
+def _undo(ws: Workspace, now: datetime, act: Act) -> Revision:
     return going_back.undo(ws, now, f"~{act.which % 5}")[0].version
 
 
-def _resolve(ws: Workspace, now: datetime, act: Act) -> Version | None:
+def _resolve(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     found = conflicts(ws)
     if not found:
         return None
@@ -413,7 +413,9 @@ class Racing:
         return self.remote.push(moves, seconds=seconds)
 
 
-def raced_sync(ws: Workspace, now: datetime, meanwhile: list[Callable[[], object]], *, before_push: bool) -> Outcome:
+def raced_sync(
+    ws: Workspace, now: datetime, meanwhile: list[Callable[[], object]], *, before_push: bool
+) -> SyncOutcome:
     reached = open_remote(ws.branch.store.repository, "origin", ws.environment)
     racing: Any = Racing(reached, meanwhile, before_push)
     [done] = synchronise([ws.branch], racing, "origin", Terms(), ws.stamp("sync", now), seconds=30)
@@ -433,7 +435,7 @@ def write_many(top: Path, offset: timedelta, passed: timedelta, acts: list[Act],
     for act in acts:
         now = clone.now(passed + timedelta(seconds=act.number))
         done = attempted(lambda: VERBS[act.verb](clone.workspace(act.session), now, act))  # noqa: B023
-        if isinstance(done, Version):
+        if isinstance(done, Revision):
             os.write(out, f"{done.commit}\n".encode())
         if syncs:
             attempted(lambda: sync(clone.workspace(), clone.now(passed)))

@@ -36,7 +36,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from baton_git.core.errors import BatonError, RemoteError
 from baton_git.core.names import Oid
 from baton_git.git.store import Repository, Store
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.systems.session_baton import documents
 
 pytestmark = pytest.mark.slow
@@ -105,7 +105,7 @@ class ThreeClones(RuleBasedStateMachine):
         event(f"{verb}: {type(done).__name__}")
         if isinstance(done, BatonError):
             assert clone.tip == before
-        if isinstance(done, Version):
+        if isinstance(done, Revision):
             self._acknowledged(done)
 
     def _act(self, verb: str, which: int = 0, id_: str | None = None, session: str | None = "s1") -> Act:
@@ -113,7 +113,7 @@ class ThreeClones(RuleBasedStateMachine):
         self.passed += timedelta(seconds=1)
         return Act(verb, which, id_ or f"Y-{number}", session, number)
 
-    def _acknowledged(self, done: Version) -> None:
+    def _acknowledged(self, done: Revision) -> None:
         if done.commit is not None:
             self.claims.add(done.commit)
 
@@ -172,7 +172,7 @@ class ThreeClones(RuleBasedStateMachine):
 
         def meanwhile() -> None:
             done = attempted(lambda: VERBS[verb](rival.workspace("rival"), rival.now(self.passed), act))
-            if isinstance(done, Version):
+            if isinstance(done, Revision):
                 self._acknowledged(done)
             if rival is not clone:
                 attempted(lambda: sync(rival.workspace(), rival.now(self.passed)))

@@ -12,8 +12,8 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.agents.sessions.launch_request import Wish
-from baton_git.agents.sessions.records import Process, Records, Spawned
+from baton_git.agents.sessions.launch_request import LaunchRequest
+from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.starting import Spawner
 from baton_git.agents.sessions.stopping import reap
 
@@ -22,7 +22,7 @@ NOW = "2026-11-21T20:00:00Z"
 
 @pytest.fixture
 def records(top):
-    return Records(top / ".git" / "baton" / "spawned")
+    return SpawnedSessions(top / ".git" / "baton" / "spawned")
 
 
 @pytest.fixture
@@ -61,7 +61,9 @@ def test_when_loop_run_is_killed_its_session_ends(agents, top, pids):
 
 @pytest.mark.slow
 def test_when_the_keeper_is_killed_its_session_ends(agents, records, pids):
-    id_ = Spawner(records, agents.environment, NOW)(Wish("claude", "Go on", cwd=str(agents.folder)), {})["spawned"]
+    id_ = Spawner(records, agents.environment, NOW)(LaunchRequest("claude", "Go on", cwd=str(agents.folder)), {})[
+        "spawned"
+    ]
     whole_family(pids)
     os.kill(records.get(id_).keeper.pid, signal.SIGKILL)
     until(lambda: not living(pids), 30)
@@ -75,7 +77,9 @@ def test_one_that_still_runs_unwatched_is_ended_when_sessions_are_listed(baton, 
     baton("init")
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
     records.put(
-        Spawned("SP-one000", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0), started=NOW)
+        SpawnedSession(
+            "SP-one000", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0), started=NOW
+        )
     )
     [one] = baton("session", "list", "--spawned", "--json").json
     assert one["status"] == "lost"
@@ -85,6 +89,8 @@ def test_one_that_still_runs_unwatched_is_ended_when_sessions_are_listed(baton, 
 
 def test_another_process_that_got_the_number_is_left_alone(records):
     me = Process.of(os.getpid())
-    records.put(Spawned("SP-one000", "claude", process=Process(me.pid, me.began - 99), keeper=Process(2**22 - 1, 1.0)))
+    records.put(
+        SpawnedSession("SP-one000", "claude", process=Process(me.pid, me.began - 99), keeper=Process(2**22 - 1, 1.0))
+    )
     reap(records, NOW)
     assert records.get("SP-one000").status == "lost"

@@ -9,8 +9,8 @@ import pytest
 from fake_agents import living
 from waiting import until
 
-from baton_git.agents.sessions.launch_request import Wish
-from baton_git.agents.sessions.records import Records
+from baton_git.agents.sessions.launch_request import LaunchRequest
+from baton_git.agents.sessions.records import SpawnedSessions
 from baton_git.agents.sessions.starting import Spawner
 from baton_git.agents.sessions.stopping import stop
 
@@ -35,10 +35,12 @@ def tmux(agents, tmp_path):
 
 @pytest.fixture
 def start(agents, tmux, tmp_path):
-    records = Records(tmp_path / "spawned")
+    records = SpawnedSessions(tmp_path / "spawned")
 
     def call(seconds=30.0, session="here"):
-        wish = Wish("claude", "Go on", cwd=str(tmp_path), seconds=seconds, in_window=True, tmux_session=session)
+        wish = LaunchRequest(
+            "claude", "Go on", cwd=str(tmp_path), seconds=seconds, in_window=True, tmux_session=session
+        )
         return records, Spawner(records, tmux, NOW, parent="s0")(wish, {})
 
     return call

@@ -15,12 +15,12 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.agents.sessions.launch_request import Wish
+from baton_git.agents.sessions.launch_request import LaunchRequest
 from baton_git.agents.sessions.launchers import surroundings
-from baton_git.agents.sessions.records import Process, Records, Spawned
+from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.starting import MAX_RUNNING, Spawner
 from baton_git.agents.sessions.stopping import stop
-from baton_git.agents.sessions.supervisor import Job, offer, offered
+from baton_git.agents.sessions.supervisor import Job, receive_job, send_job
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound
 
 NOW = "2026-11-21T20:00:00Z"
@@ -29,7 +29,7 @@ NOTE = 'printf "%s\\n" "$@" > "$NOTES"; printf "stdin:%s\\n" "$(cat)" >> "$NOTES
 
 @pytest.fixture
 def records(tmp_path):
-    return Records(tmp_path / "spawned")
+    return SpawnedSessions(tmp_path / "spawned")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def spawner(agents, records):
 
 
 def wish(agents, cli="claude", **more):
-    return Wish(cli, more.pop("prompt", "Go on"), cwd=str(agents.folder), **more)
+    return LaunchRequest(cli, more.pop("prompt", "Go on"), cwd=str(agents.folder), **more)
 
 
 def ended(records, id_):
@@ -71,7 +71,7 @@ def test_a_cli_that_is_not_there_is_an_error(agents, records, spawner, cli, erro
 
 def test_whatever_else_fails_is_an_error_with_its_reason(agents, records, spawner):
     agents.shell("claude", "exit 0")
-    assert "there is no folder /nonexistent" in spawner(Wish("claude", "x", cwd="/nonexistent"), {})["error"]
+    assert "there is no folder /nonexistent" in spawner(LaunchRequest("claude", "x", cwd="/nonexistent"), {})["error"]
     assert spawner(wish(agents, prompt="a\0b"), {}) == {"error": "the prompt has a NUL character"}
     assert "200,000 bytes, the limit" in spawner(wish(agents, prompt="a" * 200_000), {})["error"]
     assert "the system prompt has" in spawner(wish(agents, system_prompt="ü" * 60_000), {})["error"]
@@ -114,7 +114,7 @@ def test_no_prompt_is_taken_for_an_option(agents, records, spawner, cli):
         assert prompt not in job.argv
         assert prompt in [one.strip() for one in job.argv]
         assert "-x" not in job.argv
-        records.put(Spawned(job.id, cli, "exited"))
+        records.put(SpawnedSession(job.id, cli, "exited"))
 
 
 def test_the_users_own_arguments_are_added(agents, records, spawner):
@@ -196,7 +196,7 @@ def test_who_is_killed_while_starting_leaves_nothing_that_counts(agents, records
     assert records.get(record.id).status == "running"
     records.put(replace(record, starter=Process(2**22 - 1, 1.0)))
     assert records.get(record.id).status == "lost"
-    records.put(Spawned("SP-nobody", "claude"))
+    records.put(SpawnedSession("SP-nobody", "claude"))
     assert records.get("SP-nobody").status == "lost"
 
 
@@ -211,16 +211,16 @@ def test_no_environment_reaches_a_disk(agents, records, tmp_path):
         until(pipe.exists)
         assert stat.S_ISFIFO(pipe.stat().st_mode)
         assert stat.S_IMODE(pipe.stat().st_mode) == 0o600
-        told.write_text(str(offered(pipe) == job))
+        told.write_text(str(receive_job(pipe) == job))
 
     taker = threading.Thread(target=take)
     taker.start()
-    offer(pipe, job, lambda: False)
+    send_job(pipe, job, lambda: False)
     taker.join()
     assert told.read_text() == "True"
     assert list(records.folder.iterdir()) == []
     with pytest.raises(OSError, match="did not start"):
-        offer(pipe, job, lambda: True)
+        send_job(pipe, job, lambda: True)
     assert list(records.folder.iterdir()) == []
 
 
@@ -230,7 +230,9 @@ def test_old_records_go_with_their_logs_and_pipes_but_none_of_the_chain(records,
     records.folder.mkdir()
     for number in range(4):
         started = f"2026-11-2{number}T10:00:00Z"
-        records.put(Spawned(f"SP-{number}", "claude", "exited", started=started, chain="c" if number == 0 else ""))
+        records.put(
+            SpawnedSession(f"SP-{number}", "claude", "exited", started=started, chain="c" if number == 0 else "")
+        )
         (records.folder / f"SP-{number}.log").write_text("x")
         records.pipe(f"SP-{number}").write_text("x")
     records.forget_old("c")
@@ -262,7 +264,7 @@ def test_stopping_ends_all_of_it(agents, records, spawner, tmp_path):
 
 def test_a_session_can_be_stopped_when_nobody_looks_after_it_any_more(records):
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    records.put(Spawned("SP-one", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0)))
+    records.put(SpawnedSession("SP-one", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0)))
     assert records.get("SP-one").status == "running"
     assert stop(records, records.get("SP-one"), NOW).status == "stopped"
     assert child.wait(10) == -signal.SIGTERM
@@ -322,7 +324,7 @@ def test_a_chain_ends_after_so_much_time(agents, records, spawner):
 def test_a_chain_ends_when_its_money_is_spent(agents, records, spawner):
     agents.shell("claude", "exit 0")
     for number, cost in enumerate((12.0, None, 8.0)):
-        records.put(Spawned(f"SP-paid{number}", "claude", "exited", chain="s0", chain_began=NOW, cost_usd=cost))
+        records.put(SpawnedSession(f"SP-paid{number}", "claude", "exited", chain="s0", chain_began=NOW, cost_usd=cost))
     refused = spawner(wish(agents), {})
     assert refused == {"error": "the chain cost 20.00 USD, the budget is 20.00"}
     assert spawner.prepared(wish(agents, budget_usd=21.0), {})
@@ -342,7 +344,7 @@ def test_only_so_many_run_at_once(agents, records, spawner):
     agents.answering("x")
     me = Process.of(os.getpid())
     for number in range(MAX_RUNNING):
-        records.put(Spawned(f"SP-run00{number}", "claude", process=me))
+        records.put(SpawnedSession(f"SP-run00{number}", "claude", process=me))
     assert spawner(wish(agents), {}) == {"error": f"{MAX_RUNNING} sessions are running, the limit is {MAX_RUNNING}"}
 
 
@@ -350,15 +352,17 @@ def test_only_so_many_run_at_once(agents, records, spawner):
 
 
 def test_a_record_whose_processes_are_gone_is_lost(records):
-    records.put(Spawned("SP-a", "claude", process=Process(2**22 - 1, 1.0), keeper=Process(2**22 - 2, 1.0)))
-    records.put(Spawned("SP-b", "claude", process=Process(os.getpid(), 1.0)))  # another process has its number now
-    records.put(Spawned("SP-c", "claude", process=Process(os.getpid(), psutil.Process().create_time())))
+    records.put(SpawnedSession("SP-a", "claude", process=Process(2**22 - 1, 1.0), keeper=Process(2**22 - 2, 1.0)))
+    records.put(
+        SpawnedSession("SP-b", "claude", process=Process(os.getpid(), 1.0))
+    )  # another process has its number now
+    records.put(SpawnedSession("SP-c", "claude", process=Process(os.getpid(), psutil.Process().create_time())))
     assert {one.id: one.status for one in records.all()[0]} == {"SP-a": "lost", "SP-b": "lost", "SP-c": "running"}
 
 
 def test_records_are_found_by_a_beginning_and_damage_is_told(records):
     for id_ in ("SP-abc", "SP-abd"):
-        records.put(Spawned(id_, "claude", "exited"))
+        records.put(SpawnedSession(id_, "claude", "exited"))
     (records.folder / "SP-bad.json").write_text("{}")
     assert records.find("sp-abc").id == "SP-abc"
     with pytest.raises(Ambiguous):

@@ -19,9 +19,9 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, State
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.review.queue import Waiting
-from baton_git.namespace.sync.synchronise import Outcome
-from baton_git.namespace.workspace import Actor, Reach, Workspace
+from baton_git.namespace.review.queue import ReviewQueue
+from baton_git.namespace.sync.synchronise import SyncOutcome
+from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
 from baton_git.verbs.conflicts import conflicts
 from baton_git.verbs.decisions import add_decision
 from baton_git.verbs.followups import add_follow_up, defer_follow_up
@@ -158,13 +158,13 @@ class Machine:
 
     # --- syncing
 
-    def sync(self, **more: Any) -> Outcome:
+    def sync(self, **more: Any) -> SyncOutcome:
         """The outcome of the one namespace; it must have gone well."""
         outcome = self.tried(**more)
         assert outcome.error is None, outcome.error
         return outcome
 
-    def tried(self, **more: Any) -> Outcome:
+    def tried(self, **more: Any) -> SyncOutcome:
         done = self.synced(**more)
         assert done.offline is None, done.offline
         [outcome] = done.outcomes
@@ -183,7 +183,7 @@ class Machine:
         found = self.look()
         return [one.id for one in found.items] if found else []
 
-    def look(self) -> Waiting | None:
+    def look(self) -> ReviewQueue | None:
         return review(self.ws)[1]
 
     def decide(self, take: Any = (), refuse: Any = ()) -> Any:
@@ -204,7 +204,7 @@ def machine(folder: Path, name: str, clock: Clock, **reach: Any) -> Machine:
         subprocess.run(["git", "-C", str(top), "remote", "add", "origin", "../origin.git"], check=True)
     store = Store(Repository.open(top))
     actor = Actor(f"{name} <{name}@example.org>", f"s-{name}", "claude", name)
-    ws = Workspace(Branch(store, Namespace("x")), actor, environment=dict(os.environ), reach=Reach(**reach))
+    ws = Workspace(Branch(store, Namespace("x")), actor, environment=dict(os.environ), reach=RemoteSettings(**reach))
     return Machine(name, top, ws, clock)
 
 

@@ -6,7 +6,7 @@ import pytest
 from machines import Machine, loop
 
 from baton_git.core.names import Oid
-from baton_git.namespace.sync.actions import Facts, Plan, plan
+from baton_git.namespace.sync.actions import BranchTips, Plan, plan_sync
 from baton_git.namespace.sync.policy import Terms
 
 PATH = "open_loops/OL-2.toml"
@@ -28,7 +28,7 @@ def known(bob: Machine) -> Oid:
 
 def received(bob: Machine, known: Oid) -> Plan:
     """What a machine that stands at `known` does with the commits that Bob pushed."""
-    return plan(bob.ws.branch, Facts(known, bob.tip, known), Terms())
+    return plan_sync(bob.ws.branch, BranchTips(known, bob.tip, known), Terms())
 
 
 def go_back(bob: Machine, message: str = "oops") -> Oid:
@@ -110,5 +110,5 @@ def test_after_a_person_looked_later_commits_come_in_by_themselves(pair: tuple[M
 def test_here_the_hint_names_the_commit_and_not_just_the_newest(bob: Machine, known: Oid) -> None:
     oops = go_back(bob)
     bob.by_hand({"open_loops/OL-3.toml": loop("OL-3")})
-    [stop] = plan(bob.ws.branch, Facts(bob.tip, known, known), Terms()).actions
+    [stop] = plan_sync(bob.ws.branch, BranchTips(bob.tip, known, known), Terms()).actions
     assert f"baton undo {oops[:10]} " in stop.hint

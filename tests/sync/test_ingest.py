@@ -20,9 +20,9 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.git.remotes import Limits, open_remote
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.ingest.budget import SYNC
-from baton_git.namespace.ingest.fetch import Received, receive
-from baton_git.namespace.ingest.rejections import refusals
-from baton_git.namespace.ingest.server import Update, refusals_of, told
+from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
+from baton_git.namespace.ingest.rejections import find_refusals
+from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, format_refusal
 from baton_git.namespace.ingest.tree_names import tree_fault
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
@@ -43,8 +43,8 @@ def remote_of(one: Machine) -> Any:
     return open_remote(one.store.repository, "origin", one.ws.environment)
 
 
-def received(one: Machine, remote: Any = None, **more: Any) -> Received:
-    return receive(one.store, remote or remote_of(one), {REF: INCOMING}, **{"seconds": 30.0, **more})
+def received(one: Machine, remote: Any = None, **more: Any) -> FetchResult:
+    return fetch_and_check(one.store, remote or remote_of(one), {REF: INCOMING}, **{"seconds": 30.0, **more})
 
 
 def rejected(one: Machine, **budget: Any) -> str:
@@ -218,7 +218,7 @@ def test_one_bad_branch_of_two_keeps_out_only_itself(pair: Pair, mallory: Hostil
     bad = mallory.tip()
     wants = {REF: INCOMING, "refs/heads/baton/y": "refs/baton-incoming/origin/y"}
     (mallory.bare / "refs/heads/baton/y").write_text(f"{good}\n")
-    found = receive(bob.store, remote_of(bob), wants, seconds=30)
+    found = fetch_and_check(bob.store, remote_of(bob), wants, seconds=30)
     assert found.tips == {"refs/heads/baton/y": good}
     assert set(found.rejected) == {REF}
     assert bad not in objects(bob)
@@ -336,9 +336,9 @@ def test_a_server_applies_the_same_checks_to_a_push(pair: Pair, mallory: Hostile
     old = Oid(mallory.tip())
     new = Oid(mallory.push(mallory.bomb(), (FILE, b"git~1", mallory.blob())))
     with Store(Repository.open(mallory.bare)) as store:
-        pushed = [Update(old, new, REF), Update(None, new, "refs/heads/main")]
-        [refusal] = refusals_of(store, "refs/heads/baton/", pushed, quarantine=mallory.bare / "objects")
-    assert told(refusal) == (
+        pushed = [RefUpdate(old, new, REF), RefUpdate(None, new, "refs/heads/main")]
+        [refusal] = check_ref_updates(store, "refs/heads/baton/", pushed, quarantine=mallory.bare / "objects")
+    assert format_refusal(refusal) == (
         f"refused: {REF} is not taken in: commit {new[:8]}, git~1: is, or is taken for, .git on some systems "
         f"(commit {new[:8]})"
     )
@@ -350,7 +350,7 @@ def test_a_server_refuses_a_link_and_a_record_that_cannot_be_read(pair: Pair, ma
     entries = {"is a link or a submodule": (LINK, b"notes", mallory.blob()), "TOML": (FOLDER, b"open_loops", records)}
     with Store(Repository.open(mallory.bare)) as store:
         for why, entry in entries.items():
-            [refusal] = refusals(store, NAMESPACE, old, Oid(mallory.push(entry)))
+            [refusal] = find_refusals(store, NAMESPACE, old, Oid(mallory.push(entry)))
             assert why in refusal.why
 
 
@@ -362,7 +362,7 @@ def test_a_server_wants_every_new_commit_signed(ada: Machine) -> None:
     ada.loop("OL-3")
     last = ada.tip
     assert last is not None
-    found = refusals(ada.store, NAMESPACE, old, last, trusted=lambda info: info.oid == last)
+    found = find_refusals(ada.store, NAMESPACE, old, last, trusted=lambda info: info.oid == last)
     assert [one.commit for one in found] == [first]
 
 

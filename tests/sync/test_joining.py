@@ -11,7 +11,7 @@ from baton_git.core.layout import OLDER_ROOTS
 from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.git.store import Entry, Repository, Store
-from baton_git.namespace.merge_commit import AUTHOR, LATEST, is_pure, is_root, join
+from baton_git.namespace.merge_commit import AUTHOR, LATEST, create_merge_commit, is_pure, is_root
 from baton_git.verbs.conflicts import resolve
 
 Pair = tuple[Machine, Machine]
@@ -26,7 +26,7 @@ def joined_everywhere(one: Machine, other: Machine) -> Oid:
     for here in (one, other):
         for first, second in (tips, tips[::-1]):
             with Store(Repository.open(here.top)) as store:
-                found.add(join(store, first, second).commit)
+                found.add(create_merge_commit(store, first, second).commit)
     assert len(found) == 1, found
     return found.pop()
 
@@ -34,7 +34,7 @@ def joined_everywhere(one: Machine, other: Machine) -> Oid:
 def merged(one: Machine, other: Machine) -> dict[str, bytes]:
     """The files of the merge, which becomes the tip of `one`."""
     new = joined_everywhere(one, other)
-    done = join(one.store, one.tip, other.tip)
+    done = create_merge_commit(one.store, one.tip, other.tip)
     assert done.commit == new
     assert one.ws.branch.advance(done.draft, one.tip, new, one.ws.stamp("sync", one.clock()))
     assert not one.git("fsck", "--strict", "--no-dangling")
@@ -124,9 +124,9 @@ def test_crossing_merges_have_one_made_of_all_their_bases(pair: Pair) -> None:
     first, second = ada.tip, bob.tip
     ada.git("fetch", "-q", str(bob.top), f"{REF}:refs/other")
     bob.git("fetch", "-q", str(ada.top), f"{REF}:refs/other")
-    tree = join(ada.store, first, second).tree
+    tree = create_merge_commit(ada.store, first, second).tree
     for one, parents, text in ((ada, (first, second), "a"), (bob, (second, first), "b")):
-        draft = join(one.store, first, second).draft
+        draft = create_merge_commit(one.store, first, second).draft
         new = draft.commit(tree, parents, author=AUTHOR, time=one.store.commit(first).time, timezone=0, message=text)
         stamp = one.ws.stamp("sync", one.clock())
         assert one.ws.branch.advance(draft, one.tip, new, stamp)
@@ -177,7 +177,9 @@ def test_revisions_that_lie_make_no_other_commit(pair: Pair) -> None:
     assert {"OL-2", "OL-3", "OL-4"} <= ada.state.ids("open_loop")
     assert bob.tip is not None
     bob.git("fetch", "-q", str(ada.top), f"{REF}:refs/other")
-    assert join(bob.store, bob.by_hand({"notes": b"x\n"}), Oid(bob.git("rev-parse", "refs/other"))).commit
+    assert create_merge_commit(
+        bob.store, bob.by_hand({"notes": b"x\n"}), Oid(bob.git("rev-parse", "refs/other"))
+    ).commit
 
 
 # --- bytes

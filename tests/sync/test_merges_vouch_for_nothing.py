@@ -12,7 +12,7 @@ from machines import Machine
 from baton_git.core.names import Oid
 from baton_git.core.state import Key
 from baton_git.git.store import Draft
-from baton_git.namespace.merge_commit import join
+from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.provenance.labels import Labels, Vouching
 
 RULE = Key("rule", "PAT-1")
@@ -81,7 +81,7 @@ def test_a_merge_by_a_stranger_puts_no_rule_in_force(
         sides = [line.grown(base, made) for made in (left, right)]
         if sides[0] == sides[1] or base in sides:
             return
-        joined = join(one.store, *sides)
+        joined = create_merge_commit(one.store, *sides)
         draft.objects.update(joined.draft.objects)
         merged = joined.commit if outcome == b"merge" else line.commit(sides, outcome, "hand")
         text, is_in_force = line.rule(merged)

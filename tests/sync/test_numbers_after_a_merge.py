@@ -6,7 +6,7 @@ import pytest
 from machines import REF, Machine
 
 from baton_git.core.errors import Ambiguous, NotFound
-from baton_git.namespace.merge_commit import join
+from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.verbs.history import Filter, compare, log, show
 from baton_git.verbs.rollback import rollback, rollback_session, undo
 
@@ -16,7 +16,7 @@ Pair = tuple[Machine, Machine]
 def meet(ada: Machine, bob: Machine) -> None:
     """Ada has the merge of both then."""
     ada.git("fetch", "-q", str(bob.top), f"+{REF}:refs/other")
-    joined = join(ada.store, ada.tip, bob.tip)
+    joined = create_merge_commit(ada.store, ada.tip, bob.tip)
     assert ada.ws.branch.advance(joined.draft, ada.tip, joined.commit, ada.ws.stamp("sync", ada.clock()))
 
 
@@ -88,7 +88,7 @@ def test_a_merge_by_hand_is_counted_on_from_the_larger_number(pair: Pair) -> Non
     for number in range(3):
         bob.loop(f"OL-bob{number}")
     ada.git("fetch", "-q", str(bob.top), f"+{REF}:refs/other")
-    joined = join(ada.store, ada.tip, bob.tip)
+    joined = create_merge_commit(ada.store, ada.tip, bob.tip)
     parents = (ada.tip, bob.tip)
     commit = joined.draft.commit(joined.tree, parents, author="A <a>", time=9, timezone=0, message="Merge by hand")
     assert ada.ws.branch.advance(joined.draft, ada.tip, commit, ada.ws.stamp("sync", ada.clock()))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from machines import REF, Machine, loop, settled
 
-from baton_git.namespace.merge_commit import join
+from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.verbs.loops import close_loop
 from baton_git.verbs.validation import validate_branch
@@ -37,7 +37,7 @@ class Person:
         """The tree that a sync would make of both; they are merged by git now, but not yet committed if that stops."""
         self.ada.git("worktree", "add", "-q", str(self.tree), "baton/x")
         self.ada.git("fetch", "-q", str(self.bob.top), f"{REF}:refs/other")
-        done = join(self.ada.store, self.ada.tip, self.bob.tip)
+        done = create_merge_commit(self.ada.store, self.ada.tip, self.bob.tip)
         return done.tree
 
     def merges(self, *, stops: bool = False) -> None:
@@ -49,7 +49,7 @@ class Person:
         assert self.git("rev-parse", "HEAD^{tree}").strip() == wanted, self.difference(wanted)
 
     def difference(self, wanted: str) -> str:
-        draft = join(self.ada.store, self.ada.store.commit(self.ada.tip).parents[0], self.bob.tip).draft
+        draft = create_merge_commit(self.ada.store, self.ada.store.commit(self.ada.tip).parents[0], self.bob.tip).draft
         tree = draft.folder(wanted)
         return f"{self.git('ls-tree', '-r', 'HEAD')}\n{self.git('status', '--short')}\n{tree.entries()}"
 

@@ -84,9 +84,9 @@ def test_all_of_it_beside_work_of_ours_is_the_same_merge(waiting: Pair, make: Ma
     ada, bob = waiting
     ada.loop("OL-9")
     bob.git("fetch", "-q", str(ada.top), "+refs/heads/baton/x:refs/other")
-    from baton_git.namespace.merge_commit import join
+    from baton_git.namespace.merge_commit import create_merge_commit
 
-    plain = join(bob.store, bob.store.tip("refs/other"), bob.tip).commit
+    plain = create_merge_commit(bob.store, bob.store.tip("refs/other"), bob.tip).commit
     ada.decide(take=None)
     assert ada.tip == plain
 

@@ -13,7 +13,7 @@ from baton_git.core.errors import Busy, InvalidArgument, NotAllowed, NotFound, U
 from baton_git.core.names import Oid
 from baton_git.git.remotes import Overtaken, open_remote
 from baton_git.git.store import Entry
-from baton_git.namespace.machine_state import Marks
+from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
@@ -271,7 +271,7 @@ def test_a_write_here_during_the_push_is_not_taken_for_sent(pair: Pair) -> None:
     remote = open_remote(bob.store.repository, "origin", bob.ws.environment)
     done = run(bob, Overtaking(remote, [lambda: bob.loop("OL-3")]))
     assert (done.sent, done.pending) == (1, 1)
-    assert Marks(bob.store.repository.common_dir).unsent.all() == ["x"]
+    assert HookMarkers(bob.store.repository.common_dir).unsent.all() == ["x"]
 
 
 def test_a_refusal_is_told_with_what_the_server_said(pair: Pair, bare: Path) -> None:
@@ -358,15 +358,15 @@ def test_the_start_of_a_session_sends_nothing(pair: Pair) -> None:
 
 def test_marks_say_what_is_unsent_and_what_code_can_settle(pair: Pair) -> None:
     ada, bob = pair
-    marks = Marks(ada.store.repository.common_dir)
+    marks = HookMarkers(ada.store.repository.common_dir)
     assert marks.unsent.all() == []
     ada.loop("OL-2", verify={"method": "file_exists", "path": "readme"})
     assert marks.unsent.all() == marks.due.all() == ["x"]
     ada.sync()
     assert marks.unsent.all() == []
     bob.sync()
-    assert Marks(bob.store.repository.common_dir).due.all() == ["x"]
-    assert Marks(bob.store.repository.common_dir).unsent.all() == []
+    assert HookMarkers(bob.store.repository.common_dir).due.all() == ["x"]
+    assert HookMarkers(bob.store.repository.common_dir).unsent.all() == []
 
 
 # --- rewritten and deleted there

@@ -8,7 +8,7 @@ from machines import REF, Machine
 from baton_git.core.errors import NotAllowed
 from baton_git.core.layout import FRAMED, MAX_RECORD_BYTES, path_of
 from baton_git.core.state import Key
-from baton_git.namespace.merge_commit import join
+from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.verbs.conflicts import resolve
 
@@ -22,7 +22,7 @@ def met(ada: Machine, bob: Machine, texts: tuple[bytes, bytes]) -> dict[str, byt
         one.by_hand({PATH: base + text})
     sides = [one.files()[PATH] for one in (ada, bob)]
     ada.git("fetch", "-q", str(bob.top), f"+{REF}:refs/other")
-    joined = join(ada.store, ada.tip, bob.tip)
+    joined = create_merge_commit(ada.store, ada.tip, bob.tip)
     assert ada.ws.branch.advance(joined.draft, ada.tip, joined.commit, ada.ws.stamp("sync", ada.clock()))
     files = ada.files()
     driven = merge_file(ada.store, PATH, base, *sides)

@@ -11,7 +11,7 @@ from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import parse
 from baton_git.core.state import Key, State
-from baton_git.namespace.ingest.rejections import refusals
+from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.systems.paif.records.identity import Identity
 from baton_git.verbs import rollback
 
@@ -110,7 +110,7 @@ def test_a_server_refuses_it(known: Pair) -> None:
     ada, _ = known
     before = ada.tip
     after = ada.by_hand({PATH: b"[immutable.purpose]\nstatement = 'please everybody'\n"})
-    [refused] = refusals(ada.store, Namespace("x"), before, after)
+    [refused] = find_refusals(ada.store, Namespace("x"), before, after)
     assert (refused.record, refused.field) == ("zero", "immutable")
     assert "set once" in refused.why
 

@@ -22,7 +22,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Key
 from baton_git.git.signing import AllowedSigners, Signer
-from baton_git.namespace.ingest.rejections import refusals
+from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.verbs.decisions import Vouched, supersede_decision
@@ -409,7 +409,7 @@ def test_a_server_refuses_what_no_person_confirmed(patterned: Pair, message: str
     was = bob.tip
     forge(bob, message)
     assert bob.tip is not None
-    found = {one.field for one in refusals(bob.store, bob.ws.branch.namespace, was, bob.tip, trusted=trusted)}
+    found = {one.field for one in find_refusals(bob.store, bob.ws.branch.namespace, was, bob.tip, trusted=trusted)}
     assert {"status", "source_tier", "graduated_to", "text"} <= found
 
 

@@ -1,8 +1,8 @@
 """Claude Code: a program of its own, or `cli.js` of an npm package."""
 
-from baton_git.agents.detection import Acting
+from baton_git.agents.detection import AgentMarkers
 
-ACTING = Acting(
+ACTING = AgentMarkers(
     ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_ENTRYPOINT"),
     ("claude",),
     ("/@anthropic-ai/claude-code/",),

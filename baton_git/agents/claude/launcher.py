@@ -5,34 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton_git.agents.launcher import Launch, Report, harmless, money, objects, text, whole
+from baton_git.agents.launcher import (
+    Launch,
+    SessionReport,
+    escape_argument,
+    read_cost,
+    read_objects,
+    read_text,
+    read_token_count,
+)
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def launch(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    argv = (executable, "-p", harmless(prompt), *_system(system_prompt), "--session-id", session)
+    argv = (executable, "-p", escape_argument(prompt), *_system(system_prompt), "--session-id", session)
     return Launch((*argv, "--output-format", "json", *extra), None, session)
 
 
 def in_window(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    argv = (executable, harmless(prompt), *_system(system_prompt), "--session-id", session)
+    argv = (executable, escape_argument(prompt), *_system(system_prompt), "--session-id", session)
     return Launch((*argv, *extra), None, session)
 
 
 def _system(system_prompt: str) -> tuple[str, ...]:
-    return ("--append-system-prompt", harmless(system_prompt)) if system_prompt else ()
+    return ("--append-system-prompt", escape_argument(system_prompt)) if system_prompt else ()
 
 
-def report(output: str) -> Report:
+def report(output: str) -> SessionReport:
     """One object; with `stream-json` among the user's options the last line of many."""
-    results = [one for one in objects(output) if one.get("type") == "result"]
+    results = [one for one in read_objects(output) if one.get("type") == "result"]
     if not results:
-        return Report(output.strip())
+        return SessionReport(output.strip())
     last = results[-1]
     usage: Any = last.get("usage")
-    counted = [whole(usage.get(name)) for name in _TOKENS] if isinstance(usage, Mapping) else []
-    return Report(
-        text(last.get("result")), text(last.get("session_id")) or None, money(last.get("total_cost_usd")),
+    counted = [read_token_count(usage.get(name)) for name in _TOKENS] if isinstance(usage, Mapping) else []
+    return SessionReport(
+        read_text(last.get("result")), read_text(last.get("session_id")) or None, read_cost(last.get("total_cost_usd")),
         sum(counted) if counted else None,
     )  # fmt: skip

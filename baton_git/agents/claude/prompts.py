@@ -35,7 +35,7 @@ _BUILT_IN = frozenset(
 )  # fmt: skip
 
 
-def typed(record: Record, content: Any) -> tuple[str, str | None]:
+def extract_typed_text(record: Record, content: Any) -> tuple[str, str | None]:
     """The text that a person typed, and the command of theirs that it runs; an empty text when nobody typed it."""
     kind = text_at(table_at(record, "origin"), "kind")
     if any(record.get(mark) for mark in _MARKS) or kind not in (None, "human"):

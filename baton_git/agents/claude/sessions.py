@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from baton_git.agents.transcripts import Transcript, Warn, first_records, matching, newest_first, nobody
+from baton_git.agents.transcripts import (
+    Transcript,
+    Warn,
+    find_files,
+    ignore_warning,
+    read_first_records,
+    sort_newest_first,
+)
 
 
-def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) -> Iterator[Transcript]:
+def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
     """The transcripts of sessions, newest first; a file is looked into when its turn comes.
 
     Args:
@@ -17,12 +24,12 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) ->
     """
     root = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     # Those of subagents lay beside the sessions before 2.1; now they lie a folder deeper.
-    found = matching(root, "projects", "*", "*.jsonl", warn=warn)
-    for path in newest_first((path for path in found if not path.name.startswith("agent-")), warn):
+    found = find_files(root, "projects", "*", "*.jsonl", warn=warn)
+    for path in sort_newest_first((path for path in found if not path.name.startswith("agent-")), warn):
         yield Transcript(path, path.stem, _cwd(path))
 
 
 def _cwd(path: Path) -> str | None:
     """Not from the folder's name: every character but letters and digits became `-` there."""
-    found = (record.get("cwd") for record in first_records(path))
+    found = (record.get("cwd") for record in read_first_records(path))
     return next((cwd for cwd in found if isinstance(cwd, str)), None)

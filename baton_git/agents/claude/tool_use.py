@@ -6,21 +6,21 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton_git.agents.events import Call, Result
+from baton_git.agents.events import ToolCall, ToolResult
 from baton_git.agents.fields import Record, table_at, tables, text_at
-from baton_git.agents.gobby_tasks import gateway_deed, made_id
+from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
 from baton_git.agents.tool_use import (
     PATTERN_LENGTH,
-    Deed,
-    Outcome,
-    Todo,
     TodoChange,
-    about,
-    flat,
-    on_path,
-    ran,
-    server_tool,
-    todos_in,
+    ToolOutcome,
+    ToolTodo,
+    ToolUse,
+    describe_call,
+    describe_command,
+    describe_file_use,
+    name_server_tool,
+    read_todos,
+    shorten_line,
 )
 
 _CREATED = re.compile(r"Task #(\S+) created")
@@ -29,92 +29,94 @@ _ANSWERED = re.compile(r'"([^"\n]+)"="([^"]*)"')
 _BACKGROUND = ("Command running in background with ID", "Command was manually backgrounded")
 
 
-def deed(call: Call) -> Deed:
+def read_call(call: ToolCall) -> ToolUse:
     """What a call is for."""
     given = call.arguments
     reading = _READINGS.get(call.name)
     if reading is not None:
         return reading(call.name, given)
-    return gateway_deed(call.name, given) or Deed(about(server_tool(call.name), given))
+    return read_gateway_call(call.name, given) or ToolUse(describe_call(name_server_tool(call.name), given))
 
 
-def outcome(name: str, result: Result) -> Outcome:
+def read_result(name: str, result: ToolResult) -> ToolOutcome:
     """What a call of a tool gave."""
     failed, noted = bool(result.failed), result.structured or {}
     if name == "TaskUpdate":
-        return Outcome(failed or noted.get("success") is False)
+        return ToolOutcome(failed or noted.get("success") is False)
     if name == "TaskCreate":
         found = _CREATED.search(result.text)
-        return Outcome(failed, id=text_at(table_at(noted, "task"), "id") or (found[1] if found else None))
+        return ToolOutcome(failed, id=text_at(table_at(noted, "task"), "id") or (found[1] if found else None))
     if name == "TaskList":
-        return Outcome(failed, todos=None if failed else _listed(result))
+        return ToolOutcome(failed, todos=None if failed else _listed(result))
     if name == "AskUserQuestion":
-        return Outcome(failed, answers=() if failed else _answers(result))
+        return ToolOutcome(failed, answers=() if failed else _answers(result))
     if name == "Bash":
         later = result.text.startswith(_BACKGROUND) or isinstance(noted.get("backgroundTaskId"), str)
-        return Outcome(failed, later=later)
-    return Outcome(failed, id=made_id(result.text) if name.endswith("call_tool") else None)
+        return ToolOutcome(failed, later=later)
+    return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)
 
 
-def _bash(name: str, given: Mapping[str, Any]) -> Deed:
+def _bash(name: str, given: Mapping[str, Any]) -> ToolUse:
     command = text_at(given, "command") or ""
-    return Deed(ran(command), command=command) if command else Deed(f"Called {name}")
+    return ToolUse(describe_command(command), command=command) if command else ToolUse(f"Called {name}")
 
 
-def _file(name: str, given: Mapping[str, Any]) -> Deed:
+def _file(name: str, given: Mapping[str, Any]) -> ToolUse:
     path = text_at(given, "file_path") or text_at(given, "notebook_path")
-    return Deed(on_path(name, path), files=(path,) if path and name not in ("Read", "NotebookRead", "LS") else ())
+    return ToolUse(
+        describe_file_use(name, path), files=(path,) if path and name not in ("Read", "NotebookRead", "LS") else ()
+    )
 
 
-def _search(name: str, given: Mapping[str, Any]) -> Deed:
+def _search(name: str, given: Mapping[str, Any]) -> ToolUse:
     pattern = text_at(given, "pattern")
-    return Deed(f"{name}: {flat(pattern, PATTERN_LENGTH)}" if pattern else f"Called {name}")
+    return ToolUse(f"{name}: {shorten_line(pattern, PATTERN_LENGTH)}" if pattern else f"Called {name}")
 
 
-def _agent(name: str, given: Mapping[str, Any]) -> Deed:
+def _agent(name: str, given: Mapping[str, Any]) -> ToolUse:
     kind, about_it = text_at(given, "subagent_type"), text_at(given, "description")
     label = f"{name} ({kind})" if kind else name
-    return Deed(f"{label}: {flat(about_it, PATTERN_LENGTH)}" if about_it else f"Called {name}")
+    return ToolUse(f"{label}: {shorten_line(about_it, PATTERN_LENGTH)}" if about_it else f"Called {name}")
 
 
-def _todo_write(name: str, given: Mapping[str, Any]) -> Deed:
-    todos = todos_in(tables(given.get("todos")), "content")
-    return Deed(f"{name}: {len(todos)} items", todos=todos if isinstance(given.get("todos"), list) else None)
+def _todo_write(name: str, given: Mapping[str, Any]) -> ToolUse:
+    todos = read_todos(tables(given.get("todos")), "content")
+    return ToolUse(f"{name}: {len(todos)} items", todos=todos if isinstance(given.get("todos"), list) else None)
 
 
-def _create(name: str, given: Mapping[str, Any]) -> Deed:
-    return Deed(about(name, given), change=TodoChange(None, text_at(given, "subject"), "pending"))
+def _create(name: str, given: Mapping[str, Any]) -> ToolUse:
+    return ToolUse(describe_call(name, given), change=TodoChange(None, text_at(given, "subject"), "pending"))
 
 
-def _update(name: str, given: Mapping[str, Any]) -> Deed:
+def _update(name: str, given: Mapping[str, Any]) -> ToolUse:
     number, status = given.get("taskId"), text_at(given, "status")
     if not isinstance(number, str | int):
-        return Deed(f"Called {name}")
+        return ToolUse(f"Called {name}")
     words = " ".join(word for word in (str(number), status) if word)
-    return Deed(f"{name}: {words}", change=TodoChange(str(number), text_at(given, "subject"), status))
+    return ToolUse(f"{name}: {words}", change=TodoChange(str(number), text_at(given, "subject"), status))
 
 
-def _plan(name: str, given: Mapping[str, Any]) -> Deed:
-    return Deed(f"Called {name}", plan=text_at(given, "plan") or "")
+def _plan(name: str, given: Mapping[str, Any]) -> ToolUse:
+    return ToolUse(f"Called {name}", plan=text_at(given, "plan") or "")
 
 
-def _question(name: str, given: Mapping[str, Any]) -> Deed:
-    return Deed(about(name, (tables(given.get("questions")) or [{}])[0]))
+def _question(name: str, given: Mapping[str, Any]) -> ToolUse:
+    return ToolUse(describe_call(name, (tables(given.get("questions")) or [{}])[0]))
 
 
-_READINGS: dict[str, Callable[[str, Mapping[str, Any]], Deed]] = {
+_READINGS: dict[str, Callable[[str, Mapping[str, Any]], ToolUse]] = {
     "Bash": _bash, "Read": _file, "Edit": _file, "Write": _file, "MultiEdit": _file, "NotebookEdit": _file,
     "Glob": _search, "Grep": _search, "Task": _agent, "Agent": _agent, "TodoWrite": _todo_write, "TaskCreate": _create,
     "TaskUpdate": _update, "ExitPlanMode": _plan, "exit_plan_mode": _plan, "AskUserQuestion": _question,
 }  # fmt: skip
 
 
-def _listed(result: Result) -> tuple[Todo, ...] | None:
+def _listed(result: ToolResult) -> tuple[ToolTodo, ...] | None:
     """The whole list as TaskList gives it; None when nothing of it can be told."""
     noted = (result.structured or {}).get("tasks")
     if isinstance(noted, list):
         return tuple(_task(one) for one in tables(noted) if text_at(one, "subject"))
-    found = tuple(Todo(_title(text), status, number) for number, status, text in _LISTED.findall(result.text))
+    found = tuple(ToolTodo(_title(text), status, number) for number, status, text in _LISTED.findall(result.text))
     return found if found or "No tasks" in result.text else None
 
 
@@ -129,11 +131,11 @@ def _title(text: str) -> str:
     return text[: min(cut for cut in cuts if cut >= 0)]
 
 
-def _task(one: Record) -> Todo:
-    return Todo(text_at(one, "subject") or "", text_at(one, "status") or "pending", str(one.get("id", "")))
+def _task(one: Record) -> ToolTodo:
+    return ToolTodo(text_at(one, "subject") or "", text_at(one, "status") or "pending", str(one.get("id", "")))
 
 
-def _answers(result: Result) -> tuple[str, ...]:
+def _answers(result: ToolResult) -> tuple[str, ...]:
     noted = table_at(result.structured or {}, "answers")
     pairs = [(question, answer) for question, answer in noted.items() if isinstance(answer, str)]
     return tuple(f"{question} → {answer}" for question, answer in pairs or _ANSWERED.findall(result.text))

@@ -10,24 +10,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.claude.prompts import CONTINUED, typed
+from baton_git.agents.claude.prompts import CONTINUED, extract_typed_text
 from baton_git.agents.events import (
     BEGINNING,
-    FROM_THE_START,
-    Call,
-    Commit,
-    Compacted,
-    Ended,
+    START_OF_FILE,
+    Compaction,
+    EndReached,
     Event,
-    Place,
+    ModelReply,
+    Position,
     Prompt,
-    Reply,
-    Result,
+    ReportedCommit,
     Setting,
     Title,
+    ToolCall,
+    ToolResult,
 )
 from baton_git.agents.fields import Record, table_at, text_at, texts
-from baton_git.agents.resumable_reader import read_on
+from baton_git.agents.resumable_reader import read_events
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _TELLING = ("user", "assistant", "system", "attachment")
@@ -42,13 +42,13 @@ def recognises(record: Record) -> bool:
     return isinstance(record.get("sessionId"), str) or _OWN_MARKS.get(kind, "type " + kind) in record
 
 
-def events(path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
+def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     """What happened since an earlier reading ended.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
-    return read_on(path, since, _Reader)
+    return read_events(path, since, _Reader)
 
 
 class _Reader:
@@ -65,7 +65,7 @@ class _Reader:
     def held(self) -> Iterator[Event]:
         return iter(())
 
-    def events(self, place: Place, record: Record) -> list[Event]:
+    def events(self, place: Position, record: Record) -> list[Event]:
         """A list, and built in few steps: a transcript has tens of thousands of records."""
         get = record.get
         if not self._first(get("uuid")):
@@ -97,7 +97,7 @@ class _Reader:
         self._known.add(name)
         return True
 
-    def _setting(self, place: Place, record: Record, model: str | None) -> list[Event]:
+    def _setting(self, place: Position, record: Record, model: str | None) -> list[Event]:
         """The session as this record has it, if that is new; a subagent may work elsewhere with another model."""
         last, get = self._last, record.get
         model = model or last.model
@@ -118,7 +118,7 @@ class _Reader:
         return [now._replace(place=place, time=text_at(record, "timestamp"))]
 
     def _assistant(
-        self, found: list[Event], place: Place, time: str | None, content: Any, side: bool, spoken_by: str | None,
+        self, found: list[Event], place: Position, time: str | None, content: Any, side: bool, spoken_by: str | None,
         *, is_spoken: bool,
     ) -> None:  # fmt: skip
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
@@ -130,14 +130,14 @@ class _Reader:
                     given = block.get("input")
                     arguments = given if isinstance(given, dict) else {"input": given}
                     identity = name if isinstance(name, str) else ""
-                    found.append(Call(place, time, identity, text_at(block, "name") or "", arguments, side))
+                    found.append(ToolCall(place, time, identity, text_at(block, "name") or "", arguments, side))
             elif kind == "text" and is_spoken:
                 text = text_at(block, "text")
                 if text and not text.isspace():
-                    found.append(Reply(place, time, text, spoken_by))
+                    found.append(ModelReply(place, time, text, spoken_by))
 
     def _user(
-        self, found: list[Event], place: Place, time: str | None, record: Record, content: Any, side: bool
+        self, found: list[Event], place: Position, time: str | None, record: Record, content: Any, side: bool
     ) -> None:
         results = _results(content)
         for block in results:
@@ -148,20 +148,20 @@ class _Reader:
             return
         summary = "\n".join(texts(content, "text"))
         if record.get("isCompactSummary") or summary.startswith(CONTINUED):
-            found.append(Compacted(place, time, summary))
+            found.append(Compaction(place, time, summary))
             return
-        text, command = typed(record, content)
+        text, command = extract_typed_text(record, content)
         if text.strip():
             found.append(Prompt(place, time, text, command))
 
 
-def _title(place: Place, record: Record, kind: Any) -> list[Event]:
+def _title(place: Position, record: Record, kind: Any) -> list[Event]:
     title = text_at(record, _TITLES[kind]) if isinstance(kind, str) and kind in _TITLES else None
     return [Title(place, text_at(record, "timestamp"), title)] if title else []
 
 
 def _result(
-    found: list[Event], place: Place, time: str | None, record: Record, block: Record, call: str, side: bool,
+    found: list[Event], place: Position, time: str | None, record: Record, block: Record, call: str, side: bool,
     *, alone: bool,
 ) -> None:  # fmt: skip
     content = block.get("content")
@@ -170,19 +170,21 @@ def _result(
     structured = noted if isinstance(noted, dict) else None
     failed = bool(block.get("is_error")) or (structured is not None and structured.get("interrupted") is True)
     text = content if isinstance(content, str) else "\n".join(texts(content))
-    found.append(Result(place, time, call, text, failed, structured, side))
+    found.append(ToolResult(place, time, call, text, failed, structured, side))
     if structured is not None and "gitOperation" in structured:
         commit = table_at(table_at(structured, "gitOperation"), "commit")
         if sha := text_at(commit, "sha"):
-            found.append(Commit(place, time, call, sha, text_at(commit, "kind"), text_at(commit, "branch"), side))
+            found.append(
+                ReportedCommit(place, time, call, sha, text_at(commit, "kind"), text_at(commit, "branch"), side)
+            )
 
 
-def _queued(place: Place, record: Record) -> Iterator[Event]:
+def _queued(place: Position, record: Record) -> Iterator[Event]:
     """What was typed while Claude worked, and reached it in between."""
     attachment = table_at(record, "attachment")
     if attachment.get("type") == "queued_command" and attachment.get("commandMode") in (None, "prompt"):
         origin = {"origin": attachment["origin"]} if "origin" in attachment else {}
-        text, command = typed({**record, **origin}, attachment.get("prompt"))
+        text, command = extract_typed_text({**record, **origin}, attachment.get("prompt"))
         if text.strip():
             yield Prompt(place, text_at(record, "timestamp"), text, command)
 

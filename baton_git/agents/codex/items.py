@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from baton_git.agents.codex.outputs import Output, executed
+from baton_git.agents.codex.outputs import Output, read_command_output
 from baton_git.agents.events import FileChange
 from baton_git.agents.fields import Record, table_at, text_at, texts
 
 
-class Work(NamedTuple):
+class CompletedWork(NamedTuple):
     """One thing done, by the id of the call that asked for it, or by an id of its own where code did (code mode)."""
 
     id: str
@@ -21,7 +21,7 @@ class Work(NamedTuple):
     files: tuple[FileChange, ...] = ()
 
 
-def work(payload: Record) -> Work | None:
+def read_work(payload: Record) -> CompletedWork | None:
     """The work that an event tells of; None for other events. 0.151 put items where it had been events of each kind."""
     item = table_at(payload, "item")
     kind = text_at(payload, "type") or ""
@@ -30,18 +30,20 @@ def work(payload: Record) -> Work | None:
     name = text_at(payload, "call_id") or text_at(payload, "id") or ""
     if kind in ("CommandExecution", "exec_command_end"):
         folder = (text_at(payload, "cwd") or "").removeprefix("file://")
-        return Work(name, "shell", {"command": payload.get("command"), "workdir": folder}, executed(payload), payload)
+        return CompletedWork(
+            name, "shell", {"command": payload.get("command"), "workdir": folder}, read_command_output(payload), payload
+        )
     if kind in ("FileChange", "patch_apply_end"):
         return _patch(name, payload)
     return _of_server(name, payload) if kind in ("McpToolCall", "mcp_tool_call_end") else None
 
 
-def _patch(name: str, payload: Record) -> Work:
+def _patch(name: str, payload: Record) -> CompletedWork:
     worked = payload.get("success") is True or payload.get("status") == "completed"
     changes = table_at(payload, "changes")
     text = (text_at(payload, "stdout") or "") + (text_at(payload, "stderr") or "")
     files = tuple(_change(path, changes) for path in changes) if worked else ()
-    return Work(name, "apply_patch", {"changes": changes}, Output(text, not worked), payload, files)
+    return CompletedWork(name, "apply_patch", {"changes": changes}, Output(text, not worked), payload, files)
 
 
 def _change(path: str, changes: Record) -> FileChange:
@@ -52,12 +54,12 @@ def _change(path: str, changes: Record) -> FileChange:
     return FileChange(path, kind, text_at(details, "move_path"))
 
 
-def _of_server(name: str, payload: Record) -> Work:
+def _of_server(name: str, payload: Record) -> CompletedWork:
     asked = table_at(payload, "invocation") or payload
     result = payload.get("result")
     answer = table_at(result, "Ok") or result if isinstance(result, dict) else {}
     failed = bool(answer.get("is_error") or answer.get("isError")) or bool(payload.get("error")) or "Err" in answer
     tool = f"mcp__{text_at(asked, 'server')}__{text_at(asked, 'tool')}"
-    return Work(
+    return CompletedWork(
         name, tool, table_at(asked, "arguments"), Output("\n".join(texts(answer.get("content"))), failed), payload
     )

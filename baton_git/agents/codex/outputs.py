@@ -28,7 +28,7 @@ class Output(NamedTuple):
     failed: bool | None
 
 
-def output(value: Any) -> Output:
+def parse_output(value: Any) -> Output:
     """An output as the model was given it: text, parts with texts, or up to 0.6x JSON in a text."""
     text, failed = "\n".join(texts(value)), None
     while (found := _peeled(text)) is not None:
@@ -57,7 +57,7 @@ def _told(text: str) -> bool | None:
     return False if text.startswith(_WORKED) else None
 
 
-def executed(item: Record) -> Output:
+def read_command_output(item: Record) -> Output:
     """The output of a command that Codex itself notes: a CommandExecution, or an `exec_command_end` before it."""
     text = text_at(item, "aggregated_output")
     if text is None:

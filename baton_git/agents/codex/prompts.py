@@ -15,7 +15,7 @@ _BEFORE = ("# Context from my IDE setup:", "# Files mentioned by the user:")
 _REQUEST = "## My request for Codex:"
 
 
-def typed(text: str) -> str:
+def extract_typed_text(text: str) -> str:
     """The person's own of a text; empty when there is nothing of it."""
     if text.lstrip().startswith(_BEFORE):
         _, found, request = text.rpartition(_REQUEST)
@@ -23,7 +23,7 @@ def typed(text: str) -> str:
     return "" if text.lstrip().startswith(_NOT_TYPED) else text
 
 
-def said_to_be_typed(payload: Record) -> bool | None:
+def is_marked_typed(payload: Record) -> bool | None:
     """Whether Codex itself marks a message as typed (since 0.161); None when it says nothing."""
     kinds = table_at(payload, "internal_chat_message_metadata_passthrough").get("content_item_kinds")
     if not isinstance(kinds, list) or kinds in ([], ["unknown"]):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from baton_git.agents.events import Place, Setting
+from baton_git.agents.events import Position, Setting
 from baton_git.agents.fields import Record, table_at, text_at
 
 _CWD = re.compile(r"<cwd>((?:(?!<cwd>).)*?)</cwd>|^Current working directory: (.*)$", re.MULTILINE)
 
 
-def session_start(place: Place, record: Record) -> Setting | None:
+def session_start(place: Position, record: Record) -> Setting | None:
     """The session as its first record tells it, bare (up to 0.3x) or as `session_meta`; None for other records."""
     bare = "type" not in record and "instructions" in record and "id" in record
     if not bare and record.get("type") != "session_meta":

@@ -9,12 +9,19 @@ from pathlib import Path
 
 from baton_git.agents.codex.session_settings import session_start
 from baton_git.agents.events import BEGINNING
-from baton_git.agents.transcripts import Transcript, Warn, first_records, matching, newest_first, nobody
+from baton_git.agents.transcripts import (
+    Transcript,
+    Warn,
+    find_files,
+    ignore_warning,
+    read_first_records,
+    sort_newest_first,
+)
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
-def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) -> Iterator[Transcript]:
+def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
     """The transcripts of sessions that no other session started, newest first; the archived ones are among them.
 
     Args:
@@ -22,9 +29,11 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) ->
         warn: is told which folders could not be listed.
     """
     root = Path(environment.get("CODEX_HOME") or home / ".codex")
-    places = (matching(root, place, "**", "rollout-*.jsonl", warn=warn) for place in ("sessions", "archived_sessions"))
-    for path in newest_first(chain.from_iterable(places), warn):
-        found = (session_start(BEGINNING, record) for record in first_records(path))
+    places = (
+        find_files(root, place, "**", "rollout-*.jsonl", warn=warn) for place in ("sessions", "archived_sessions")
+    )
+    for path in sort_newest_first(chain.from_iterable(places), warn):
+        found = (session_start(BEGINNING, record) for record in read_first_records(path))
         start = next((setting for setting in found if setting), None)
         named = _ID.search(path.stem)
         if not (start and start.subagent):

@@ -10,17 +10,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton_git.agents.codex.patches import files_of, has_worked, is_patch
-from baton_git.agents.events import Call, Result
+from baton_git.agents.events import ToolCall, ToolResult
 from baton_git.agents.fields import table_at, tables, text_at
-from baton_git.agents.gobby_tasks import gateway_deed, made_id
+from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
 from baton_git.agents.json_lines import object_in
-from baton_git.agents.tool_use import COMMAND_LENGTH, Deed, Outcome, about, flat, ran, server_tool, todos_in
+from baton_git.agents.tool_use import (
+    COMMAND_LENGTH,
+    ToolOutcome,
+    ToolUse,
+    describe_call,
+    describe_command,
+    name_server_tool,
+    read_todos,
+    shorten_line,
+)
 
 _SHELLS = ("shell", "local_shell", "shell_command", "exec_command", "container.exec", "bash")
 _SHELL_PROGRAMS = ("sh", "bash", "zsh", "dash")
 
 
-def deed(call: Call) -> Deed:
+def read_call(call: ToolCall) -> ToolUse:
     """What a call is for."""
     given = call.arguments
     if call.name in _SHELLS:
@@ -28,39 +37,45 @@ def deed(call: Call) -> Deed:
     if call.name == "apply_patch":
         return _patch(given)
     if call.name == "update_plan":
-        todos = todos_in(tables(given.get("plan")), "step")
+        todos = read_todos(tables(given.get("plan")), "step")
         listed = isinstance(given.get("plan"), list)
-        return Deed(f"update_plan: {len(todos)} items", todos=todos if listed else None)
+        return ToolUse(f"update_plan: {len(todos)} items", todos=todos if listed else None)
     if call.name == "exec" and (code := text_at(given, "input")):
-        return Deed(f"exec: {flat(code, COMMAND_LENGTH)}")
-    return gateway_deed(call.name, given) or _of_server(call.name, given) or Deed(about(server_tool(call.name), given))
+        return ToolUse(f"exec: {shorten_line(code, COMMAND_LENGTH)}")
+    return (
+        read_gateway_call(call.name, given)
+        or _of_server(call.name, given)
+        or ToolUse(describe_call(name_server_tool(call.name), given))
+    )
 
 
-def _of_server(name: str, given: Mapping[str, Any]) -> Deed | None:
+def _of_server(name: str, given: Mapping[str, Any]) -> ToolUse | None:
     """A call of Gobby's server by the name that Codex makes of server and tool."""
-    return gateway_deed("call_tool", given) if name.endswith("__call_tool") else None
+    return read_gateway_call("call_tool", given) if name.endswith("__call_tool") else None
 
 
-def outcome(name: str, result: Result) -> Outcome:
+def read_result(name: str, result: ToolResult) -> ToolOutcome:
     """What a call of a tool gave."""
     failed = bool(result.failed)
     if name in _SHELLS or name == "apply_patch":
         # Without these words the files are those that `Changed` tells, or none.
-        return Outcome(failed, files=None if not failed and has_worked(result.text) else ())
+        return ToolOutcome(failed, files=None if not failed and has_worked(result.text) else ())
     if name == "request_user_input":
-        return Outcome(failed, answers=_answers(result.text))
-    return Outcome(failed, id=made_id(result.text) if name.endswith("call_tool") else None)
+        return ToolOutcome(failed, answers=_answers(result.text))
+    return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)
 
 
-def _shell(name: str, given: Mapping[str, Any]) -> Deed:
+def _shell(name: str, given: Mapping[str, Any]) -> ToolUse:
     command = _command(given)
     folder = text_at(given, "workdir") or text_at(given, "working_directory")
     if not command:
-        return Deed(f"Called {name}")
+        return ToolUse(f"Called {name}")
     if is_patch(command):
         files = files_of(command)
-        return Deed(f"apply_patch: {flat(', '.join(files), 200)}", files=files, command=command, folder=folder or None)
-    return Deed(ran(command), command=command, folder=folder or None)
+        return ToolUse(
+            f"apply_patch: {shorten_line(', '.join(files), 200)}", files=files, command=command, folder=folder or None
+        )
+    return ToolUse(describe_command(command), command=command, folder=folder or None)
 
 
 def _command(given: Mapping[str, Any]) -> str:
@@ -81,10 +96,12 @@ def _quoted(word: str) -> str:
     return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
 
-def _patch(given: Mapping[str, Any]) -> Deed:
+def _patch(given: Mapping[str, Any]) -> ToolUse:
     text = text_at(given, "input") or text_at(given, "patch") or ""
     files = files_of(text) or tuple(table_at(given, "changes"))
-    return Deed(f"apply_patch: {flat(', '.join(files), 200)}" if files else "Called apply_patch", files=files_of(text))
+    return ToolUse(
+        f"apply_patch: {shorten_line(', '.join(files), 200)}" if files else "Called apply_patch", files=files_of(text)
+    )
 
 
 def _answers(text: str) -> tuple[str, ...]:

@@ -11,34 +11,34 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from baton_git.agents.codex.items import Work, work
-from baton_git.agents.codex.outputs import Output, output
-from baton_git.agents.codex.prompts import said_to_be_typed, typed
+from baton_git.agents.codex.items import CompletedWork, read_work
+from baton_git.agents.codex.outputs import Output, parse_output
+from baton_git.agents.codex.prompts import extract_typed_text, is_marked_typed
 from baton_git.agents.codex.session_settings import session_start, set_by_environment, set_by_turn
 from baton_git.agents.events import (
-    FROM_THE_START,
-    Call,
-    Changed,
-    Compacted,
-    Ended,
+    START_OF_FILE,
+    Compaction,
+    EndReached,
     Event,
     FileChange,
+    FilesChanged,
     Goal,
-    Place,
+    ModelReply,
+    Position,
     Prompt,
-    Reply,
-    Result,
     Setting,
     Title,
+    ToolCall,
+    ToolResult,
 )
 from baton_git.agents.fields import Record, table_at, text_at, texts
 from baton_git.agents.json_lines import object_in
-from baton_git.agents.resumable_reader import read_on
+from baton_git.agents.resumable_reader import read_events
 
 _ENVELOPES = ("response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
-_Kind = TypeVar("_Kind", Setting, Prompt, Reply)
+_Kind = TypeVar("_Kind", Setting, Prompt, ModelReply)
 _BARE = ("message", "reasoning", *_CALLS, *_OUTPUTS)
 
 
@@ -49,13 +49,13 @@ def recognises(record: Record) -> bool:
     return "type" not in record and ({"id", "timestamp", "instructions"} <= record.keys() or "record_type" in record)
 
 
-def events(path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
+def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     """What happened since an earlier reading ended.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
-    return read_on(path, since, _Reader)
+    return read_events(path, since, _Reader)
 
 
 class _Reader:
@@ -65,7 +65,7 @@ class _Reader:
         self._setting = _remembered(Setting, memory.get("setting"))
         self._confirms: bool = memory.get("confirms", False)
         self._prompt = _remembered(Prompt, memory.get("prompt"))
-        self._reply = _remembered(Reply, memory.get("reply"))
+        self._reply = _remembered(ModelReply, memory.get("reply"))
         kind, text = memory.get("last", ("", ""))
         self._last: tuple[str, str] = (kind, text)
         self._calls: dict[str, None] = dict.fromkeys(memory.get("calls", ()))
@@ -84,7 +84,7 @@ class _Reader:
             "work": dict(self._work),
         }
 
-    def events(self, place: Place, record: Record) -> Iterator[Event]:
+    def events(self, place: Position, record: Record) -> Iterator[Event]:
         kind, payload, time = record.get("type"), table_at(record, "payload"), text_at(record, "timestamp")
         if kind == "response_item" or kind in _BARE:
             yield from self._item(place, time, payload if payload else record, table_at(record, "metadata"))
@@ -93,7 +93,7 @@ class _Reader:
         elif kind == "turn_context":
             yield from self._set(place, time, set_by_turn(self._setting or Setting(place, time), payload))
         elif kind == "compacted":
-            yield Compacted(place, time, text_at(payload, "message") or "")
+            yield Compaction(place, time, text_at(payload, "message") or "")
         elif start := session_start(place, record):
             yield from self._start(place, time, start)
 
@@ -106,26 +106,26 @@ class _Reader:
         if reply:
             yield from self._say(reply)
 
-    def _start(self, place: Place, time: str | None, start: Setting) -> Iterator[Event]:
+    def _start(self, place: Position, time: str | None, start: Setting) -> Iterator[Event]:
         """The first record, or that of a resume; a fork repeats its parent's after its own."""
         last = self._setting
         if last is None or last.session in (None, start.session):
             yield from self._set(place, time, start._replace(model=last.model if last else None))
 
-    def _set(self, place: Place, time: str | None, setting: Setting) -> Iterator[Event]:
+    def _set(self, place: Position, time: str | None, setting: Setting) -> Iterator[Event]:
         last = self._setting
         if last is None or setting != last._replace(place=setting.place, time=setting.time):
             self._setting = setting._replace(place=place, time=time)
             yield self._setting
 
-    def _say(self, said: Prompt | Reply) -> Iterator[Event]:
+    def _say(self, said: Prompt | ModelReply) -> Iterator[Event]:
         """A text once, though both halves of the pair have it."""
         now = (type(said).__name__, said.text)
         if said.text.strip() and now != self._last:
             self._last = now
             yield said
 
-    def _item(self, place: Place, time: str | None, item: Record, metadata: Record) -> Iterator[Event]:
+    def _item(self, place: Position, time: str | None, item: Record, metadata: Record) -> Iterator[Event]:
         """Something that was said to the model or by it."""
         kind, call = item.get("type"), text_at(item, "call_id") or text_at(item, "id") or ""
         if kind == "message" and not metadata.get("compaction_output"):
@@ -138,15 +138,15 @@ class _Reader:
             yield _call(place, time, call, item)
         elif kind in _OUTPUTS:
             self._open = None
-            given, done = output(item.get("output")), self._work.pop(call, None)
+            given, done = parse_output(item.get("output")), self._work.pop(call, None)
             failed = done.output.failed if done and done.output.failed is not None else given.failed
-            yield Result(place, time, call, given.text, failed, done.structured if done else None)
+            yield ToolResult(place, time, call, given.text, failed, done.structured if done else None)
 
-    def _message(self, place: Place, time: str | None, item: Record) -> Iterator[Event]:
+    def _message(self, place: Position, time: str | None, item: Record) -> Iterator[Event]:
         parts = texts(item.get("content"))
         if item.get("role") == "assistant":
             model = self._setting.model if self._setting else None
-            reply = Reply(place, time, "\n".join(parts), model)
+            reply = ModelReply(place, time, "\n".join(parts), model)
             if self._reply and self._reply.text == reply.text:
                 self._reply = None
             yield from self.held()
@@ -154,12 +154,12 @@ class _Reader:
         elif item.get("role") == "user":
             if self._setting:
                 yield from self._set(place, time, set_by_environment(self._setting, "\n".join(parts)))
-            text = "\n".join(own for own in map(typed, parts) if own)
-            if text.strip() and said_to_be_typed(item) is not False:
+            text = "\n".join(own for own in map(extract_typed_text, parts) if own)
+            if text.strip() and is_marked_typed(item) is not False:
                 yield from self.held()
                 self._prompt = Prompt(place, time, text)
 
-    def _event(self, place: Place, time: str | None, payload: Record) -> Iterator[Event]:
+    def _event(self, place: Position, time: str | None, payload: Record) -> Iterator[Event]:
         """Something that was shown on the screen."""
         kind, item = payload.get("type"), table_at(payload, "item")
         shown = item.get("type") if kind == "item_completed" else kind
@@ -167,11 +167,11 @@ class _Reader:
         if shown in ("user_message", "UserMessage"):
             self._confirms, self._prompt = True, None
             yield from self.held()
-            yield from self._say(Prompt(place, time, typed(content)))
+            yield from self._say(Prompt(place, time, extract_typed_text(content)))
         elif shown in ("agent_message", "AgentMessage"):
             yield from self.held()
-            self._reply = Reply(place, time, content, self._setting.model if self._setting else None)
-        elif done := work(payload):
+            self._reply = ModelReply(place, time, content, self._setting.model if self._setting else None)
+        elif done := read_work(payload):
             yield from self._done(place, time, done)
         elif kind == "thread_name_updated" and (name := text_at(payload, "thread_name")):
             yield Title(place, time, name)
@@ -179,35 +179,35 @@ class _Reader:
             goal = table_at(payload, "goal")
             yield Goal(place, time, text_at(goal, "objective") or "", text_at(goal, "status"))
 
-    def _done(self, place: Place, time: str | None, done: Work) -> Iterator[Event]:
+    def _done(self, place: Position, time: str | None, done: CompletedWork) -> Iterator[Event]:
         """Work of a call is told with the call's result; that of code has no call of its own but this."""
         yield from self.held()
         if done.id in self._calls:
             self._work[done.id] = done
         else:
             self._calls[done.id] = None
-            yield Call(place, time, done.id, done.name, done.arguments, within=self._open)
-            yield Result(place, time, done.id, *done.output, done.structured)
+            yield ToolCall(place, time, done.id, done.name, done.arguments, within=self._open)
+            yield ToolResult(place, time, done.id, *done.output, done.structured)
         if done.files:
-            yield Changed(place, time, done.id, done.files)
+            yield FilesChanged(place, time, done.id, done.files)
 
 
-def _call(place: Place, time: str | None, call: str, item: Record) -> Call:
+def _call(place: Position, time: str | None, call: str, item: Record) -> ToolCall:
     """A call with its arguments as a table: they come as JSON in a text, as any text, or as an action."""
     given = text_at(item, "arguments") or text_at(item, "input") or ""
     if item.get("type") == "local_shell_call":
-        return Call(place, time, call, "local_shell", table_at(item, "action"))
+        return ToolCall(place, time, call, "local_shell", table_at(item, "action"))
     arguments = object_in(given) if given.lstrip().startswith("{") else None
-    return Call(
+    return ToolCall(
         place, time, call, text_at(item, "name") or "", arguments if arguments is not None else {"input": given}
     )
 
 
 def _remembered(kind: type[_Kind], memory: Any) -> _Kind | None:
     """An event as it was, of the list that it became in a file."""
-    return None if memory is None else kind(Place(*memory[0]), *memory[1:])
+    return None if memory is None else kind(Position(*memory[0]), *memory[1:])
 
 
-def _remembered_work(memory: Any) -> Work:
+def _remembered_work(memory: Any) -> CompletedWork:
     name, tool, arguments, given, structured, files = memory
-    return Work(name, tool, arguments, Output(*given), structured, tuple(FileChange(*one) for one in files))
+    return CompletedWork(name, tool, arguments, Output(*given), structured, tuple(FileChange(*one) for one in files))

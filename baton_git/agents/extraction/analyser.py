@@ -7,26 +7,33 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from baton_git.agents.events import (
-    Anew,
-    Call,
-    Changed,
-    Commit,
-    Compacted,
-    Ended,
+    Compaction,
+    EndReached,
     Event,
+    FilesChanged,
     Goal,
+    ModelReply,
     Prompt,
-    Reply,
-    Result,
+    ReportedCommit,
+    Restart,
+    ResumePoint,
     Setting,
-    Settled,
+    ToolCall,
+    ToolResult,
 )
 from baton_git.agents.extraction import decisions
-from baton_git.agents.extraction.commits import Made, Making, Work, git_work, is_elsewhere, made_by
+from baton_git.agents.extraction.commits import (
+    CommitCommand,
+    GitWork,
+    MadeCommit,
+    find_git_work,
+    find_made_commits,
+    is_elsewhere,
+)
 from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, KEPT_OPEN, Findings, Mark, Table
 from baton_git.agents.gobby_tasks import OVER
 from baton_git.agents.registry import AGENTS, Agent
-from baton_git.agents.tool_use import Deed, Outcome, Todo, TodoChange
+from baton_git.agents.tool_use import TodoChange, ToolOutcome, ToolTodo, ToolUse
 
 
 class Analyser:
@@ -36,7 +43,7 @@ class Analyser:
         self.agent: Agent = AGENTS[agent]
         self.known = known or Findings()
         self.settled: Table | None = None
-        self.end: Settled | Ended | None = None
+        self.end: ResumePoint | EndReached | None = None
         self.unread = 0
 
     def hear(self, event: Event) -> None:
@@ -49,12 +56,12 @@ class Analyser:
                 self.known.at = event.place
                 self.known.turn += 1
             handle(self, event)
-        elif isinstance(event, Settled):
+        elif isinstance(event, ResumePoint):
             self.settled, self.end = self.known.as_data(), event
-        elif isinstance(event, Ended):
+        elif isinstance(event, EndReached):
             self.end = self.end or event
             self.unread = event.unread
-        elif isinstance(event, Anew):
+        elif isinstance(event, Restart):
             self.known = Findings()
 
     def memory(self) -> Table:
@@ -86,11 +93,11 @@ class Analyser:
     def _goal(self, event: Goal) -> None:
         self.known.kept_goal = {"text": event.text, "status": event.status, "mark": self._mark(event)}
 
-    def _reply(self, event: Reply) -> None:
+    def _reply(self, event: ModelReply) -> None:
         for text in decisions.by_wording(event.text):
             self._decide("wording", text, event)
 
-    def _compacted(self, event: Compacted) -> None:
+    def _compacted(self, event: Compaction) -> None:
         self.known.compactions += 1
         for text in decisions.of_summary(event.summary):
             self._decide("summary", text, event)
@@ -107,8 +114,8 @@ class Analyser:
 
     # --- calls
 
-    def _call(self, event: Call) -> None:
-        deed, known = self.agent.deed(event), self.known
+    def _call(self, event: ToolCall) -> None:
+        deed, known = self.agent.read_call(event), self.known
         mark = self._mark(event)
         waiting: Table = {"name": event.name, "side": event.side, "mark": mark}
         if deed[_LATER:] != _NOTHING_LATER:
@@ -123,7 +130,7 @@ class Analyser:
         if not event.side:
             self._act(event, deed.activity, mark)
 
-    def _act(self, event: Call, text: str, mark: Mark) -> None:
+    def _act(self, event: ToolCall, text: str, mark: Mark) -> None:
         """Notes a call; one that code made stands for the call of the code."""
         activity = self.known.activity
         entry = {"id": event.id, "text": text, "mark": mark}
@@ -135,11 +142,11 @@ class Analyser:
         if len(activity) > 2 * KEPT_ACTIVITY:
             del activity[:-KEPT_ACTIVITY]
 
-    def _shell(self, deed: Deed) -> Table:
+    def _shell(self, deed: ToolUse) -> Table:
         """What a command does with git, if anything."""
         known = self.known
         folder = self._absolute(deed.folder, None) if deed.folder else known.cwd
-        work = git_work(deed.command or "", folder)
+        work = find_git_work(deed.command or "", folder)
         if not work.makings and not work.repositories:
             return {}
         return {"makings": [list(one) for one in work.makings], "repositories": list(work.repositories)}
@@ -152,11 +159,11 @@ class Analyser:
             return path
         return posixpath.normpath(posixpath.join(base, path))
 
-    def _result(self, event: Result) -> None:
+    def _result(self, event: ToolResult) -> None:
         waiting = self.known.open.pop(event.id, None)
         if waiting is None:
             return
-        outcome = self.agent.outcome(waiting["name"], event)
+        outcome = self.agent.read_result(waiting["name"], event)
         if outcome.later:
             self.known.open[event.id] = {**waiting, "later": True}
             return
@@ -171,14 +178,14 @@ class Analyser:
             self._list(waiting, outcome)
             self._answer(waiting, outcome, event)
 
-    def _answer(self, waiting: Table, outcome: Outcome, event: Result) -> None:
+    def _answer(self, waiting: Table, outcome: ToolOutcome, event: ToolResult) -> None:
         for text in outcome.answers:
             self._decide("answer", text[: decisions.LENGTH], event)
         if "plan" in waiting:
             noted = (event.structured or {}).get("plan")
             self._decide("plan", decisions.of_plan(waiting["plan"] or (noted if isinstance(noted, str) else "")), event)
 
-    def _changed(self, event: Changed) -> None:
+    def _changed(self, event: FilesChanged) -> None:
         """Where the agent itself says what it changed, the call's own words do not count."""
         if event.id in self.known.open:
             self.known.open[event.id]["changed"] = True
@@ -193,12 +200,12 @@ class Analyser:
 
     # --- lists of what is to be done
 
-    def _list(self, waiting: Table, outcome: Outcome) -> None:
+    def _list(self, waiting: Table, outcome: ToolOutcome) -> None:
         known = self.known
         if outcome.todos is not None:
             self._replace_todos(outcome.todos, waiting["mark"])
         elif "todos" in waiting:
-            self._replace_todos([Todo(*one) for one in waiting["todos"]], waiting["mark"])
+            self._replace_todos([ToolTodo(*one) for one in waiting["todos"]], waiting["mark"])
         elif "change" in waiting:
             change = TodoChange(*waiting["change"])
             self._change_todo(change._replace(id=change.id or outcome.id), waiting, is_new=change.id is None)
@@ -247,19 +254,19 @@ class Analyser:
 
     # --- commits
 
-    def _git(self, waiting: Table, event: Result, outcome: Outcome) -> None:
+    def _git(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
         """What a command did with git: its commits, and repositories that are made for a try."""
         known = self.known
-        work = Work(tuple(Making(*one) for one in waiting["makings"]), tuple(waiting["repositories"]))
+        work = GitWork(tuple(CommitCommand(*one) for one in waiting["makings"]), tuple(waiting["repositories"]))
         if not outcome.failed:
             known.tries += [one for one in work.repositories if one and one not in known.tries and one != known.home]
-        made = made_by(work, event.text) if not outcome.failed else _in_spite_of_failure(work, event.text)
+        made = find_made_commits(work, event.text) if not outcome.failed else _in_spite_of_failure(work, event.text)
         known.last_shell = {"id": event.id, "waiting": waiting}
         for one in made:
             if not is_elsewhere(work, one.making, known.home, known.tries):
                 self._commit(one, waiting, event)
 
-    def _commit(self, made: Made, waiting: Table, event: Any) -> None:
+    def _commit(self, made: MadeCommit, waiting: Table, event: Any) -> None:
         known = self.known
         if made.making.amends and known.commits:
             known.commits.pop()
@@ -272,7 +279,7 @@ class Analyser:
             }
         )  # fmt: skip
 
-    def _told_commit(self, event: Commit) -> None:
+    def _told_commit(self, event: ReportedCommit) -> None:
         """The agent itself says that a commit was made: by the command that has just ended."""
         known, last = self.known, self.known.last_shell
         own = [one for one in known.commits if one["call"] == event.id]
@@ -282,40 +289,42 @@ class Analyser:
         if nameless is not None:
             nameless["hash"] = event.sha
             return
-        work = Work(tuple(Making(*one) for one in last["waiting"]["makings"]), tuple(last["waiting"]["repositories"]))
-        making = work.makings[-1] if work.makings else Making(known.cwd)
+        work = GitWork(
+            tuple(CommitCommand(*one) for one in last["waiting"]["makings"]), tuple(last["waiting"]["repositories"])
+        )
+        making = work.makings[-1] if work.makings else CommitCommand(known.cwd)
         if not own and not is_elsewhere(work, making, known.home, known.tries):
             amends = making._replace(amends=event.kind == "amended")
-            self._commit(Made(event.sha, making.subject or "", amends), last["waiting"], event)
+            self._commit(MadeCommit(event.sha, making.subject or "", amends), last["waiting"], event)
 
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         Setting: _setting,
         Prompt: _prompt,
         Goal: _goal,
-        Reply: _reply,
-        Compacted: _compacted,
-        Call: _call,
-        Result: _result,
-        Changed: _changed,
-        Commit: _told_commit,
+        ModelReply: _reply,
+        Compaction: _compacted,
+        ToolCall: _call,
+        ToolResult: _result,
+        FilesChanged: _changed,
+        ReportedCommit: _told_commit,
     }
     """What is done with each kind of event."""
 
 
-def _in_spite_of_failure(work: Work, output: str) -> tuple[Made, ...]:
+def _in_spite_of_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
     """A command may fail after its commit, as a push does: git's own line proves that there is one."""
     loud = work._replace(makings=tuple(one._replace(is_quiet=False) for one in work.makings))
-    return tuple(one for one in made_by(loud, output) if one.hash and f" {one.hash}] " in output)
+    return tuple(one for one in find_made_commits(loud, output) if one.hash and f" {one.hash}] " in output)
 
 
-_JUST_DONE = Outcome(failed=False)
+_JUST_DONE = ToolOutcome(failed=False)
 _USUAL = frozenset(("name", "side", "mark", "files", "makings", "repositories", "changed", "later"))
 """What is kept of a call that says nothing of any list or plan."""
-_LATER = Deed._fields.index("todos")
-_NOTHING_LATER = (None,) * (len(Deed._fields) - _LATER)
+_LATER = ToolUse._fields.index("todos")
+_NOTHING_LATER = (None,) * (len(ToolUse._fields) - _LATER)
 
 
-def _kept(deed: Deed) -> Table:
+def _kept(deed: ToolUse) -> Table:
     """What must be known of a deed when its result comes."""
     kept: Table = {}
     if deed.todos is not None:

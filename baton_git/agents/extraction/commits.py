@@ -11,7 +11,7 @@ import posixpath
 import re
 from typing import NamedTuple
 
-from baton_git.agents.extraction.shell import Script, Simple, below, script
+from baton_git.agents.extraction.shell import ParsedScript, SimpleCommand, join_folder, parse_script
 
 _LINE = re.compile(r"^\[(?:[^\]\s]+(?: \(root-commit\))?|detached HEAD) ([0-9a-f]{7,64})\] (.*?)\r?$", re.MULTILINE)
 _HASH = re.compile(r"^([0-9a-f]{7,64})\r?$", re.MULTILINE)
@@ -25,7 +25,7 @@ _MAKES = ("commit", "cherry-pick", "revert")
 _MAKES_REPOSITORY = ("init", "clone")
 
 
-class Making(NamedTuple):
+class CommitCommand(NamedTuple):
     """A command that makes a commit.
 
     Attributes:
@@ -41,10 +41,10 @@ class Making(NamedTuple):
     amends: bool = False
 
 
-class Work(NamedTuple):
+class GitWork(NamedTuple):
     """What a line for a shell does with git: the commits that it makes, and the repositories."""
 
-    makings: tuple[Making, ...] = ()
+    makings: tuple[CommitCommand, ...] = ()
     repositories: tuple[str | None, ...] = ()
 
     @property
@@ -53,20 +53,20 @@ class Work(NamedTuple):
         return bool(self.repositories)
 
 
-class Made(NamedTuple):
+class MadeCommit(NamedTuple):
     """A commit that was made; `hash` is empty when the transcript does not tell it."""
 
     hash: str
     subject: str
-    making: Making
+    making: CommitCommand
 
 
-def git_work(command: str, folder: str | None) -> Work:
+def find_git_work(command: str, folder: str | None) -> GitWork:
     """What `command`, run from `folder` on, does with git."""
     if "git" not in command or not any(word in command for word in (*_MAKES, *_MAKES_REPOSITORY, "mktemp")):
-        return Work()
-    read = script(command, folder)
-    makings: list[Making] = []
+        return GitWork()
+    read = parse_script(command, folder)
+    makings: list[CommitCommand] = []
     repositories: list[str | None] = []
     for one in read.commands:
         if one.words[0].rpartition("/")[2] == "git":
@@ -77,17 +77,17 @@ def git_work(command: str, folder: str | None) -> Work:
                 repositories.append(_repository(rest, where))
     if "mktemp" in command and any(one.folder is None for one in makings):
         repositories.append(None)
-    return Work(tuple(makings), tuple(repositories))
+    return GitWork(tuple(makings), tuple(repositories))
 
 
-def _git(one: Simple) -> tuple[str, tuple[str, ...], str | None]:
+def _git(one: SimpleCommand) -> tuple[str, tuple[str, ...], str | None]:
     """Git's verb, what follows it, and where it works."""
     words, folder, at = one.words, one.folder, 1
     while at < len(words) and words[at].startswith("-"):
         name, _, value = words[at].partition("=")
         if name in ("-C", "--work-tree", "--git-dir") and (value or at + 1 < len(words)):
             place = value or words[at + 1]
-            folder = below(folder, posixpath.dirname(place) or "." if name == "--git-dir" else place)
+            folder = join_folder(folder, posixpath.dirname(place) or "." if name == "--git-dir" else place)
             at += 0 if value else 1
         elif name in _WITH_VALUE and not value:
             at += 1
@@ -97,10 +97,10 @@ def _git(one: Simple) -> tuple[str, tuple[str, ...], str | None]:
 
 def _repository(rest: tuple[str, ...], folder: str | None) -> str | None:
     places = [word for word in rest if not word.startswith("-") and "://" not in word]
-    return below(folder, places[-1]) if places else folder
+    return join_folder(folder, places[-1]) if places else folder
 
 
-def _making(read: Script, rest: tuple[str, ...], folder: str | None) -> Making:
+def _making(read: ParsedScript, rest: tuple[str, ...], folder: str | None) -> CommitCommand:
     quiet, amends, subject = False, False, None
     for at, word in enumerate(rest):
         following = rest[at + 1] if at + 1 < len(rest) else ""
@@ -115,10 +115,10 @@ def _making(read: Script, rest: tuple[str, ...], folder: str | None) -> Making:
             amends, quiet = amends or word == "--amend", quiet or word != "--amend"
         elif re.fullmatch(r"(?:1|&)?>(?:/dev/null)?", word) and (word.endswith("null") or following == "/dev/null"):
             quiet = True
-    return Making(folder, subject, quiet, amends)
+    return CommitCommand(folder, subject, quiet, amends)
 
 
-def _subject(read: Script, said: str, *, is_file: bool = False, rest: tuple[str, ...] = ()) -> str | None:
+def _subject(read: ParsedScript, said: str, *, is_file: bool = False, rest: tuple[str, ...] = ()) -> str | None:
     """The first line of a message; None when it is in a file or comes from elsewhere."""
     if is_file:
         said = next((word for word in rest if read.text(word) != word), "") if said == "-" else ""
@@ -131,29 +131,29 @@ def _subject(read: Script, said: str, *, is_file: bool = False, rest: tuple[str,
 # --- what came of it
 
 
-def made_by(work: Work, output: str) -> tuple[Made, ...]:
+def find_made_commits(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
     """The commits that a command made which did not fail, by what it printed, in the order in which it made them."""
     lines = [(found[1], found[2]) for found in _LINE.finditer(output)]
     if not work.makings:
         return ()
     refused = bool(_REFUSED.search(output))
-    found: list[Made | None] = [_told(making, lines) for making in work.makings]
+    found: list[MadeCommit | None] = [_told(making, lines) for making in work.makings]
     for at, making in enumerate(work.makings):
         if found[at] is None and (making.is_quiet or (_CHANGED.search(output) and not lines)) and not refused:
-            found[at] = Made(_printed_hash(making, output, found), making.subject or "", making)
-    rest = [Made(hash_, subject, work.makings[-1]) for hash_, subject in lines]
+            found[at] = MadeCommit(_printed_hash(making, output, found), making.subject or "", making)
+    rest = [MadeCommit(hash_, subject, work.makings[-1]) for hash_, subject in lines]
     return tuple(one for one in (*found, *rest) if one is not None)
 
 
-def _told(making: Making, lines: list[tuple[str, str]]) -> Made | None:
+def _told(making: CommitCommand, lines: list[tuple[str, str]]) -> MadeCommit | None:
     """What git's own line says of a commit; the line is taken out of `lines`."""
     if making.is_quiet or not lines:
         return None
     at = next((at for at, (_, subject) in enumerate(lines) if subject == making.subject), 0)
-    return Made(*lines.pop(at), making)
+    return MadeCommit(*lines.pop(at), making)
 
 
-def _printed_hash(making: Making, output: str, others: list[Made | None]) -> str:
+def _printed_hash(making: CommitCommand, output: str, others: list[MadeCommit | None]) -> str:
     """The id of a quiet commit, where the same line printed it afterwards; empty when it did not."""
     known = {one.hash for one in others if one}
     logged = (found[1] for found in _LOGGED.finditer(output) if making.subject and found[2] == making.subject)
@@ -161,7 +161,7 @@ def _printed_hash(making: Making, output: str, others: list[Made | None]) -> str
     return next((one for one in (*logged, *alone) if one not in known), "")
 
 
-def is_elsewhere(work: Work, making: Making, home: str | None, tries: list[str]) -> bool:
+def is_elsewhere(work: GitWork, making: CommitCommand, home: str | None, tries: list[str]) -> bool:
     """Whether a commit was made in another repository than the session's.
 
     Args:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.events import BEGINNING, FROM_THE_START, Ended, Place
+from baton_git.agents.events import BEGINNING, START_OF_FILE, EndReached, Position
 from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.facts import Facts, facts_of
 from baton_git.agents.extraction.options import Options
-from baton_git.agents.extraction.resume_state import remember, remembered
+from baton_git.agents.extraction.resume_state import load_resume_state, save_resume_state
 from baton_git.agents.registry import AGENTS, detect
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.git.files.atomic_files import shown
@@ -40,7 +40,7 @@ class Extraction:
     facts: Facts
     compactions: int = 0
     unread: int = 0
-    place: Place = BEGINNING
+    place: Position = BEGINNING
     options: Options = field(default_factory=Options)
     home: str | None = None
     commits: tuple[dict[str, Any], ...] = ()
@@ -68,17 +68,17 @@ def extract(
         NotFound, StoreError, LimitExceeded: it cannot be read.
     """
     name = known_agent(agent) if agent is not None else detect(path)
-    before = remembered(memory, path, name) if memory is not None else None
+    before = load_resume_state(memory, path, name) if memory is not None else None
     if agent is not None and before is None:
         _check_owner(path, name)
     analyser = Analyser(name, before.known if before else None)
-    since = before.end if before else FROM_THE_START
+    since = before.end if before else START_OF_FILE
     for event in AGENTS[name].events(path, since):
         analyser.hear(event)
-    end = analyser.end or FROM_THE_START
+    end = analyser.end or START_OF_FILE
     if memory is not None and end.place.offset and (before is None or end.place != before.end.place):
         with suppress(WriteFailed):  # the next look then reads more
-            remember(memory, path, name, Ended(*end), analyser.memory())
+            save_resume_state(memory, path, name, EndReached(*end), analyser.memory())
     return _extraction(name, analyser, end.place, options or Options(), str(folder) if folder is not None else None)
 
 
@@ -92,7 +92,7 @@ def _check_owner(path: Path, agent: str) -> None:
         raise InvalidDocument([Fault("", f"is a transcript of {owner}, not of {agent}")], where=shown(path))
 
 
-def _extraction(name: str, analyser: Analyser, place: Place, options: Options, folder: str | None) -> Extraction:
+def _extraction(name: str, analyser: Analyser, place: Position, options: Options, folder: str | None) -> Extraction:
     known = analyser.known
     if known.home is None:
         known.home = folder

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baton_git.agents.extraction.analyser import is_over
-from baton_git.agents.extraction.commits import Making, Work, is_elsewhere
+from baton_git.agents.extraction.commits import CommitCommand, GitWork, is_elsewhere
 from baton_git.agents.extraction.findings import Findings, Mark, Table
 from baton_git.agents.extraction.options import Options
 
@@ -149,7 +149,9 @@ class _Window:
     def _pending_of(self, call: str, waiting: Table) -> list[Table]:
         """The commits that a command may have made by now."""
         known = self._known
-        work = Work(tuple(Making(*one) for one in waiting.get("makings", ())), tuple(waiting.get("repositories", ())))
+        work = GitWork(
+            tuple(CommitCommand(*one) for one in waiting.get("makings", ())), tuple(waiting.get("repositories", ()))
+        )
         more = {"hash": "", "mark": waiting["mark"], "until": None, "call": call, "pending": True}
         return [
             {**more, "message": one.subject or "", "folder": one.folder}

@@ -42,12 +42,12 @@ _QUIET = {
 _ALWAYS = ("--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
 
 
-class Unanswered(Exception):
+class GitUnavailable(Exception):
     """Why git could not be asked."""
 
 
 @dataclass(frozen=True)
-class Repository:
+class SessionRepository:
     """A folder and the environment that git sees there."""
 
     folder: Path
@@ -63,14 +63,14 @@ class Repository:
                 timeout=TIMEOUT, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise Unanswered(f"git {arguments[0]} gave no answer within {TIMEOUT:g} seconds") from None
+            raise GitUnavailable(f"git {arguments[0]} gave no answer within {TIMEOUT:g} seconds") from None
         except OSError as error:
             if not self.folder.is_dir():
-                raise Unanswered(f"the folder {self.folder} is gone") from None
-            raise Unanswered(f"the git program does not start: {error.strerror}") from None
+                raise GitUnavailable(f"the folder {self.folder} is gone") from None
+            raise GitUnavailable(f"the git program does not start: {error.strerror}") from None
         if done.returncode != 0:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit status {done.returncode}"]
-            raise Unanswered(f"git {arguments[0]}: {lines[0][:200]}")
+            raise GitUnavailable(f"git {arguments[0]}: {lines[0][:200]}")
         return done.stdout.decode("utf-8", "replace")
 
 
@@ -86,9 +86,9 @@ def with_git(extraction: Extraction, now: datetime, environment: Mapping[str, st
         wanted.remove("git_commits")
     for name in wanted:
         try:
-            asked = Repository(_place(extraction, folder), environment)
+            asked = SessionRepository(_place(extraction, folder), environment)
             facts[name] = _status(asked) if name == "git_status" else _commits(asked, extraction, now)
-        except Unanswered as error:
+        except GitUnavailable as error:
             facts["unknown"][name] = str(error)
     return replace(extraction, facts=facts)
 
@@ -97,15 +97,15 @@ def _place(extraction: Extraction, folder: Path | None) -> Path:
     """Where the session began to work, or where it went when that is gone. Raises Unanswered when nothing tells."""
     named = [Path(one) for one in (folder, extraction.home, extraction.cwd) if one and Path(one).is_absolute()]
     if not named:
-        raise Unanswered("nothing says in which folder the session worked")
+        raise GitUnavailable("nothing says in which folder the session worked")
     return next((one for one in named if one.is_dir()), named[0])
 
 
-def _status(repository: Repository) -> str:
-    return bounded(repository.said("status", "--short"), MAX_STATUS)
+def _status(repository: SessionRepository) -> str:
+    return keep_whole_lines(repository.said("status", "--short"), MAX_STATUS)
 
 
-def bounded(text: str, most: int) -> str:
+def keep_whole_lines(text: str, most: int) -> str:
     """As many whole lines as fit into `most` bytes, and how many were left out."""
     lines = text.rstrip("\n").split("\n")
     kept: list[str] = []
@@ -120,7 +120,7 @@ def bounded(text: str, most: int) -> str:
 # --- commits
 
 
-def _commits(repository: Repository, extraction: Extraction, now: datetime) -> list[dict[str, Any]]:
+def _commits(repository: SessionRepository, extraction: Extraction, now: datetime) -> list[dict[str, Any]]:
     """The commits as the repository knows them; those without an id are looked for by time and subject."""
     facts = [dict(one) for one in extraction.facts["git_commits"]]
     known = _known(repository, [one["hash"] for one in facts if one["hash"]])
@@ -141,11 +141,11 @@ def _commits(repository: Repository, extraction: Extraction, now: datetime) -> l
         for one in facts:
             if one["verified"]:
                 stat = repository.said("show", "--stat", "--format=", "--no-ext-diff", one["hash"])
-                one["stat"] = bounded(stat.strip("\n"), MAX_STAT)
+                one["stat"] = keep_whole_lines(stat.strip("\n"), MAX_STAT)
     return facts
 
 
-def _known(repository: Repository, hashes: list[str]) -> dict[str, str]:
+def _known(repository: SessionRepository, hashes: list[str]) -> dict[str, str]:
     """By id as it was given, the subjects of the commits that are there."""
     if not hashes:
         return {}
@@ -182,7 +182,7 @@ def _named(
     return [one for one in facts if not any(one is other for other in lost)]
 
 
-def _log(repository: Repository, started: str | None) -> list[tuple[str, int, str]]:
+def _log(repository: SessionRepository, started: str | None) -> list[tuple[str, int, str]]:
     """Id, time in seconds, and subject of the commits since the session began."""
     began = when(started) if started else None
     since = [f"--since={int((began - _AROUND).timestamp())}"] if began else []
@@ -194,10 +194,10 @@ def _log(repository: Repository, started: str | None) -> list[tuple[str, int, st
     return [(name, int(time), subject) for name, time, subject in parts]
 
 
-def _head(repository: Repository) -> Iterable[str]:
+def _head(repository: SessionRepository) -> Iterable[str]:
     try:
         repository.said("rev-parse", "--verify", "--quiet", "HEAD")
-    except Unanswered:
+    except GitUnavailable:
         return ()  # no commit yet
     return ("HEAD",)
 

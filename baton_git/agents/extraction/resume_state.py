@@ -12,26 +12,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git import __version__
-from baton_git.agents.events import Ended, Place
+from baton_git.agents.events import EndReached, Position
 from baton_git.agents.extraction.findings import Findings
-from baton_git.agents.json_lines import opened
+from baton_git.agents.json_lines import open_transcript
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact
 from baton_git.git.files.atomic_files import read_bytes, write_all
 
-VERSION = 1
+VERSION = 2
 _LOOKED_AT = 4096
 """Bytes of the beginning, and before the place that was reached, by which a transcript is known again."""
 
 
-class Reached(NamedTuple):
+class ResumeState(NamedTuple):
     """How far an earlier reading came, and what it knew then."""
 
-    end: Ended
+    end: EndReached
     known: Findings
 
 
-def remembered(file: Path, transcript: Path, agent: str) -> Reached | None:
+def load_resume_state(file: Path, transcript: Path, agent: str) -> ResumeState | None:
     """What is remembered of a transcript; None when that is nothing, or not of this one."""
     try:
         text = read_bytes(file)
@@ -41,18 +41,18 @@ def remembered(file: Path, transcript: Path, agent: str) -> Reached | None:
         data = json.loads(body)
         if data["program"] != [VERSION, __version__] or [data["path"], data["agent"]] != [str(transcript), agent]:
             return None
-        place = Place(*data["place"])
+        place = Position(*data["place"])
         if data["digest"] != _digest(transcript, place.offset):
             return None
-        return Reached(
-            Ended(place, data["unread"], data["reader"]),
+        return ResumeState(
+            EndReached(place, data["unread"], data["reader"]),
             Findings(**{**data["known"], "at": tuple(data["known"]["at"])}),
         )
     except (BatonError, ValueError, KeyError, TypeError):
         return None
 
 
-def remember(file: Path, transcript: Path, agent: str, end: Ended, known: dict[str, Any]) -> None:
+def save_resume_state(file: Path, transcript: Path, agent: str, end: EndReached, known: dict[str, Any]) -> None:
     """Keeps how far a transcript was read, without secrets. Raises WriteFailed when the disk says no."""
     (reader, known), _ = redact((dict(end.memory), known))
     data = {
@@ -70,7 +70,7 @@ def remember(file: Path, transcript: Path, agent: str, end: Ended, known: dict[s
 
 
 def _digest(transcript: Path, offset: int) -> str:
-    with opened(transcript) as file:
+    with open_transcript(transcript) as file:
         first = file.read(min(_LOOKED_AT, offset))
         file.seek(max(0, offset - _LOOKED_AT))
         return sha256(first + file.read(min(_LOOKED_AT, offset))).hexdigest()

@@ -24,17 +24,17 @@ _SHELLS = ("sh", "bash", "zsh", "dash")
 _TOP = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
 
 
-class Simple(NamedTuple):
+class SimpleCommand(NamedTuple):
     """One command: its words without quotes, and the folder it runs in; None when that cannot be told."""
 
     words: tuple[str, ...]
     folder: str | None
 
 
-class Script(NamedTuple):
+class ParsedScript(NamedTuple):
     """What a line runs, in order, and the heredocs in it."""
 
-    commands: tuple[Simple, ...]
+    commands: tuple[SimpleCommand, ...]
     bodies: tuple[str, ...] = ()
 
     def text(self, word: str) -> str:
@@ -43,13 +43,13 @@ class Script(NamedTuple):
         return self.bodies[int(found[1])] if found and int(found[1]) < len(self.bodies) else word
 
 
-def script(line: str, folder: str | None) -> Script:
+def parse_script(line: str, folder: str | None) -> ParsedScript:
     """What `line` runs from `folder` on."""
     text, bodies = _without_heredocs(line[:MAX_LENGTH].replace("\0", ""))
-    return Script(tuple(_commands(text, folder, _DEPTH)), tuple(bodies))
+    return ParsedScript(tuple(_commands(text, folder, _DEPTH)), tuple(bodies))
 
 
-def below(folder: str | None, path: str) -> str | None:
+def join_folder(folder: str | None, path: str) -> str | None:
     """Where `cd path` leads from a folder; None when that cannot be told."""
     if _TOP.fullmatch(path):
         return folder
@@ -84,14 +84,14 @@ def _without_heredocs(text: str) -> tuple[str, list[str]]:
     return "\n".join(kept), bodies
 
 
-def _commands(text: str, folder: str | None, depth: int) -> Iterator[Simple]:
+def _commands(text: str, folder: str | None, depth: int) -> Iterator[SimpleCommand]:
     outer: list[str | None] = []
     words: list[str] = []
     for piece, is_word in _tokens(text):
         if is_word:
             words.append(piece)
             continue
-        command = Simple(_run(words), folder)
+        command = SimpleCommand(_run(words), folder)
         words = []
         if command.words:
             folder = yield from _one(command, depth)
@@ -101,7 +101,7 @@ def _commands(text: str, folder: str | None, depth: int) -> Iterator[Simple]:
             folder = outer.pop()
 
 
-def _one(command: Simple, depth: int) -> Generator[Simple, None, str | None]:
+def _one(command: SimpleCommand, depth: int) -> Generator[SimpleCommand, None, str | None]:
     """A command, or what a shell that it starts runs; returns the folder of what follows."""
     name, folder = command.words[0].rpartition("/")[2], command.folder
     inner = _given_to_shell(command.words) if name in _SHELLS else None
@@ -111,7 +111,7 @@ def _one(command: Simple, depth: int) -> Generator[Simple, None, str | None]:
     yield command
     if name in ("cd", "pushd"):
         target = next((word for word in command.words[1:] if not word.startswith("-") or word == "-"), None)
-        return None if target is None else below(folder, target)
+        return None if target is None else join_folder(folder, target)
     return folder
 
 

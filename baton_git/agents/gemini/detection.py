@@ -1,5 +1,5 @@
 """Gemini CLI: a script of an npm package."""
 
-from baton_git.agents.detection import Acting
+from baton_git.agents.detection import AgentMarkers
 
-ACTING = Acting(("GEMINI_CLI", "GEMINI_SESSION_ID"), ("gemini",), ("/@google/gemini-cli/",))
+ACTING = AgentMarkers(("GEMINI_CLI", "GEMINI_SESSION_ID"), ("gemini",), ("/@google/gemini-cli/",))

@@ -5,30 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baton_git.agents.launcher import Launch, Report, harmless, objects, text, whole
+from baton_git.agents.launcher import Launch, SessionReport, escape_argument, read_objects, read_text, read_token_count
 
 
 def launch(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
     """What there is of context goes in over standard input, which Gemini puts before the prompt."""
-    argv = (executable, "-p", harmless(prompt), "--session-id", session, "-o", "json", *extra)
+    argv = (executable, "-p", escape_argument(prompt), "--session-id", session, "-o", "json", *extra)
     return Launch(argv, system_prompt or None, session)
 
 
 def in_window(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
     said = f"{prompt}\n\n{system_prompt}" if system_prompt else prompt
-    return Launch((executable, "-i", harmless(said), "--session-id", session, *extra), None, session)
+    return Launch((executable, "-i", escape_argument(said), "--session-id", session, *extra), None, session)
 
 
-def report(output: str) -> Report:
+def report(output: str) -> SessionReport:
     """One object, which may stand after lines of other text."""
     start = output.find("\n{") + 1 if not output.startswith("{") else 0
-    for one in objects(output[start:]):
+    for one in read_objects(output[start:]):
         if "response" in one:
             counts = list(_totals(one.get("stats")))
-            return Report(
-                text(one["response"]), text(one.get("session_id")) or None, None, sum(counts) if counts else None
+            return SessionReport(
+                read_text(one["response"]),
+                read_text(one.get("session_id")) or None,
+                None,
+                sum(counts) if counts else None,
             )
-    return Report(output.strip())
+    return SessionReport(output.strip())
 
 
 def _totals(stats: Any) -> Iterator[int]:
@@ -36,4 +39,4 @@ def _totals(stats: Any) -> Iterator[int]:
     for model in models.values() if isinstance(models, Mapping) else ():
         tokens = model.get("tokens") if isinstance(model, Mapping) else None
         if isinstance(tokens, Mapping):
-            yield whole(tokens.get("total"))
+            yield read_token_count(tokens.get("total"))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.agents.events import Place
+from baton_git.agents.events import Position
 from baton_git.agents.fields import Record, table_at, tables, text_at
 from baton_git.agents.json_lines import JsonLines, whole_object
 from baton_git.agents.transcripts import HEAD_LINES
@@ -20,7 +20,7 @@ from baton_git.agents.transcripts import HEAD_LINES
 class Message(NamedTuple):
     """`place` is where its newest form stands."""
 
-    place: Place
+    place: Position
     record: Record
 
     @property
@@ -51,7 +51,7 @@ def whole_session(path: Path) -> Record | None:
     return whole_object(path)
 
 
-def messages_of(place: Place, said: Record) -> Iterator[Message]:
+def messages_of(place: Position, said: Record) -> Iterator[Message]:
     """Those of a list of messages that have a name."""
     found = (Message(place, record) for record in tables(said.get("messages")))
     return (message for message in found if message.name)
@@ -64,14 +64,14 @@ def head_with(head: Mapping[str, Any], said: Record) -> dict[str, Any]:
     return {**head, **{key: value for key, value in said.items() if key != "messages"}, **first}
 
 
-class Standing:
+class MessageLog:
     """The messages as they are after each record, in the order in which they first came, and the session's head."""
 
     def __init__(self) -> None:
         self.head: dict[str, Any] = {}
         self.messages: dict[str, Message] = {}
 
-    def add(self, place: Place, record: Record) -> None:
+    def add(self, place: Position, record: Record) -> None:
         """Takes the next record in."""
         if "$rewindTo" in record:
             self._rewind(record["$rewindTo"])
@@ -92,9 +92,9 @@ class Standing:
                 del self.messages[name]
 
 
-def standing_after(path: Path, place: Place, number: int) -> Standing:
+def replay_messages(path: Path, place: Position, number: int) -> MessageLog:
     """What stands after the record that is the `number`th in the line at `place`, from 1."""
-    found, passed = Standing(), 0
+    found, passed = MessageLog(), 0
     for at, record in JsonLines(path):
         found.add(at, record)
         passed += at == place

@@ -12,7 +12,7 @@ _NOT_TYPED = ("<session_context>", "/", "?", SNAPSHOT)
 _WRITTEN = ("This is the Gemini CLI. We are setting up the context for our chat.", "System: Please continue.")
 
 
-def typed(message: Record) -> str:
+def extract_typed_text(message: Record) -> str:
     """The text that a person typed; empty when nobody did. `displayContent` is what the screen showed of it."""
     shown = texts(message.get("displayContent")) or texts(message.get("content"))
     text = "\n".join(own for part in shown if (own := _without_added(part)))

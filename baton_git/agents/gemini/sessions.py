@@ -9,12 +9,12 @@ from pathlib import Path
 
 from baton_git.agents.fields import table_at
 from baton_git.agents.json_lines import object_in
-from baton_git.agents.transcripts import Transcript, Warn, head, matching, newest_first, nobody
+from baton_git.agents.transcripts import Transcript, Warn, find_files, ignore_warning, read_head, sort_newest_first
 
 _ID = re.compile(r'"sessionId"\s*:\s*"([^"\\]+)"')
 
 
-def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) -> Iterator[Transcript]:
+def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
     """The transcripts of sessions that no other session started, newest first.
 
     Args:
@@ -23,9 +23,9 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = nobody) ->
     """
     root = Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini"
     names = _projects(root)
-    for path in newest_first(matching(root, "tmp", "*", "chats", "session-*.json*", warn=warn), warn):
+    for path in sort_newest_first(find_files(root, "tmp", "*", "chats", "session-*.json*", warn=warn), warn):
         if path.suffix in (".json", ".jsonl"):
-            found = _ID.search(head(path))
+            found = _ID.search(read_head(path))
             yield Transcript(path, found[1] if found else None, _worked_in(path, names))
 
 
@@ -36,11 +36,11 @@ def folder_of(path: Path) -> str | None:
 
 def _worked_in(path: Path, names: Mapping[str, str]) -> str | None:
     folder = path.parent.parent
-    return head(folder / ".project_root").strip() or names.get(folder.name)
+    return read_head(folder / ".project_root").strip() or names.get(folder.name)
 
 
 def _projects(root: Path) -> dict[str, str]:
     """By the name of a folder in `tmp`, the project that it is for: a short name, or up to 0.2x a hash of its path."""
-    known = table_at(object_in(head(root / "projects.json")) or {}, "projects")
+    known = table_at(object_in(read_head(root / "projects.json")) or {}, "projects")
     hashed = {sha256(path.encode()).hexdigest(): path for path in known}
     return hashed | {name: path for path, name in known.items() if isinstance(name, str)}

@@ -14,25 +14,25 @@ from typing import Any
 
 from baton_git.agents.events import (
     BEGINNING,
-    FROM_THE_START,
-    Anew,
-    Call,
-    Compacted,
-    Ended,
+    START_OF_FILE,
+    Compaction,
+    EndReached,
     Event,
-    Place,
+    ModelReply,
+    Position,
     Prompt,
-    Reply,
-    Result,
+    Restart,
+    ResumePoint,
     Setting,
-    Settled,
     Title,
+    ToolCall,
+    ToolResult,
 )
 from baton_git.agents.fields import Record, table_at, tables, text_at, texts
-from baton_git.agents.gemini.messages import Message, Standing, head_with, messages_of, standing_after, whole_session
-from baton_git.agents.gemini.prompts import SNAPSHOT, typed
+from baton_git.agents.gemini.messages import Message, MessageLog, head_with, messages_of, replay_messages, whole_session
+from baton_git.agents.gemini.prompts import SNAPSHOT, extract_typed_text
 from baton_git.agents.gemini.sessions import folder_of
-from baton_git.agents.resumable_reader import read_on, size_of
+from baton_git.agents.resumable_reader import read_events, size_of
 
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)
@@ -45,7 +45,7 @@ def recognises(record: Record) -> bool:
     return "type" not in record and isinstance(record.get("sessionId"), str) and "projectHash" in record
 
 
-def events(path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
+def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     """What happened since an earlier reading ended; all of it after `Anew`, when something that was told is taken back.
 
     Raises:
@@ -54,19 +54,19 @@ def events(path: Path, since: Ended = FROM_THE_START) -> Iterator[Event]:
     """
     whole = whole_session(path) if not since.memory.get("head") else None
     if whole is None:
-        found = read_on(path, since, partial(_Reader, path))
-        yield from _of_what_stands(found) if since == FROM_THE_START else found
+        found = read_events(path, since, partial(_Reader, path))
+        yield from _of_what_stands(found) if since == START_OF_FILE else found
         return
-    if since != FROM_THE_START:
-        yield Anew()
-    yield Settled(BEGINNING)
+    if since != START_OF_FILE:
+        yield Restart()
+    yield ResumePoint(BEGINNING)
     yield from _of_object(path, whole)
-    yield Ended(Place(1, size_of(path)))
+    yield EndReached(Position(1, size_of(path)))
 
 
 def _of_object(path: Path, whole: Record) -> Iterator[Event]:
     """A file that is one object: it is written whole each time, and so read."""
-    found = [Message(Place(number, 0), record) for number, record in enumerate(tables(whole.get("messages")), 1)]
+    found = [Message(Position(number, 0), record) for number, record in enumerate(tables(whole.get("messages")), 1)]
     models = (text_at(message.record, "model") for message in found)
     yield from _setting(BEGINNING, whole, folder_of(path), next((model for model in models if model), None))
     yield from _title(BEGINNING, whole)
@@ -78,11 +78,11 @@ def _of_what_stands(events: Iterator[Event]) -> Iterator[Event]:
     """The events of a first reading without those that were taken back: nobody heard them yet."""
     found: list[Event] = []
     for event in events:
-        if isinstance(event, Anew):
+        if isinstance(event, Restart):
             found.clear()
         else:
             found.append(event)
-        if isinstance(event, Settled):
+        if isinstance(event, ResumePoint):
             break
     yield from found
     yield from events
@@ -101,8 +101,8 @@ class _Reader:
         self._model: str | None = memory.get("model")
         self._told: dict[str, str] = dict(memory.get("told", {}))
         line, offset, record = memory.get("held") or (1, 0, None)
-        self._held = Message(Place(line, offset), record) if record is not None else None
-        self._standing: Standing | None = None
+        self._held = Message(Position(line, offset), record) if record is not None else None
+        self._standing: MessageLog | None = None
         self._at, self._number = BEGINNING, 0
 
     def memory(self) -> Mapping[str, Any]:
@@ -112,7 +112,7 @@ class _Reader:
     def held(self) -> Iterator[Event]:
         return iter(self._released())
 
-    def events(self, place: Place, record: Record) -> list[Event]:
+    def events(self, place: Position, record: Record) -> list[Event]:
         self._at, self._number = place, self._number + 1 if place == self._at else 1
         if self._standing is not None:
             self._standing.add(place, record)
@@ -149,12 +149,14 @@ class _Reader:
             self._model = model
             found += _setting(message.place, self._head, None, model)
         for key, digest, event in _named(message):
-            if self._told.get(key, "") != digest and not (of_calls and isinstance(event, Prompt | Reply | Compacted)):
+            if self._told.get(key, "") != digest and not (
+                of_calls and isinstance(event, Prompt | ModelReply | Compaction)
+            ):
                 self._told[key] = digest
                 found.append(event)
         return found
 
-    def _set(self, place: Place, said: Record) -> list[Event]:
+    def _set(self, place: Position, said: Record) -> list[Event]:
         before, self._head = self._head, head_with(self._head, said)
         found: list[Event] = []
         if any(before.get(name) != self._head.get(name) for name in ("sessionId", "kind")):
@@ -174,11 +176,11 @@ class _Reader:
         if self._held is not None and self._held.name == target:
             self._held = None
         elif isinstance(target, str) and target in self._told:
-            self._standing = self._standing or standing_after(self._path, self._at, self._number)
-            return [Anew(), *self._anew(self._standing)]
+            self._standing = self._standing or replay_messages(self._path, self._at, self._number)
+            return [Restart(), *self._anew(self._standing)]
         return []
 
-    def _anew(self, standing: Standing) -> Iterator[Event]:
+    def _anew(self, standing: MessageLog) -> Iterator[Event]:
         self._head, self._model, self._told, self._held = standing.head, None, {}, None
         yield from _setting(BEGINNING, self._head, folder_of(self._path), None)
         yield from _title(BEGINNING, self._head)
@@ -190,22 +192,22 @@ def _named(message: Message) -> Iterator[tuple[str, str, Event]]:
     """What a message says, with a name that it keeps when the message is written again, and a digest of its text."""
     number = 0
     for event in _said(message):
-        if isinstance(event, Call):
+        if isinstance(event, ToolCall):
             number += 1
-        if isinstance(event, Call | Result):
+        if isinstance(event, ToolCall | ToolResult):
             yield f"{message.name} {type(event).__name__} {event.id or number}", "told", event
-        elif isinstance(event, Prompt | Reply | Compacted):
-            text = event.summary if isinstance(event, Compacted) else event.text
+        elif isinstance(event, Prompt | ModelReply | Compaction):
+            text = event.summary if isinstance(event, Compaction) else event.text
             yield message.name, sha256(text.encode()).hexdigest()[:16], event
 
 
-def _setting(place: Place, head: Record, folder: str | None, model: str | None) -> Iterator[Event]:
+def _setting(place: Position, head: Record, folder: str | None, model: str | None) -> Iterator[Event]:
     if head:
         time, session = text_at(head, "startTime"), text_at(head, "sessionId")
         yield Setting(place, time, session, folder, model=model, subagent=head.get("kind") == "subagent")
 
 
-def _title(place: Place, head: Record) -> Iterator[Event]:
+def _title(place: Position, head: Record) -> Iterator[Event]:
     if title := text_at(head, "summary"):
         yield Title(place, text_at(head, "startTime"), title)
 
@@ -216,13 +218,13 @@ def _said(message: Message) -> Iterator[Event]:
     if kind == "user":
         text = "\n".join(texts(record.get("content")))
         if text.lstrip().startswith(SNAPSHOT):
-            yield Compacted(place, time, text)
-        elif asked := typed(record):
+            yield Compaction(place, time, text)
+        elif asked := extract_typed_text(record):
             yield Prompt(place, time, asked)
     elif kind == "gemini":
         text = "\n".join(_spoken(record))
         if text.strip():
-            yield Reply(place, time, text, text_at(record, "model"))
+            yield ModelReply(place, time, text, text_at(record, "model"))
         for call in tables(record.get("toolCalls")):
             yield from _called(place, time, call)
 
@@ -233,10 +235,10 @@ def _spoken(record: Record) -> list[str]:
     return texts(content) if isinstance(content, str) else texts([p for p in tables(content) if not p.get("thought")])
 
 
-def _called(place: Place, time: str | None, call: Record) -> Iterator[Event]:
+def _called(place: Position, time: str | None, call: Record) -> Iterator[Event]:
     """A call, and its result once it has ended."""
     name, identity = text_at(call, "name") or "", text_at(call, "id") or ""
-    yield Call(place, time, identity, name, table_at(call, "args"))
+    yield ToolCall(place, time, identity, name, table_at(call, "args"))
     failed = _FAILED.get(text_at(call, "status") or "")
     if failed is None:
         return
@@ -247,7 +249,7 @@ def _called(place: Place, time: str | None, call: Record) -> Iterator[Event]:
         failed = failed or (code is not None and int(code[1]) != 0)
         text = _WRAPPING.sub("", text)
     structured = display if isinstance(display, dict) else None
-    yield Result(place, text_at(call, "timestamp") or time, identity, text, failed, structured)
+    yield ToolResult(place, text_at(call, "timestamp") or time, identity, text, failed, structured)
 
 
 def _response(call: Record) -> str:

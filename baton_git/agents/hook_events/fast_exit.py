@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from baton_git.agents.hook_events.hook_session import Memory, Seen
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
-from baton_git.agents.hook_events.repository_lookup import Place, may_hold_state
+from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, may_hold_state
 
 STORM = 256 * 1024
 """Bytes that a transcript must have grown before Gemini CLI's PreCompress is taken up: it comes before every request
@@ -16,7 +16,7 @@ to the model, nearly always without a compression."""
 _EVENTS = {PROMPT: ("on_prompt_submit",), COMPACT: ("on_pre_compact",), STOP: ("on_stop", "on_after_agent")}
 
 
-def is_idle(payload: Payload, place: Place | None, environment: Mapping[str, str]) -> bool:
+def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mapping[str, str]) -> bool:
     """Whether nothing needs to be done. In doubt there is something."""
     if payload.aside:
         return True
@@ -26,11 +26,11 @@ def is_idle(payload: Payload, place: Place | None, environment: Mapping[str, str
         return True
     if payload.moment == START:
         return False
-    seen = Memory(place.common_dir).get(payload.agent, payload.session)
+    seen = HookSessionStore(place.common_dir).get(payload.agent, payload.session)
     return seen is not None and not _is_due(payload, seen)
 
 
-def _is_due(payload: Payload, seen: Seen) -> bool:
+def _is_due(payload: Payload, seen: HookSession) -> bool:
     path = payload.transcript or seen.transcript
     grown = _size(path) - seen.size if path else 1  # where nobody says, it is looked for
     if payload.moment == END:

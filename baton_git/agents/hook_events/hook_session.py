@@ -16,7 +16,7 @@ LEFT_AFTER = 3600.0
 """Seconds by which a file in the making is older than the newest one when its writer was killed."""
 
 
-class Seen(NamedTuple):
+class HookSession(NamedTuple):
     """A session, as the hooks have seen it.
 
     Attributes:
@@ -55,7 +55,7 @@ class Seen(NamedTuple):
     wants: tuple[str, ...] = ()
 
 
-class Memory:
+class HookSessionStore:
     """The files of all sessions, in `baton/agents` of a repository."""
 
     def __init__(self, common_dir: str) -> None:
@@ -66,11 +66,11 @@ class Memory:
         plain = session if _is_plain(session) else session.encode("utf-8", "replace").hex()[:120]
         return os.path.join(self.folder, f"{cli}-{plain}{suffix}")
 
-    def get(self, cli: str, session: str) -> Seen | None:
+    def get(self, cli: str, session: str) -> HookSession | None:
         """What is remembered of a session; None when that is nothing, or cannot be read."""
         return _read(self.path(cli, session))
 
-    def put(self, seen: Seen) -> bool:
+    def put(self, seen: HookSession) -> bool:
         """Remembers it; False when the disk refuses, which costs no more than what is said above."""
         path = self.path(seen.cli, seen.session)
         fresh = f"{path}.{os.getpid()}.tmp"
@@ -84,7 +84,7 @@ class Memory:
             return False
         return True
 
-    def all(self) -> Iterator[Seen]:
+    def all(self) -> Iterator[HookSession]:
         """Every session that can be read, those seen last first."""
         found = (_read(os.path.join(self.folder, name)) for name in self._names())
         yield from sorted((one for one in found if one), key=lambda one: one.seen, reverse=True)
@@ -126,7 +126,7 @@ def _is_plain(session: str) -> bool:
     return len(session) <= 120 and session.isascii() and session.replace("-", "").replace("_", "").isalnum()
 
 
-def _read(path: str) -> Seen | None:
+def _read(path: str) -> HookSession | None:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             data = json.load(file)
@@ -135,7 +135,7 @@ def _read(path: str) -> Seen | None:
     return _seen(data) if isinstance(data, dict) else None
 
 
-def _seen(data: Mapping[str, Any]) -> Seen | None:
+def _seen(data: Mapping[str, Any]) -> HookSession | None:
     """A field of another type is as good as none; a session without a name is none."""
     fields: dict[str, Any] = {}
     for name, default in _DEFAULTS.items():
@@ -144,7 +144,7 @@ def _seen(data: Mapping[str, Any]) -> Seen | None:
             value = tuple(str(one) for one in value) if isinstance(value, list) else None
         if type(value) is type(default):
             fields[name] = value
-    return Seen(**fields) if fields.get("cli") and fields.get("session") else None
+    return HookSession(**fields) if fields.get("cli") and fields.get("session") else None
 
 
-_DEFAULTS = Seen("", "")._asdict()
+_DEFAULTS = HookSession("", "")._asdict()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import psutil
 
-from baton_git.agents.hook_events.hook_session import Memory, Seen
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.core.times import when
 
 
-def at_work(memory: Memory, beside: int = 0) -> set[str]:
+def at_work(memory: HookSessionStore, beside: int = 0) -> set[str]:
     """The sessions that have not ended and whose process lives, but for those of the process `beside` itself."""
     return {one.session for one in memory.all() if not one.ended and one.pid != beside and lives(one)}
 
 
-def lives(seen: Seen) -> bool:
+def lives(seen: HookSession) -> bool:
     """Whether the process of a session is there still. A number is given again, after a restart of the machine soon: a
     process that is younger than what the session did last is another one."""
     last = when(seen.seen)

@@ -74,7 +74,7 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
         return None
     prompt = _own(_text(data, "prompt"))
     return Payload(
-        agent or guessed(data, environment),
+        agent or guess_agent(data, environment),
         event,
         moment,
         session,
@@ -88,7 +88,7 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
     )
 
 
-def guessed(data: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+def guess_agent(data: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """Which agent that must be, when nobody says."""
     path = _text(data, "transcript_path")
     if "timestamp" in data or "GEMINI_SESSION_ID" in environment:

@@ -9,7 +9,7 @@ import os
 from typing import NamedTuple
 
 
-class Place(NamedTuple):
+class RepositoryPaths(NamedTuple):
     """A repository.
 
     Attributes:
@@ -21,7 +21,7 @@ class Place(NamedTuple):
     common_dir: str
 
 
-def around(folder: str) -> Place | None:
+def find_repository(folder: str) -> RepositoryPaths | None:
     """The repository that `folder` is in; None outside of any."""
     here = os.path.abspath(folder)
     while True:
@@ -34,22 +34,22 @@ def around(folder: str) -> Place | None:
         here = above
 
 
-def _at(folder: str) -> Place | None:
+def _at(folder: str) -> RepositoryPaths | None:
     dot_git = os.path.join(folder, ".git")
     if os.path.isdir(dot_git):
-        return Place(dot_git, dot_git)
+        return RepositoryPaths(dot_git, dot_git)
     if os.path.isfile(dot_git):  # a linked work tree, or a submodule
         said = _line(dot_git)
         if said.startswith("gitdir:"):
             git_dir = os.path.join(folder, said[len("gitdir:") :].strip())
             common = _line(os.path.join(git_dir, "commondir"))
-            return Place(git_dir, os.path.normpath(os.path.join(git_dir, common)) if common else git_dir)
+            return RepositoryPaths(git_dir, os.path.normpath(os.path.join(git_dir, common)) if common else git_dir)
     if os.path.isfile(os.path.join(folder, "HEAD")) and os.path.isdir(os.path.join(folder, "objects")):
-        return Place(folder, folder)
+        return RepositoryPaths(folder, folder)
     return None
 
 
-def may_hold_state(place: Place) -> bool:
+def may_hold_state(place: RepositoryPaths) -> bool:
     """Whether a namespace may be there; False only when none can be."""
     common = place.common_dir
     if os.path.isdir(os.path.join(common, "baton")) or os.path.isdir(os.path.join(common, "refs", "heads", "baton")):

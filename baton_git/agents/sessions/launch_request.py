@@ -28,7 +28,7 @@ MAX_PROMPT = 100 * 1024
 """Bytes of a prompt, and of what is said besides: the system takes at most 128 KiB as one argument."""
 
 
-class Wish(NamedTuple):
+class LaunchRequest(NamedTuple):
     """What is to be started.
 
     Attributes:

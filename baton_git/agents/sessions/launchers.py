@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from baton_git.agents.claude import launcher as claude
 from baton_git.agents.codex import launcher as codex
 from baton_git.agents.gemini import launcher as gemini
-from baton_git.agents.launcher import Starting
+from baton_git.agents.launcher import Launcher
 
-STARTERS: dict[str, Starting] = {"claude": claude, "codex": codex, "gemini": gemini}
+STARTERS: dict[str, Launcher] = {"claude": claude, "codex": codex, "gemini": gemini}
 """By name; the first one that is installed is used where nobody says which."""
 
 SPAWNED = "BATON_SPAWNED"

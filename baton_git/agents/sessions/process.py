@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from baton_git.agents.sessions.termination import GRACE, end
-from baton_git.agents.sessions.watchdog import guarded
+from baton_git.agents.sessions.watchdog import start_watchdog
 from baton_git.core.redaction import redact_text
 
 HEAD = 64 * 1024
@@ -38,7 +38,7 @@ class Command(NamedTuple):
     has_terminal: bool = False
 
 
-class Finished(NamedTuple):
+class ProcessResult(NamedTuple):
     """How it ended: `how` is `ended`, `timed_out` or `stopped`; `exit` as the shell has it (negative: a signal)."""
 
     how: str
@@ -52,7 +52,7 @@ def run(
     stopped: Callable[[], bool] = lambda: False,
     started: Callable[[int], None] = lambda pid: None,
     grace: float = GRACE,
-) -> Finished:
+) -> ProcessResult:
     """Runs it to its end, its time limit, or until `stopped` says so; nothing that it started is left behind, also when
     we are killed.
 
@@ -65,7 +65,7 @@ def run(
     Raises:
         OSError, ValueError: it cannot be started.
     """
-    with guarded(is_group=not command.has_terminal) as tell:
+    with start_watchdog(is_group=not command.has_terminal) as tell:
 
         def known(pid: int) -> None:
             tell(pid)
@@ -74,7 +74,7 @@ def run(
         return _run(command, stopped, known, grace)
 
 
-def _run(command: Command, stopped: Callable[[], bool], started: Callable[[int], None], grace: float) -> Finished:
+def _run(command: Command, stopped: Callable[[], bool], started: Callable[[int], None], grace: float) -> ProcessResult:
     process = subprocess.Popen(  # noqa: S603  the program is an agent's CLI, its arguments are ours
         command.argv,
         cwd=command.cwd,
@@ -108,7 +108,9 @@ def _abandon(process: subprocess.Popen[bytes], grace: float, *, is_group: bool) 
             process.wait()
 
 
-def _watched(process: subprocess.Popen[bytes], command: Command, stopped: Callable[[], bool], grace: float) -> Finished:
+def _watched(
+    process: subprocess.Popen[bytes], command: Command, stopped: Callable[[], bool], grace: float
+) -> ProcessResult:
     if command.stdin is not None and process.stdin is not None:
         threading.Thread(target=_feed, args=(process.stdin, command.stdin), daemon=True).start()
     with _Outputs(process, command.log) as outputs:
@@ -117,7 +119,7 @@ def _watched(process: subprocess.Popen[bytes], command: Command, stopped: Callab
         end(process.pid, grace, is_group=is_group)  # before it is reaped: until then its number means nobody else
         outputs.read(0.0)
         code = process.wait()
-    return Finished(how, code, outputs.output, outputs.complaint)
+    return ProcessResult(how, code, outputs.output, outputs.complaint)
 
 
 def _until_end(

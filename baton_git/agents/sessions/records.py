@@ -49,7 +49,7 @@ class Process:
 
 
 @dataclass(frozen=True)
-class Spawned:
+class SpawnedSession:
     """A session that was started here.
 
     Attributes:
@@ -126,7 +126,7 @@ def cost_in_words(cost_usd: float | None) -> str:
 
 
 @dataclass(frozen=True)
-class Records:
+class SpawnedSessions:
     """The records of one repository, in `folder`."""
 
     folder: Path
@@ -134,7 +134,7 @@ class Records:
     def path(self, id_: str) -> Path:
         return self.folder / f"{id_}.json"
 
-    def get(self, id_: str) -> Spawned:
+    def get(self, id_: str) -> SpawnedSession:
         """The record; one whose processes are gone is `lost`.
 
         Raises:
@@ -152,10 +152,10 @@ class Records:
         except (BatonError, TypeError, ValueError) as error:
             raise Corrupt(str(self.path(id_)), f"cannot be read ({error})", hint="remove it") from error
 
-    def _read(self, id_: str) -> Spawned:
+    def _read(self, id_: str) -> SpawnedSession:
         return _parsed(json.loads(read_bytes(self.path(id_))))
 
-    def find(self, beginning: str) -> Spawned:
+    def find(self, beginning: str) -> SpawnedSession:
         """The record whose id is, or begins with, `beginning`.
 
         Raises:
@@ -168,7 +168,7 @@ class Records:
             raise Ambiguous("spawned session", beginning, sorted(ids))
         raise NotFound("spawned session", beginning, hint="baton session list --spawned shows all")
 
-    def all(self) -> tuple[list[Spawned], list[str]]:
+    def all(self) -> tuple[list[SpawnedSession], list[str]]:
         """Every record, newest first; and what is wrong with those that cannot be read."""
         found, problems = [], []
         for id_ in self._ids():
@@ -180,7 +180,7 @@ class Records:
                 continue
         return sorted(found, key=lambda one: (one.started, one.id), reverse=True), problems
 
-    def put(self, record: Spawned) -> None:
+    def put(self, record: SpawnedSession) -> None:
         """Keeps it. Raises WriteFailed when the disk says no."""
         write_all({self.path(record.id): json.dumps(asdict(record)).encode()})
 
@@ -207,17 +207,17 @@ class Records:
         return [one.stem for one in self.folder.glob("SP-*.json")]
 
 
-def _parsed(data: Any) -> Spawned:
+def _parsed(data: Any) -> SpawnedSession:
     if not isinstance(data, dict) or data.get("status") not in STATUSES:
         raise ValueError("it is no record of a session")
-    known = {one.name for one in fields(Spawned)}
+    known = {one.name for one in fields(SpawnedSession)}
     values = {key: value for key, value in data.items() if key in known}
     for name in ("id", "cli"):
         if not isinstance(values.get(name), str):
             raise TypeError(f"its {name} is {'no text' if name in values else 'missing'}")
     for name in ("process", "keeper", "starter"):
         values[name] = _process(values.get(name, {}), name)
-    made = Spawned(**values)
+    made = SpawnedSession(**values)
     if not isinstance(made.iteration, int) or not isinstance(made.variables, dict) or not isinstance(made.id, str):
         raise TypeError("its values are not of their kinds")
     return made
@@ -230,7 +230,7 @@ def _process(data: Any, name: str) -> Process:
     return found
 
 
-def _seen(record: Spawned) -> Spawned:
+def _seen(record: SpawnedSession) -> SpawnedSession:
     """`lost` instead of `running`, when neither the session nor who looks after it is there any more."""
     if record.status != "running" or record.process.is_alive or record.keeper.is_alive:
         return record

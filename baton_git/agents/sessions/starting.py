@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.agents.launcher import Launch
-from baton_git.agents.sessions.launch_request import MAX_SECONDS, Wish, check_prompt
+from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
 from baton_git.agents.sessions.launchers import STARTERS, executable, surroundings
-from baton_git.agents.sessions.records import Process, Records, Spawned
+from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.stopping import reap
-from baton_git.agents.sessions.supervisor import Job, offer
+from baton_git.agents.sessions.supervisor import Job, send_job
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotAllowed, StoreError
 from baton_git.core.redaction import redact_text
 from baton_git.core.times import when
@@ -58,14 +58,14 @@ class Spawner:
         arguments: by CLI, what the user wants each session to be started with.
     """
 
-    records: Records
+    records: SpawnedSessions
     environment: Mapping[str, str]
     now: str
     parent: str | None = None
     parent_spawn: str | None = None
     arguments: Mapping[str, tuple[str, ...]] | None = None
 
-    def __call__(self, wish: Wish, variables: Mapping[str, Any]) -> dict[str, Any]:
+    def __call__(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the document's `start_new_session`: `session_spawned`, `cli`, `pid`; or `error`."""
         try:
             record = self.start(wish, variables)
@@ -76,7 +76,7 @@ class Spawner:
             return {"error": f"{wish.cli} ended at once: {why}"}
         return {"session_spawned": True, "cli": wish.cli, "pid": record.process.pid, "spawned": record.id}
 
-    def start(self, wish: Wish, variables: Mapping[str, Any]) -> Spawned:
+    def start(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> SpawnedSession:
         """Starts it, and gives its record once it runs.
 
         Raises:
@@ -93,20 +93,20 @@ class Spawner:
             self._failed(record, str(error) or type(error).__name__)
             raise
 
-    def _handed_over(self, wish: Wish, record: Spawned, job: Job) -> subprocess.Popen[bytes]:
+    def _handed_over(self, wish: LaunchRequest, record: SpawnedSession, job: Job) -> subprocess.Popen[bytes]:
         """The process that makes the keeper: itself, or tmux. Raises OSError, ValueError: it cannot be started."""
         if not wish.in_window:
             return _beside(job, is_detached=wish.is_detached)
         return _in_window(job, record, wish.tmux_session, self.records.pipe(record.id))
 
-    def _failed(self, record: Spawned, why: str) -> None:
+    def _failed(self, record: SpawnedSession, why: str) -> None:
         """Nobody looks after it, so it is over, and counts no more."""
         with contextlib.suppress(BatonError):
             if self.records.get(record.id).status == "running" and not self.records.get(record.id).keeper.pid:
                 said = redact_text(why)[0]
                 self.records.put(replace(record, status="failed", ended=self.now, error=said))
 
-    def prepared(self, wish: Wish, variables: Mapping[str, Any]) -> tuple[Spawned, Job]:
+    def prepared(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> tuple[SpawnedSession, Job]:
         """The record, kept, and the job, with every limit looked at. Raises as `start` does."""
         launch, cwd = self._launch(wish), wish.cwd or os.curdir
         if not Path(cwd).is_dir():
@@ -129,7 +129,7 @@ class Spawner:
         job = Job(str(self.records.folder), record.id, launch.argv, environment, launch.stdin, wish.in_window)
         return record, job
 
-    def _launch(self, wish: Wish) -> Launch:
+    def _launch(self, wish: LaunchRequest) -> Launch:
         starting = STARTERS.get(wish.cli)
         if starting is None:
             raise InvalidArgument(f"Unknown CLI: {wish.cli}")
@@ -142,7 +142,7 @@ class Spawner:
         extra = (self.arguments or {}).get(wish.cli, ())
         return make(program, _no_command(wish.prompt), wish.system_prompt, str(uuid.uuid4()), extra)
 
-    def _chain(self, known: list[Spawned]) -> Chain:
+    def _chain(self, known: list[SpawnedSession]) -> Chain:
         """All that was started for what its first session began, by whichever of them; where that cannot be known,
         nothing is started."""
         if self.parent_spawn is None:
@@ -158,10 +158,12 @@ class Spawner:
             sum(one.cost_usd or 0.0 for one in others),
         )
 
-    def _record(self, wish: Wish, launch: Launch, cwd: str, chain: Chain, variables: Mapping[str, Any]) -> Spawned:
+    def _record(
+        self, wish: LaunchRequest, launch: Launch, cwd: str, chain: Chain, variables: Mapping[str, Any]
+    ) -> SpawnedSession:
         id_ = self.records.fresh_id()
         left = wish.chain_seconds - _between(chain.began, self.now)
-        return Spawned(
+        return SpawnedSession(
             id=id_,
             cli=wish.cli,
             prompt=redact_text(wish.prompt)[0][:_PROMPT],
@@ -180,7 +182,7 @@ class Spawner:
             variables=dict(variables),
         )
 
-    def _begun(self, record: Spawned, process: subprocess.Popen[bytes]) -> Spawned:
+    def _begun(self, record: SpawnedSession, process: subprocess.Popen[bytes]) -> SpawnedSession:
         """The record once it names a process, or says why there is none."""
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until:
@@ -193,7 +195,7 @@ class Spawner:
             time.sleep(0.02)
         raise StoreError(f"the session {record.id} did not start", hint="try: baton session list --spawned")
 
-    def _after_a_moment(self, record: Spawned) -> Spawned:
+    def _after_a_moment(self, record: SpawnedSession) -> SpawnedSession:
         """What fails at once (no key, an option that there is not) is told to whoever asked."""
         until = time.monotonic() + MOMENT
         while record.status == "running" and time.monotonic() < until:
@@ -202,7 +204,7 @@ class Spawner:
         return record
 
 
-def _may_go_on(chain: Chain, wish: Wish, now: str) -> None:
+def _may_go_on(chain: Chain, wish: LaunchRequest, now: str) -> None:
     """Raises NotAllowed when the chain has met one of its limits."""
     if chain.sessions + 1 > wish.most:
         raise NotAllowed(f"the chain has {chain.sessions} sessions, the limit is {wish.most}")
@@ -212,7 +214,7 @@ def _may_go_on(chain: Chain, wish: Wish, now: str) -> None:
         raise NotAllowed(f"the chain cost {chain.cost_usd:.2f} USD, the budget is {wish.budget_usd:.2f}")
 
 
-def _room(known: list[Spawned]) -> None:
+def _room(known: list[SpawnedSession]) -> None:
     running = [one for one in known if one.status == "running"]
     if len(running) >= MAX_RUNNING:
         raise NotAllowed(f"{len(running)} sessions are running, the limit is {MAX_RUNNING}")
@@ -248,7 +250,7 @@ def _beside(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]:
     return process
 
 
-def _in_window(job: Job, record: Spawned, tmux_session: str, pipe: Path) -> subprocess.Popen[bytes]:
+def _in_window(job: Job, record: SpawnedSession, tmux_session: str, pipe: Path) -> subprocess.Popen[bytes]:
     """The keeper in a new window of tmux; its job comes through a named pipe that only the user can open."""
     where = ["-t", f"={tmux_session}:"] if tmux_session else []
     keeper = ["env", f"PYTHONPATH={_PACKAGE.parent}", *_keeper(), str(pipe)]
@@ -256,7 +258,7 @@ def _in_window(job: Job, record: Spawned, tmux_session: str, pipe: Path) -> subp
         ["tmux", "new-window", "-d", *where, "-n", record.id, "-c", record.cwd, "--", *keeper],  # noqa: S607  the user's tmux is meant
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=job.environment,
     )  # fmt: skip
-    offer(pipe, job, lambda: process.poll() not in (None, 0))
+    send_job(pipe, job, lambda: process.poll() not in (None, 0))
     return process
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import psutil
 
-from baton_git.agents.sessions.records import Records, Spawned
+from baton_git.agents.sessions.records import SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.termination import GRACE, end
 
 
-def stop(records: Records, record: Spawned, now: str) -> Spawned:
+def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedSession:
     """Ends the session with all that it started, and gives its record; one that has ended is left as it is.
 
     Who looks after it is asked to, as it knows how the session ends; where nobody does, it is ended from here.
@@ -34,7 +34,7 @@ def stop(records: Records, record: Spawned, now: str) -> Spawned:
     return stopped
 
 
-def reap(records: Records, now: str) -> None:
+def reap(records: SpawnedSessions, now: str) -> None:
     """Ends the sessions whose keeper is gone, as nobody looks at their time limits any more, and says so in their
     records. Raises WriteFailed when the disk says no."""
     for record in records.all()[0]:

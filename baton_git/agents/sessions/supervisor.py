@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.launcher import Report, objects
+from baton_git.agents.launcher import SessionReport, read_objects
 from baton_git.agents.sessions.launch_request import MOST_USD
 from baton_git.agents.sessions.launchers import STARTERS
-from baton_git.agents.sessions.process import Command, Finished, run
-from baton_git.agents.sessions.records import Process, Records, Spawned
+from baton_git.agents.sessions.process import Command, ProcessResult, run
+from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.core.codecs import json
 from baton_git.core.redaction import redact_text
 
@@ -52,7 +52,7 @@ class Job:
         return cls(**{**data, "argv": tuple(data["argv"])})
 
 
-def offer(pipe: Path, job: Job, is_over: Callable[[], bool]) -> None:
+def send_job(pipe: Path, job: Job, is_over: Callable[[], bool]) -> None:
     """Gives the job to whoever opens the named pipe `pipe`, which only the user can; afterwards the pipe is gone.
 
     Args:
@@ -89,7 +89,7 @@ def _send(pipe: Path, rest: bytes, until: float, is_over: Callable[[], bool]) ->
             os.close(end)
 
 
-def offered(pipe: Path) -> Job:
+def receive_job(pipe: Path) -> Job:
     """The job that comes through the named pipe. Raises OSError or ValueError when none does in time."""
     found, until = b"", time.monotonic() + PIPE_SECONDS
     end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -110,20 +110,20 @@ def offered(pipe: Path) -> Job:
     return Job.loads(found.decode())
 
 
-def keep(job: Job, now: Callable[[], str], stopped: Callable[[], bool]) -> Spawned:
+def supervise(job: Job, now: Callable[[], str], stopped: Callable[[], bool]) -> SpawnedSession:
     """Runs the session of `job` to its end, and keeps what came of it.
 
     Args:
         now: gives the time as ISO text.
         stopped: whether somebody wants it to end.
     """
-    records = Records(Path(job.folder))
+    records = SpawnedSessions(Path(job.folder))
     return run_recorded(records, records.get(job.id), job, now, stopped)[0]
 
 
 def run_recorded(
-    records: Records, record: Spawned, job: Job, now: Callable[[], str], stopped: Callable[[], bool]
-) -> tuple[Spawned, Report]:
+    records: SpawnedSessions, record: SpawnedSession, job: Job, now: Callable[[], str], stopped: Callable[[], bool]
+) -> tuple[SpawnedSession, SessionReport]:
     """The session's record as it ended, and what the session said; the record is kept as it changes."""
     command = Command(
         job.argv, record.cwd or None, job.environment, record.seconds, job.stdin,
@@ -140,14 +140,16 @@ def run_recorded(
     except (OSError, ValueError) as error:
         failed = replace(running[0], status="failed", ended=now(), error=str(error))
         records.put(failed)
-        return failed, Report()
+        return failed, SessionReport()
     except BaseException:
         records.put(replace(running[0], status="stopped", ended=now()))
         raise
     return _ended(records, running[0], finished, now())
 
 
-def _ended(records: Records, record: Spawned, finished: Finished, now: str) -> tuple[Spawned, Report]:
+def _ended(
+    records: SpawnedSessions, record: SpawnedSession, finished: ProcessResult, now: str
+) -> tuple[SpawnedSession, SessionReport]:
     report = _report(record.cli, finished.output)
     is_fine = finished.exit == 0 and not _says_error(finished.output)
     status = _ENDS.get(finished.how) or ("exited" if is_fine else "failed")
@@ -167,12 +169,12 @@ def _ended(records: Records, record: Spawned, finished: Finished, now: str) -> t
     return ended, report
 
 
-def _report(cli: str, output: str) -> Report:
+def _report(cli: str, output: str) -> SessionReport:
     """What the session said of itself; a number that makes no sense is unknown."""
     try:
         said = STARTERS[cli].report(output)
     except (OverflowError, ValueError):  # a number beyond all numbers
-        return Report(output.strip()[-ANSWER:])
+        return SessionReport(output.strip()[-ANSWER:])
     cost, tokens = said.cost_usd, said.tokens
     return said._replace(
         cost_usd=cost if cost is not None and math.isfinite(cost) and cost <= MOST_USD else None,
@@ -182,5 +184,5 @@ def _report(cli: str, output: str) -> Report:
 
 def _says_error(output: str) -> bool:
     """Whether the last result that it printed says that it is none: Claude does so, and may exit with 0."""
-    results = [one for one in objects(output) if isinstance(one, dict) and one.get("type") == "result"]
+    results = [one for one in read_objects(output) if isinstance(one, dict) and one.get("type") == "result"]
     return bool(results) and results[-1].get("is_error") is True

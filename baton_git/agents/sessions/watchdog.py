@@ -23,7 +23,7 @@ _MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from baton_git.agents.sess
 
 
 @contextlib.contextmanager
-def guarded(*, is_group: bool) -> Iterator[Callable[[int], None]]:
+def start_watchdog(*, is_group: bool) -> Iterator[Callable[[int], None]]:
     """Gives what tells the guard the process id of the session; at the end of the block the guard goes.
 
     Args:

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from baton_git.agents.settings.json_text import COMMENT, Item, Value
+from baton_git.agents.settings.json_text import COMMENT, JsonItem, JsonValue
 
 _INDENT = "  "
 _SAME_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/)(?=[ \t]*\r?\n)")
@@ -30,7 +30,7 @@ class Style:
     tight: bool
 
     @classmethod
-    def of(cls, text: str, root: Value) -> Style:
+    def of(cls, text: str, root: JsonValue) -> Style:
         first = text.find("\n")
         newline = "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
         spread = not root.items or "\n" in text[root.start : root.items[0].start]
@@ -60,11 +60,11 @@ def line_indent(text: str, at: int) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class InsertionPoint:
     """Where a new item goes: what stands before it, how deep it is, and whether it may have several lines."""
 
     text: str
-    container: Value
+    container: JsonValue
     style: Style
     is_root: bool = False
 
@@ -112,14 +112,14 @@ class Place:
         """What stands before the closing bracket of a container of ours that is spread over lines."""
         return self.style.newline + line_indent(self.text, self.container.start)
 
-    def is_ours(self, item: Item) -> bool:
+    def is_ours(self, item: JsonItem) -> bool:
         """Whether the container, with this only item, looks like one that we have made."""
         lead, trail = self._around(item)
         if lead == trail == " ":
             return True
         return lead.isspace() and lead.startswith(self.style.newline) and trail == self._closing
 
-    def take(self, item: Item) -> str:
+    def take(self, item: JsonItem) -> str:
         """The text without this item; comments around it stay."""
         items = self.container.items
         number = items.index(item)
@@ -144,7 +144,7 @@ class Place:
         open_ended = found[-1][0].startswith("//") and follows not in ("\n", "\r")
         return kept + (self.style.newline if open_ended else "")
 
-    def _emptied(self, item: Item) -> str:
+    def _emptied(self, item: JsonItem) -> str:
         lead, trail = self._around(item)
         end = item.end
         if lead.strip():  # a comment before ours, which is not ours
@@ -153,5 +153,5 @@ class Place:
             end += len(self._closing)
         return self.text[: self.container.start + 1] + self.text[end:]
 
-    def _around(self, item: Item) -> tuple[str, str]:
+    def _around(self, item: JsonItem) -> tuple[str, str]:
         return self.text[self.container.start + 1 : item.start], self.text[item.end : self.container.end - 1]

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from baton_git.agents.settings.editing import Place, Style, line_indent
-from baton_git.agents.settings.json_text import Item, Value, parse
+from baton_git.agents.settings.editing import InsertionPoint, Style, line_indent
+from baton_git.agents.settings.json_text import JsonItem, JsonValue, parse
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 
 MARK = "# baton-git"
@@ -26,7 +26,7 @@ _CALLED = re.compile(r"""baton(?:_git)?['"]? hook --agent (?:claude|codex|gemini
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedHooks:
     """What is to stand in a file: the entry of each event, and variables."""
 
     groups: Mapping[str, Mapping[str, Any]]
@@ -34,7 +34,7 @@ class Wanted:
     comments: bool = False
 
 
-class Entry(NamedTuple):
+class HookEntry(NamedTuple):
     """One of our handlers. `group` and `handler` count from 0; `alone`: its group has no other's."""
 
     event: str
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
         return str(self.data["command"])
 
 
-def entries(text: str, *, comments: bool = False) -> list[Entry]:
+def find_entries(text: str, *, comments: bool = False) -> list[HookEntry]:
     """Our handlers in a file, in its order.
 
     Raises:
@@ -58,7 +58,7 @@ def entries(text: str, *, comments: bool = False) -> list[Entry]:
     return [entry for event in events.items if event.name for entry in _of_event(event.name, event.value)]
 
 
-def put_in(text: str, wanted: Wanted) -> str:
+def install_entries(text: str, wanted: WantedHooks) -> str:
     """The text with our entries as wanted: those that are right stay, others are replaced where they stand.
 
     Raises:
@@ -67,7 +67,7 @@ def put_in(text: str, wanted: Wanted) -> str:
     """
     if not text.strip():
         text = "{}\n"
-    for entry in reversed(entries(text, comments=wanted.comments)):
+    for entry in reversed(find_entries(text, comments=wanted.comments)):
         if entry.event not in wanted.groups or _repeats(text, entry, wanted.comments):
             text = _without(text, entry, wanted.comments)
     for event, group in wanted.groups.items():
@@ -77,7 +77,7 @@ def put_in(text: str, wanted: Wanted) -> str:
     return text
 
 
-def take_out(text: str, *, comments: bool = False, env: Mapping[str, str] | None = None) -> str:
+def remove_entries(text: str, *, comments: bool = False, env: Mapping[str, str] | None = None) -> str:
     """The text without our entries, and without these variables where they still have our values.
 
     Raises:
@@ -88,7 +88,7 @@ def take_out(text: str, *, comments: bool = False, env: Mapping[str, str] | None
         item = _variable(root, name)
         if item is not None and item.value.data == value:
             text = _taken(text, comments, ("env", name))
-    for entry in reversed(entries(text, comments=comments)):
+    for entry in reversed(find_entries(text, comments=comments)):
         text = _without(text, entry, comments)
     return text
 
@@ -109,13 +109,13 @@ def without_bom(data: bytes) -> tuple[bytes, str]:
 # --- what is there
 
 
-def _events(root: Value) -> Value:
+def _events(root: JsonValue) -> JsonValue:
     """The object with the events; an empty one where there is none."""
     if root.opener != "{":
         raise InvalidDocument([Fault("", "is no JSON object")])
     hooks = root.member("hooks")
     if hooks is None:
-        return Value(0, 0, {}, "{")
+        return JsonValue(0, 0, {}, "{")
     if hooks.value.opener != "{":
         raise InvalidDocument([Fault("hooks", "is no object")])
     for event in hooks.value.items:
@@ -129,18 +129,18 @@ _NO_EVENTS = ("enabled", "disabled", "notifications", "description", "state")
 """Keys that CLIs had among the hooks at times, and that are none."""
 
 
-def _of_event(event: str, listed: Value) -> list[Entry]:
+def _of_event(event: str, listed: JsonValue) -> list[HookEntry]:
     found = []
     for number, group in enumerate(listed.items):
         handlers = _handlers(group.value)
         ours = [_is_ours(one.value.data) for one in handlers]
         for place, one in enumerate(handlers):
             if ours[place]:
-                found.append(Entry(event, number, place, one.value.data, all(ours)))
+                found.append(HookEntry(event, number, place, one.value.data, all(ours)))
     return found
 
 
-def _handlers(group: Value) -> tuple[Item, ...]:
+def _handlers(group: JsonValue) -> tuple[JsonItem, ...]:
     hooks = group.member("hooks") if group.opener == "{" else None
     return hooks.value.items if hooks is not None and hooks.value.opener == "[" else ()
 
@@ -150,8 +150,8 @@ def _is_ours(handler: Any) -> bool:
     return isinstance(command, str) and bool(_MARKED.search(command) or _CALLED.search(command))
 
 
-def _repeats(text: str, entry: Entry, comments: bool) -> bool:
-    first = next(one for one in entries(text, comments=comments) if one.event == entry.event)
+def _repeats(text: str, entry: HookEntry, comments: bool) -> bool:
+    first = next(one for one in find_entries(text, comments=comments) if one.event == entry.event)
     return (first.group, first.handler) != (entry.group, entry.handler)
 
 
@@ -159,7 +159,7 @@ def _repeats(text: str, entry: Entry, comments: bool) -> bool:
 
 
 def _with(text: str, event: str, group: Mapping[str, Any], comments: bool) -> str:
-    there = next((one for one in entries(text, comments=comments) if one.event == event), None)
+    there = next((one for one in find_entries(text, comments=comments) if one.event == event), None)
     if there is None:
         return _appended(text, comments, ("hooks", event), group)
     root = parse(text, comments=comments)
@@ -173,18 +173,18 @@ def _with(text: str, event: str, group: Mapping[str, Any], comments: bool) -> st
     return text[: item.start] + fresh + text[item.end :]
 
 
-def _path(entry: Entry) -> tuple[str | int, ...]:
+def _path(entry: HookEntry) -> tuple[str | int, ...]:
     whole: tuple[str | int, ...] = ("hooks", entry.event, entry.group)
     return whole if entry.alone else (*whole, "hooks", entry.handler)
 
 
-def _without(text: str, entry: Entry, comments: bool) -> str:
+def _without(text: str, entry: HookEntry, comments: bool) -> str:
     return _taken(text, comments, _path(entry))
 
 
-def _at(root: Value, path: tuple[str | int, ...]) -> Item:
+def _at(root: JsonValue, path: tuple[str | int, ...]) -> JsonItem:
     """The item that the names and numbers lead to."""
-    item = Item(root.start, root)
+    item = JsonItem(root.start, root)
     for part in path:
         found = item.value.items[part] if isinstance(part, int) else item.value.member(part)
         assert found is not None
@@ -197,7 +197,7 @@ def _taken(text: str, comments: bool, path: tuple[str | int, ...]) -> str:
     root = parse(text, comments=comments)
     style = Style.of(text, root)
     while True:
-        place = Place(text, _at(root, path[:-1]).value, style, is_root=len(path) == 1)
+        place = InsertionPoint(text, _at(root, path[:-1]).value, style, is_root=len(path) == 1)
         item = _at(root, path)
         if len(path) == 1 or len(place.container.items) > 1 or not place.is_ours(item):
             return place.take(item)
@@ -211,7 +211,9 @@ def _appended(text: str, comments: bool, path: tuple[str, str], data: Mapping[st
     outer, inner = path
     table = root.member(outer)
     listed = table.value.member(inner) if table else None
-    place = Place(text, listed.value if listed else table.value if table else root, style, is_root=table is None)
+    place = InsertionPoint(
+        text, listed.value if listed else table.value if table else root, style, is_root=table is None
+    )
     spread = place.spread
     missing = [] if listed else [inner] if table else [outer, inner]
     step = style.unit if spread else ""
@@ -230,7 +232,7 @@ def _member(name: str, value: str, style: Style, spread: bool) -> str:
 # --- variables
 
 
-def _variable(root: Value, name: str) -> Item | None:
+def _variable(root: JsonValue, name: str) -> JsonItem | None:
     env = root.member("env")
     if env is not None and env.value.opener != "{":
         raise InvalidDocument([Fault("env", "is no object")])
@@ -248,7 +250,7 @@ def _with_variable(text: str, name: str, value: str, comments: bool) -> str:
         return text
     style = Style.of(text, root)
     env = root.member("env")
-    place = Place(text, env.value if env else root, style, is_root=env is None)
+    place = InsertionPoint(text, env.value if env else root, style, is_root=env is None)
     member = _member(name, json.dumps(value), style, place.spread)
     if env is None:
         member = _member("env", style.around("{", member, place.indent, spread=place.spread), style, place.spread)

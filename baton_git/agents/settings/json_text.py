@@ -21,11 +21,11 @@ _OTHER = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-
 _CLOSERS = {"{": "}", "[": "]"}
 
 
-class Item(NamedTuple):
+class JsonItem(NamedTuple):
     """A member of an object, from its name on, or an element of a list."""
 
     start: int
-    value: Value
+    value: JsonValue
     name: str | None = None
 
     @property
@@ -33,21 +33,21 @@ class Item(NamedTuple):
         return self.value.end
 
 
-class Value(NamedTuple):
+class JsonValue(NamedTuple):
     """A value in a text. `opener` is the bracket of an object or list, and `items` what is in it."""
 
     start: int
     end: int
     data: Any
     opener: str = ""
-    items: tuple[Item, ...] = ()
+    items: tuple[JsonItem, ...] = ()
 
-    def member(self, name: str) -> Item | None:
+    def member(self, name: str) -> JsonItem | None:
         """The member that counts: of several with one name the last does, as in every reader."""
         return next((item for item in reversed(self.items) if item.name == name), None)
 
 
-def parse(text: str, *, comments: bool = False) -> Value:
+def parse(text: str, *, comments: bool = False) -> JsonValue:
     """The one value that a text is.
 
     Raises:
@@ -63,14 +63,14 @@ class _Reading:
         self.text = text
         self.comments = comments
 
-    def whole(self) -> Value:
+    def whole(self) -> JsonValue:
         value = self._value(self._skipped(0), 0)
         end = self._skipped(value.end)
         if end < len(self.text):
             raise self._wrong(end, "something follows the end of the JSON")
         return value
 
-    def _value(self, at: int, depth: int) -> Value:
+    def _value(self, at: int, depth: int) -> JsonValue:
         if depth > MAX_DEPTH:
             raise self._wrong(at, f"nested more than {MAX_DEPTH} deep")
         if self.text[at : at + 1] in _CLOSERS:
@@ -79,30 +79,30 @@ class _Reading:
         if found is None:
             what = "ends too early" if at >= len(self.text) else f"is no JSON at {self.text[at : at + 10]!r}"
             raise self._wrong(at, what)
-        return Value(at, found.end(), _plain(found[0]))
+        return JsonValue(at, found.end(), _plain(found[0]))
 
-    def _container(self, start: int, depth: int) -> Value:
+    def _container(self, start: int, depth: int) -> JsonValue:
         opener = self.text[start]
-        items: list[Item] = []
+        items: list[JsonItem] = []
         at = self._skipped(start + 1)
         while self.text[at : at + 1] != _CLOSERS[opener]:
             if items:
                 if self.text[at : at + 1] != ",":
                     raise self._wrong(at, f"lacks a comma or {_CLOSERS[opener]!r}")
                 at = self._skipped(at + 1)
-            items.append(self._member(at, depth) if opener == "{" else Item(at, self._value(at, depth + 1)))
+            items.append(self._member(at, depth) if opener == "{" else JsonItem(at, self._value(at, depth + 1)))
             at = self._skipped(items[-1].end)
         data = {item.name: item.value.data for item in items} if opener == "{" else [item.value.data for item in items]
-        return Value(start, at + 1, data, opener, tuple(items))
+        return JsonValue(start, at + 1, data, opener, tuple(items))
 
-    def _member(self, at: int, depth: int) -> Item:
+    def _member(self, at: int, depth: int) -> JsonItem:
         name = _STRING.match(self.text, at)
         if name is None:
             raise self._wrong(at, "lacks a name in double quotes")
         colon = self._skipped(name.end())
         if self.text[colon : colon + 1] != ":":
             raise self._wrong(colon, "lacks a colon")
-        return Item(at, self._value(self._skipped(colon + 1), depth + 1), json.loads(name[0]))
+        return JsonItem(at, self._value(self._skipped(colon + 1), depth + 1), json.loads(name[0]))
 
     def _skipped(self, at: int) -> int:
         while True:

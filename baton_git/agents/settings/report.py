@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_settings import HookSettings
 from baton_git.agents.settings.codex_trust import Codex, SeenHook, trusted_keys
-from baton_git.agents.settings.entries import Entry
+from baton_git.agents.settings.entries import HookEntry
 from baton_git.agents.settings.hook_lines import hook_line, is_older, program_in
 from baton_git.agents.settings.locations import Scope
 from baton_git.agents.settings.settings_file import SettingsFile
@@ -62,7 +62,7 @@ class AgentReport(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Looking:
+class HookInspection:
     """What is looked at for one CLI.
 
     Attributes:
@@ -123,12 +123,12 @@ class Looking:
             mend = f"{self._install(scope)}, or {self._install(scope, 'uninstall')} to forget them"
             yield Finding("off", f"our hooks were removed from {file.path}: {mend}")
 
-    def _outdated(self, scope: Scope, found: list[Entry]) -> Finding:
+    def _outdated(self, scope: Scope, found: list[HookEntry]) -> Finding:
         if any(is_older(one.command) for one in found):
             return Finding("off", f"an older line, with which a broken baton stops the agent: {self._install(scope)}")
         return Finding("off", f"not up to date: {self._install(scope)}")
 
-    def _broken(self, scope: Scope, found: list[Entry]) -> Iterator[Finding]:
+    def _broken(self, scope: Scope, found: list[HookEntry]) -> Iterator[Finding]:
         """What is wrong with the programs of our lines. Those of a project are run only where they are our own."""
         ours = self.programs[scope]
         for words in dict.fromkeys(tuple(program_in(one.command)) for one in found):
@@ -256,5 +256,5 @@ def _version(program: Path) -> str | None:
 
 def _last_ran(folder: Path | None, agent: str) -> str | None:
     """When one of this CLI's sessions called us last, by the marks that hooks leave; None when none is there."""
-    seen = [one.seen for one in Memory(str(folder.parent.parent)).all() if one.cli == agent] if folder else []
+    seen = [one.seen for one in HookSessionStore(str(folder.parent.parent)).all() if one.cli == agent] if folder else []
     return max(seen, default=None)

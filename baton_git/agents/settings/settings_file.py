@@ -16,13 +16,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.agents.settings.entries import Entry, Wanted, entries, put_in, take_out, without_bom
+from baton_git.agents.settings.entries import (
+    HookEntry,
+    WantedHooks,
+    find_entries,
+    install_entries,
+    remove_entries,
+    without_bom,
+)
 from baton_git.agents.settings.json_text import parse
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
 from baton_git.git.files.atomic_files import landing, make_folder, read_bytes, remove, shown, write_all, writing
 
 
-class Copy(NamedTuple):
+class SavedCopy(NamedTuple):
     """What is remembered of a file. `original` is None when there was none; `folders` were made for it."""
 
     wrote: str
@@ -47,7 +54,7 @@ class SettingsFile:
     comments: bool = False
     within: Path | None = None
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[HookEntry]:
         """Our handlers in it; none when there is no file.
 
         Raises:
@@ -56,7 +63,7 @@ class SettingsFile:
         data = self.read()
         return [] if data is None or not data.strip() else self._of(data, self._entries)
 
-    def entries_or_none(self) -> list[Entry]:
+    def entries_or_none(self) -> list[HookEntry]:
         """The same, where a file that cannot be read has none."""
         try:
             return self.entries()
@@ -84,7 +91,7 @@ class SettingsFile:
         except NotFound:
             return None
 
-    def install(self, wanted: Wanted) -> bool:
+    def install(self, wanted: WantedHooks) -> bool:
         """Puts our entries in, or brings them up to date; False when they were as wanted.
 
         Raises:
@@ -92,14 +99,14 @@ class SettingsFile:
             WriteFailed: the disk said no; nothing was written.
         """
         there = self.read()
-        fresh = self._edited(there or b"", lambda text: put_in(text, wanted))
+        fresh = self._edited(there or b"", lambda text: install_entries(text, wanted))
         if fresh == there:
             return False
         copy = self._copy()
         if copy is None or there is None or copy.wrote != _digest(there):
             added = self._new_variables(there, wanted) | (dict(copy.env) if copy else {})
             folders = tuple(str(one) for one in _missing(landing(self.path).parent))
-            copy = Copy("", None if there is None else self._without_ours(there, added), folders, added)
+            copy = SavedCopy("", None if there is None else self._without_ours(there, added), folders, added)
         env = {**copy.env, **self._new_variables(there, wanted)}
         self._write(fresh, copy._replace(wrote=_digest(fresh), env=env))
         return True
@@ -141,9 +148,9 @@ class SettingsFile:
     def _without_ours(self, there: bytes, env: Mapping[str, str]) -> bytes:
         if not there.strip():
             return there
-        return self._edited(there, lambda text: take_out(text, comments=self.comments, env=env))
+        return self._edited(there, lambda text: remove_entries(text, comments=self.comments, env=env))
 
-    def _new_variables(self, there: bytes | None, wanted: Wanted) -> dict[str, str]:
+    def _new_variables(self, there: bytes | None, wanted: WantedHooks) -> dict[str, str]:
         """Those that are not in the file yet, and so become ours."""
         has = self._of(there, lambda text: parse(text, comments=self.comments).data) if there and there.strip() else {}
         known = has.get("env", {}) if isinstance(has, dict) else {}
@@ -152,8 +159,8 @@ class SettingsFile:
     def _is_bare(self, data: bytes) -> bool:
         return data.split() in ([b"{}"], [b"{", b"}"])
 
-    def _entries(self, text: str) -> list[Entry]:
-        return entries(text, comments=self.comments)
+    def _entries(self, text: str) -> list[HookEntry]:
+        return find_entries(text, comments=self.comments)
 
     def _edited(self, data: bytes, change: Callable[[str], str]) -> bytes:
         bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
@@ -174,16 +181,16 @@ class SettingsFile:
     def _memo(self) -> Path:
         return self.memory / f"{sha256(str(self.path).encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
-    def _copy(self) -> Copy | None:
+    def _copy(self) -> SavedCopy | None:
         """What is remembered; None when nothing is, or nothing that can be read."""
         try:
             data = json.loads(read_bytes(self._memo))
             original = None if data["original"] is None else base64.b64decode(data["original"], validate=True)
-            return Copy(str(data["wrote"]), original, tuple(map(str, data["folders"])), dict(data["env"]))
+            return SavedCopy(str(data["wrote"]), original, tuple(map(str, data["folders"])), dict(data["env"]))
         except (BatonError, ValueError, KeyError, TypeError):
             return None
 
-    def _write(self, fresh: bytes, copy: Copy) -> None:
+    def _write(self, fresh: bytes, copy: SavedCopy) -> None:
         """The file and its copy, both or neither."""
         original = None if copy.original is None else base64.b64encode(copy.original).decode()
         record = {**copy._asdict(), "original": original, "env": dict(copy.env), "path": shown(self.path)}

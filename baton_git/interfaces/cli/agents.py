@@ -14,10 +14,10 @@ import click
 
 from baton_git.agents.claude.hooks import TODO_TOOLS
 from baton_git.agents.settings.codex_trust import Codex
-from baton_git.agents.settings.entries import Wanted
+from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.hook_lines import hook_line
 from baton_git.agents.settings.locations import SETTINGS, Scope, user_folder
-from baton_git.agents.settings.report import AgentReport, FileReport, Looking, of_file
+from baton_git.agents.settings.report import AgentReport, FileReport, HookInspection, of_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.git.hooks.program_health import ProgramHealth
@@ -183,10 +183,10 @@ def _memory() -> Path:
     return home / "baton" / "agents"
 
 
-def _wanted(agent: str, scope: Scope, *, todo_tools: bool) -> Wanted:
+def _wanted(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
     settings = SETTINGS[agent]
     env = TODO_TOOLS if todo_tools and agent == "claude" else {}
-    return Wanted(settings.groups(hook_line(agent, _program(scope))), env, settings.comments)
+    return WantedHooks(settings.groups(hook_line(agent, _program(scope))), env, settings.comments)
 
 
 def _program(scope: Scope) -> list[str]:
@@ -282,7 +282,7 @@ def _changes(files: dict[str, SettingsFile], done: dict[str, bool]) -> dict[str,
     return {"agents": {agent: {"file": str(files[agent].path), "changed": done.get(agent)} for agent in files}}
 
 
-def _looking(app: App, agent: str, health: ProgramHealth) -> Looking:
+def _looking(app: App, agent: str, health: ProgramHealth) -> HookInspection:
     settings = SETTINGS[agent]
     files: dict[Scope, SettingsFile] = {"user": _file(app, agent, "user")}
     repository = _repository(app)
@@ -292,7 +292,7 @@ def _looking(app: App, agent: str, health: ProgramHealth) -> Looking:
         files["project"] = _file(app, agent, "project")
     programs = {scope: tuple(_program(scope)) for scope in files}
     own = user_folder(settings, Path.home(), os.environ)
-    return Looking(agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered)
+    return HookInspection(agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered)
 
 
 def _data(report: AgentReport) -> dict[str, Any]:

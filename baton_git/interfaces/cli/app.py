@@ -22,8 +22,8 @@ from baton_git.interfaces.cli.printing import tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import Asked, Settings
 from baton_git.interfaces.results import changed as answers
-from baton_git.namespace.revision import Written
-from baton_git.namespace.workspace import Made
+from baton_git.namespace.revision import WriteResult
+from baton_git.namespace.workspace import WrittenRecord
 
 CHECKED_OUT = (
     "{} has this branch checked out: new commits show there as a revert, and a commit made there would take them "
@@ -87,12 +87,12 @@ class App(Call):
 
         check_no_agent(self.settings.agent, hint)
 
-    def made(self, made: Made) -> None:
+    def made(self, made: WrittenRecord) -> None:
         """A record's id, and in words what became of it."""
         self.answer(answers.made(made), made.id)
         self.told(made.written)
 
-    def told(self, written: Written) -> None:
+    def told(self, written: WriteResult) -> None:
         """In words what a change did, and what its reader should know."""
         what = subject(list(written.changes)) if written.changes else "nothing changed"
         self.say(f"{what} (revision {written.version.revision})")

@@ -24,7 +24,7 @@ from baton_git.git.store import Store
 from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.settings import Asked, Settings
-from baton_git.namespace.ingest.server import refusals_of, told, updates
+from baton_git.namespace.ingest.server import check_ref_updates, format_refusal, parse_ref_updates
 from baton_git.verbs.hooks import (
     BY_COMMITS,
     SECONDS,
@@ -90,12 +90,12 @@ def _receive(app: App, *_: Any) -> int | None:
     may_rewrite = settings.config.get("baton.allowrewrite", "").lower() in ("true", "yes", "on", "1")
     folders = _quarantine()
     with Store(settings.repository, more_objects=folders) as store:
-        pushed = updates(sys.stdin.read())
-        found = refusals_of(
+        pushed = parse_ref_updates(sys.stdin.read())
+        found = check_ref_updates(
             store, settings.prefix, pushed,
             trusted=settings.reach.trusted(store), may_rewrite=may_rewrite, quarantine=next(iter(folders), None),
         )  # fmt: skip
-        refused = [f"baton: {flat(told(one))}" for one in islice(found, SHOWN)]
+        refused = [f"baton: {flat(format_refusal(one))}" for one in islice(found, SHOWN)]
         more = sum(1 for _ in found)
     app.say(*refused, *([f"baton: and {more} more"] if more else []))
     return FAILED if refused else None

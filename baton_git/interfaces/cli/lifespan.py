@@ -13,7 +13,7 @@ from baton_git.interfaces.cli.app import CHECKED_OUT, SECONDS, App, baton_comman
 from baton_git.interfaces.context.lifespan import checkpointed, restored
 from baton_git.interfaces.results import lifespan as answers
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.remote_selection import commits
+from baton_git.namespace.remote_selection import format_commits
 from baton_git.verbs.auto_sync import AT_START, at_end
 from baton_git.verbs.sessions import CHECK_BUDGET, Status, boot, init, status, wrap
 
@@ -156,9 +156,11 @@ def _status_text(app: App, found: Status, ref: str) -> str:
         said = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
         lines.append(f"  {name.replace('_', ' '):<18}{said or 'none'}")
     lines += [f"  {'at work':<18}{one}" for one in _working(found, app.now)]
-    waits = [f"{commits(one.commits)} of {one.remote}" for one in found.waiting]
+    waits = [f"{format_commits(one.commits)} of {one.remote}" for one in found.waiting]
     lines += [f"  {'waiting':<18}{text} (baton sync says why, baton review shows what)" for text in waits]
-    lines += [f"  {'pending':<18}{commits(number)} for {name} (baton sync)" for name, number in found.pending.items()]
+    lines += [
+        f"  {'pending':<18}{format_commits(number)} for {name} (baton sync)" for name, number in found.pending.items()
+    ]
     lines += [f"  cannot be read: {one.path}: {one.why}" for one in found.damaged]
     lines += [f"  {one}" for one in found.problems]
     if found.checked_out_at:

@@ -12,7 +12,7 @@ from baton_git.core.output import BOLD, Styled, style
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
 from baton_git.interfaces.cli.printing import ask, choose
 from baton_git.interfaces.results.review import decided, waiting
-from baton_git.namespace.review.queue import Decided, Item, Waiting
+from baton_git.namespace.review.queue import ReviewQueue, ReviewResult, WaitingRecord
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.review import decide, review
 
@@ -57,7 +57,7 @@ def review_command(
             app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
 
 
-def _lines(item: Item) -> list[str]:
+def _lines(item: WaitingRecord) -> list[str]:
     name = f"{item.kind.replace('_', ' ')} {item.id}" if item.kind != item.id else item.id
     lines: list[str] = [style(name, BOLD)]
     for change in item.changes:
@@ -72,8 +72,8 @@ def _field(one: diff.FieldChange) -> str:
 
 
 def _decided(
-    app: App, ws: Workspace, name: str, found: Waiting, take: Collection[str] | None, refuse: Collection[str] | None
-) -> Decided:
+    app: App, ws: Workspace, name: str, found: ReviewQueue, take: Collection[str] | None, refuse: Collection[str] | None
+) -> ReviewResult:
     """What becomes of it. For each record that would become a rule a person is asked at the terminal.
 
     Raises:
@@ -94,7 +94,7 @@ def _decided(
             confirmed.add(item.id)
 
 
-def _ask(app: App, ws: Workspace, name: str, found: Waiting) -> None:
+def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
     """Each record on its own: a takes it, r turns it down, s leaves it waiting, q leaves the rest."""
     take: list[str] = []
     refuse: list[str] = []
@@ -110,7 +110,7 @@ def _ask(app: App, ws: Workspace, name: str, found: Waiting) -> None:
         app.say("nothing was decided")
 
 
-def _told(app: App, name: str, done: Decided) -> None:
+def _told(app: App, name: str, done: ReviewResult) -> None:
     app.answer(decided(name, done), "")
     app.say(f"{len(done.taken)} taken over, {len(done.refused)} turned down, {done.left} left")
     if done.refused:

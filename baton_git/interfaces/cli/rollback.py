@@ -11,7 +11,7 @@ from baton_git.core.errors import NeedsHuman
 from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.results.changed import went_back
-from baton_git.namespace.revision import Written
+from baton_git.namespace.revision import WriteResult
 from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
 
 Result = TypeVar("Result")
@@ -37,7 +37,7 @@ def rollback_command(app: App, revision: str | None, record: str | None, of_sess
         raise click.UsageError("say where to: a revision or time, --record ID, or --of-session ID")
     with app.workspace() as ws:
 
-        def back(person: str | None) -> Written:
+        def back(person: str | None) -> WriteResult:
             if of_session is not None:
                 return rollback_session(ws, app.now, of_session, person)
             if record is not None:
@@ -95,7 +95,7 @@ def _asking(app: App, act: Callable[[str | None], Result]) -> Result:
     return act(app.person)
 
 
-def _tell(app: App, done: Written) -> None:
+def _tell(app: App, done: WriteResult) -> None:
     app.answer(went_back(done), "")
     app.told(done)
 

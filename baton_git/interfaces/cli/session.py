@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from baton_git.agents.sessions.records import Spawned
+from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.core.codecs import json
 from baton_git.core.output import json_text
 from baton_git.git.files.atomic_files import read_bytes as read_file
@@ -201,7 +201,7 @@ def _line(*parts: str) -> str:
     return "  ".join([f"{time or '-':<24}", *rest])
 
 
-def _marked(marks: Mapping[str, Spawned], listed: Listed) -> tuple[str, ...]:
+def _marked(marks: Mapping[str, SpawnedSession], listed: Listed) -> tuple[str, ...]:
     found = mark_of(marks, listed.target)
     return (*((f"[{found['spawned']} {found['status']}]",) if found else ()), listed.title)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from baton_git.agents.sessions.records import Spawned
+from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.stopping import reap, stop
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import App, command, flat
@@ -27,7 +27,7 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
         app.say("no session was started here by a workflow or a loop")
 
 
-def marks_of_spawned(app: App, ws: Workspace) -> dict[str, Spawned]:
+def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
     """By the id that its CLI gives it, the record of every session that was started here."""
     records = spawned_records(ws)
     reap(records, iso(app.now))
@@ -36,14 +36,14 @@ def marks_of_spawned(app: App, ws: Workspace) -> dict[str, Spawned]:
     return {one.session: one for one in found if one.session}
 
 
-def mark_of(marks: Mapping[str, Spawned], target: str) -> dict[str, Any]:
+def mark_of(marks: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
     """What marks the session that `target` (`claude:ID`) names as one that was started here; nothing where it was
     not."""
     found = marks.get(target.partition(":")[2])
     return {} if found is None else {"spawned": found.id, "status": found.status}
 
 
-def _line(one: Spawned) -> str:
+def _line(one: SpawnedSession) -> str:
     cost = "" if one.status == "running" and one.cost_usd is None else one.cost_in_words
     parts = [one.started, one.id, f"{one.status:<9}", one.exit_in_words, one.cli, f"#{one.iteration}", cost, one.loop]
     parts += [(one.error or "")[:100], one.prompt[:60], f"log: {one.log}" if one.status == "failed" and one.log else ""]

@@ -9,7 +9,7 @@ import click
 from baton_git.core.codecs import json
 from baton_git.core.records.lineage import OPEN, Todo
 from baton_git.interfaces.cli.app import App, command, flat, group, read_text
-from baton_git.namespace.revision import Written
+from baton_git.namespace.revision import WriteResult
 from baton_git.systems.gobby.todos import (
     Status,
     add_todo,
@@ -123,7 +123,7 @@ def list_command(app: App, with_closed: bool) -> None:
     )
 
 
-def _answer(app: App, written: Written, todos: tuple[Todo, ...]) -> None:
+def _answer(app: App, written: WriteResult, todos: tuple[Todo, ...]) -> None:
     version = written.version
     data: dict[str, Any] = {"todos": [_data(one) for one in todos], "commit": version.commit}
     app.answer({**data, "revision": version.revision}, "\n".join(_line(one) for one in todos))

@@ -14,15 +14,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.process import child_environment
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.machine_state import Marks
-from baton_git.namespace.workspace import Reach
+from baton_git.namespace.machine_state import HookMarkers
+from baton_git.namespace.workspace import RemoteSettings
 
 if TYPE_CHECKING:
     from baton_git.git.signing import AllowedSigners
@@ -173,7 +173,7 @@ class Settings:
     def _synced(self, store: Store) -> dict[str, Oid]:
         """By the last part of their refs, where the namespaces stand that were synced with a remote."""
         found: dict[str, Oid] = {}
-        for one in Marks(self.repository.common_dir).synced.all():
+        for one in HookMarkers(self.repository.common_dir).synced.all():
             with contextlib.suppress(BatonError):  # no name of a namespace
                 tip = store.tip(self.prefix + Namespace.from_component(one).component)
                 found |= {one: tip} if tip is not None else {}
@@ -229,7 +229,7 @@ class Settings:
     @property
     def hooked_session(self) -> str | None:
         """The session of the agent's CLI around us, where hooks know it; it is told to the programs that it starts."""
-        memory = Memory(str(self.repository.common_dir))
+        memory = HookSessionStore(str(self.repository.common_dir))
         named = ((cli, os.environ.get(variable)) for variable, cli in SESSION_VARIABLES.items())
         known = (memory.get(cli, session) for cli, session in named if session)
         return next((seen.session for seen in known if seen and not seen.ended), None)
@@ -260,14 +260,16 @@ class Settings:
         return self.config.get("baton.allowprivatehosts", "false").lower() in ("true", "yes", "on", "1")
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> RemoteSettings:
         """How other repositories are dealt with."""
         policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
                     if key.endswith(".batonpolicy")}  # fmt: skip
         automatic = self.config.get("baton.autosync", "true").lower() in ("true", "yes", "on", "1")
         remotes = dict.fromkeys(match[1] for key in self.config if (match := _REMOTE.match(key)))
         ssh = (self.config.get("core.sshcommand"), self.config.get("ssh.variant"))
-        return Reach(self.config.get("baton.remote"), automatic, tuple(remotes), ssh, policies, self._signers())
+        return RemoteSettings(
+            self.config.get("baton.remote"), automatic, tuple(remotes), ssh, policies, self._signers()
+        )
 
     def _signers(self) -> AllowedSigners | None:
         file = self.config.get("baton.allowedsigners")

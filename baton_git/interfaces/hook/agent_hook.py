@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.payloads import END, START, Payload
 from baton_git.agents.hook_events.session_folder import PARENT
 from baton_git.core.errors import BatonError
@@ -30,7 +30,7 @@ def handle(payload: Payload) -> Answer:
     app = Call(Settings(Asked(), problems=[]))
     settings = app.settings
     setup = Setup(
-        Memory(str(settings.repository.common_dir)),
+        HookSessionStore(str(settings.repository.common_dir)),
         handoff_options(app),
         lambda: _folders(app),
         Path.home(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from baton_git.agents.hook_events.hook_session import Seen
+from baton_git.agents.hook_events.hook_session import HookSession
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.core.times import when
 from baton_git.interfaces.hook.handler import Answer, Course, Setup, name_of, turn
@@ -35,7 +35,7 @@ def happened(ws: Workspace, now: datetime, payload: Payload, setup: Setup) -> An
         return Course(ws, now, payload, setup, known or _fresh(ws, payload, setup)).run()
 
 
-def _is_echo(known: Seen, now: datetime, payload: Payload) -> bool:
+def _is_echo(known: HookSession, now: datetime, payload: Payload) -> bool:
     """Whether this was handled a moment ago: where a plugin and the settings both have our hooks, each event comes
     twice."""
     last = when(known.seen)
@@ -48,6 +48,6 @@ def _has_state(ws: Workspace) -> bool:
     return store.tip(ws.branch.ref) is not None or any(ref.endswith(f"/{tail}") for ref in store.refs("refs/remotes/"))
 
 
-def _fresh(ws: Workspace, payload: Payload, setup: Setup) -> Seen:
+def _fresh(ws: Workspace, payload: Payload, setup: Setup) -> HookSession:
     git_dir = str(ws.branch.store.repository.git_dir)
-    return Seen(payload.agent, payload.session, git_dir, payload.cwd, payload.transcript, setup.pid)
+    return HookSession(payload.agent, payload.session, git_dir, payload.cwd, payload.transcript, setup.pid)

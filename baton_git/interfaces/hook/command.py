@@ -16,7 +16,7 @@ from typing import Any
 from baton_git.agents.hook_events.fast_exit import is_idle
 from baton_git.agents.hook_events.payloads import AGENTS, COMPACT, END, PROMPT, START, STOP, Payload, parse
 from baton_git.agents.hook_events.replies import nothing, reply
-from baton_git.agents.hook_events.repository_lookup import Place, around
+from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, find_repository
 from baton_git.agents.hook_events.session_folder import home_of
 
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
@@ -60,7 +60,7 @@ def _answered(agent: str) -> int:
         return _say(nothing(agent))
     home = home_of(payload, os.environ)
     folder = home if os.path.isdir(home) else _here()
-    place = around(folder)
+    place = find_repository(folder)
     payload = payload._replace(cwd=folder)
     if is_idle(payload, place, os.environ) or _is_elsewhere(place):
         return _say(nothing(payload.agent))
@@ -109,7 +109,7 @@ def _here() -> str:
         return os.sep
 
 
-def _is_elsewhere(place: Place | None) -> bool:
+def _is_elsewhere(place: RepositoryPaths | None) -> bool:
     """Whether we stand outside of any repository, and the user has no store of their own."""
     if place is not None or os.environ.get("BATON_REPO"):
         return False
@@ -118,7 +118,7 @@ def _is_elsewhere(place: Place | None) -> bool:
     return not os.path.isdir(os.path.join(home, "baton", "state.git"))
 
 
-def _handled(payload: Payload, folder: str, place: Place | None) -> int:
+def _handled(payload: Payload, folder: str, place: RepositoryPaths | None) -> int:
     """What there is to do, within the time that the agent gives."""
     log = os.path.join(place.common_dir, "baton", LOG) if place is not None else os.devnull
 

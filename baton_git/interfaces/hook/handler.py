@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from zlib import crc32
 
 from baton_git.agents.extraction import Extraction, Options
-from baton_git.agents.hook_events.hook_session import Memory, Seen
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.hook_events.live_sessions import at_work, lives
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
 from baton_git.agents.hook_events.replies import MAX_BYTES, fits
@@ -72,7 +72,7 @@ class Setup:
         paif: PAIF's settings of the work tree.
     """
 
-    memory: Memory
+    memory: HookSessionStore
     options: Options
     folders: Callable[[], Folders]
     home: Path
@@ -89,7 +89,7 @@ class Answer(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def turn(memory: Memory, agent: str, session: str, wait: float) -> AbstractContextManager[bool | None]:
+def turn(memory: HookSessionStore, agent: str, session: str, wait: float) -> AbstractContextManager[bool | None]:
     """Hooks of one session come one after the other: an agent runs those of one event side by side."""
     return flocked(Path(memory.path(agent, session, ".lock")), wait)
 
@@ -102,7 +102,7 @@ def name_of(payload: Payload) -> str:
 class Course:
     """One event, from what is known before to what is known after."""
 
-    def __init__(self, ws: Workspace, now: datetime, payload: Payload, setup: Setup, seen: Seen) -> None:
+    def __init__(self, ws: Workspace, now: datetime, payload: Payload, setup: Setup, seen: HookSession) -> None:
         self.ws, self.now, self.payload, self.setup = ws, now, payload, setup
         self.seen = seen._replace(
             transcript=payload.transcript or seen.transcript,
@@ -273,7 +273,7 @@ class Course:
                 if known is not None:
                     self._make_up(known)
 
-    def _make_up(self, one: Seen) -> None:
+    def _make_up(self, one: HookSession) -> None:
         other = replace(self.ws, actor=replace(self.ws.actor, session=one.session, agent=one.cli))
         payload = Payload(one.cli, "", STOP, one.session, transcript=one.transcript, cwd=one.cwd)
         course = Course(other, self.now, payload, self.setup, one)
@@ -281,7 +281,7 @@ class Course:
             self.setup.memory.put(course.seen._replace(seen=one.seen, event=one.event))
         self.problems += course.problems
 
-    def _is_left(self, one: Seen) -> bool:
+    def _is_left(self, one: HookSession) -> bool:
         """Whether a session that has not ended said something that nobody has saved."""
         if (one.cli, one.session) == (self.payload.agent, self.payload.session) or one.ended:
             return False

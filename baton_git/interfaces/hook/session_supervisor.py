@@ -13,7 +13,7 @@ import threading
 from datetime import datetime
 from pathlib import Path
 
-from baton_git.agents.sessions.supervisor import Job, keep, offered
+from baton_git.agents.sessions.supervisor import Job, receive_job, supervise
 from baton_git.core.times import iso
 
 
@@ -22,10 +22,10 @@ def main() -> None:
     asked = threading.Event()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: asked.set())
-    job = offered(Path(sys.argv[1])) if len(sys.argv) > 1 else Job.loads(sys.stdin.read())
+    job = receive_job(Path(sys.argv[1])) if len(sys.argv) > 1 else Job.loads(sys.stdin.read())
     if not job.has_terminal and os.fork():
         os._exit(0)  # whoever started us need not wait for us
-    keep(job, lambda: iso(datetime.now().astimezone()), asked.is_set)
+    supervise(job, lambda: iso(datetime.now().astimezone()), asked.is_set)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from baton_git.core.names import Namespace, Oid, oid
 from baton_git.core.times import iso
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import LogEntry, log_entry, revision_of
+from baton_git.namespace.commit_log import LogEntry, parse_entry, revision_of
 
 LOOK_EVERY = 0.4
 """Seconds between two looks at the refs; where a look takes long, ten times as long as it takes."""
@@ -141,7 +141,7 @@ class _Watch:
         """The commits that are new; of a branch that was set back, the one where it stands now."""
         with self._site.work(name) as ws:
             new = list(islice(ws.branch.store.only_in(tip, *([known] if known else [])), BACKLOG))
-            entries = [log_entry(info) for info in new or [ws.branch.store.commit(tip)]]
+            entries = [parse_entry(info) for info in new or [ws.branch.store.commit(tip)]]
             return _told(ws.branch, reversed(entries))
 
     def _since(self, text: str) -> list[Change] | None:
@@ -168,8 +168,8 @@ def _after(branch: Branch, since: Oid, tip: Oid) -> tuple[list[LogEntry], bool]:
     if not store.has(since):
         return [], False
     if store.is_ancestor(since, tip):
-        return [log_entry(info) for info in islice(store.only_in(tip, since), BACKLOG + 1)], True
-    then = log_entry(store.commit(since)).time
+        return [parse_entry(info) for info in islice(store.only_in(tip, since), BACKLOG + 1)], True
+    then = parse_entry(store.commit(since)).time
     newest = islice(branch.history(tip), BACKLOG + 1)
     return [one for one in newest if one.time > then], False
 

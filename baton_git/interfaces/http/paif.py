@@ -21,7 +21,7 @@ from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.reading import tag
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results.checkpoints import session_of
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
@@ -158,7 +158,7 @@ def _checkpoint(saved: Saved) -> dict[str, Any]:
     return {**(_nested(made) if isinstance(made, Checkpoint) else {"id": saved.id}), "created": created}
 
 
-def _unknown(agent: str, session: str | None, version: Version) -> dict[str, Any]:
+def _unknown(agent: str, session: str | None, version: Revision) -> dict[str, Any]:
     """What an agent begins with that nobody knows yet: a session of that name can begin all the same."""
     return {**_restored(Restored(nobody(agent), None, version)), "session_id": session or str(uuid4())}
 

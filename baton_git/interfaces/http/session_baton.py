@@ -19,7 +19,7 @@ from baton_git.interfaces.http.reading import Readings, compact, tag
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.write_batcher import Answer, Desk
 from baton_git.interfaces.results.documents import conflict, written
-from baton_git.namespace.revision import Updated
+from baton_git.namespace.revision import UpdateResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import Writing, prepared
 from baton_git.systems.session_baton.documents import Read, read
@@ -150,7 +150,7 @@ def _begun(site: Site, asked: WriteRequest, if_match: str | None) -> _Begun | An
         return _refusal(asked, error)
 
 
-def _ended(begun: _Begun, updated: Updated) -> Answer:
+def _ended(begun: _Begun, updated: UpdateResult) -> Answer:
     try:
         done = begun.writing.done(updated.result())
         return _json(written(done), 200, done.written.version.commit)

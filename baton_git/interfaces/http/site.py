@@ -19,7 +19,7 @@ from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import Asked, Settings
 from baton_git.interfaces.context.tidying import Tidier
 from baton_git.interfaces.http.agent_tokens import AgentTokens
-from baton_git.namespace.branch import namespaces
+from baton_git.namespace.branch import list_namespaces
 from baton_git.namespace.workspace import Actor, Workspace
 
 SETTINGS_AGE = 5.0
@@ -153,7 +153,7 @@ class Site:
         yield replace(plain, branch=branch, actor=actor)
 
     def namespaces(self) -> list[Namespace]:
-        return namespaces(self.store, self.settings.prefix)
+        return list_namespaces(self.store, self.settings.prefix)
 
     def tip(self, namespace: str | None = None) -> Oid | None:
         """Where a namespace stands; None where it does not exist. Cheap enough to ask again and again.

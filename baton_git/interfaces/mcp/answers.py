@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from baton_git.core.diff import subject
-from baton_git.namespace.revision import Written
-from baton_git.namespace.workspace import Made
+from baton_git.namespace.revision import WriteResult
+from baton_git.namespace.workspace import WrittenRecord
 
 Answer = dict[str, Any]
 """A tool's answer; each tool says in its code what is in it."""
 
 
-def changed(made: Made) -> Answer:
+def changed(made: WrittenRecord) -> Answer:
     """The record that was made or changed, and what a change did."""
     return {"id": made.id, **done(made.written)}
 
 
-def done(written: Written) -> Answer:
+def done(written: WriteResult) -> Answer:
     """The revision that a change made, and in words what it did."""
     version = written.version
     said = subject(list(written.changes)) if written.changes else "nothing changed"
     return {"revision": version.revision, "commit": version.commit, "said": "; ".join([said, *taken_out(written)])}
 
 
-def taken_out(written: Written) -> list[str]:
+def taken_out(written: WriteResult) -> list[str]:
     """What was redacted, in words."""
     return [f"redacted: {one.kind} in {key}, {one.path}" for key, one in written.redactions]

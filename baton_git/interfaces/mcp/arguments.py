@@ -11,7 +11,7 @@ from baton_git.core.records.work_items import VerifySpec
 Session = str | None
 """The session that acts; the server's instructions say what it is, once for all tools."""
 
-Revision = str | None
+RevisionName = str | None
 """A number, `~N` back from the newest, a commit id, or an ISO date or time; the instructions say that as well."""
 
 Check = Annotated[

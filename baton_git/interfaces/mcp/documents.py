@@ -11,7 +11,7 @@ from pydantic import Field
 
 from baton_git.interfaces.mcp.annotations import READS, REPLACES
 from baton_git.interfaces.mcp.answers import Answer, taken_out
-from baton_git.interfaces.mcp.arguments import Json, Revision, Session
+from baton_git.interfaces.mcp.arguments import Json, RevisionName, Session
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
 from baton_git.interfaces.results.documents import with_provenance, written
 from baton_git.systems.session_baton.document_writing import write
@@ -24,7 +24,7 @@ class Documents:
 
     desk: Desk
 
-    def read(self, at: Revision = None) -> Answer:
+    def read(self, at: RevisionName = None) -> Answer:
         """The whole state as one document."""
         with self.desk.reading() as ws:
             return with_provenance(ws, read(ws, at))

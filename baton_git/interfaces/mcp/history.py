@@ -11,10 +11,10 @@ from pydantic import Field
 
 from baton_git.interfaces.mcp.annotations import READS
 from baton_git.interfaces.mcp.answers import Answer
-from baton_git.interfaces.mcp.arguments import Revision
+from baton_git.interfaces.mcp.arguments import RevisionName
 from baton_git.interfaces.mcp.tool_context import Desk
 from baton_git.interfaces.results.history import shown
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.verbs.history import Filter, compare, full_id, log
 
 
@@ -35,7 +35,7 @@ class History:
             wanted = Filter(record=full_id(ws, record) if record else None, session=by_session)
             return {"commits": [shown(one) for one in log(ws, wanted, limit)]}
 
-    def diff(self, a: str, b: Revision = None) -> Answer:
+    def diff(self, a: str, b: RevisionName = None) -> Answer:
         """What changed from revision a to b, or to the newest."""
         with self.desk.reading() as ws:
             found = compare(ws, a, b)
@@ -43,7 +43,7 @@ class History:
         return {**sides, "changes": [one.as_data() for one in found.changes]}
 
 
-def _place(version: Version) -> Answer:
+def _place(version: Revision) -> Answer:
     return {"revision": version.revision, "commit": version.commit}
 
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.namespace.revision import Version, Written
-from baton_git.namespace.workspace import Made
+from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.workspace import WrittenRecord
 
 
-def place(version: Version) -> dict[str, Any]:
+def place(version: Revision) -> dict[str, Any]:
     """Where a version stands; of a namespace that does not exist, nowhere."""
     return {"commit": version.commit, "revision": version.revision}
 
 
-def made(done: Made) -> dict[str, Any]:
+def made(done: WrittenRecord) -> dict[str, Any]:
     """The record that was made or changed, and the version that says so."""
     return {"id": done.id, **place(done.written.version)}
 
 
-def told(written: Written) -> dict[str, Any]:
+def told(written: WriteResult) -> dict[str, Any]:
     """The version, what it changed record by record, and what was taken out of it."""
     return {
         **place(written.version),
@@ -27,6 +27,6 @@ def told(written: Written) -> dict[str, Any]:
     }
 
 
-def went_back(written: Written) -> dict[str, Any]:
+def went_back(written: WriteResult) -> dict[str, Any]:
     """The version that a rollback or an undo made, and what that changed."""
     return {**place(written.version), "changes": [one.as_data() for one in written.changes]}

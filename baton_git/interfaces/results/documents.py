@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from baton_git.core.kinds import LABELLED
 from baton_git.core.state import Key
 from baton_git.namespace.provenance.judgement import as_data
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.documents import Read
 
@@ -38,12 +38,12 @@ def with_provenance(ws: Workspace, found: Read) -> dict[str, Any]:
     return {**document(found), "provenance": ws.judgement(found.version).listed(found.version.state)}
 
 
-def provenance(ws: Workspace, version: Version, key: Key) -> dict[str, Any]:
+def provenance(ws: Workspace, version: Revision, key: Key) -> dict[str, Any]:
     """Who vouches for one record, as a value beside it; nothing for kinds that have no provenance."""
     return {"provenance": as_data(ws.judgement(version).label(key))} if key.kind in LABELLED else {}
 
 
-def updated_at(version: Version) -> str | None:
+def updated_at(version: Revision) -> str | None:
     """When the version was written, in session-baton's form; whole seconds, as a commit has them."""
     return version.time.astimezone(UTC).replace(microsecond=0).isoformat() if version.time else None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.core.times import iso
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.verbs.sessions import Boot, Status
 
 
@@ -28,7 +28,7 @@ def begun(boot: Boot) -> dict[str, Any]:
     }
 
 
-def initialised(version: Version, ref: str, repository: Path, *, fresh: bool) -> dict[str, Any]:
+def initialised(version: Revision, ref: str, repository: Path, *, fresh: bool) -> dict[str, Any]:
     """A namespace, where it is kept, and whether it was made just now."""
     return {
         "namespace": str(version.namespace),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.namespace.review.queue import Decided, Waiting
+from baton_git.namespace.review.queue import ReviewQueue, ReviewResult
 
 
-def waiting(remote: str, found: Waiting | None) -> dict[str, Any]:
+def waiting(remote: str, found: ReviewQueue | None) -> dict[str, Any]:
     """The records that wait, and what taking each would change here."""
     if found is None:
         return {"remote": remote, "waiting": []}
@@ -15,7 +15,7 @@ def waiting(remote: str, found: Waiting | None) -> dict[str, Any]:
     return {"remote": remote, "theirs": found.theirs, "commits": found.commits, "waiting": items}
 
 
-def decided(remote: str, done: Decided) -> dict[str, Any]:
+def decided(remote: str, done: ReviewResult) -> dict[str, Any]:
     """The ids that were taken over and turned down, and how many are left."""
     return {
         "remote": remote,

@@ -27,7 +27,7 @@ from baton_git.interfaces.web.session_cookie import LOGIN_SECONDS, PERSON, Door,
 from baton_git.interfaces.web.templating import rendered
 from baton_git.interfaces.web.texts import address, quoted, sentence
 from baton_git.namespace.remote_selection import waiting_counts
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 
 MAX_FIELDS = 5000
@@ -173,7 +173,7 @@ class Page(NamedTuple):
     is_sealed: bool = True
 
 
-def frame_of(ws: Workspace, version: Version | None = None) -> Frame:
+def frame_of(ws: Workspace, version: Revision | None = None) -> Frame:
     version = version or ws.branch.read()
     contested = len(version.state.ids(Conflict.kind))
     waiting = sum(one.commits for one in waiting_counts(ws))

@@ -13,7 +13,7 @@ from baton_git.core.names import oid
 from baton_git.interfaces.web.page_controller import Asked, Page
 from baton_git.interfaces.web.texts import quoted, sentence
 from baton_git.namespace.remote_selection import waiting_counts
-from baton_git.namespace.review.queue import Item, Waiting
+from baton_git.namespace.review.queue import ReviewQueue, WaitingRecord
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.review import decide, review, takes_person
 
@@ -24,7 +24,7 @@ SHOWN = 100
 class Asking(NamedTuple):
     """One record that waits. `takes_person`: taking it over makes a rule."""
 
-    item: Item
+    item: WaitingRecord
     words: str
     takes_person: bool
 
@@ -33,7 +33,7 @@ class Queue(NamedTuple):
     """What of one remote waits."""
 
     remote: str
-    waiting: Waiting
+    waiting: ReviewQueue
     asking: tuple[Asking, ...]
 
 
@@ -56,7 +56,7 @@ def _queues(ws: Workspace) -> Iterator[Queue]:
             yield Queue(name, found, tuple(_asking(ws, name, item) for item in found.items[:SHOWN]))
 
 
-def _asking(ws: Workspace, remote: str, item: Item) -> Asking:
+def _asking(ws: Workspace, remote: str, item: WaitingRecord) -> Asking:
     words = "; ".join(text for change in item.changes if (text := in_words(change)))
     return Asking(item, words, takes_person(ws, remote, item))
 
@@ -87,7 +87,7 @@ def settle(asked: Asked) -> Response:
         return asked.to("review", done="decided")
 
 
-def _settle(asked: Asked, ws: Workspace, remote: str, found: Waiting) -> None:
+def _settle(asked: Asked, ws: Workspace, remote: str, found: ReviewQueue) -> None:
     shown = oid(asked.form.get("shown", ""))
     if shown != found.theirs:
         raise Unsettled("more came")
@@ -100,7 +100,7 @@ def _settle(asked: Asked, ws: Workspace, remote: str, found: Waiting) -> None:
     )
 
 
-def _wish(asked: Asked, found: Waiting) -> Wish:
+def _wish(asked: Asked, found: ReviewQueue) -> Wish:
     said = {item.id: asked.form.get(f"choice.{quoted(item.kind)}.{quoted(item.id)}", "") for item in found.items}
     every = asked.form.get("every", "")
     names = {f"choice.{quoted(item.kind)}.{quoted(item.id)}" for item in found.items}
@@ -115,7 +115,7 @@ def _wish(asked: Asked, found: Waiting) -> Wish:
     return Wish(take, refuse)
 
 
-def _confirmed(asked: Asked, found: Waiting) -> set[str]:
+def _confirmed(asked: Asked, found: ReviewQueue) -> set[str]:
     """The records whose id a person has typed. None where a click is no person's word."""
     if asked.no_person:
         return set()

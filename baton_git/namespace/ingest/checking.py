@@ -16,13 +16,13 @@ from baton_git.core.names import Oid
 from baton_git.git.objects.values import COMMIT, TREE, raw_entries
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import Budget
-from baton_git.namespace.ingest.deadline import Deadline
+from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.tree_names import FOLDER, tree_fault
 
 _HINT: Final = "nothing of it was taken in; ask its author to take that out again"
 
 
-class Fault(NamedTuple):
+class TreeFault(NamedTuple):
     """What is wrong with a tree; `name`: the entry that is meant, or empty."""
 
     name: str
@@ -36,8 +36,8 @@ class Measure(NamedTuple):
     depth: int
 
 
-def rejections(
-    store: Store, folder: Path, tips: Mapping[str, Oid], budget: Budget, deadline: Deadline
+def find_rejections(
+    store: Store, folder: Path, tips: Mapping[str, Oid], budget: Budget, deadline: IngestDeadline
 ) -> dict[str, Rejected]:
     """By ref, why its tip is not taken in; refs that may come in are left out.
 
@@ -58,12 +58,12 @@ def _rejected(error: BatonError) -> Rejected:
 
 
 class _Check:
-    def __init__(self, store: Store, folder: Path, budget: Budget, deadline: Deadline) -> None:
+    def __init__(self, store: Store, folder: Path, budget: Budget, deadline: IngestDeadline) -> None:
         self.store, self.budget, self.deadline = store, budget, deadline
         headers = list(store.headers(folder))
         self.kinds = {one.oid: one.kind for one in headers}
         self.large = {bytes.fromhex(one.oid): one.size for one in headers if one.size > budget.object_bytes}
-        self.faults: dict[Oid, Fault] = {}
+        self.faults: dict[Oid, TreeFault] = {}
         self._measures: dict[Oid, Measure] = {}
         self._clean: set[Oid] = set()
         self._width = store.repository.object_format.oid_length
@@ -134,14 +134,14 @@ class _Check:
     def _judge(self, tree: Oid) -> None:
         """Notes the faults of a commit's tree and of all that is below it."""
         if bytes.fromhex(tree) in self.large:
-            self.faults[tree] = Fault("", self._too_large(bytes.fromhex(tree)))
+            self.faults[tree] = TreeFault("", self._too_large(bytes.fromhex(tree)))
             return
         measure = self._measure(tree, 0)
         if measure.depth > self.budget.depth:
-            self.faults.setdefault(tree, Fault("", f"has folders nested deeper than {self.budget.depth}"))
+            self.faults.setdefault(tree, TreeFault("", f"has folders nested deeper than {self.budget.depth}"))
         elif measure.entries > self.budget.entries:
             why = f"holds more than {self.budget.entries:,} files, the limit of one tree"
-            self.faults.setdefault(tree, Fault("", why))
+            self.faults.setdefault(tree, TreeFault("", why))
 
     def _measure(self, tree: Oid, level: int) -> Measure:
         """What is below a tree; more than the budget for one that is nested deeper than may be looked through."""
@@ -164,16 +164,16 @@ class _Check:
             files, deepest = min(files + below.entries, self.budget.entries + 1), max(deepest, below.depth + 1)
         return Measure(files, deepest)
 
-    def _fault(self, tree: Oid, kind: int, data: bytes) -> Fault | None:
+    def _fault(self, tree: Oid, kind: int, data: bytes) -> TreeFault | None:
         if kind != TREE:
-            return Fault("", "is no folder where one should be")
+            return TreeFault("", "is no folder where one should be")
         if tree not in self.kinds:
             return None  # it was here before
         found = tree_fault(data, self._width)
         if found is not None:
-            return Fault(*found)
+            return TreeFault(*found)
         large = (one for one in raw_entries(data, self._width) if one.oid in self.large) if self.large else iter(())
-        return next((Fault(one.shown, self._too_large(one.oid)) for one in large), None)
+        return next((TreeFault(one.shown, self._too_large(one.oid)) for one in large), None)
 
     def _below(self, tree: Oid, path: str) -> Iterator[tuple[str, str]]:
         """The faults of a tree and of what is below it; what was found clean is not looked at again."""

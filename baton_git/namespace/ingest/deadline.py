@@ -9,19 +9,19 @@ from baton_git.core.errors import Rejected
 
 
 @dataclass(frozen=True)
-class Deadline:
+class IngestDeadline:
     """`end` by the monotonic clock, and the seconds that were given."""
 
     end: float
     seconds: float
 
     @classmethod
-    def after(cls, seconds: float) -> Deadline:
+    def after(cls, seconds: float) -> IngestDeadline:
         return cls(time.monotonic() + seconds, seconds)
 
-    def at_most(self, seconds: float) -> Deadline:
+    def at_most(self, seconds: float) -> IngestDeadline:
         """The same, or so many seconds from now if that is earlier."""
-        own = Deadline.after(seconds)
+        own = IngestDeadline.after(seconds)
         return own if own.end < self.end else self
 
     @property

@@ -11,13 +11,13 @@ from baton_git.git.remotes import Limits, Quarantine, Remote
 from baton_git.git.remotes.refspecs import matches
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import SYNC, Budget
-from baton_git.namespace.ingest.checking import rejections
-from baton_git.namespace.ingest.deadline import Deadline
+from baton_git.namespace.ingest.checking import find_rejections
+from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.rejected_tips import RejectedTips
 
 
 @dataclass(frozen=True)
-class Received:
+class FetchResult:
     """What a fetch brought.
 
     Attributes:
@@ -29,10 +29,10 @@ class Received:
     rejected: dict[str, Rejected] = field(default_factory=dict)
 
 
-def receive(
+def fetch_and_check(
     store: Store, remote: Remote, wants: Mapping[str, str], *, seconds: float, budget: Budget = SYNC,
     retry: bool = True, everything: bool = False,
-) -> Received:  # fmt: skip
+) -> FetchResult:  # fmt: skip
     """Fetches branches of a remote and takes in those that are within the budget.
 
     Args:
@@ -46,7 +46,7 @@ def receive(
         Unreachable, AccessDenied, RemoteError: as in `Remote.fetch`.
         StoreError: as in `Store.keeping` and `Store.move`.
     """
-    deadline = Deadline.after(seconds)
+    deadline = IngestDeadline.after(seconds)
     memory = RejectedTips.of(store.repository.common_dir)
     rejected: dict[str, Rejected] = {}
     if not retry and memory.any():
@@ -66,7 +66,7 @@ def receive(
     _remember(memory, quarantine, found)
     if not found and not rejected:
         memory.clear()
-    return Received(accepted, {**rejected, **found})
+    return FetchResult(accepted, {**rejected, **found})
 
 
 def _remember(memory: RejectedTips, quarantine: Quarantine, found: Mapping[str, Rejected]) -> None:
@@ -76,7 +76,7 @@ def _remember(memory: RejectedTips, quarantine: Quarantine, found: Mapping[str, 
 
 
 def _without_rejected(
-    remote: Remote, wants: Mapping[str, str], memory: RejectedTips, deadline: Deadline
+    remote: Remote, wants: Mapping[str, str], memory: RejectedTips, deadline: IngestDeadline
 ) -> tuple[dict[str, str], dict[str, Rejected]]:
     """The refs that are worth a fetch, and the others with the reason; the remote says where they stand."""
     tips = remote.tips(wants, seconds=deadline.left)
@@ -86,14 +86,14 @@ def _without_rejected(
     return {ref: here for ref, here in matches(wants, tips).items() if ref not in known}, known
 
 
-def _checked(store: Store, quarantine: Quarantine, budget: Budget, deadline: Deadline) -> dict[str, Rejected]:
+def _checked(store: Store, quarantine: Quarantine, budget: Budget, deadline: IngestDeadline) -> dict[str, Rejected]:
     with Store(store.repository, more_objects=(quarantine.objects,)) as seen:
         checks = deadline.at_most(budget.seconds)
-        return rejections(seen, quarantine.objects, quarantine.tips, budget, checks)
+        return find_rejections(seen, quarantine.objects, quarantine.tips, budget, checks)
 
 
 def _remember_unseen(
-    remote: Remote, wants: Mapping[str, str], memory: RejectedTips, error: Rejected, deadline: Deadline
+    remote: Remote, wants: Mapping[str, str], memory: RejectedTips, error: Rejected, deadline: IngestDeadline
 ) -> None:
     """Notes the one tip that cannot even be fetched; of several nobody knows which it is."""
     if len(wants) != 1:

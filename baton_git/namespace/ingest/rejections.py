@@ -10,9 +10,9 @@ from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.state import State
 from baton_git.git.store import Store
-from baton_git.namespace.ingest.trees import unsafe
-from baton_git.namespace.ingest.unreadable import new_unreadable
-from baton_git.namespace.provenance.claims import Trusted, is_vouched_for, unconfirmed
+from baton_git.namespace.ingest.trees import find_unsafe_files
+from baton_git.namespace.ingest.unreadable import find_new_unreadable
+from baton_git.namespace.provenance.claims import Trusted, find_unconfirmed_claims, is_vouched_for
 
 
 class Refusal(NamedTuple):
@@ -24,7 +24,7 @@ class Refusal(NamedTuple):
     why: str
 
 
-def refusals(
+def find_refusals(
     store: Store, namespace: Namespace, old: Oid | None, new: Oid, *, trusted: Trusted | None = None
 ) -> list[Refusal]:
     """Why a server does not take the step from `old` (None: the branch is new) to `new`; empty when it does.
@@ -46,13 +46,13 @@ def _refusals(
         yield Refusal(new, "", "", f"{namespace}: it has no {layout.FORMAT_FILE}, so it is no branch of baton-git")
         return
     after = layout.state_of(roots[1])
-    faults = list(unsafe(roots[0], roots[1]))
+    faults = list(find_unsafe_files(roots[0], roots[1]))
     yield from (Refusal(new, path, "", why) for path, why in faults)
     if faults:
         return
-    for one in new_unreadable(_state(store, old), after):
+    for one in find_new_unreadable(_state(store, old), after):
         yield Refusal(new, one.path, "", one.why)
-    for claim in unconfirmed(store, old, new, trusted):
+    for claim in find_unconfirmed_claims(store, old, new, trusted):
         yield Refusal(new, claim.held.id, claim.held.field, claim.held.why)
     if trusted is not None:
         yield from _unsigned(store, old, new, trusted)

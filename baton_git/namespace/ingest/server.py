@@ -10,15 +10,15 @@ from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, Reje
 from baton_git.core.names import Namespace, Oid, oid
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import PUSHED, Budget
-from baton_git.namespace.ingest.checking import rejections
-from baton_git.namespace.ingest.deadline import Deadline
-from baton_git.namespace.ingest.rejections import Refusal, refusals
+from baton_git.namespace.ingest.checking import find_rejections
+from baton_git.namespace.ingest.deadline import IngestDeadline
+from baton_git.namespace.ingest.rejections import Refusal, find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 
 NOTHING = Oid("")
 
 
-class Update(NamedTuple):
+class RefUpdate(NamedTuple):
     """One line of what a hook is told: where a ref stands and where it shall; None where it does not exist."""
 
     old: Oid | None
@@ -26,7 +26,7 @@ class Update(NamedTuple):
     ref: str
 
 
-def updates(lines: str) -> list[Update]:
+def parse_ref_updates(lines: str) -> list[RefUpdate]:
     """The lines `old new ref` that git gives to pre-receive.
 
     Raises:
@@ -35,11 +35,11 @@ def updates(lines: str) -> list[Update]:
     return [_update(line) for line in lines.splitlines()]
 
 
-def _update(line: str) -> Update:
+def _update(line: str) -> RefUpdate:
     words = line.split(" ", 2)
     try:
         old, new, ref = words
-        return Update(_oid(old), _oid(new), ref)
+        return RefUpdate(_oid(old), _oid(new), ref)
     except (ValueError, InvalidName):
         raise InvalidArgument(f"{line[:80]!r} is not of the form: old new ref") from None
 
@@ -48,10 +48,10 @@ def _oid(text: str) -> Oid | None:
     return oid(text) if text.strip("0") else None
 
 
-def refusals_of(
+def check_ref_updates(
     store: Store,
     prefix: str,
-    pushed: Iterable[Update],
+    pushed: Iterable[RefUpdate],
     *,
     trusted: Trusted | None = None,
     may_rewrite: bool = False,
@@ -81,16 +81,18 @@ def refusals_of(
                 yield Refusal(update.new or NOTHING, "", "", f"{update.ref} cannot be checked: {error}{hint}")
 
 
-def _rejected(store: Store, updates: Sequence[Update], quarantine: Path | None, budget: Budget) -> dict[str, Rejected]:
+def _rejected(
+    store: Store, updates: Sequence[RefUpdate], quarantine: Path | None, budget: Budget
+) -> dict[str, Rejected]:
     """By ref, why its new tip is not even looked into."""
     tips = {one.ref: one.new for one in updates if one.new is not None}
     if quarantine is None or not tips:
         return {}
-    return rejections(store, quarantine, tips, budget, Deadline.after(budget.seconds))
+    return find_rejections(store, quarantine, tips, budget, IngestDeadline.after(budget.seconds))
 
 
 def _refusals(
-    store: Store, prefix: str, update: Update, trusted: Trusted | None, may_rewrite: bool
+    store: Store, prefix: str, update: RefUpdate, trusted: Trusted | None, may_rewrite: bool
 ) -> Iterator[Refusal]:
     old, new, ref = update
     try:
@@ -105,10 +107,10 @@ def _refusals(
     if old is not None and not may_rewrite and not store.is_ancestor(old, new):
         yield Refusal(new, "", "", f"{ref} would lose commits that are here: fetch and merge them (baton sync)")
         return
-    yield from refusals(store, namespace, old, new, trusted=trusted)
+    yield from find_refusals(store, namespace, old, new, trusted=trusted)
 
 
-def told(refusal: Refusal) -> str:
+def format_refusal(refusal: Refusal) -> str:
     """`refused OL-7k3f9q, field status: why (commit 1234abcd)`, of which only the reason is always there."""
     what = ", field ".join(one for one in (refusal.record, refusal.field) if one)
     commit = f" (commit {refusal.commit[:8]})" if refusal.commit else ""

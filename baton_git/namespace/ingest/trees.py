@@ -20,7 +20,7 @@ _KIND = 0o170000
 _PLACES = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
 
 
-def unsafe(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:
+def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:
     """Changed files that no tree of ours may have, and why; one answer for all when more than `most` changed.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton_git.core.state import State, Unreadable
 
 
-def new_unreadable(before: State, after: State) -> list[Unreadable]:
+def find_new_unreadable(before: State, after: State) -> list[Unreadable]:
     """The records that cannot be read any more, or that came so."""
     found = []
     for key in sorted(before.differing(after)):

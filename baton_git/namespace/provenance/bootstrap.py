@@ -15,7 +15,7 @@ from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
 from baton_git.core.names import Oid, decode, oid
 from baton_git.git.files import durable_files
 from baton_git.git.store import CommitInfo, Store
-from baton_git.namespace.commit_log import CONFIRMED, log_entry
+from baton_git.namespace.commit_log import CONFIRMED, parse_entry
 from baton_git.namespace.provenance.ledger import Ledger
 
 _MOVE = re.compile(
@@ -48,7 +48,7 @@ def _begin(store: Store, prefix: str, ledger: Ledger) -> None:
         durable_files.make_folder(fresh.folder)
     try:
         made = {info.oid: info for info in _made_here(store, prefix)}
-        confirmed = [info.oid for info in made.values() if log_entry(info).said(CONFIRMED)]
+        confirmed = [info.oid for info in made.values() if parse_entry(info).said(CONFIRMED)]
         fresh.record_made(made, confirmed)
         for remote, commits in _received(store, prefix, made).items():
             url = store.repository.config().get(f"remote.{remote}.url") or remote
@@ -96,7 +96,11 @@ def _own_side(store: Store, info: CommitInfo) -> Iterator[CommitInfo]:
     """The second parent of a commit, when the same verb made both at once."""
     for parent in info.parents[1:]:
         side = store.commit(parent)
-        same = (side.author, side.time, f"{log_entry(side).op}-merge") == (info.author, info.time, log_entry(info).op)
+        same = (side.author, side.time, f"{parse_entry(side).op}-merge") == (
+            info.author,
+            info.time,
+            parse_entry(info).op,
+        )
         if same:
             yield side
 

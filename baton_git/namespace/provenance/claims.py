@@ -14,14 +14,14 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Store
-from baton_git.namespace.commit_log import CONFIRMED, LogEntry, log_entry
+from baton_git.namespace.commit_log import CONFIRMED, LogEntry, parse_entry
 from baton_git.namespace.merge_commit import is_pure, is_root
 
 Trusted = Callable[[CommitInfo], bool]
 """Whether a commit is signed by an allowed key; None where signing is not configured."""
 
 
-class Claim(NamedTuple):
+class FieldClaim(NamedTuple):
     """A field of a record that says what it may not."""
 
     key: Key
@@ -31,7 +31,7 @@ class Claim(NamedTuple):
 # --- claims
 
 
-def claims(before: State, after: State) -> list[Claim]:
+def find_claims(before: State, after: State) -> list[FieldClaim]:
     """What changed in records from one state to the other that only a person, or nobody, may change."""
 
     def tier_of(id_: str) -> str | None:
@@ -40,13 +40,13 @@ def claims(before: State, after: State) -> list[Claim]:
 
     found = []
     for key in sorted(one for one in before.differing(after) if one.kind in kinds.KINDS):
-        found += [Claim(key, one) for one in _of_fixed(key, before.entry(key), after.entry(key))]
+        found += [FieldClaim(key, one) for one in _of_fixed(key, before.entry(key), after.entry(key))]
         claim = _record(after, key)
         if isinstance(claim, Rule):
-            found += [Claim(key, one) for one in _of_rule(before.entry(key), claim)]
+            found += [FieldClaim(key, one) for one in _of_rule(before.entry(key), claim)]
         elif claim is not None:
             _, holds = hold(_known(before, key, claim.id), claim, tier_of, evidence=False)
-            found += [Claim(key, one) for one in holds]
+            found += [FieldClaim(key, one) for one in holds]
     return found
 
 
@@ -78,7 +78,9 @@ def _record(state: State, key: Key) -> Record | None:
     return entry if isinstance(entry, Record) else None
 
 
-def unconfirmed(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | None = None) -> list[Claim]:
+def find_unconfirmed_claims(
+    store: Store, base: Oid | None, tip: Oid, trusted: Trusted | None = None
+) -> list[FieldClaim]:
     """The claims between two commits that stand in no commit which may make them.
 
     A graduation, and a tier raised to `human_confirmed`, take a commit in which a person confirmed it; where signing is
@@ -90,18 +92,18 @@ def unconfirmed(store: Store, base: Oid | None, tip: Oid, trusted: Trusted | Non
         Corrupt: a commit or a tree cannot be read.
     """
     before = _state(store, base)
-    found = claims(before, _state(store, tip))
+    found = find_claims(before, _state(store, tip))
     if not found:
         return []
     commits = list(store.only_in(tip, *([base] if base is not None else [])))
     return [one for one in found if not any(_makes(store, info, one, trusted) for info in commits)]
 
 
-def _is_fixed(claim: Claim) -> bool:
+def _is_fixed(claim: FieldClaim) -> bool:
     return claim.held.field in immutable_fields.fixed_fields(kinds.KINDS[claim.key.kind].model)
 
 
-def _settles(store: Store, info: CommitInfo, claim: Claim) -> bool:
+def _settles(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
     """Whether a commit gives a field that is set once the claimed value, and may."""
 
     def value(commit: Oid) -> Any:
@@ -118,14 +120,14 @@ def _state(store: Store, commit: Oid | None) -> State:
     return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))
 
 
-def _makes(store: Store, info: CommitInfo, claim: Claim, trusted: Trusted | None) -> bool:
+def _makes(store: Store, info: CommitInfo, claim: FieldClaim, trusted: Trusted | None) -> bool:
     """Whether this commit makes the claim, and may.
 
     None of its parents has it; of a merge in which somebody chose, one may.
     """
     if _is_fixed(claim):
         return _settles(store, info, claim)
-    entry = log_entry(info)
+    entry = parse_entry(info)
     raises = _raises(claim)
     if raises and trusted is None and not entry.said(CONFIRMED):
         return False
@@ -141,14 +143,14 @@ def _is_a_persons(info: CommitInfo, entry: LogEntry, trusted: Trusted | None) ->
     return trusted(info) if trusted is not None else bool(entry.said(CONFIRMED))
 
 
-def _raises(claim: Claim) -> bool:
+def _raises(claim: FieldClaim) -> bool:
     """Whether it makes, or changes, a rule, or says that a person vouches for something."""
     held = claim.held
     makes_rule = held.field in ("graduated_to", "text") and held.claimed is not None
     return makes_rule or held.claimed in ("graduated", "human_confirmed")
 
 
-def _says(state: State, claim: Claim) -> bool:
+def _says(state: State, claim: FieldClaim) -> bool:
     """A pattern says who vouches for it by being graduated: that is what a person confirms."""
     record = _known(state, claim.key, claim.held.id)
     if isinstance(record, Pattern) and _raises(claim) and record.status != "graduated":

@@ -15,15 +15,15 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Folder, Store
-from baton_git.namespace.commit_log import CONFIRMED, CONFIRMS, log_entry
+from baton_git.namespace.commit_log import CONFIRMED, CONFIRMS, parse_entry
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.origins import origin_of
-from baton_git.namespace.provenance.vouching_commits import Claim, Mark
+from baton_git.namespace.provenance.vouching_commits import CommitClaim, Mark
 
-Values = tuple[Any, ...] | None
+CoveredValues = tuple[Any, ...] | None
 
 
-class Look:
+class CommitView:
     """One commit of a fold: its trees, and the marks that its own changes get."""
 
     def __init__(self, store: Store, ledger: Ledger, info: CommitInfo) -> None:
@@ -41,7 +41,7 @@ class Look:
         """The mark of what this commit says anew about a record. Who goes back to a check has not written it."""
         if facet == "check" and self._chooses:
             return (_CHOSEN,)
-        return (Claim.of(self.origin, self.info.oid if self.covers(key) else ""),)
+        return (CommitClaim.of(self.origin, self.info.oid if self.covers(key) else ""),)
 
     def covers(self, key: Key) -> bool:
         """Whether it says that a person confirmed this record. A rule is confirmed with its pattern."""
@@ -53,7 +53,7 @@ class Look:
 
     @property
     def plain_mark(self) -> Mark:
-        return (Claim.of(self.origin),)
+        return (CommitClaim.of(self.origin),)
 
     @property
     def has_marks_apart(self) -> bool:
@@ -76,28 +76,28 @@ def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
     """The records that a commit says a person confirmed; empty: it does not name them; None: it confirms nothing."""
     if CONFIRMED not in info.message:
         return None
-    entry = log_entry(info)
+    entry = parse_entry(info)
     return frozenset(entry.said(CONFIRMS)) if entry.said(CONFIRMED) else None
 
 
-_CHOSEN = Claim("hand", "an earlier version or the other side of a conflict")
+_CHOSEN = CommitClaim("hand", "an earlier version or the other side of a conflict")
 _CHOOSING = ("rollback", "undo", "resolve")
 """What the verbs begin with that take a value from the history, whoever wrote it there."""
 
 
 def _chooses(info: CommitInfo) -> bool:
     """Whether a commit takes values from the history."""
-    return any(one in info.message for one in _CHOOSING) and (log_entry(info).op or "").startswith(_CHOOSING)
+    return any(one in info.message for one in _CHOOSING) and (parse_entry(info).op or "").startswith(_CHOOSING)
 
 
-class Records(Protocol):
+class RecordSource(Protocol):
     """What holds records: a state, or some of one."""
 
     def entry(self, key: Key) -> Entry | None:
         """What stands at a key."""
 
 
-def values_at(state: Records, key: Key, facet: Facet) -> Values:
+def values_at(state: RecordSource, key: Key, facet: Facet) -> CoveredValues:
     """What the covered fields of a record say; None where it is absent, or cannot be read."""
     entry = state.entry(key)
     model = kinds.KINDS[key.kind].model
@@ -110,7 +110,7 @@ def facets_of(key: Key) -> Iterable[Facet]:
     return covered_fields(kinds.KINDS[key.kind].model)
 
 
-def is_absent(state: Records, key: Key) -> bool:
+def is_absent(state: RecordSource, key: Key) -> bool:
     """Whether nothing readable is at a key."""
     return all(values_at(state, key, facet) is None for facet in facets_of(key))
 

@@ -13,16 +13,16 @@ from graphlib import TopologicalSorter
 from baton_git.core.names import Oid
 from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
-from baton_git.namespace.provenance.commit_view import Look, facets_of, is_absent, other_place, values_at
+from baton_git.namespace.provenance.commit_view import CommitView, facets_of, is_absent, other_place, values_at
 from baton_git.namespace.provenance.ledger import Ledger
-from baton_git.namespace.provenance.trees import Change, Side, changes, is_bare
-from baton_git.namespace.provenance.vouching_commits import Mark, Marks, Slot
+from baton_git.namespace.provenance.trees import ChangedRecords, LabelledChange, find_labelled_changes, is_bare
+from baton_git.namespace.provenance.vouching_commits import Mark, ProvenanceMarks, Slot
 
-Known = Callable[[Oid], Marks | None]
+Known = Callable[[Oid], ProvenanceMarks | None]
 """The marks at a commit that were kept from earlier; None where there are none."""
 
 
-def marks_at(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[Marks, int]:
+def marks_at(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[ProvenanceMarks, int]:
     """The marks at a commit, and how many commits were looked at for them.
 
     Raises:
@@ -34,7 +34,7 @@ def marks_at(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[Mark
         return kept, 0
     walk = Walk(store, known)
     walk.visit(tip)
-    return Folding(store, ledger, walk).run(tip), len(walk.commits)
+    return MarkFold(store, ledger, walk).run(tip), len(walk.commits)
 
 
 class Walk:
@@ -44,7 +44,7 @@ class Walk:
         self._store = store
         self._known = known
         self.commits: dict[Oid, CommitInfo] = {}
-        self.starts: dict[Oid, Marks] = {}
+        self.starts: dict[Oid, ProvenanceMarks] = {}
         self.bases: dict[Oid, list[Oid]] = {}
 
     def visit(self, tip: Oid) -> None:
@@ -63,7 +63,7 @@ class Walk:
                 self.bases[name] = self._store.merge_bases(*info.parents)
                 waiting += self.bases[name]
 
-    def _fits(self, kept: Marks) -> bool:
+    def _fits(self, kept: ProvenanceMarks) -> bool:
         """All marks of a fold have the same default."""
         return all(one.default == kept.default for one in self.starts.values())
 
@@ -81,18 +81,18 @@ class Walk:
         return (self.commits[name] for name in sorter.static_order())
 
 
-class Folding:
+class MarkFold:
     """A fold under way. Marks are changed in place where nobody else needs those of the parent."""
 
     def __init__(self, store: Store, ledger: Ledger, walk: Walk) -> None:
         self._store = store
         self._ledger = ledger.as_it_stands()
         self._walk = walk
-        self._marks: dict[Oid, Marks] = dict(walk.starts)
+        self._marks: dict[Oid, ProvenanceMarks] = dict(walk.starts)
         self._users = Counter(one for name in walk.commits for one in walk.needs(name))
         self._default = next((one.default for one in walk.starts.values()), None)
 
-    def run(self, tip: Oid) -> Marks:
+    def run(self, tip: Oid) -> ProvenanceMarks:
         for info in self._walk.in_order():
             self._marks[info.oid] = self._folded(info)
             for one in self._walk.needs(info.oid):
@@ -101,8 +101,8 @@ class Folding:
                     del self._marks[one]
         return self._marks[tip]
 
-    def _folded(self, info: CommitInfo) -> Marks:
-        look = Look(self._store, self._ledger, info)
+    def _folded(self, info: CommitInfo) -> ProvenanceMarks:
+        look = CommitView(self._store, self._ledger, info)
         if self._default is None and not is_bare(look.root):
             self._default = look.plain_mark
         if len(info.parents) > 1:
@@ -114,31 +114,31 @@ class Folding:
         apply_commit(marks, look)
         return marks
 
-    def _start(self, info: CommitInfo) -> Marks:
+    def _start(self, info: CommitInfo) -> ProvenanceMarks:
         """The marks before a commit, to be changed in place."""
         if not info.parents:
-            return Marks(self._default or _NOBODY, {})
+            return ProvenanceMarks(self._default or _NOBODY, {})
         [parent] = info.parents
         is_ours = self._users[parent] == 1 and parent not in self._walk.starts
         return self._at(parent) if is_ours else self._at(parent).copy()
 
-    def _at(self, commit: Oid) -> Marks:
+    def _at(self, commit: Oid) -> ProvenanceMarks:
         """The marks at a commit, with the default of this fold also where there was no record yet."""
         marks = self._marks[commit]
-        return marks if marks.default else Marks(self._default or _NOBODY, {})
+        return marks if marks.default else ProvenanceMarks(self._default or _NOBODY, {})
 
 
 _NOBODY: Mark = ()
 """The default before there is any record."""
 
 
-def apply_commit(marks: Marks, look: Look) -> None:
+def apply_commit(marks: ProvenanceMarks, look: CommitView) -> None:
     """Changes the marks at the only parent of a commit to those at the commit."""
     before = look.store.commit(look.info.parents[0]).tree if look.info.parents else None
     is_plain = not look.has_marks_apart and look.plain_mark == marks.default
     if is_plain and not marks.known:
         return
-    found = list(changes(look.store, before, look.info.tree))
+    found = list(find_labelled_changes(look.store, before, look.info.tree))
     if any(marks.knows(one.key) for one in found) if is_plain else found:
         _Step(marks, look, found).apply([one.key for one in found])
 
@@ -146,11 +146,11 @@ def apply_commit(marks: Marks, look: Look) -> None:
 class _Step:
     """The changes of one commit with one parent."""
 
-    def __init__(self, marks: Marks, look: Look, found: list[Change]) -> None:
+    def __init__(self, marks: ProvenanceMarks, look: CommitView, found: list[LabelledChange]) -> None:
         self.marks = marks
         self.look = look
-        self.before = Side(look.store, {one.key: one.before for one in found})
-        self.after = Side(look.store, {one.key: one.after for one in found})
+        self.before = ChangedRecords(look.store, {one.key: one.before for one in found})
+        self.after = ChangedRecords(look.store, {one.key: one.after for one in found})
 
     def apply(self, keys: list[Key]) -> None:
         moved = {key: was for key in keys if (was := self._moved_from(key)) is not None}

@@ -21,7 +21,7 @@ _WORDS: dict[Kind, tuple[str, str]] = {
 """By kind of label, how a brief says it, and in full."""
 
 
-class Unvouched(NamedTuple):
+class UnvouchedClaim(NamedTuple):
     """What a record claims and nobody here vouches for."""
 
     key: Key
@@ -95,13 +95,13 @@ class Judgement:
             remedy = "baton pattern graduate"
         return self._unaccepted(label, "not confirmed", "a person confirmed it", remedy)
 
-    def unvouched(self, state: State) -> Iterator[Unvouched]:
+    def unvouched(self, state: State) -> Iterator[UnvouchedClaim]:
         """What live records claim and nobody here vouches for."""
         for kind in LABELLED:
             for id_ in sorted(state.ids(kind)):
                 record = state.entry(Key(kind, id_))
                 if isinstance(record, Record) and (text := self.claim(record)):
-                    yield Unvouched(key_of(record), self.label(key_of(record)), text)
+                    yield UnvouchedClaim(key_of(record), self.label(key_of(record)), text)
 
     def full(self, record: Record) -> str:
         """Who vouches for a record, and what it claims beyond that, for people."""

@@ -12,8 +12,8 @@ from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.provenance.fold import marks_at
 from baton_git.namespace.provenance.ledger import Ledger
-from baton_git.namespace.provenance.snapshots import Snapshots
-from baton_git.namespace.provenance.vouching_commits import Claim, Mark, Marks, Slot
+from baton_git.namespace.provenance.snapshots import MarkSnapshots
+from baton_git.namespace.provenance.vouching_commits import CommitClaim, Mark, ProvenanceMarks, Slot
 
 Kind = Literal["confirmed", "agent", "received", "hand"]
 RANK: dict[Kind, int] = {"hand": 0, "received": 1, "agent": 2, "confirmed": 3}
@@ -57,7 +57,7 @@ class Vouching(NamedTuple):
     trusts_remote: Callable[[str], bool] = lambda url: False
 
 
-class History(Protocol):
+class ProvenanceHistory(Protocol):
     """A namespace in a store, as far as its provenance needs it; a `Branch` is one."""
 
     @property
@@ -71,7 +71,7 @@ class History(Protocol):
 class Labels:
     """The labels of the records at one commit, computed when the first is asked for."""
 
-    def __init__(self, history: History, commit: Oid | None, vouching: Vouching) -> None:
+    def __init__(self, history: ProvenanceHistory, commit: Oid | None, vouching: Vouching) -> None:
         self._history = history
         self._commit = commit
         self._vouching = vouching
@@ -105,12 +105,12 @@ class Labels:
         return label.kind == "received" and self._vouching.trusts_remote(label.url)
 
     @cached_property
-    def _marks(self) -> Marks:
+    def _marks(self) -> ProvenanceMarks:
         if self._commit is None:
-            return Marks((), {})
+            return ProvenanceMarks((), {})
         return marks_of(self._history, self._commit)
 
-    def _label(self, claim: Claim) -> Label:
+    def _label(self, claim: CommitClaim) -> Label:
         confirming = Oid(claim.confirming)
         author = self._history.store.commit(confirming).author if confirming else ""
         if confirming and self._is_valid(confirming):
@@ -137,19 +137,19 @@ _AGENT = Label("agent")
 """Of a record that no commit has yet: what a verb on this machine is about to write."""
 
 
-def marks_of(history: History, commit: Oid) -> Marks:
+def marks_of(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
     """The marks at a commit: as far as they are known, from memory and from the disk.
 
     Raises:
         Corrupt: a commit or a tree cannot be read.
     """
     store = history.store
-    found: Marks | None = store.memory.get(("marks", commit))
+    found: ProvenanceMarks | None = store.memory.get(("marks", commit))
     if found is not None:
         return found
-    snapshots = Snapshots(store.repository.common_dir, history.namespace.component)
+    snapshots = MarkSnapshots(store.repository.common_dir, history.namespace.component)
 
-    def known(name: Oid) -> Marks | None:
+    def known(name: Oid) -> ProvenanceMarks | None:
         return store.memory.get(("marks", name)) or snapshots.load(name)
 
     marks, looked_at = marks_at(store, history.ledger, commit, known)

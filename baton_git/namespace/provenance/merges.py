@@ -13,13 +13,22 @@ from typing import NamedTuple
 
 from baton_git.core.state import Key, State
 from baton_git.git.store import Folder
-from baton_git.namespace.merge_commit import Merged, base_tree, merge_trees, parents_in_order
-from baton_git.namespace.provenance.commit_view import Look, Values, facets_of, is_absent, other_place, values_at
-from baton_git.namespace.provenance.trees import blob_at, changes
-from baton_git.namespace.provenance.vouching_commits import Mark, Marks, Slot, both
+from baton_git.namespace.merge_commit import MergedTree, base_tree, merge_trees, parents_in_order
+from baton_git.namespace.provenance.commit_view import (
+    CommitView,
+    CoveredValues,
+    facets_of,
+    is_absent,
+    other_place,
+    values_at,
+)
+from baton_git.namespace.provenance.trees import blob_at, find_labelled_changes
+from baton_git.namespace.provenance.vouching_commits import Mark, ProvenanceMarks, Slot, combine_marks
 
 
-def merged_marks(look: Look, parents: Sequence[Marks], bases: Sequence[Marks]) -> Marks:
+def merged_marks(
+    look: CommitView, parents: Sequence[ProvenanceMarks], bases: Sequence[ProvenanceMarks]
+) -> ProvenanceMarks:
     """The marks at a merge commit.
 
     Args:
@@ -39,9 +48,9 @@ class _Side(NamedTuple):
 
     root: Folder
     state: State
-    marks: Sequence[Marks]
+    marks: Sequence[ProvenanceMarks]
 
-    def pair(self, slot: Slot) -> tuple[Values, Mark | None] | None:
+    def pair(self, slot: Slot) -> tuple[CoveredValues, Mark | None] | None:
         """What a facet says, and its mark (None where two bases have two); None where there is no record."""
         if is_absent(self.state, slot.key):
             return None
@@ -50,7 +59,7 @@ class _Side(NamedTuple):
 
 
 class _Merge:
-    def __init__(self, look: Look, parents: Sequence[Marks], bases: Sequence[Marks]) -> None:
+    def __init__(self, look: CommitView, parents: Sequence[ProvenanceMarks], bases: Sequence[ProvenanceMarks]) -> None:
         self.look = look
         self.state = look.state()
         self.sides = [self._side(look.parent_root(number), [one]) for number, one in enumerate(parents)]
@@ -58,7 +67,7 @@ class _Merge:
         self.bases = bases
         self._draft = look.store.draft()
 
-    def _side(self, root: Folder, marks: Sequence[Marks]) -> _Side:
+    def _side(self, root: Folder, marks: Sequence[ProvenanceMarks]) -> _Side:
         return _Side(root, self.look.state(root), marks)
 
     @cached_property
@@ -67,7 +76,7 @@ class _Merge:
         return self._side(self._draft.folder(tree), self.bases)
 
     @cached_property
-    def expected(self) -> tuple[Merged, Folder]:
+    def expected(self) -> tuple[MergedTree, Folder]:
         """The merge that this program makes of the parents."""
         first, second = parents_in_order(self.look.store, self.look.info.parents)
         tree = base_tree(self.look.store, self._draft, first.oid, second.oid)
@@ -75,7 +84,7 @@ class _Merge:
         merged = merge_trees(draft, tree, first.tree, second.tree)
         return merged, draft.folder(merged.tree)
 
-    def marks(self) -> Marks:
+    def marks(self) -> ProvenanceMarks:
         result = self.parents[0].copy()
         for key in sorted(self._keys()):
             if is_absent(self.state, key):
@@ -100,7 +109,7 @@ class _Merge:
         return known.union(*(self._changed(side.root) for side in self.sides))
 
     def _changed(self, root: Folder) -> set[Key]:
-        return {one.key for one in changes(self.look.store, root.oid, self.look.root.oid)}
+        return {one.key for one in find_labelled_changes(self.look.store, root.oid, self.look.root.oid)}
 
     def _mark(self, slot: Slot) -> Mark:
         values = values_at(self.state, slot.key, slot.facet)
@@ -116,7 +125,7 @@ class _Merge:
                 return mine[1]
         return self._combined(slot)
 
-    def _is_expected(self, slot: Slot, values: Values) -> bool:
+    def _is_expected(self, slot: Slot, values: CoveredValues) -> bool:
         """Whether the commit holds what the merge of its parents gives."""
         blob, first, second = (blob_at(one, slot.key) for one in (self.look.root, *(side.root for side in self.sides)))
         if blob == first == second:
@@ -127,7 +136,7 @@ class _Merge:
         _, root = self.expected
         return blob == blob_at(root, slot.key) or values == values_at(self.look.state(root), slot.key, slot.facet)
 
-    def _kept_here(self, slot: Slot, values: Values) -> Mark | None:
+    def _kept_here(self, slot: Slot, values: CoveredValues) -> Mark | None:
         """The mark of the side that a review on this machine kept, or took."""
         if self.look.origin.source != "here":
             return None
@@ -153,11 +162,11 @@ class _Merge:
         return [one.key for one in merged.decisions if one.to == key]
 
 
-def _of_many(look: Look, parents: Sequence[Marks]) -> Marks:
+def _of_many(look: CommitView, parents: Sequence[ProvenanceMarks]) -> ProvenanceMarks:
     """The marks at a merge of more than two, which baton never makes: what all parents have alike keeps its mark."""
     result = parents[0].copy()
     roots = [look.parent_root(number) for number in range(len(parents))]
-    changed = {one.key for root in roots for one in changes(look.store, root.oid, look.root.oid)}
+    changed = {one.key for root in roots for one in find_labelled_changes(look.store, root.oid, look.root.oid)}
     for slot in {slot for one in parents for slot in one.known}:
         result.set(slot, _all_of([one.of(slot) for one in parents]))
     state = look.state()
@@ -172,5 +181,5 @@ def _of_many(look: Look, parents: Sequence[Marks]) -> Marks:
 def _all_of(marks: Sequence[Mark]) -> Mark:
     found: Mark = marks[0] if marks else ()
     for one in marks[1:]:
-        found = both(found, one)
+        found = combine_marks(found, one)
     return found

@@ -14,7 +14,7 @@ from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
 Source = Literal["here", "remote", "hand"]
 
 
-class Origin(NamedTuple):
+class CommitOrigin(NamedTuple):
     """Where a commit comes from.
 
     Attributes:
@@ -27,10 +27,10 @@ class Origin(NamedTuple):
     name: str = ""
 
 
-HERE = Origin("here")
+HERE = CommitOrigin("here")
 
 
-def origin_of(ledger: Ledger, info: CommitInfo) -> Origin:
+def origin_of(ledger: Ledger, info: CommitInfo) -> CommitOrigin:
     """Where a commit comes from.
 
     Raises:
@@ -39,7 +39,7 @@ def origin_of(ledger: Ledger, info: CommitInfo) -> Origin:
     if ledger.is_made_here(info.oid):
         return HERE
     remote = next(iter(ledger.sources_of(info.oid)), None)
-    return Origin("hand", info.author) if remote is None else Origin("remote", remote.key)
+    return CommitOrigin("hand", info.author) if remote is None else CommitOrigin("remote", remote.key)
 
 
 def record_draft(ledger: Ledger, draft: Draft, source: RemoteSource | None = None) -> None:

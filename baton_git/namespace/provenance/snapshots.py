@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
-from baton_git.namespace.provenance.vouching_commits import Marks, as_data, from_data
+from baton_git.namespace.provenance.vouching_commits import ProvenanceMarks, as_data, from_data
 
 _VERSION = 2
 _MODE = 0o600
@@ -31,14 +31,14 @@ class _File(NamedTuple):
         return f"{self.looked_at:09d}-{self.commit}.json"
 
 
-class Snapshots:
+class MarkSnapshots:
     """The kept marks of one namespace."""
 
     def __init__(self, common_dir: Path, component: str) -> None:
         self._folder = common_dir / "baton" / "provenance" / "labels" / component
         self._files = {one.commit: one for one in self._listed()}
 
-    def load(self, commit: Oid) -> Marks | None:
+    def load(self, commit: Oid) -> ProvenanceMarks | None:
         """The marks at a commit; None where they are not kept, or cannot be read."""
         file = self._files.get(commit)
         if file is None:
@@ -49,7 +49,7 @@ class Snapshots:
         except (OSError, ValueError, TypeError, LookupError):
             return None
 
-    def save(self, commit: Oid, marks: Marks, looked_at: int) -> None:
+    def save(self, commit: Oid, marks: ProvenanceMarks, looked_at: int) -> None:
         """Keeps the marks at a commit, which took a look at so many commits. A disk that refuses is no error."""
         newest = max((one.looked_at for one in self._files.values()), default=0)
         file = _File(newest + looked_at, commit)

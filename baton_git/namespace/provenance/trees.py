@@ -37,7 +37,7 @@ def blob_at(root: Folder, key: Key) -> str | None:
     return None if entry is None or entry.is_folder else entry.oid
 
 
-class Change(NamedTuple):
+class LabelledChange(NamedTuple):
     """A labelled record whose file differs: the ids of the file before and after; None where there is none."""
 
     key: Key
@@ -45,7 +45,7 @@ class Change(NamedTuple):
     after: Oid | None
 
 
-def changes(store: Store, before: Oid | None, after: Oid | None) -> Iterator[Change]:
+def find_labelled_changes(store: Store, before: Oid | None, after: Oid | None) -> Iterator[LabelledChange]:
     """The labelled records whose file is not the same in both trees.
 
     Raises:
@@ -54,10 +54,10 @@ def changes(store: Store, before: Oid | None, after: Oid | None) -> Iterator[Cha
     for path, old, new in _changed_paths(store, before, after, b"", _TOP):
         key = layout.key_at(path.decode("utf-8", "surrogateescape"))
         if key is not None and key.kind in LABELLED:
-            yield Change(key, old, new)
+            yield LabelledChange(key, old, new)
 
 
-class Side:
+class ChangedRecords:
     """The changed records as they were before, or are after: what `State.entry` gives, without reading whole trees."""
 
     def __init__(self, store: Store, blobs: dict[Key, Oid | None]) -> None:

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, get_args
 from baton_git.core.names import Oid
 from baton_git.core.records.confirmable import Facet
 from baton_git.core.state import Key
-from baton_git.namespace.provenance.origins import Origin, Source
+from baton_git.namespace.provenance.origins import CommitOrigin, Source
 
 _MOST = 8
 _SEVERAL = "several"
 
 
-class Claim(NamedTuple):
+class CommitClaim(NamedTuple):
     """Where a commit comes from, and its id when it says that a person confirmed the record (else empty)."""
 
     source: Source
@@ -25,11 +25,11 @@ class Claim(NamedTuple):
     confirming: Oid | str = ""
 
     @classmethod
-    def of(cls, origin: Origin, confirming: Oid | str = "") -> Claim:
+    def of(cls, origin: CommitOrigin, confirming: Oid | str = "") -> CommitClaim:
         return cls(origin.source, origin.name, confirming)
 
 
-Mark = tuple[Claim, ...]
+Mark = tuple[CommitClaim, ...]
 """The claims that one value rests on: one, or those of both sides of a merge, of which the weakest counts."""
 
 
@@ -40,17 +40,17 @@ class Slot(NamedTuple):
     facet: Facet = "text"
 
 
-def both(one: Mark, other: Mark) -> Mark:
+def combine_marks(one: Mark, other: Mark) -> Mark:
     """The mark of a value that rests on two others."""
     if one == other:
         return one
     claims = sorted({*one, *other})
     if len(claims) <= _MOST:
         return tuple(claims)
-    return (Claim("hand", _SEVERAL),)
+    return (CommitClaim("hand", _SEVERAL),)
 
 
-class Marks:
+class ProvenanceMarks:
     """The marks of the records at one commit. `default` is that of each text that `known` does not list."""
 
     __slots__ = ("default", "known")
@@ -59,8 +59,8 @@ class Marks:
         self.default = default
         self.known = known
 
-    def copy(self) -> Marks:
-        return Marks(self.default, dict(self.known))
+    def copy(self) -> ProvenanceMarks:
+        return ProvenanceMarks(self.default, dict(self.known))
 
     def of(self, slot: Slot) -> Mark:
         """The mark of a facet; of a closing without one of its own, that of the text. A check has its own: who changes
@@ -93,7 +93,7 @@ class Marks:
             self.known.pop(Slot(key, facet), None)
 
 
-def as_data(marks: Marks) -> dict[str, Any]:
+def as_data(marks: ProvenanceMarks) -> dict[str, Any]:
     """The marks as plain data; equal marks are written once."""
     numbers: dict[Mark, int] = {marks.default: 0}
     rows = [
@@ -103,7 +103,7 @@ def as_data(marks: Marks) -> dict[str, Any]:
     return {"marks": [[list(claim) for claim in mark] for mark in numbers], "known": rows}
 
 
-def from_data(data: Mapping[str, Any]) -> Marks:
+def from_data(data: Mapping[str, Any]) -> ProvenanceMarks:
     """The marks again.
 
     Raises:
@@ -114,13 +114,13 @@ def from_data(data: Mapping[str, Any]) -> Marks:
         Slot(Key(str(kind), str(id_), archived is True), _FACETS[facet]): marks[number]
         for kind, id_, archived, facet, number in data["known"]
     }
-    return Marks(marks[0], known)
+    return ProvenanceMarks(marks[0], known)
 
 
 def _mark(claims: Iterable[Iterable[str]]) -> Mark:
     found = []
     for source, name, confirming in claims:
-        found.append(Claim(_SOURCES[source], str(name), str(confirming)))
+        found.append(CommitClaim(_SOURCES[source], str(name), str(confirming)))
     return tuple(found)
 
 

@@ -23,18 +23,18 @@ from baton_git.git.store import Draft, Edit
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import revision_of
 from baton_git.namespace.file_merge import KIND, entry_at
-from baton_git.namespace.ingest.trees import unsafe
-from baton_git.namespace.merge_commit import base_tree, join, merge_trees
-from baton_git.namespace.review.state import Memory
-from baton_git.namespace.revision import Stamp
-from baton_git.namespace.sync.ahead_behind import count, is_waiting
-from baton_git.namespace.sync.tracking_refs import places_of, point
+from baton_git.namespace.ingest.trees import find_unsafe_files
+from baton_git.namespace.merge_commit import base_tree, create_merge_commit, merge_trees
+from baton_git.namespace.review.state import ReviewState
+from baton_git.namespace.revision import CommitStamp
+from baton_git.namespace.sync.ahead_behind import count_commits, is_waiting
+from baton_git.namespace.sync.tracking_refs import set_ref, tracking_refs_of
 
 _ATTEMPTS = 20
 Trailers = tuple[tuple[str, str], ...]
 
 
-class Item(NamedTuple):
+class WaitingRecord(NamedTuple):
     """One record (or file) of theirs, what taking it would change here, and the files that it is about."""
 
     kind: str
@@ -43,15 +43,15 @@ class Item(NamedTuple):
     paths: frozenset[str]
 
 
-class Waiting(NamedTuple):
+class ReviewQueue(NamedTuple):
     """What waits, up to which commit of theirs."""
 
     theirs: Oid
-    items: tuple[Item, ...]
+    items: tuple[WaitingRecord, ...]
     commits: int
 
 
-class Decided(NamedTuple):
+class ReviewResult(NamedTuple):
     """What became of a review: ids of records, how many are left, and where our branch stands."""
 
     taken: tuple[str, ...]
@@ -60,7 +60,7 @@ class Decided(NamedTuple):
     commit: Oid | None
 
 
-def waiting(branch: Branch, remote: str) -> Waiting | None:
+def load_review_queue(branch: Branch, remote: str) -> ReviewQueue | None:
     """What waits; None when nothing does.
 
     Raises:
@@ -71,10 +71,10 @@ def waiting(branch: Branch, remote: str) -> Waiting | None:
     return _Review(branch, remote).waiting()
 
 
-def resolve(
-    branch: Branch, remote: str, stamp: Stamp, *, take: Collection[str] | None, refuse: Collection[str] | None,
-    shown: Oid | None = None, check: Callable[[Item], None] = lambda item: None, confirmed: Trailers = (),
-) -> Decided:  # fmt: skip
+def resolve_review(
+    branch: Branch, remote: str, stamp: CommitStamp, *, take: Collection[str] | None, refuse: Collection[str] | None,
+    shown: Oid | None = None, check: Callable[[WaitingRecord], None] = lambda item: None, confirmed: Trailers = (),
+) -> ReviewResult:  # fmt: skip
     """Takes records over, and turns others down, by their ids; None: all that is not named otherwise.
 
     Args:
@@ -105,12 +105,12 @@ def resolve(
 
 
 class _Choice(NamedTuple):
-    taken: tuple[Item, ...]
-    refused: tuple[Item, ...]
-    left: tuple[Item, ...]
+    taken: tuple[WaitingRecord, ...]
+    refused: tuple[WaitingRecord, ...]
+    left: tuple[WaitingRecord, ...]
 
 
-def _chosen(items: tuple[Item, ...], take: Collection[str] | None, refuse: Collection[str] | None) -> _Choice:
+def _chosen(items: tuple[WaitingRecord, ...], take: Collection[str] | None, refuse: Collection[str] | None) -> _Choice:
     take, refuse = (None if ids is None else [_full(items, one) for one in ids] for ids in (take, refuse))
     refused = [one for one in items if (one.id not in (take or ()) if refuse is None else one.id in refuse)]
     taken = [one for one in items if one not in refused and (take is None or one.id in take)]
@@ -118,7 +118,7 @@ def _chosen(items: tuple[Item, ...], take: Collection[str] | None, refuse: Colle
     return _Choice(tuple(taken), tuple(refused), tuple(left))
 
 
-def _full(items: tuple[Item, ...], text: str) -> str:
+def _full(items: tuple[WaitingRecord, ...], text: str) -> str:
     """The id of the waiting record that `text` is, or that alone begins so.
 
     Raises:
@@ -136,12 +136,12 @@ class _Review:
 
     def __init__(self, branch: Branch, remote: str) -> None:
         store = branch.store
-        theirs, self.local = store.tip(places_of(branch, remote).incoming), store.tip(branch.ref)
+        theirs, self.local = store.tip(tracking_refs_of(branch, remote).incoming), store.tip(branch.ref)
         if theirs is None or not is_waiting(branch, remote):
             raise NotFound("waiting change", remote, hint="baton sync fetches what is new")
         self.branch, self.store, self.theirs = branch, store, theirs
-        self.seen = places_of(branch, remote).seen
-        self.memory = Memory.of(store.repository.common_dir, remote, branch.namespace)
+        self.seen = tracking_refs_of(branch, remote).seen
+        self.memory = ReviewState.of(store.repository.common_dir, remote, branch.namespace)
         self.draft = store.draft()
         self.ours_tree = store.commit(self.local).tree if self.local else self.draft.tree(None, layout.ROOT_FILES)
         self.theirs_tree = store.commit(theirs).tree
@@ -149,7 +149,7 @@ class _Review:
         self.decided = self.memory.load()
         self.base = self.draft.tree(base, self.decided.files)
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> ReviewQueue:
         roots = [self.draft.folder(tree) for tree in (self.base, self.theirs_tree)]
         states = [layout.state_of(root) for root in reversed(roots)]
         groups: dict[tuple[str, str], set[str]] = {}
@@ -157,7 +157,7 @@ class _Review:
             groups.setdefault(self._about(path, states), set()).add(path)
         items = [self._item(name, paths) for name, paths in sorted(groups.items())]
         shown = tuple(one for one in items if one.changes or one.kind == KIND)
-        return Waiting(self.theirs, shown, count(self.store, self.theirs, self.local))
+        return ReviewQueue(self.theirs, shown, count_commits(self.store, self.theirs, self.local))
 
     def _about(self, path: str, states: list[State]) -> tuple[str, str]:
         """Which record a file belongs to: a closed one to that of its id, a rule to its pattern."""
@@ -174,11 +174,11 @@ class _Review:
         id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
         return ("pattern" if key.kind == Rule.kind else key.kind), id_
 
-    def _item(self, name: tuple[str, str], paths: set[str]) -> Item:
+    def _item(self, name: tuple[str, str], paths: set[str]) -> WaitingRecord:
         draft = self.draft.on_top()
         tree = self._merged(draft, paths)
         before, after = (layout.state_of(draft.folder(one)) for one in (self.ours_tree, tree))
-        return Item(*name, tuple(diff.diff(before, after)), frozenset(paths))
+        return WaitingRecord(*name, tuple(diff.diff(before, after)), frozenset(paths))
 
     def _merged(self, draft: Draft, paths: Collection[str]) -> Oid:
         """Our tree with only these files of theirs merged in."""
@@ -187,7 +187,7 @@ class _Review:
         base = draft.tree(self.base, {path: entry_at(root, path) for path in others})
         return merge_trees(draft, base, self.ours_tree, self.theirs_tree).tree
 
-    def carry_out(self, chosen: _Choice, stamp: Stamp, confirmed: Trailers) -> Decided | None:
+    def carry_out(self, chosen: _Choice, stamp: CommitStamp, confirmed: Trailers) -> ReviewResult | None:
         """None when our branch moved meanwhile.
 
         Raises:
@@ -206,27 +206,27 @@ class _Review:
             return None
         self._remember(chosen, refused, stamp)
         ids = [tuple(one.id for one in items) for items in (chosen.taken, chosen.refused)]
-        return Decided(ids[0], ids[1], len(chosen.left), done)
+        return ReviewResult(ids[0], ids[1], len(chosen.left), done)
 
-    def _check(self, taken: Collection[Item]) -> None:
+    def _check(self, taken: Collection[WaitingRecord]) -> None:
         """A link, or an unsafe name, does not come in through a review either."""
-        faults = dict(unsafe(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
+        faults = dict(find_unsafe_files(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
         for one in taken:
             for path in sorted(one.paths & faults.keys()):
                 raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {one.id}")
         if "" in faults:
             raise NotAllowed(faults[""], hint="ask who sent it")
 
-    def _all(self, stamp: Stamp) -> Oid | None:
+    def _all(self, stamp: CommitStamp) -> Oid | None:
         """Everything: what a sync without review does."""
         assert self.local is not None
         if self.store.is_ancestor(self.local, self.theirs):
             moved = self.branch.advance(self.store.draft(), self.local, self.theirs, stamp)
             return self.theirs if moved else None
-        joined = join(self.store, self.local, self.theirs)
+        joined = create_merge_commit(self.store, self.local, self.theirs)
         return joined.commit if self.branch.advance(joined.draft, self.local, joined.commit, stamp) else None
 
-    def _some(self, chosen: _Choice, refused: Collection[str], stamp: Stamp, confirmed: Trailers) -> Oid | None:
+    def _some(self, chosen: _Choice, refused: Collection[str], stamp: CommitStamp, confirmed: Trailers) -> Oid | None:
         """Some of it; once nothing is left, a merge, so that theirs counts as known.
 
         What a person took over of some of it still comes from the remote.
@@ -245,10 +245,10 @@ class _Review:
         source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.left else None
         return commit if self.branch.advance(draft, self.local, commit, stamp, source=source) else None
 
-    def _remember(self, chosen: _Choice, refused: Collection[str], stamp: Stamp) -> None:
+    def _remember(self, chosen: _Choice, refused: Collection[str], stamp: CommitStamp) -> None:
         if not chosen.left:
             self.memory.forget()
-            point(self.store, self.seen, self.theirs, stamp)
+            set_ref(self.store, self.seen, self.theirs, stamp)
             return
         root = self.draft.folder(self.theirs_tree)
         paths = [path for one in (*chosen.taken, *chosen.refused) for path in one.paths]

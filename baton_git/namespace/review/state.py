@@ -15,7 +15,7 @@ from baton_git.git.store import Edit, Entry
 from baton_git.namespace.sync.tracking_refs import remote_component
 
 
-class Loaded(NamedTuple):
+class ReviewDecisions(NamedTuple):
     """By path, the file of theirs (None: its absence) that was decided about; and the ids that were turned down."""
 
     files: dict[str, Edit]
@@ -23,14 +23,14 @@ class Loaded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Memory:
+class ReviewState:
     path: Path
 
     @classmethod
-    def of(cls, common_dir: Path, remote: str, namespace: Namespace) -> Memory:
+    def of(cls, common_dir: Path, remote: str, namespace: Namespace) -> ReviewState:
         return cls(common_dir / "baton" / "review" / remote_component(remote) / f"{namespace.component}.json")
 
-    def load(self) -> Loaded:
+    def load(self) -> ReviewDecisions:
         """What was decided; nothing when there is no file.
 
         Raises:
@@ -40,9 +40,9 @@ class Memory:
             data = json.loads(self.path.read_bytes())
             files = {path: None if one is None else Entry(oid(one[0]), False, int(one[1]))
                      for path, one in data["files"].items()}  # fmt: skip
-            return Loaded(dict(files), tuple(map(str, data["refused"])))
+            return ReviewDecisions(dict(files), tuple(map(str, data["refused"])))
         except FileNotFoundError:
-            return Loaded({}, ())
+            return ReviewDecisions({}, ())
         except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise Corrupt(str(self.path), f"cannot be read ({error})", hint="remove it and review again") from error
 

@@ -11,11 +11,11 @@ from baton_git.core.merge import apply, decide
 from baton_git.core.names import Oid
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import LogEntry, diary_of, taken_back
+from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
 from baton_git.namespace.file_merge import entry_at
-from baton_git.namespace.ingest.trees import unsafe
+from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.provenance.claims import is_vouched_for
-from baton_git.namespace.sync.ahead_behind import count
+from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.policy import Terms
 
 Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", "reset", "stop"]
@@ -39,7 +39,7 @@ class Action(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value not in ("", 0)}
 
 
-class Facts(NamedTuple):
+class BranchTips(NamedTuple):
     """Where a branch stands here, there, and where it stood there when we last knew."""
 
     local: Oid | None
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
         return sum(one.commits for one in self.actions if one.kind == "wait")
 
 
-def plan(branch: Branch, facts: Facts, terms: Terms) -> Plan:
+def plan_sync(branch: Branch, facts: BranchTips, terms: Terms) -> Plan:
     """What is to be done.
 
     Raises:
@@ -77,19 +77,19 @@ def plan(branch: Branch, facts: Facts, terms: Terms) -> Plan:
     if stop is not None:
         return Plan((stop,))
     if facts.theirs is None:
-        ahead = count(branch.store, facts.local, None)
+        ahead = count_commits(branch.store, facts.local, None)
         return Plan((Action("create" if ahead else "nothing", name, ahead),))
-    behind = count(branch.store, facts.theirs, facts.local)
+    behind = count_commits(branch.store, facts.theirs, facts.local)
     accepted, waits = _accepted(branch, facts, terms) if behind else (None, [])
     actions = [*_comes_in(branch, facts, accepted), *waits]
     sends = facts.local is not None and not waits and not _is_behind(branch.store, facts.local, facts.theirs)
     if sends:
         merges = any(one.kind == "merge" for one in actions)
-        actions.append(Action("send", name, count(branch.store, facts.local, facts.theirs) + merges))
+        actions.append(Action("send", name, count_commits(branch.store, facts.local, facts.theirs) + merges))
     return Plan(tuple(actions) or (Action("nothing", name),), accepted)
 
 
-def is_rewritten(store: Store, facts: Facts) -> bool:
+def is_rewritten(store: Store, facts: BranchTips) -> bool:
     """Whether commits that the branch had there, when we last knew it, are gone from it."""
     if facts.seen is None or facts.theirs is None:
         return False
@@ -100,7 +100,7 @@ def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
     return old == new or store.is_ancestor(old, new)
 
 
-def _stop(branch: Branch, facts: Facts, terms: Terms) -> Action | None:
+def _stop(branch: Branch, facts: BranchTips, terms: Terms) -> Action | None:
     """A branch that was rewritten or deleted there since we last knew it, or that goes back here by an oversight."""
     name = str(branch.namespace)
     if facts.seen is not None and facts.theirs is None and terms.settle == "theirs":
@@ -123,36 +123,36 @@ def _stop(branch: Branch, facts: Facts, terms: Terms) -> Action | None:
         )  # fmt: skip
     if not is_rewritten(branch.store, facts):
         return None
-    lost = count(branch.store, facts.seen, facts.theirs)
+    lost = count_commits(branch.store, facts.seen, facts.theirs)
     return Action(
         "stop", name, lost, f"the branch was rewritten there: {lost} commits that it had are gone",
         "baton sync --settle merge brings them back; --settle theirs gives them up here too (a backup ref keeps them)",
     )  # fmt: skip
 
 
-def _comes_in(branch: Branch, facts: Facts, accepted: Oid | None) -> Iterator[Action]:
+def _comes_in(branch: Branch, facts: BranchTips, accepted: Oid | None) -> Iterator[Action]:
     if accepted is None:
         return
     name, store = str(branch.namespace), branch.store
-    commits = count(store, accepted, facts.local)
+    commits = count_commits(store, accepted, facts.local)
     if facts.local is None:
         yield Action("take", name, commits)
     elif commits:
         yield Action("forward" if _is_behind(store, facts.local, accepted) else "merge", name, commits)
 
 
-def _accepted(branch: Branch, facts: Facts, terms: Terms) -> tuple[Oid | None, list[Action]]:
+def _accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid | None, list[Action]]:
     """The newest commit of theirs that comes in by itself, and what the rest waits for."""
     assert facts.theirs is not None
     why, fine = _judged(branch, facts, terms)
     if not why:
         return facts.theirs, []
-    commits = count(branch.store, facts.theirs, fine or facts.local)
+    commits = count_commits(branch.store, facts.theirs, fine or facts.local)
     waits = Action("wait", str(branch.namespace), commits, why, "baton review")
     return fine, [waits]
 
 
-def _judged(branch: Branch, facts: Facts, terms: Terms) -> tuple[str, Oid | None]:
+def _judged(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[str, Oid | None]:
     """Why not all of theirs comes in by itself (empty: it does), and as far as it does."""
     assert facts.theirs is not None
     store = branch.store
@@ -200,8 +200,8 @@ def _reverted(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry
     """
     branch.version(tip)  # raises when this is no branch of ours
     store = branch.store
-    new = [diary_of(store, info) for info in store.only_in(tip, *([known] if known is not None else []))]
-    gone = taken_back(new)
+    new = [load_entry(store, info) for info in store.only_in(tip, *([known] if known is not None else []))]
+    gone = find_undone(new)
     by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in gone]
     found = {commit: older for commit in by_hand if (older := branch.goes_back_to(commit)) is not None}
     lost = {commit: older for commit, older in found.items() if not _restores(branch, commit, older, found)}
@@ -225,8 +225,8 @@ def _stands(branch: Branch, commit: Oid, tip: Oid) -> bool:
     return any(entry_at(roots[1], path) == entry_at(roots[2], path) for path in paths)
 
 
-def _faults(store: Store, facts: Facts) -> str:
+def _faults(store: Store, facts: BranchTips) -> str:
     assert facts.theirs is not None
     trees = [store.commit(one).tree if one is not None else None for one in (facts.local, facts.theirs)]
-    found = next(unsafe(store.folder(trees[0]), store.folder(trees[1])), None)
+    found = next(find_unsafe_files(store.folder(trees[0]), store.folder(trees[1])), None)
     return "" if found is None else f"{found[0]} {found[1]}".strip()

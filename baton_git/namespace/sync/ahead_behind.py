@@ -7,13 +7,13 @@ from itertools import islice
 from baton_git.core.names import Oid
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.sync.tracking_refs import places_of
+from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 
 COUNTED = 1000
 """Commits are counted up to here."""
 
 
-def count(store: Store, tip: Oid | None, other: Oid | None) -> int:
+def count_commits(store: Store, tip: Oid | None, other: Oid | None) -> int:
     """How many commits are behind `tip` and not behind `other`; at most `COUNTED`."""
     if tip is None or tip == other:
         return 0
@@ -22,10 +22,12 @@ def count(store: Store, tip: Oid | None, other: Oid | None) -> int:
 
 def is_waiting(branch: Branch, remote: str) -> bool:
     """Whether something came from there that is not in our branch."""
-    theirs, local = branch.store.tip(places_of(branch, remote).incoming), branch.store.tip(branch.ref)
+    theirs, local = branch.store.tip(tracking_refs_of(branch, remote).incoming), branch.store.tip(branch.ref)
     return theirs is not None and theirs != local and not (local and branch.store.is_ancestor(theirs, local))
 
 
-def pending(branch: Branch, remote: str) -> int:
+def count_unsent(branch: Branch, remote: str) -> int:
     """How many commits the remote does not have, as far as we know."""
-    return count(branch.store, branch.store.tip(branch.ref), branch.store.tip(places_of(branch, remote).seen))
+    return count_commits(
+        branch.store, branch.store.tip(branch.ref), branch.store.tip(tracking_refs_of(branch, remote).seen)
+    )

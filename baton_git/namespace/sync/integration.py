@@ -11,19 +11,19 @@ from baton_git.core.names import Oid
 from baton_git.core.state import State
 from baton_git.git.store import Draft, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import log_entry, revision_of
-from baton_git.namespace.ingest.unreadable import new_unreadable
-from baton_git.namespace.merge_commit import join, merge_trees
-from baton_git.namespace.revision import Stamp
-from baton_git.namespace.sync.actions import Facts
-from baton_git.namespace.sync.ahead_behind import count
-from baton_git.namespace.sync.tracking_refs import backed_up
+from baton_git.namespace.commit_log import parse_entry, revision_of
+from baton_git.namespace.ingest.unreadable import find_new_unreadable
+from baton_git.namespace.merge_commit import create_merge_commit, merge_trees
+from baton_git.namespace.revision import CommitStamp
+from baton_git.namespace.sync.actions import BranchTips
+from baton_git.namespace.sync.ahead_behind import count_commits
+from baton_git.namespace.sync.tracking_refs import create_backup
 
 _ATTEMPTS = 50
 
 
 @dataclass(frozen=True)
-class Integrated:
+class Integration:
     """Where our branch stands then, and what a person should know about how it came there."""
 
     tip: Oid | None
@@ -34,14 +34,14 @@ class Integrated:
     checked_out_at: str | None = None
 
 
-def integrated(branch: Branch, accepted: Oid | None, facts: Facts, stamp: Stamp) -> Integrated:
+def integrate(branch: Branch, accepted: Oid | None, facts: BranchTips, stamp: CommitStamp) -> Integration:
     """Our branch with `accepted` in it (None: only ours is looked at). Others may write meanwhile.
 
     Raises:
         Busy: others kept writing here.
         Corrupt, WriteFailed: as in `Store.publish`.
     """
-    found = Integrated(facts.local, problems=_own_problems(branch, facts))
+    found = Integration(facts.local, problems=_own_problems(branch, facts))
     for _ in range(_ATTEMPTS):
         tip = branch.store.tip(branch.ref)
         step = _step(branch.store, tip, accepted)
@@ -68,36 +68,37 @@ def _step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
         return None
     if tip is None or store.is_ancestor(tip, accepted):
         return _Step(store.draft(), accepted)
-    joined = join(store, tip, accepted)
+    joined = create_merge_commit(store, tip, accepted)
     return _Step(joined.draft, joined.commit, tuple(one.id for one in joined.conflicts), joined.renamed)
 
 
-def _told(branch: Branch, found: Integrated, tip: Oid | None, step: _Step, facts: Facts) -> Integrated:
+def _told(branch: Branch, found: Integration, tip: Oid | None, step: _Step, facts: BranchTips) -> Integration:
     before = branch.version(tip).state if tip is not None else State()
     problems = tuple(_problems(before, branch.version(step.commit).state))
     place = branch.store.checked_out_at(branch.ref)
     return replace(
-        found, tip=step.commit, received=count(branch.store, step.commit, facts.local), conflicts=step.conflicts,
+        found, tip=step.commit, received=count_commits(branch.store, step.commit, facts.local),
+        conflicts=step.conflicts,
         renamed=step.renamed, problems=(*found.problems, *problems), checked_out_at=str(place) if place else None,
     )  # fmt: skip
 
 
 def _problems(before: State, after: State) -> Iterator[str]:
     """What cannot be read any more, and what was changed that is set once."""
-    yield from (f"{one.path}: cannot be read: {one.why}" for one in new_unreadable(before, after))
+    yield from (f"{one.path}: cannot be read: {one.why}" for one in find_new_unreadable(before, after))
     for key in sorted(before.differing(after)):
         for breach in immutable_fields.breaches(key, before.entry(key), after.entry(key)):
             yield f"{key}: {breach.field} {immutable_fields.WHY}, and was changed"
 
 
-def _own_problems(branch: Branch, facts: Facts) -> tuple[str, ...]:
+def _own_problems(branch: Branch, facts: BranchTips) -> tuple[str, ...]:
     """What commits made by hand here broke since the remote was last known."""
     store, tip = branch.store, facts.local
     since = facts.seen or facts.theirs
     if tip is None or tip == since:
         return ()
     known = [since] if since is not None else []
-    if all(log_entry(info).op for info in store.only_in(tip, *known)):
+    if all(parse_entry(info).op for info in store.only_in(tip, *known)):
         return ()
     base = _base(store, since, tip)
     before = branch.version(base).state if base is not None else State()
@@ -108,7 +109,7 @@ def _base(store: Store, one: Oid | None, other: Oid) -> Oid | None:
     return next(iter(store.merge_bases(one, other)), None) if one is not None else None
 
 
-def resettled(branch: Branch, facts: Facts, stamp: Stamp) -> tuple[Oid, str]:
+def reset_to_theirs(branch: Branch, facts: BranchTips, stamp: CommitStamp) -> tuple[Oid, str]:
     """Our branch set to theirs that was rewritten, with what we did since we last agreed on top.
 
     Returns:
@@ -121,7 +122,7 @@ def resettled(branch: Branch, facts: Facts, stamp: Stamp) -> tuple[Oid, str]:
     assert facts.local is not None
     assert facts.theirs is not None
     assert facts.seen is not None
-    backup = backed_up(branch, facts.local, stamp)
+    backup = create_backup(branch, facts.local, stamp)
     info = store.commit(facts.theirs)
     new, theirs, revision, draft = info.oid, info.tree, revision_of(store, info), store.draft()
     base = store.commit(_base(store, facts.seen, facts.local) or facts.seen).tree

@@ -13,16 +13,16 @@ from baton_git.core.names import Oid
 from baton_git.git.remotes import Accepted, Overtaken, Push, Refused, Remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.budget import SYNC, Budget
-from baton_git.namespace.ingest.fetch import Received, receive
+from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
 from baton_git.namespace.ingest.trees import check_changed
-from baton_git.namespace.machine_state import Marks
-from baton_git.namespace.revision import Stamp
-from baton_git.namespace.sync.actions import Action, Facts, Plan, is_rewritten, plan
-from baton_git.namespace.sync.ahead_behind import count
+from baton_git.namespace.machine_state import HookMarkers
+from baton_git.namespace.revision import CommitStamp
+from baton_git.namespace.sync.actions import Action, BranchTips, Plan, is_rewritten, plan_sync
+from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.connectivity import first_damage
-from baton_git.namespace.sync.integration import Integrated, integrated, resettled
+from baton_git.namespace.sync.integration import Integration, integrate, reset_to_theirs
 from baton_git.namespace.sync.policy import Terms
-from baton_git.namespace.sync.tracking_refs import INCOMING, Places, places_of, point, remote_component
+from baton_git.namespace.sync.tracking_refs import INCOMING, TrackingRefs, remote_component, set_ref, tracking_refs_of
 
 _GRACE = 0.5
 """Seconds by which the work here may go on after the time for talking is over."""
@@ -31,7 +31,7 @@ ATTEMPTS = 30
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SyncOutcome:
     """What became of one namespace.
 
     Attributes:
@@ -68,16 +68,16 @@ class _Job(NamedTuple):
     """One namespace on its way."""
 
     branch: Branch
-    places: Places
-    outcome: Outcome
+    places: TrackingRefs
+    outcome: SyncOutcome
     push: Push | None = None
 
 
 def synchronise(
-    branches: Sequence[Branch], remote: Remote, name: str, terms: Terms, stamp: Stamp, *,
+    branches: Sequence[Branch], remote: Remote, name: str, terms: Terms, stamp: CommitStamp, *,
     seconds: float, dry_run: bool = False, receive_only: bool = False, more: bool = False,
     budget: Budget = SYNC, retry: bool = True,
-) -> list[Outcome]:  # fmt: skip
+) -> list[SyncOutcome]:  # fmt: skip
     """Brings branches (all of one store) and their likes on a remote together.
 
     Args:
@@ -99,7 +99,7 @@ def synchronise(
         try:
             wants = _wants(jobs, name, more=more)
             damaged = _damaged(jobs, thorough=retry) if attempt == 0 and not receive_only else {}
-            came = receive(
+            came = fetch_and_check(
                 branches[0].store, remote, wants,
                 seconds=_left(end), budget=budget, retry=retry, everything=bool(damaged),
             )  # fmt: skip
@@ -131,7 +131,7 @@ def _left(end: float) -> float:
 
 
 def _job(branch: Branch, name: str) -> _Job:
-    return _Job(branch, places_of(branch, name), Outcome(str(branch.namespace)))
+    return _Job(branch, tracking_refs_of(branch, name), SyncOutcome(str(branch.namespace)))
 
 
 def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
@@ -141,7 +141,7 @@ def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
     return {job.branch.ref: job.places.incoming for job in jobs}
 
 
-def _others(first: Branch, came: Received, jobs: Iterable[_Job]) -> list[Branch]:
+def _others(first: Branch, came: FetchResult, jobs: Iterable[_Job]) -> list[Branch]:
     """The namespaces that the remote has and nobody named; refs there that are no namespace are left alone."""
     known = {job.branch.ref for job in jobs}
     found = []
@@ -154,7 +154,7 @@ def _others(first: Branch, came: Received, jobs: Iterable[_Job]) -> list[Branch]
     return found
 
 
-def _worked(job: _Job, came: Received, terms: Terms, stamp: Stamp, budget: Budget, *, dry_run: bool) -> _Job:
+def _worked(job: _Job, came: FetchResult, terms: Terms, stamp: CommitStamp, budget: Budget, *, dry_run: bool) -> _Job:
     """Everything here: the plan, what comes in, and what is to be pushed."""
     if job.outcome.error is not None:
         return job._replace(push=None)
@@ -205,20 +205,20 @@ def _repaired(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
 _LOST = "sync on a machine that has it, then here again; git fsck shows what else is lost"
 
 
-def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry_run: bool) -> _Job:
+def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, *, dry_run: bool) -> _Job:
     branch, store = job.branch, job.branch.store
-    facts = Facts(store.tip(branch.ref), theirs, store.tip(job.places.seen))
+    facts = BranchTips(store.tip(branch.ref), theirs, store.tip(job.places.seen))
     for commit in (facts.local, theirs):
         if commit is not None:
             branch.version(commit)  # raises for what is no namespace, or of a newer layout
     resets = terms.settle == "theirs" and facts.local is not None and is_rewritten(store, facts)
-    reset = (Action("reset", str(branch.namespace), count(store, facts.seen, theirs)),) if resets else ()
+    reset = (Action("reset", str(branch.namespace), count_commits(store, facts.seen, theirs)),) if resets else ()
     notes: tuple[str, ...] = ()
     if resets and not dry_run:
-        local, backup = resettled(branch, facts, stamp)
+        local, backup = reset_to_theirs(branch, facts, stamp)
         facts = facts._replace(local=local, seen=None)
         notes = (f"set to what {branch.ref} is there now; what was here is kept as {backup}",)
-    found = plan(branch, facts, terms) if not (resets and dry_run) else Plan(())
+    found = plan_sync(branch, facts, terms) if not (resets and dry_run) else Plan(())
     outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *found.actions), waiting=found.waiting)
     outcome = replace(outcome, notes=(*outcome.notes, *notes))
     if dry_run:
@@ -229,12 +229,12 @@ def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: Stamp, *, dry
         return job._replace(outcome=replace(outcome, error=error), push=None)
     if theirs is not None and theirs != facts.seen:
         _record_received(branch, facts, theirs, terms)
-        point(store, job.places.seen, theirs, stamp)
-    came = integrated(branch, found.accepted, facts, stamp)
+        set_ref(store, job.places.seen, theirs, stamp)
+    came = integrate(branch, found.accepted, facts, stamp)
     return job._replace(outcome=_told(outcome, came), push=_push(branch, found, came, theirs))
 
 
-def _record_received(branch: Branch, facts: Facts, theirs: Oid, terms: Terms) -> None:
+def _record_received(branch: Branch, facts: BranchTips, theirs: Oid, terms: Terms) -> None:
     """Notes in the ledger which commits the remote brought, before any of them comes into our branch."""
     known = [commit for commit in (facts.local, facts.seen) if commit is not None and branch.store.has(commit)]
     ledger = branch.ledger
@@ -242,7 +242,7 @@ def _record_received(branch: Branch, facts: Facts, theirs: Oid, terms: Terms) ->
     ledger.record_received(terms.address or terms.name, terms.name, new)
 
 
-def _told(outcome: Outcome, came: Integrated) -> Outcome:
+def _told(outcome: SyncOutcome, came: Integration) -> SyncOutcome:
     return replace(
         outcome,
         received=outcome.received + came.received,
@@ -253,7 +253,7 @@ def _told(outcome: Outcome, came: Integrated) -> Outcome:
     )
 
 
-def _push(branch: Branch, found: Plan, came: Integrated, theirs: Oid | None) -> Push | None:
+def _push(branch: Branch, found: Plan, came: Integration, theirs: Oid | None) -> Push | None:
     """Ours, when it holds all of theirs and more."""
     if came.tip is None or came.tip == theirs or found.waiting:
         return None
@@ -262,12 +262,12 @@ def _push(branch: Branch, found: Plan, came: Integrated, theirs: Oid | None) -> 
     return Push(branch.ref, came.tip, theirs)
 
 
-def _answered(job: _Job, answer: object, stamp: Stamp) -> _Job:
+def _answered(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
     if job.push is None or answer is None:
         return job
     if isinstance(answer, Accepted):
-        sent = count(job.branch.store, job.push.new, job.push.expected)
-        point(job.branch.store, job.places.seen, job.push.new, stamp)
+        sent = count_commits(job.branch.store, job.push.new, job.push.expected)
+        set_ref(job.branch.store, job.places.seen, job.push.new, stamp)
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
     if isinstance(answer, Refused):
         said = "".join(f"\n  {line}" for line in answer.said)
@@ -279,14 +279,14 @@ def _answered(job: _Job, answer: object, stamp: Stamp) -> _Job:
 _REFUSED = "what came is merged here; ours is kept and will be offered again"
 
 
-def _finished(job: _Job) -> Outcome:
+def _finished(job: _Job) -> SyncOutcome:
     """The outcome with what is still to be sent, and the marks for hooks that say so."""
     store, component = job.branch.store, job.branch.namespace.component
     try:
-        pending = count(store, store.tip(job.branch.ref), store.tip(job.places.seen))
+        pending = count_commits(store, store.tip(job.branch.ref), store.tip(job.places.seen))
     except BatonError as error:
         return replace(job.outcome, error=job.outcome.error or error)
-    marks = Marks(store.repository.common_dir)
+    marks = HookMarkers(store.repository.common_dir)
     marks.synced.set(component)
     marks.unsent.clear(component)
     if pending or store.tip(job.branch.ref) != store.tip(job.places.seen):  # or somebody wrote meanwhile

@@ -17,7 +17,7 @@ from baton_git.core.names import Oid, decode, encode
 from baton_git.core.times import iso
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.revision import Stamp
+from baton_git.namespace.revision import CommitStamp
 
 INCOMING = "refs/baton-incoming/"
 REMOTES = "refs/baton-remotes/"
@@ -26,7 +26,7 @@ BACKUP = "refs/baton-backup/"
 _ADDRESS = re.compile(r"^[./~]|[:@\\]")
 
 
-class Places(NamedTuple):
+class TrackingRefs(NamedTuple):
     """The private refs of one namespace and one remote."""
 
     incoming: str
@@ -41,9 +41,9 @@ def remote_component(remote: str) -> str:
     return sha256(remote.encode("utf-8", "replace")).hexdigest()[:40]
 
 
-def places_of(branch: Branch, remote: str) -> Places:
+def tracking_refs_of(branch: Branch, remote: str) -> TrackingRefs:
     tail = f"{remote_component(remote)}/{branch.namespace.component}"
-    return Places(INCOMING + tail, REMOTES + tail)
+    return TrackingRefs(INCOMING + tail, REMOTES + tail)
 
 
 def known_remotes(branch: Branch) -> list[str]:
@@ -62,7 +62,7 @@ def _remote_of(component: str) -> str:
         return component
 
 
-def point(store: Store, ref: str, to: Oid, stamp: Stamp) -> None:
+def set_ref(store: Store, ref: str, to: Oid, stamp: CommitStamp) -> None:
     """Sets a private ref, from wherever it stands."""
     for _ in range(10):
         now = store.tip(ref)
@@ -76,9 +76,9 @@ def point(store: Store, ref: str, to: Oid, stamp: Stamp) -> None:
             return
 
 
-def backed_up(branch: Branch, tip: Oid, stamp: Stamp) -> str:
+def create_backup(branch: Branch, tip: Oid, stamp: CommitStamp) -> str:
     """Keeps `tip` as a ref of its own, whose name it gives."""
     time = iso(stamp.now).replace(":", "").replace("-", "")
     ref = f"{BACKUP}{branch.namespace.component}/{time}-{tip[:8]}"
-    point(branch.store, ref, tip, stamp)
+    set_ref(branch.store, ref, tip, stamp)
     return ref

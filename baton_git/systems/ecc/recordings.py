@@ -13,7 +13,7 @@ from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction.changes import refuse_secret, scrubbed
 from baton_git.core.state import Key
 from baton_git.git.files.atomic_files import shown, write_all
-from baton_git.namespace.revision import Stamp, Version
+from baton_git.namespace.revision import CommitStamp, Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.ecc.recording_files import (
@@ -41,7 +41,7 @@ class TakenOver(NamedTuple):
 
     id: str
     added: int = 0
-    version: Version | None = None
+    version: Revision | None = None
     redactions: Redactions = ()
     why: str = ""
     checked_out_at: Path | None = None
@@ -145,7 +145,7 @@ def _goes_on(given: Sequence[Given], current: Snapshot) -> bool:
     return has_it or max(moment_of(at) for at, _ in given) > moment_of(current.recorded_at)
 
 
-def _chained(ws: Workspace, stamp: Stamp, tip: Version, steps: Sequence[Snapshot]) -> bool:
+def _chained(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[Snapshot]) -> bool:
     """Puts one commit for each step on the tip, all at once; False when somebody else was faster.
 
     With the last one, snapshots beyond those that are kept go to the archive.

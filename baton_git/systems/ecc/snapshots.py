@@ -17,7 +17,7 @@ from baton_git.core.redaction import Redaction, redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso
-from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
 from baton_git.systems.ecc.snapshot_history import Body, moment_of, story_of
@@ -29,7 +29,7 @@ class Recorded(NamedTuple):
     """What became of a snapshot: the id of its record, and the version that has it."""
 
     id: str
-    written: Written
+    written: WriteResult
 
     @property
     def changed(self) -> bool:
@@ -50,13 +50,13 @@ def record(ws: Workspace, now: datetime, snapshot: CanonicalSession) -> Recorded
     key = Key(Snapshot.kind, id_of(snapshot))
     data, redactions = cleaned(snapshot)
 
-    def change(tip: Version) -> State | Proposal:
+    def change(tip: Revision) -> State | ProposedState:
         before = latest(tip.state, key.id)
         if before is not None and alike(before.snapshot.given(), data):
             return tip.state
         new = made(data, _not_before(now, before), before.created_at if before else iso(now))
         state = tip.state.remove(key._replace(archived=True)).put(new)
-        return Proposal(trimmed(ws, state, now, key.id), redactions=redactions)
+        return ProposedState(trimmed(ws, state, now, key.id), redactions=redactions)
 
     return Recorded(key.id, ws.update("session-record", now, change))
 

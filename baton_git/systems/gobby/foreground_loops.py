@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.sessions.launch_request import MAX_SECONDS, Wish, check_prompt
+from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
 from baton_git.agents.sessions.launchers import SPAWNED, STARTERS, executable, surroundings
-from baton_git.agents.sessions.records import Spawned
+from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.starting import Spawner
 from baton_git.agents.sessions.supervisor import run_recorded
 from baton_git.core.errors import BatonError, InvalidArgument
@@ -63,7 +63,7 @@ class Looped:
 
     ended: Ending
     turns: tuple[Turn, ...] = ()
-    sessions: tuple[Spawned, ...] = ()
+    sessions: tuple[SpawnedSession, ...] = ()
 
     @property
     def data(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def run_loop(
     _possible(ws, loop)
     begun, before = time.monotonic(), work_digest(loop.cwd, ws.environment)
     turns: list[Turn] = []
-    sessions: list[Spawned] = []
+    sessions: list[SpawnedSession] = []
     ended: Ending | None = None
     try:
         while ended is None:
@@ -143,7 +143,7 @@ def _stop_wanted(loop: Loop, stopped: Callable[[], bool]) -> Ending | None:
 
 def _one(
     ws: Workspace, loop: Loop, now: Callable[[], datetime], say: Callable[[str], None], stopped: Callable[[], bool],
-    turns: list[Turn], sessions: list[Spawned], begun: float,
+    turns: list[Turn], sessions: list[SpawnedSession], begun: float,
 ) -> Ending | None:  # fmt: skip
     """One session, to its end."""
     left = loop.limits.total_seconds - (time.monotonic() - begun)
@@ -167,9 +167,9 @@ def _one(
     return None
 
 
-def _wish(loop: Loop, turns: list[Turn], left: float) -> Wish:
+def _wish(loop: Loop, turns: list[Turn], left: float) -> LaunchRequest:
     limits = loop.limits
-    return Wish(
+    return LaunchRequest(
         cli=loop.cli,
         prompt=loop.prompt,
         system_prompt=context(len(turns) + 1, limits, turns[-1] if turns else None),
@@ -187,7 +187,7 @@ def _told(loop: Loop, turns: list[Turn]) -> str:
     return f"{loop.prompt}\n{context(len(turns), loop.limits, None)}"
 
 
-def _newest(ws: Workspace, sessions: list[Spawned]) -> list[Spawned]:
+def _newest(ws: Workspace, sessions: list[SpawnedSession]) -> list[SpawnedSession]:
     """The records as they are kept: of a session that was interrupted we have not seen the end."""
     records, found = spawned_records(ws), []
     for one in sessions:
@@ -198,7 +198,7 @@ def _newest(ws: Workspace, sessions: list[Spawned]) -> list[Spawned]:
     return found
 
 
-def _in_words(ended: Spawned) -> str:
+def _in_words(ended: SpawnedSession) -> str:
     said = [ended.status.replace("_", " "), ended.cost_in_words, tokens_in_words(ended.tokens)]
     if ended.status != "failed":
         return ", ".join(said) + (f": {ended.error}" if ended.error else "")

@@ -17,7 +17,7 @@ from baton_git.core.redaction import redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso, when
-from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.snapshots import Redactions
 from baton_git.systems.gobby.previous_sessions import age_of, found_at
@@ -108,7 +108,7 @@ def keep(
     notes: str | None = None,
     worktree: str | None = None,
     force: bool = False,
-) -> Written | None:
+) -> WriteResult | None:
     """Keeps the facts as the session's handoff; None, and nothing written, when nothing that lasts has changed.
 
     Args:
@@ -125,14 +125,14 @@ def keep(
     refuse_secret("id of the session", key.id)
     body, redactions = _body(ws, key, extraction, notes, worktree)
 
-    def change(tip: Version) -> State | Proposal:
+    def change(tip: Revision) -> State | ProposedState:
         before = found_at(tip.state, key.id)
         new = _with_notes(body, before)
         if before is not None and alike(_says(new, force), _says(before.given(), force)):
             return tip.state
         record = parse(Handoff, {**new, "extracted_at": _not_before(now, before), "trigger": trigger})
         state = tip.state.remove(key._replace(archived=True)).put(record)
-        return Proposal(_trimmed(ws, state, now, key.id), redactions=redactions)
+        return ProposedState(_trimmed(ws, state, now, key.id), redactions=redactions)
 
     before = found_at(ws.branch.read().state, key.id)
     if before is not None and alike(_says(_with_notes(body, before), force), _says(before.given(), force)):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from baton_git.agents.hook_events.hook_session import Memory
+from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.live_sessions import at_work
 from baton_git.core.brief import LINE, Section, named
 from baton_git.core.errors import BatonError, NotFound
@@ -31,7 +31,7 @@ MAX_TEXT = 64 * 1024
 
 def last_handoff(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
     """What the last session left that worked in this work tree, the acting one apart; nothing when there is none."""
-    memory = Memory(str(ws.branch.store.repository.common_dir))
+    memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
     return left_for(ws, now, state, None, problems, working=at_work(memory))
 
 

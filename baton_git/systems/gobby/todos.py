@@ -11,8 +11,8 @@ from baton_git.core.lifecycle import known_session
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Session, Todo
 from baton_git.core.state import Key, State
-from baton_git.namespace.revision import Version, Written
-from baton_git.namespace.workspace import Workspace, need
+from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.workspace import Workspace, check_not_empty
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
 MOST = 200
@@ -24,7 +24,7 @@ def todos_of(ws: Workspace) -> tuple[Todo, ...]:
     return _session(ws, ws.branch.read().state).todos
 
 
-def set_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> Written:
+def set_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> WriteResult:
     """Puts these in the place of the whole list.
 
     Raises:
@@ -33,7 +33,7 @@ def set_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> Written:
         LimitExceeded: there are too many.
     """
     for one in todos:
-        need(one.content, "item")
+        check_not_empty(one.content, "item")
     texts = [one.content for one in todos]
     double = next((text for text in texts if texts.count(text) > 1), None)
     if double is not None:
@@ -41,7 +41,7 @@ def set_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> Written:
     return _changed(ws, now, "todo-set", lambda _: tuple(todos))
 
 
-def add_todo(ws: Workspace, now: datetime, text: str, *, is_begun: bool = False) -> Written:
+def add_todo(ws: Workspace, now: datetime, text: str, *, is_begun: bool = False) -> WriteResult:
     """Puts an item at the end of the list.
 
     Raises:
@@ -49,7 +49,7 @@ def add_todo(ws: Workspace, now: datetime, text: str, *, is_begun: bool = False)
         InvalidArgument: it is empty, or is there already.
         LimitExceeded: there are too many.
     """
-    need(text, "item")
+    check_not_empty(text, "item")
     item = Todo(content=text.strip(), status="in_progress" if is_begun else "pending")
 
     def change(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
@@ -60,7 +60,7 @@ def add_todo(ws: Workspace, now: datetime, text: str, *, is_begun: bool = False)
     return _changed(ws, now, "todo-add", change)
 
 
-def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> Written:
+def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> WriteResult:
     """Says how an item stands. One that an earlier session of this work tree left undone becomes one of this list.
 
     Args:
@@ -84,8 +84,10 @@ def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> Writt
     return _changed(ws, now, f"todo-{status.replace('_', '-')}", change)
 
 
-def _changed(ws: Workspace, now: datetime, op: str, change: Callable[[tuple[Todo, ...]], tuple[Todo, ...]]) -> Written:
-    def on(tip: Version) -> State:
+def _changed(
+    ws: Workspace, now: datetime, op: str, change: Callable[[tuple[Todo, ...]], tuple[Todo, ...]]
+) -> WriteResult:
+    def on(tip: Revision) -> State:
         session = _session(ws, tip.state)
         todos = change(session.todos)
         if len(todos) > MOST:

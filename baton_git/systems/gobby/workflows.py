@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.sessions.launchers import SPAWNED, surroundings
-from baton_git.agents.sessions.records import Records
+from baton_git.agents.sessions.records import SpawnedSessions
 from baton_git.agents.sessions.starting import Spawner
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.redaction import redact_text
@@ -119,9 +119,9 @@ def run_event(
     return outcome._replace(problems=(*problems, *outcome.problems))
 
 
-def spawned_records(ws: Workspace) -> Records:
+def spawned_records(ws: Workspace) -> SpawnedSessions:
     """What is known of the sessions that were started in this repository."""
-    return Records(ws.branch.store.repository.common_dir / "baton" / "spawned")
+    return SpawnedSessions(ws.branch.store.repository.common_dir / "baton" / "spawned")
 
 
 # --- what surrounds an event

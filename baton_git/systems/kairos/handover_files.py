@@ -24,7 +24,7 @@ from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.core.times import when
 from baton_git.git.files.atomic_files import shown, write_all
-from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import codec as kairos
 from baton_git.systems.kairos.handovers import closed_runs, ended, last_closed, live, show
@@ -40,7 +40,7 @@ class TakenIn(NamedTuple):
     """What a file brought: the run, the version that has it, and the fields of it that are contested now."""
 
     id: str
-    written: Written
+    written: WriteResult
     contested: tuple[str, ...] = ()
 
 
@@ -60,14 +60,14 @@ def take_in(ws: Workspace, now: datetime, copy: Copy) -> TakenIn | None:
     unchanged = known is not None and known.is_of(text)
     contested: list[str] = []
 
-    def change(tip: Version) -> State | Proposal:
+    def change(tip: Revision) -> State | ProposedState:
         contested.clear()
         if _is_known(ws, tip, run, unchanged=unchanged):
             return tip.state
         _check_not_ended(tip.state, run.id, copy)
         state, fields = merged(tip.state, _base(known, tip.state, run.id), run)
         contested.extend(fields)
-        return Proposal(state, redactions=redactions)
+        return ProposedState(state, redactions=redactions)
 
     written = ws.update("handover-import", now, change)
     if not unchanged:
@@ -244,7 +244,7 @@ def _id_in(text: bytes) -> str | None:
     return None if run is None else run.id
 
 
-def _is_known(ws: Workspace, tip: Version, run: Handover, *, unchanged: bool) -> bool:
+def _is_known(ws: Workspace, tip: Revision, run: Handover, *, unchanged: bool) -> bool:
     """Whether the branch has, or had, exactly this state of the run."""
     now, data = live(tip.state, run.id), run.given()
     if now is not None:
@@ -260,7 +260,7 @@ def _orderless(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name != "order"}
 
 
-def _was(ws: Workspace, tip: Version, run: Handover) -> bool:
+def _was(ws: Workspace, tip: Revision, run: Handover) -> bool:
     """Whether an earlier version has exactly this state of the run."""
     assert tip.commit is not None
     folder, _, name = path_of(Key(Handover.kind, run.id)).rpartition("/")

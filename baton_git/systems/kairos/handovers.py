@@ -14,7 +14,7 @@ from baton_git.core.records.base import parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
-from baton_git.namespace.revision import Version, Written
+from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, fresh_id
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import STALE_AFTER, Age, Going, age_of, canonical, closing, gone_on, overtaken
@@ -34,7 +34,7 @@ class Run(NamedTuple):
     """
 
     handover: Handover
-    version: Version
+    version: Revision
     closed: Archived | None = None
     contested: tuple[Conflict, ...] = ()
 
@@ -50,7 +50,7 @@ class Stepped(NamedTuple):
     """What became of a run, and the version that says so."""
 
     handover: Handover
-    written: Written
+    written: WriteResult
 
 
 def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Stepped:
@@ -68,7 +68,7 @@ def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Ste
     id_ = session or (fresh_id("run") if _begins(start.state, going) else meant(start))
     seen = live(start.state, id_)
 
-    def change(tip: Version) -> State:
+    def change(tip: Revision) -> State:
         run = _unchanged(seen, tip.state, id_)
         if run is None and not going.stays and (closed := last_closed(tip.state, id_)) is not None:
             raise _over(id_, closed)
@@ -126,7 +126,7 @@ def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -
     id_ = session or meant(start)
     seen = _handover(start.state, id_)
 
-    def change(tip: Version) -> State:
+    def change(tip: Revision) -> State:
         run = _unchanged(seen, tip.state, id_)
         assert run is not None
         return tip.state.archive(closing(run), at=iso(now), reason=outcome, session=ws.actor.session)
@@ -142,7 +142,7 @@ def _begins(state: State, going: Going) -> bool:
     return not state.ids(Handover.kind) and not going.stays and going.came_from is None
 
 
-def meant(version: Version, uri: str | None = None) -> str:
+def meant(version: Revision, uri: str | None = None) -> str:
     """The id of the live run that is at `uri`; without one, of the only run that is live.
 
     Raises:
@@ -210,7 +210,7 @@ def _could_be(name: str, id_: str) -> bool:
     return name.startswith(stem) and _AGAIN.fullmatch(name, len(stem)) is not None
 
 
-def _found(version: Version, id_: str) -> Run:
+def _found(version: Revision, id_: str) -> Run:
     return Run(_handover(version.state, id_), version, None, _contested(version.state, id_))
 
 

@@ -16,7 +16,7 @@ from baton_git.core.names import SessionId
 from baton_git.core.output import one_line
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import when
-from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_store, restore_text
 from baton_git.systems.paif.documents import carried, completed, nested, over, says_something
@@ -37,7 +37,7 @@ class Saved(NamedTuple):
     """
 
     id: str | None
-    written: Written
+    written: WriteResult
     younger: Checkpoint | None = None
     known: bool = False
 
@@ -50,7 +50,7 @@ class Restored(NamedTuple):
 
     identity: Identity
     checkpoint: Checkpoint | None
-    version: Version
+    version: Revision
     damaged: tuple[Unreadable, ...] = ()
     unrecorded: BatonError | OSError | None = None
 
@@ -175,7 +175,7 @@ def _saved(
     fresh = str(uuid4())
     placed: dict[str, str] = {}
 
-    def change(tip: Version) -> State:
+    def change(tip: Revision) -> State:
         placed.clear()
         if interval is not None and _younger(tip.state, agent, now, interval) is not None:
             return tip.state
@@ -247,10 +247,10 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
     ws = acting(ws, agent)
     session = ws.actor.session or str(uuid4())
 
-    def change(tip: Version) -> Proposal:
+    def change(tip: Revision) -> ProposedState:
         check_known(tip.state, agent)
         identity = identity_of(tip.state, agent) or nobody(agent)
-        return Proposal(tip.state.put(restored(identity, now, session)), note=f"restore of {agent}")
+        return ProposedState(tip.state.put(restored(identity, now, session)), note=f"restore of {agent}")
 
     try:
         return _standing(ws.update("restore", now, change).version, now, agent)
@@ -263,7 +263,7 @@ def look(ws: Workspace, now: datetime, agent: str) -> Restored:
     return _standing(ws.branch.read(), now, checkpoint_store.agent_named(agent))
 
 
-def _standing(version: Version, now: datetime, agent: str) -> Restored:
+def _standing(version: Revision, now: datetime, agent: str) -> Restored:
     state = version.state
     check_known(state, agent)
     identity = identity_of(state, agent) or nobody(agent)

@@ -13,7 +13,7 @@ from baton_git.core.redaction import Redaction, redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.git.files.atomic_files import shown
-from baton_git.namespace.revision import Proposal, Version, Written
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_folder, checkpoint_store
 from baton_git.systems.paif.checkpoints import check_known
@@ -33,7 +33,7 @@ class Draft(NamedTuple):
 class ImportedPaif(NamedTuple):
     """What came of the files: how many were new, how many known, and which could not be taken over."""
 
-    written: Written
+    written: WriteResult
     new: int
     known: int
     refused: tuple[checkpoint_folder.Unusable, ...]
@@ -54,11 +54,11 @@ def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None =
         _check_whose(path, found, agent)
     fitting = [one for one in drafts if isinstance(one, Draft)]
 
-    def change(tip: Version) -> Proposal:
+    def change(tip: Revision) -> ProposedState:
         state, _, redactions = _with_all(tip.state, fitting)
         for name in sorted({one.record.metadata.agent_id for one in fitting}):
             state = checkpoint_store.trimmed(state, name, now, session=ws.actor.session)
-        return Proposal(state, note="import of PAIF's checkpoints", redactions=redactions)
+        return ProposedState(state, note="import of PAIF's checkpoints", redactions=redactions)
 
     written = ws.update("import", now, change)
     new = _with_all(written.before.state, fitting).new

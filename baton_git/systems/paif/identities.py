@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from baton_git.core.errors import BatonError
 from baton_git.core.state import State
-from baton_git.namespace.revision import Proposal, Version, Written
-from baton_git.namespace.workspace import Made, Workspace, need
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
+from baton_git.namespace.workspace import Workspace, WrittenRecord, check_not_empty
 from baton_git.systems.paif import checkpoint_store, drift
 from baton_git.systems.paif.checkpoints import acting, check_known
 from baton_git.systems.paif.drift import Drift
@@ -25,11 +25,13 @@ class Held(NamedTuple):
 
     drift: Drift
     prompt: str
-    written: Written | None = None
+    written: WriteResult | None = None
     uncounted: BatonError | OSError | None = None
 
 
-def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[str, Any], *, where: str = "") -> Made:
+def init_identity(
+    ws: Workspace, now: datetime, agent: str, document: Mapping[str, Any], *, where: str = ""
+) -> WrittenRecord:
     """Sets, once and for all, who the agent is.
 
     Raises:
@@ -39,10 +41,10 @@ def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[st
     """
     ws = acting(ws, agent)
 
-    def change(tip: Version) -> State:
+    def change(tip: Revision) -> State:
         return tip.state.put(born(identity_of(tip.state, agent), agent, document, now, where=where))
 
-    return Made(agent, ws.update("identity-init", now, change))
+    return WrittenRecord(agent, ws.update("identity-init", now, change))
 
 
 def show_identity(ws: Workspace, agent: str) -> Identity:
@@ -66,16 +68,16 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
         InvalidArgument: there is no text.
         NotFound: nobody knows the agent.
     """
-    need(text, "text")
+    check_not_empty(text, "text")
     identity = show_identity(ws, agent)
     found = Held(drift.check(text, identity), drift.realignment(identity))
     if not count:
         return found
 
-    def change(tip: Version) -> Proposal:
+    def change(tip: Revision) -> ProposedState:
         now_known = identity_of(tip.state, agent) or nobody(agent)
         state = tip.state.put(checked(now_known, failed=bool(found.drift)))
-        return Proposal(state, note=f"drift check of {agent}")
+        return ProposedState(state, note=f"drift check of {agent}")
 
     try:
         return found._replace(written=acting(ws, agent).update("identity-check", now, change))
@@ -85,5 +87,5 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
 
 def check_words(text: str) -> Held:
     """Whether `text` says what PAIF documents as drift, for nobody in particular. Raises as `check_text` does."""
-    need(text, "text")
+    check_not_empty(text, "text")
     return Held(drift.check(text, None), drift.realignment(None))

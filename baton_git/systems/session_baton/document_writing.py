@@ -21,7 +21,7 @@ from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.last_seen import last_seen
-from baton_git.namespace.revision import Proposal, Update, Version, Written
+from baton_git.namespace.revision import ProposedState, Revision, UpdateRequest, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import Document, held_back, parse_document, written
 
@@ -38,7 +38,7 @@ MAX_RECORDS = 5_000
 class DocumentWritten(NamedTuple):
     """What became of a document: the version, what was held back, and what was merged with others' work."""
 
-    written: Written
+    written: WriteResult
     held: tuple[Held, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
@@ -81,10 +81,10 @@ def write(
 class Writing(NamedTuple):
     """A document that was found valid, on its way to the branch: what to ask of it, and what is to be told then."""
 
-    update: Update
+    update: UpdateRequest
     outcome: list[DocumentWritten]
 
-    def done(self, result: Written) -> DocumentWritten:
+    def done(self, result: WriteResult) -> DocumentWritten:
         return self.outcome[-1]._replace(written=result)
 
 
@@ -110,44 +110,44 @@ def prepared(
     outcome: list[DocumentWritten] = []
     source = sha256(where.encode("utf-8", "replace")).hexdigest()[:16]
 
-    def change(tip: Version) -> State | Proposal:
+    def change(tip: Revision) -> State | ProposedState:
         start = Start(tip, tip.state) if expected_revision is not None else _start_of(ws, tip, document, op, source)
         proposal, held, decisions = _proposal(ws, now, tip, start, document, op)
         if op == IMPORT:
             proposal = proposal._replace(trailers=((SOURCE, source),))
-        outcome.append(DocumentWritten(Written(tip, tip), tuple(held), tuple(decisions)))
+        outcome.append(DocumentWritten(WriteResult(tip, tip), tuple(held), tuple(decisions)))
         return proposal
 
-    return Writing(Update(change, ws.stamp(op, now), expected_revision), outcome)
+    return Writing(UpdateRequest(change, ws.stamp(op, now), expected_revision), outcome)
 
 
 class Start(NamedTuple):
     """What the writer of a document started from: the version, and the records it knew."""
 
-    version: Version
+    version: Revision
     state: State
 
 
 def _proposal(
-    ws: Workspace, now: datetime, tip: Version, start: Start, document: Document, op: str
-) -> tuple[Proposal, list[Held], list[Decision]]:
+    ws: Workspace, now: datetime, tip: Revision, start: Start, document: Document, op: str
+) -> tuple[ProposedState, list[Held], list[Decision]]:
     at = iso(now)
     seen = _seen(start.state, tip, document)
     known, held = held_back(seen, document, ws.judgement(tip))
     base = start.version
     if base.commit == tip.commit:
         state = written(tip.state, known, at=at)
-        return Proposal(_noted(ws, now, state, document, op, tip.revision + 1)), held, []
+        return ProposedState(_noted(ws, now, state, document, op, tip.revision + 1)), held, []
     mine = written(seen, known, at=at)
     edits, redactions = scrubbed(seen, mine)
     decisions = [one for one in decide(seen, tip.state, State(mine.source, edits), prefer="theirs") if one.key != SHAPE]
     state = _as_writer(apply(tip.state, decisions), known)
     side = written(base.state, known, at=at)
     noted = _noted(ws, now, state, document, op, base.revision + 1)
-    return Proposal(noted, side=(base, side), redactions=tuple(redactions)), held, decisions
+    return ProposedState(noted, side=(base, side), redactions=tuple(redactions)), held, decisions
 
 
-def _seen(state: State, tip: Version, document: Document) -> State:
+def _seen(state: State, tip: Revision, document: Document) -> State:
     """What the document's writer started from, with those newer records that it must have seen: the document has
     them further on, or has their graduation."""
     for record in document.records:
@@ -199,7 +199,7 @@ def _noted(ws: Workspace, now: datetime, state: State, document: Document, op: s
     return seen_session(state, session, now, ws.policy)
 
 
-def _start_of(ws: Workspace, tip: Version, document: Document, op: str, source: str) -> Start:
+def _start_of(ws: Workspace, tip: Revision, document: Document, op: str, source: str) -> Start:
     """What the writer of a document without an expected revision started from."""
     if op == IMPORT:
         last = _first(ws.branch.history(tip.commit), lambda one: one.op == "root" or _is_import(one, source))
@@ -226,7 +226,7 @@ def _at(ws: Workspace, entry: LogEntry) -> Start:
     return Start(version, version.state)
 
 
-def _own_start(ws: Workspace, tip: Version, session: str) -> Start | None:
+def _own_start(ws: Workspace, tip: Revision, session: str) -> Start | None:
     """What a session saw last, at its last boot or document, and what it did itself since."""
     seen = last_seen(ws.branch, tip.commit, session) if tip.commit else None
     if seen is None or seen.base is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from baton_git.core.state import Unreadable
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import EXPORTED, to_document
 
@@ -13,7 +13,7 @@ from baton_git.systems.session_baton.document import EXPORTED, to_document
 class Read(NamedTuple):
     """A namespace as session-baton's clients read it; `baton` is None when it does not exist."""
 
-    version: Version
+    version: Revision
     baton: dict[str, Any] | None
     unreadable: tuple[Unreadable, ...] = ()
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.names import Namespace
-from baton_git.namespace.branch import namespaces
+from baton_git.namespace.branch import list_namespaces
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import DocumentWritten, write
 from baton_git.systems.session_baton.documents import read
@@ -53,7 +53,8 @@ def import_session_baton(
         NotFound: nothing there, or no baton of that name.
     """
     known = {
-        cache_stem(str(one)): str(one) for one in [*namespaces(ws.branch.store, ws.branch.prefix), ws.branch.namespace]
+        cache_stem(str(one)): str(one)
+        for one in [*list_namespaces(ws.branch.store, ws.branch.prefix), ws.branch.namespace]
     }
     found = read_any(path, namespace=None if everything else namespace or str(ws.branch.namespace), names=known)
     if not found:
@@ -97,7 +98,7 @@ def export_session_baton(
         NotFound: the namespace does not exist.
         WriteFailed: the disk said no; nothing was changed.
     """
-    spaces = namespaces(ws.branch.store, ws.branch.prefix) if everything else [ws.branch.namespace]
+    spaces = list_namespaces(ws.branch.store, ws.branch.prefix) if everything else [ws.branch.namespace]
     batons = [_found(replace(ws, branch=replace(ws.branch, namespace=one)), at) for one in spaces]
     if storage == "sqlite":
         write_database(path, batons)

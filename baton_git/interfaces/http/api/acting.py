@@ -18,7 +18,7 @@ from baton_git.interfaces.http.reading import is_named
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import PATIENCE, Branch
 from baton_git.namespace.provenance.ledger import RemoteSource
-from baton_git.namespace.revision import Change, Proposal, Stamp, Version, Written
+from baton_git.namespace.revision import Change, CommitStamp, ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 
 Named = Annotated[
@@ -73,11 +73,11 @@ class Acting(NamedTuple):
 class _Condition:
     """That a branch stands at one version when a request first writes to it; then the request goes on from its own."""
 
-    def __init__(self, seen: Version) -> None:
+    def __init__(self, seen: Revision) -> None:
         self._seen = seen
         self.is_met = False
 
-    def check(self, tip: Version) -> None:
+    def check(self, tip: Revision) -> None:
         """Raises Stale where another commit is the newest: two may have one revision number."""
         if not self.is_met and tip.commit != self._seen.commit:
             raise Stale(str(tip.namespace), self._seen.revision, tip.revision)
@@ -90,9 +90,9 @@ class _Held(Branch):
     condition: _Condition = field(kw_only=True)
 
     def update(
-        self, change: Change, stamp: Stamp, *, expected_revision: int | None = None, patience: float = PATIENCE
-    ) -> Written:
-        def checked(tip: Version) -> State | Proposal:
+        self, change: Change, stamp: CommitStamp, *, expected_revision: int | None = None, patience: float = PATIENCE
+    ) -> WriteResult:
+        def checked(tip: Revision) -> State | ProposedState:
             self.condition.check(tip)
             return change(tip)
 
@@ -101,10 +101,10 @@ class _Held(Branch):
         return done
 
     def advance(
-        self, draft: Draft, expected: Oid | None, new: Oid, stamp: Stamp, *, source: RemoteSource | None = None
+        self, draft: Draft, expected: Oid | None, new: Oid, stamp: CommitStamp, *, source: RemoteSource | None = None
     ) -> bool:
         if not self.condition.is_met:
-            self.condition.check(self.version(expected) if expected is not None else Version(self.namespace, State()))
+            self.condition.check(self.version(expected) if expected is not None else Revision(self.namespace, State()))
         moved = super().advance(draft, expected, new, stamp, source=source)
         self.condition.is_met = self.condition.is_met or moved
         return moved

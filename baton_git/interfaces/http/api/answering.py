@@ -15,8 +15,8 @@ from baton_git.core.output import safe_json
 from baton_git.interfaces.http.json_response import json_bytes
 from baton_git.interfaces.http.reading import tag
 from baton_git.interfaces.results import changed
-from baton_git.namespace.revision import Version, Written
-from baton_git.namespace.workspace import Made
+from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.workspace import WrittenRecord
 
 Item = TypeVar("Item")
 NOTHING: Any = object()
@@ -28,16 +28,16 @@ def answer(data: Any, status: int = 200, *, commit: Oid | None = NOTHING) -> Res
     return Response(_bytes(data), status, headers, "application/json")
 
 
-def written(data: dict[str, Any], done: Written, status: int = 200) -> Response:
+def written(data: dict[str, Any], done: WriteResult, status: int = 200) -> Response:
     """What a change answers: `data`, the version with its ETag, what changed, and what was taken out."""
     return answer({**data, **changed.told(done)}, status, commit=done.version.commit)
 
 
-def made(done: Made, status: int = 200) -> Response:
+def made(done: WrittenRecord, status: int = 200) -> Response:
     return written({"id": done.id}, done.written, status)
 
 
-def where(version: Version) -> dict[str, Any]:
+def where(version: Revision) -> dict[str, Any]:
     """The namespace and the version that an answer is about."""
     return {"namespace": str(version.namespace), **changed.place(version)}
 

@@ -16,7 +16,7 @@ from baton_git.interfaces.http.api.shapes import Asked, At, Commit, Page, Record
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results.history import compared, shown
-from baton_git.namespace.revision import Written as Moved
+from baton_git.namespace.revision import WriteResult as Moved
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.history import Filter, compare, full_id, log, moment, show
 from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo

@@ -22,7 +22,7 @@ from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results import lifespan, validation
 from baton_git.interfaces.results.documents import with_provenance
 from baton_git.namespace.remote_selection import pending_counts, waiting_counts
-from baton_git.namespace.revision import Version
+from baton_git.namespace.revision import Revision
 from baton_git.systems.session_baton.documents import read
 from baton_git.verbs.schemas import schema
 from baton_git.verbs.sessions import init, status
@@ -166,6 +166,6 @@ def _listed(site: Site, name: str) -> dict[str, Any]:
             return {"namespace": name, "revision": None, "commit": None, "unreadable": str(error)}
 
 
-def _counted(version: Version) -> dict[str, Any]:
+def _counted(version: Revision) -> dict[str, Any]:
     counts = {kind: len(version.state.ids(kind)) for kind, info in KINDS.items() if info.counted is not None}
     return {"updated_at": iso(version.time) if version.time else None, "counts": counts}

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from baton_git.agents.transcripts import nobody
+from baton_git.agents.transcripts import ignore_warning
 from baton_git.core.state import State
 
 
@@ -48,7 +48,7 @@ class Surroundings:
     now: datetime
     environment: Mapping[str, str] = field(default_factory=dict)
     state: State = field(default_factory=State)
-    warn: Callable[[str], None] = nobody
+    warn: Callable[[str], None] = ignore_warning
 
 
 class Adapter(Protocol):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.json_lines import opened
+from baton_git.agents.json_lines import open_transcript
 from baton_git.core.errors import LimitExceeded
 from baton_git.core.times import iso_ms, when
 from baton_git.systems.ecc.record import SCHEMA_VERSION
@@ -89,7 +89,7 @@ def text_of(path: Path) -> str:
         NotFound, InvalidArgument, StoreError: it cannot be read.
         LimitExceeded: it is larger than `MAX_BYTES`.
     """
-    with opened(path) as file:
+    with open_transcript(path) as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise LimitExceeded(str(path), len(content), MAX_BYTES, "bytes")

@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.agents.transcripts import matching, newest_first
+from baton_git.agents.transcripts import find_files, sort_newest_first
 from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
 from baton_git.git.files.atomic_files import shown
@@ -157,11 +157,11 @@ def _files(around: Surroundings) -> list[SessionFile]:
     """All files of the history, the newest first; of two with one name the one in ECC's own folder."""
     by_name: dict[str, SessionFile] = {}
     for folder in _FOLDERS:
-        for path in matching(_root(around), folder, "*-session.tmp", warn=around.warn):
+        for path in find_files(_root(around), folder, "*-session.tmp", warn=around.warn):
             named = _parsed_name(path.name)
             if named is not None and is_file(path):
                 by_name.setdefault(path.name, SessionFile(path, named[1]))
-    order = newest_first((file.path for file in by_name.values()), around.warn)
+    order = sort_newest_first((file.path for file in by_name.values()), around.warn)
     return [by_name[path.name] for path in order]
 
 

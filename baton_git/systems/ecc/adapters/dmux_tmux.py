@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.agents.json_lines import object_in
-from baton_git.agents.transcripts import Warn, matching, nobody
+from baton_git.agents.transcripts import Warn, find_files, ignore_warning
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.git.files.atomic_files import shown
@@ -165,8 +165,8 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _subfolders(folder: Path, warn: Warn = nobody) -> list[Path]:
-    return [path for path in matching(folder, "*", warn=warn) if is_folder(path)]
+def _subfolders(folder: Path, warn: Warn = ignore_warning) -> list[Path]:
+    return [path for path in find_files(folder, "*", warn=warn) if is_folder(path)]
 
 
 def _workers(folder: Path) -> list[Path]:

@@ -14,7 +14,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.events import Anew, Call, Ended, Event, Goal, Prompt, Reply, Result, Setting, Settled, Title
+from baton_git.agents.events import (
+    EndReached,
+    Event,
+    Goal,
+    ModelReply,
+    Prompt,
+    Restart,
+    ResumePoint,
+    Setting,
+    Title,
+    ToolCall,
+    ToolResult,
+)
 from baton_git.agents.registry import AGENTS, detect
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
@@ -57,9 +69,9 @@ class _Story:
     unread: int = 0
 
     def hear(self, event: Event) -> None:
-        if isinstance(event, Ended):
+        if isinstance(event, EndReached):
             self.unread = event.unread
-        if isinstance(event, Anew | Settled | Ended):
+        if isinstance(event, Restart | ResumePoint | EndReached):
             return
         if event.time and when(event.time) is not None:
             self.time = event.time
@@ -74,16 +86,16 @@ class _Story:
             case Prompt():
                 self.prompt = self.prompt or _asked(event)
                 self.last = event
-            case Reply():
+            case ModelReply():
                 self.reply = event.text
                 self.last = event
-            case Call() | Result():
+            case ToolCall() | ToolResult():
                 self.last = event
 
     @property
     def is_at_work(self) -> bool:
         """Whether somebody waited for an answer when the transcript ends."""
-        return isinstance(self.last, Prompt | Call)
+        return isinstance(self.last, Prompt | ToolCall)
 
 
 def _asked(prompt: Prompt) -> str:

@@ -14,7 +14,7 @@ from baton_git.agents.sessions.launch_request import (
     MAX_ITERATIONS,
     MAX_SECONDS,
     TIMEOUT,
-    Wish,
+    LaunchRequest,
     check_limit,
 )
 from baton_git.core.brief import Section
@@ -142,7 +142,7 @@ def start_new_session(run: Run, arguments: Arguments) -> Result:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 1 <= seconds <= MAX_SECONDS:
         return {"error": f"timeout is no number of seconds from 1 to {MAX_SECONDS}: {seconds!r}"}
     window = run.rendered(arguments.get("window", False))
-    wish = Wish(
+    wish = LaunchRequest(
         cli=str(run.rendered(arguments.get("cli")) or run.session.source or "claude").strip(),
         prompt=str(prompt),
         system_prompt=str(run.rendered(arguments.get("system_prompt")) or ""),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from baton_git.agents.sessions.launch_request import Wish
+from baton_git.agents.sessions.launch_request import LaunchRequest
 from baton_git.core.brief import Section
 from baton_git.systems.gobby.rendering import LIMIT, render
 from baton_git.systems.gobby.workflow.definition import Workflow
@@ -19,7 +19,7 @@ SUMMARY = "transcript_summary"
 class Starter(Protocol):
     """Starts a session of an agent; the result is that of the document's `start_new_session`."""
 
-    def __call__(self, wish: Wish, variables: Mapping[str, Any]) -> Mapping[str, Any]: ...
+    def __call__(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
 
 class Injected(NamedTuple):
