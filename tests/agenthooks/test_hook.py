@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.hook_events.planner import MAX_BLOCKS
 from baton_git.interfaces.hook.command import main
-from baton_git.interfaces.hook.handler import MAX_BLOCKS
 
 Baton = Callable[..., Any]
 Hook = Callable[..., Any]

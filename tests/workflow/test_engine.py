@@ -8,39 +8,39 @@ from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.git.hooks.shipped import shipped
 from baton_git.systems.gobby.workflow.definition import read
-from baton_git.systems.gobby.workflow.effects import Event, Offered, SessionInfo
+from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, SourceContent
 from baton_git.systems.gobby.workflow.engine import run_event
 
 
 class Recorded:
-    """Deeds that remember that they were done."""
+    """Effects that record what was done."""
 
     def __init__(self, kept=None):
         self.done = []
         self.kept = {"compact_handoff": {"initial_goal": "Ship"}, "brief": {}} if kept is None else kept
 
-    def extract(self, include):
+    def extract_facts(self, include):
         self.done.append(("extract", include))
         return {"initial_goal": "Ship"}
 
-    def offered(self, source):
+    def read_source(self, source):
         if source not in ("compact_handoff", "previous_session_summary", "brief", "changes"):
             raise InvalidArgument(f"there is no source {source}")
-        return Offered(self.kept[source], (Section(source, ("a",), "x"),)) if source in self.kept else None
+        return SourceContent(self.kept[source], (Section(source, ("a",), "x"),)) if source in self.kept else None
 
-    def summary(self):
+    def summarize(self):
         self.done.append(("summary",))
         return "It went well"
 
-    def hand_over(self, notes):
+    def keep_notes(self, notes):
         self.done.append(("hand_over", notes))
         return {"id": "s"}
 
-    def checkpoint(self, summary):
+    def save_checkpoint(self, summary):
         self.done.append(("checkpoint", summary))
         raise NotFound("agent", "nobody")
 
-    def verify(self):
+    def run_checks(self):
         self.done.append(("verify",))
         raise RuntimeError("boom")
 
@@ -48,7 +48,7 @@ class Recorded:
 SESSION = SessionInfo("s1", "codex", "/tmp")
 
 
-def outcome(text, name="on_stop", data=None, variables=None, deeds=None, started=None, **options):
+def outcome(text, name="on_stop", data=None, variables=None, effects=None, started=None, **options):
     started = [] if started is None else started
 
     def starter(wish, given):
@@ -58,7 +58,7 @@ def outcome(text, name="on_stop", data=None, variables=None, deeds=None, started
     texts = [text] if isinstance(text, str) else text
     workflows = [read(one, name=f"w{number}", is_checked=False) for number, one in enumerate(texts)]
     event = Event(name, data or {})
-    return run_event(event, SESSION, workflows, deeds or Recorded(), variables or {}, starter, **options)
+    return run_event(event, SESSION, workflows, effects or Recorded(), variables or {}, starter, **options)
 
 
 def step(action, **arguments):
@@ -72,10 +72,10 @@ WANTED = {"loop_enabled": True, "loop_prompt": "Fix it"}
 
 
 def test_the_documents_loop_goes_on_until_its_marker():
-    deeds, started = Recorded(), []
+    effects, started = Recorded(), []
     begun = outcome(LOOP, "on_session_start", {"source": "startup"}, WANTED)
     assert begun.variables["iteration_count"] == 1
-    ended = outcome(LOOP, "on_session_end", {}, begun.variables, deeds, started)
+    ended = outcome(LOOP, "on_session_end", {}, begun.variables, effects, started)
     wish, given = started[0]
     assert ended.problems == ()
     assert "## Autonomous Loop - Iteration 2/20" in wish.system_prompt
@@ -109,10 +109,10 @@ def test_a_session_is_told_what_its_way_of_starting_asks_for(source, wanted):
 
 @pytest.mark.parametrize("trigger", ["auto", "manual"])
 def test_facts_are_extracted_before_every_compaction(trigger):
-    deeds = Recorded()
-    assert outcome(HANDOFF, "on_pre_compact", {"trigger": trigger}, deeds=deeds).variables == {}
-    assert deeds.done[0][0] == "extract"
-    assert "initial_goal" in deeds.done[0][1]
+    effects = Recorded()
+    assert outcome(HANDOFF, "on_pre_compact", {"trigger": trigger}, effects=effects).variables == {}
+    assert effects.done[0][0] == "extract"
+    assert "initial_goal" in effects.done[0][1]
 
 
 def test_a_template_makes_the_injected_text_of_what_the_source_has():
@@ -151,9 +151,9 @@ triggers:
       - {action: verify, when: "missing"}
       - {action: increment_variable, variable: n, amount: 2}
 """
-    deeds = Recorded()
-    found = outcome(text, variables={"word": "x"}, deeds=deeds)
-    assert deeds.done == [("checkpoint", "s1"), ("verify",)]
+    effects = Recorded()
+    found = outcome(text, variables={"word": "x"}, effects=effects)
+    assert effects.done == [("checkpoint", "s1"), ("verify",)]
     assert found.variables == {"word": "x", "n": 2}
     for place, what in zip(
         ("triggers[0].when", "actions[0]", "actions[1]", "actions[2]", "actions[3]", "actions[4].when"),
@@ -247,12 +247,12 @@ def test_every_chain_has_a_time_limit_and_a_budget(settings, limits):
 
 
 def test_a_dry_run_evaluates_everything_and_does_nothing():
-    deeds, started = Recorded(), []
-    found = outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 1}, deeds, started, dry_run=True)
+    effects, started = Recorded(), []
+    found = outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 1}, effects, started, dry_run=True)
     assert [one.action for one in found.ran] == ["increment_variable", "generate_handoff", "start_new_session"]
     assert "Iteration 2/20" in found.ran[2].result["system_prompt"]
-    assert (deeds.done, started) == ([], [])
+    assert (effects.done, started) == ([], [])
     for text in (HANDOFF, step("checkpoint"), step("verify"), step("notify", message="x")):
         for name in ("on_stop", "on_session_start", "on_session_end", "on_pre_compact"):
-            outcome(text, name, {"source": "compact"}, deeds=deeds, dry_run=True)
-    assert deeds.done == []
+            outcome(text, name, {"source": "compact"}, effects=effects, dry_run=True)
+    assert effects.done == []

@@ -175,14 +175,16 @@ def run_command(app: App, event: str, data: str, cli: str, dry_run: bool) -> int
     \b
     baton workflow run on_session_start --data '{"source": "compact"}' --dry-run
     """
-    from baton_git.interfaces.hook.workflow_actions import deeds_for  # it is much to load, and few commands need it
+    from baton_git.interfaces.hook.workflow_actions import (
+        actions_for_session,  # it is much to load, and few commands need it
+    )
 
     said = _given(data)
     happened = Event(ALIASES.get(event, event), said)
     with app.workspace() as ws:
         session = SessionInfo(ws.session, cli, str(ws.folder) if ws.folder else None)
-        deeds = deeds_for(ws, app.now, session)
-        outcome = run_event(ws, app.now, happened, session, deeds, workflow_folders(app), dry_run=dry_run)
+        actions = actions_for_session(ws, app.now, session)
+        outcome = run_event(ws, app.now, happened, session, actions, workflow_folders(app), dry_run=dry_run)
     app.answer(_outcome_data(outcome), "\n".join(_told(outcome)))
     app.say(*(flat(one) for one in outcome.problems))
     return FAILED if outcome.problems else None

@@ -17,19 +17,20 @@ from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.paif import paif_config
 from baton_git.interfaces.context.process import hide_tokens
 from baton_git.interfaces.context.settings import Asked, Settings
-from baton_git.interfaces.hook.agent_sessions import happened
-from baton_git.interfaces.hook.handler import Answer, Setup
+from baton_git.interfaces.hook.event_runner import HookReply
+from baton_git.interfaces.hook.handler import handle_event
+from baton_git.interfaces.hook.inputs import HookInputs
 
 if TYPE_CHECKING:
     from baton_git.systems.gobby.workflows import Folders
 
 
-def handle(payload: Payload) -> Answer:
+def handle(payload: Payload) -> HookReply:
     """What comes of an event. Bad settings stop no hook: they are among the problems."""
     hide_tokens()
     app = Call(Settings(Asked(), problems=[]))
     settings = app.settings
-    setup = Setup(
+    hook_settings = HookInputs(
         HookSessionStore(str(settings.repository.common_dir)),
         handoff_options(app),
         lambda: _folders(app),
@@ -39,7 +40,7 @@ def handle(payload: Payload) -> Answer:
         paif_config(app),
     )
     with app.workspace() as ws:
-        answer = happened(ws, settings.now(), payload, setup)
+        answer = handle_event(ws, settings.now(), payload, hook_settings)
     said = (*answer.problems, *(settings.problems or ()), *_remember(app, payload))
     return answer._replace(problems=tuple(redact_text(one)[0] for one in said))
 

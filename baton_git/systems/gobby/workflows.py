@@ -19,7 +19,7 @@ from baton_git.core.times import iso
 from baton_git.git.files.durable_files import writing
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.workflow.definition import Workflow, read
-from baton_git.systems.gobby.workflow.effects import Deeds, Event, SessionInfo
+from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, WorkflowActions
 from baton_git.systems.gobby.workflow.engine import run_event as run_workflows
 from baton_git.systems.gobby.workflow.event_run import Outcome
 from baton_git.systems.gobby.workflow.files import Folders, Found, find, pick, running
@@ -95,7 +95,7 @@ def run_event(
     now: datetime,
     event: Event,
     session: SessionInfo,
-    deeds: Deeds,
+    effects: WorkflowActions,
     folders: Folders,
     *,
     dry_run: bool = False,
@@ -111,7 +111,7 @@ def run_event(
     variables, said = _variables(ws, kept)
     problems += said
     outcome = run_workflows(
-        event, session, wanted, deeds, variables, _spawner(ws, now, session, folders), dry_run=dry_run
+        event, session, wanted, effects, variables, _spawner(ws, now, session, folders), dry_run=dry_run
     )
     if not dry_run:
         problems += _remember(kept, variables, outcome.variables)

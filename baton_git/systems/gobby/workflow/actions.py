@@ -19,11 +19,11 @@ from baton_git.agents.sessions.launch_request import (
 )
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument
-from baton_git.systems.gobby.workflow.effects import Offered
+from baton_git.systems.gobby.workflow.effects import SourceContent
 from baton_git.systems.gobby.workflow.event_run import Injected, Run
 
 KNOWN = ("compact_handoff", "previous_session_summary", "brief", "changes")
-"""Sources that the deeds keep by themselves; what is stored under another name becomes a variable."""
+"""Sources that the effects keep by themselves; what is stored under another name becomes a variable."""
 
 Arguments = Mapping[str, Any]
 Result = Mapping[str, Any]
@@ -34,7 +34,7 @@ def extract_handoff_context(run: Run, arguments: Arguments) -> Result:
     name, include = arguments.get("store_as", "compact_handoff"), arguments.get("include")
     if run.is_dry:
         return {"would": "extract the facts of the session", "stored_as": name, "include": include}
-    facts = dict(run.deeds.extract(_texts(include) if include is not None else None))
+    facts = dict(run.effects.extract_facts(_texts(include) if include is not None else None))
     run.results[str(name)] = facts
     if name not in KNOWN:
         run.variables[str(name)] = facts
@@ -56,16 +56,16 @@ def inject_context(run: Run, arguments: Arguments) -> Result:
     return {"context_injected": True, "source": list(found)}
 
 
-def _offered(run: Run, source: str) -> Offered | None:
-    """What the deeds have under the name, else the variable of that name."""
+def _offered(run: Run, source: str) -> SourceContent | None:
+    """What the effects have under the name, else the variable of that name."""
     try:
-        return run.deeds.offered(source)
+        return run.effects.read_source(source)
     except InvalidArgument:
         value = run.results.get(source, run.variable(source))
         if value is None:
             raise
     names = value if isinstance(value, Mapping) else {source: value}
-    return Offered(names, (Section(source, tuple(_lines(names)), "lines"),))
+    return SourceContent(names, (Section(source, tuple(_lines(names)), "lines"),))
 
 
 def _lines(names: Mapping[str, Any]) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _lines(names: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {key}: {value}".replace("\n", " ")
 
 
-def _filled(run: Run, template: Any, found: Mapping[str, Offered]) -> tuple[str | None, tuple[Section, ...]]:
+def _filled(run: Run, template: Any, found: Mapping[str, SourceContent]) -> tuple[str | None, tuple[Section, ...]]:
     if template is None:
         return None, tuple(section for one in found.values() for section in one.sections)
     names = {source: dict(one.names) for source, one in found.items()}
@@ -98,7 +98,7 @@ def generate_handoff(run: Run, arguments: Arguments) -> Result:
     run.notes = str(run.rendered(template)) if template is not None else run.summed_up()
     if run.is_dry:
         return {"would": "hand over", "notes": run.notes}
-    return {"handoff_generated": True, **run.deeds.hand_over(run.notes)}
+    return {"handoff_generated": True, **run.effects.keep_notes(run.notes)}
 
 
 def set_variable(run: Run, arguments: Arguments) -> Result:
@@ -126,11 +126,11 @@ def checkpoint(run: Run, arguments: Arguments) -> Result:
     summary = run.rendered(arguments.get("summary"))
     if run.is_dry:
         return {"would": "checkpoint", "summary": summary}
-    return run.deeds.checkpoint(None if summary is None else str(summary))
+    return run.effects.save_checkpoint(None if summary is None else str(summary))
 
 
 def verify(run: Run, arguments: Arguments) -> Result:
-    return {"would": "run the checks of the open loops"} if run.is_dry else run.deeds.verify()
+    return {"would": "run the checks of the open loops"} if run.is_dry else run.effects.run_checks()
 
 
 def start_new_session(run: Run, arguments: Arguments) -> Result:

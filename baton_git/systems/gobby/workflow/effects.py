@@ -29,7 +29,7 @@ class SessionInfo(NamedTuple):
     parent: str | None = None
 
 
-class Offered(NamedTuple):
+class SourceContent(NamedTuple):
     """What a source of context has to give.
 
     Attributes:
@@ -41,13 +41,13 @@ class Offered(NamedTuple):
     sections: tuple[Section, ...] = ()
 
 
-class Deeds(Protocol):
+class WorkflowActions(Protocol):
     """Everything that an action cannot do by itself. A result is plain data that templates and variables can hold."""
 
-    def extract(self, include: Sequence[str] | None) -> Mapping[str, Any]:
+    def extract_facts(self, include: Sequence[str] | None) -> Mapping[str, Any]:
         """Extracts the facts of the session from its transcript, keeps them, and gives them (those of `include`)."""
 
-    def offered(self, source: str) -> Offered | None:
+    def read_source(self, source: str) -> SourceContent | None:
         """What `inject_context` finds under the name `compact_handoff`, `previous_session_summary`, `brief` or
         `changes`; None where there is nothing.
 
@@ -55,14 +55,14 @@ class Deeds(Protocol):
             InvalidArgument: there is no source of that name.
         """
 
-    def summary(self) -> str:
+    def summarize(self) -> str:
         """The facts of the session as text: `transcript_summary` in the documents' templates."""
 
-    def hand_over(self, notes: str) -> Mapping[str, Any]:
+    def keep_notes(self, notes: str) -> Mapping[str, Any]:
         """Keeps `notes` for the session after this one."""
 
-    def checkpoint(self, summary: str | None) -> Mapping[str, Any]:
+    def save_checkpoint(self, summary: str | None) -> Mapping[str, Any]:
         """Saves where the agent stands."""
 
-    def verify(self) -> Mapping[str, Any]:
+    def run_checks(self) -> Mapping[str, Any]:
         """Runs the checks of the open loops."""

@@ -12,7 +12,7 @@ from baton_git.core.errors import BatonError
 from baton_git.systems.gobby.rendering import condition
 from baton_git.systems.gobby.workflow.actions import ACTIONS
 from baton_git.systems.gobby.workflow.definition import Step, Trigger, Workflow
-from baton_git.systems.gobby.workflow.effects import Deeds, Event, SessionInfo
+from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, WorkflowActions
 from baton_git.systems.gobby.workflow.event_run import Outcome, Ran, Run, Starter
 
 
@@ -20,7 +20,7 @@ def run_event(
     event: Event,
     session: SessionInfo,
     workflows: Sequence[Workflow],
-    deeds: Deeds,
+    effects: WorkflowActions,
     variables: Mapping[str, Any],
     starter: Starter,
     *,
@@ -31,10 +31,10 @@ def run_event(
     Args:
         workflows: those that run, in their order.
         variables: those of the session.
-        dry_run: conditions are evaluated and actions planned, but nothing is done: neither `deeds` nor `starter` are
+        dry_run: conditions are evaluated and actions planned, but nothing is done: neither `effects` nor `starter` are
             called, and only the variables of the outcome change.
     """
-    run = Run(event, session, deeds, starter, dry_run, dict(variables))
+    run = Run(event, session, effects, starter, dry_run, dict(variables))
     for workflow in workflows:
         run.workflow = workflow
         for trigger in workflow.at(event.name):

@@ -10,7 +10,7 @@ from baton_git.agents.sessions.launch_request import LaunchRequest
 from baton_git.core.brief import Section
 from baton_git.systems.gobby.rendering import LIMIT, render
 from baton_git.systems.gobby.workflow.definition import Workflow
-from baton_git.systems.gobby.workflow.effects import Deeds, Event, SessionInfo
+from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, WorkflowActions
 
 SUMMARY = "transcript_summary"
 """A name that costs the reading of the transcript, so that it is made only where it stands in a text."""
@@ -67,7 +67,7 @@ class Run:
 
     event: Event
     session: SessionInfo
-    deeds: Deeds
+    effects: WorkflowActions
     starter: Starter
     is_dry: bool
     variables: dict[str, Any]
@@ -103,7 +103,7 @@ class Run:
 
     def summed_up(self) -> str:
         if self.summary is None:
-            self.summary = "(what the transcript says)" if self.is_dry else self.deeds.summary()
+            self.summary = "(what the transcript says)" if self.is_dry else self.effects.summarize()
         return self.summary
 
     def rendered(self, value: Any, extra: Mapping[str, Any] | None = None, limit: int = LIMIT) -> Any:

@@ -1,0 +1,230 @@
+"""Carry out the decisions about one hook event, and compose its reply.
+
+Facts are saved whatever workflows there are; workflows say what the agent is told, and what else is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from baton_git.agents.hook_events.hook_session import HookSession
+from baton_git.agents.hook_events.live_sessions import at_work
+from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
+from baton_git.agents.hook_events.planner import (
+    MAX_BLOCKS,
+    TRANSCRIPT_DELAY,
+    Circumstances,
+    Decision,
+    FindParent,
+    PlanStep,
+    Remember,
+    RunWorkflows,
+    SaveFacts,
+    choose_cleared_session,
+    identify_event,
+    limit_blocks,
+    needs_arrival,
+    note_compactions,
+    plan_event,
+)
+from baton_git.agents.hook_events.replies import MAX_BYTES, fits
+from baton_git.core.brief import MIN_BUDGET, Section, compose
+from baton_git.core.output import one_line
+from baton_git.core.times import iso_ms, when
+from baton_git.interfaces.hook.inputs import HookInputs
+from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt, catch_up
+from baton_git.interfaces.hook.session_steps import begin_session, save_last_checkpoint, save_periodic_checkpoint
+from baton_git.namespace.workspace import Workspace, fresh_mark
+from baton_git.systems.gobby.injections import worktree_of
+from baton_git.systems.gobby.previous_sessions import of_worktree
+from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
+from baton_git.verbs import sessions
+
+if TYPE_CHECKING:
+    from baton_git.interfaces.hook.workflow_actions import SessionActions
+
+
+class HookReply(NamedTuple):
+    """The context for the model, why the agent must go on, and what went wrong."""
+
+    context: str = ""
+    block: str | None = None
+    problems: tuple[str, ...] = ()
+
+
+class EventRunner:
+    """One hook event. `session` is what is remembered of its session, as far as the decisions were carried out."""
+
+    def __init__(self, ws: Workspace, now: datetime, event: Payload, settings: HookInputs, known: HookSession) -> None:
+        self.ws, self.now, self.event, self.settings = ws, now, event, settings
+        self._idle_seconds = idle_seconds(known, now)
+        self.session = known._replace(
+            transcript=event.transcript or known.transcript,
+            cwd=event.cwd or known.cwd,
+            seen=iso_ms(now),
+            event=identify_event(event),
+        )
+        self.problems: list[str] = []
+        self._sections: list[Section] = []
+        self._block: str | None = None
+        self._boot: sessions.Boot | None = None
+        self._facts = SessionFacts(ws, now, settings, self.session, self.problems, is_starting=event.moment == START)
+
+    def run(self) -> HookReply:
+        """Carry out what the event asks for, and remember the session."""
+        for decision in plan_event(self.event, self.session, self._circumstances()):
+            self._carry_out(decision)
+        context = self._compose_context()
+        self.settings.memory.put(self.session)
+        return HookReply(context, self._block, tuple(dict.fromkeys(self.problems)))
+
+    def _circumstances(self) -> Circumstances:
+        paif = self.settings.paif
+        return Circumstances(
+            pid=self.settings.pid,
+            saves_facts=self.settings.options.enabled,
+            checkpoints_periodically=paif is not None and paif.agent_id is not None and paif.interval_minutes != 0,
+            checkpoints_at_end=paif is not None and paif.checkpoint_on_exit,
+            has_arrived=needs_arrival(self.event, self.session) and self._has_arrived(),
+            idle_seconds=self._idle_seconds,
+        )
+
+    def _has_arrived(self) -> bool:
+        """Return whether the transcript shows the context that was injected last."""
+        mark, start = self.session.mark, max(0, self.session.size)
+        return self.attempt(lambda: self._facts.is_in_transcript(mark.encode(), start)) is True
+
+    def _carry_out(self, decision: Decision) -> None:
+        match decision:
+            case Remember(fields):
+                self._remember(**fields)
+            case FindParent(source):
+                self._remember(parent=self._find_parent(source))
+            case SaveFacts(trigger, force):
+                self._save_facts(trigger, force)
+            case RunWorkflows(event, data):
+                self._run_workflows(event, data)
+            case PlanStep():
+                _STEPS[decision](self)
+
+    def attempt(self, action: Callable[[], Result]) -> Result | None:
+        """Return what `action` returns; None after an error, which is added to the problems."""
+        return attempt(action, self.event.event, self.problems)
+
+    def _remember(self, **fields: Any) -> None:
+        self.session = self.session._replace(**fields)
+
+    def _find_parent(self, source: str) -> str:
+        """Return the session whose context was cleared in the same process, else the last one of this work tree.
+
+        Nothing that an agent reports links the two.
+        """
+        memory, pid = self.settings.memory, self.settings.pid
+        if source == "clear" and (cleared := choose_cleared_session(list(memory.all()), self.session, pid)):
+            return cleared
+        handoffs = of_worktree(
+            self.ws.branch.read().state, worktree=worktree_of(self.ws), machine=self.ws.actor.machine,
+            other_than=self.event.session,
+        )  # fmt: skip
+        live = at_work(memory, pid)
+        ids = (handoff.id.partition("/")[2] for handoff in handoffs)
+        return next((session for session in ids if session not in live), "")
+
+    def _save_facts(self, trigger: str, force: bool) -> None:
+        saved = self.attempt(lambda: self._facts.save(trigger, force=force))
+        if saved is not None:
+            extraction, session = saved
+            self._remember(size=session.size, transcript=session.transcript)
+            self.session = note_compactions(self.event, self.session, extraction.compactions)
+
+    def begin_session(self) -> None:
+        parent = self.session.parent or None
+        self._boot = begin_session(self.ws, self.now, self.settings, parent, self.attempt)
+
+    # --- workflows; most events have none, and do not load them
+
+    def _run_workflows(self, name: str, data: Mapping[str, Any]) -> None:
+        if name != "on_session_start" and name not in self.session.wants:
+            return
+        from baton_git.systems.gobby.workflows import run_event
+
+        event = Event(name, {**self.event.data, **data})
+        outcome = self.attempt(
+            lambda: run_event(self.ws, self.now, event, self._session_info(), self._actions, self.settings.folders())
+        )
+        if outcome is not None:
+            self.problems += outcome.problems
+            self._block = self._block or outcome.block
+            self._sections += [section for injected in outcome.injected for section in injected.sections]
+
+    def _session_info(self) -> SessionInfo:
+        event, session = self.event, self.session
+        return SessionInfo(event.session, event.agent, session.cwd or None, session.parent or None)
+
+    @cached_property
+    def _actions(self) -> SessionActions:
+        from baton_git.interfaces.hook.workflow_actions import SessionActions
+
+        return SessionActions(
+            self.ws, self.now, self._session_info(), self._facts.extract, boot=self._boot,
+            known_commit=self.session.knows, options=self.settings.options, problems=self.problems,
+            live_sessions=at_work(self.settings.memory, self.settings.pid),
+        )  # fmt: skip
+
+    def list_wanted_events(self) -> None:
+        from baton_git.systems.gobby.workflows import wanted_events
+
+        self._remember(wants=self.attempt(lambda: wanted_events(self.ws, self.settings.folders())) or ())
+
+    def limit_blocks(self) -> None:
+        self.session, is_blocked = limit_blocks(self.session, self._block is not None)
+        if self._block is not None and not is_blocked:
+            reason = one_line(self._block, 200)
+            self.problems.append(f"blocked {MAX_BLOCKS} times in a row, so not again: {reason}")
+            self._block = None
+
+    # --- the reply
+
+    def _compose_context(self) -> str:
+        """Return the sections of workflows in one frame, as long as a reply may be."""
+        has_content = any(section.lines or section.more for section in self._sections)
+        if not has_content or self.event.moment not in (START, PROMPT):
+            return ""
+        heading = f"baton {self.ws.branch.namespace} · session {self.event.session}"
+        heading = one_line(self._boot.heading if self._boot else heading, 300)
+        mark = fresh_mark()
+        self._remember(mark=mark)
+        self.remember_tip()
+        for budget in range(MAX_BYTES, MIN_BUDGET, -200):
+            text = compose(heading, self._sections, mark, budget).text
+            if fits(self.event, text):
+                return text
+        return ""
+
+    def remember_tip(self) -> None:
+        revision = self._boot.version if self._boot else self.ws.branch.read()
+        self._remember(knows=revision.commit or "")
+
+
+_STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
+    PlanStep.CATCH_UP: lambda run: catch_up(run.ws, run.now, run.settings, run.session, run.problems),
+    PlanStep.BEGIN_SESSION: EventRunner.begin_session,
+    PlanStep.LIST_WANTED_EVENTS: EventRunner.list_wanted_events,
+    PlanStep.REMEMBER_TIP: EventRunner.remember_tip,
+    PlanStep.FORGET_OLD_SESSIONS: lambda run: run.settings.memory.forget_old(),
+    PlanStep.SAVE_CHECKPOINT: lambda run: run.attempt(
+        lambda: save_periodic_checkpoint(run.ws, run.now, run.settings, run.event.response)
+    ),
+    PlanStep.LIMIT_BLOCKS: EventRunner.limit_blocks,
+    PlanStep.WRAP_SESSION: lambda run: run.attempt(lambda: sessions.wrap(run.ws, run.now)),
+    PlanStep.CHECKPOINT_AT_END: lambda run: run.attempt(lambda: save_last_checkpoint(run.ws, run.now, run.settings)),
+}
+
+
+def idle_seconds(known: HookSession, now: datetime) -> float:
+    """Return the seconds since a hook last had something to do in a session; enough for any delay if unknown."""
+    last = when(known.seen)
+    return (now - last).total_seconds() if last is not None else TRANSCRIPT_DELAY

@@ -1,0 +1,232 @@
+"""The plan for a hook event, as a table: no repository, no transcript, no clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton_git.agents.hook_events.hook_session import HookSession
+from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
+from baton_git.agents.hook_events.planner import (
+    MAX_BLOCKS,
+    REPEAT_SECONDS,
+    TRANSCRIPT_DELAY,
+    Circumstances,
+    FindParent,
+    Remember,
+    RunWorkflows,
+    SaveFacts,
+    choose_cleared_session,
+    identify_event,
+    is_repeated,
+    limit_blocks,
+    needs_arrival,
+    note_compactions,
+    plan_event,
+)
+from baton_git.agents.hook_events.planner import (
+    PlanStep as Step,
+)
+
+PID = 7
+NEW = HookSession("claude", "s")
+TOLD = NEW._replace(told=True, parent="p")
+OWED = TOLD._replace(owed="compact", mark="m")
+RESET = Remember({"ended": "", "pid": PID, "owed": ""})
+DONE = Remember({"told": True, "owed": ""})
+CLOSING = [Step.LIST_WANTED_EVENTS, Step.REMEMBER_TIP, Step.FORGET_OLD_SESSIONS]
+
+
+def event(moment: str, detail: str = "", agent: str = "claude", **fields: Any) -> Payload:
+    return Payload(agent, "Event", moment, "s", detail, **fields)
+
+
+def at_start(source: str) -> RunWorkflows:
+    return RunWorkflows("on_session_start", {"source": source})
+
+
+def at_prompt(prompt: str = "") -> RunWorkflows:
+    return RunWorkflows("on_prompt_submit", {"prompt": prompt})
+
+
+def at_stop(response: str = "") -> list[RunWorkflows]:
+    data = {"response": response, "prompt_response": response}
+    return [RunWorkflows("on_after_agent", data), RunWorkflows("on_stop", data)]
+
+
+BEGIN = [Step.CATCH_UP, Step.BEGIN_SESSION]
+
+PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
+    "a start": (
+        event(START, "startup"), NEW, {},
+        [FindParent("startup"), RESET, *BEGIN, at_start("startup"), DONE, *CLOSING],
+    ),
+    "a start without a source": (
+        event(START), NEW, {},
+        [FindParent("startup"), RESET, *BEGIN, at_start("startup"), DONE, *CLOSING],
+    ),
+    "a resume has no other parent": (
+        event(START, "resume"), NEW, {},
+        [RESET, *BEGIN, at_start("resume"), DONE, *CLOSING],
+    ),
+    "a known parent stays": (
+        event(START, "clear"), TOLD, {},
+        [RESET, *BEGIN, at_start("clear"), DONE, *CLOSING],
+    ),
+    "a start after a compaction owes its context until it is seen": (
+        event(START, "compact"), TOLD, {},
+        [RESET, Step.CATCH_UP, SaveFacts("pre_compact"), at_start("compact"),
+         Remember({"told": True, "owed": "compact"}), *CLOSING],
+    ),
+    "a resume brings what a compaction lost": (
+        event(START, "resume"), OWED, {},
+        [RESET, Step.CATCH_UP, SaveFacts("pre_compact"), Step.BEGIN_SESSION, at_start("resume"), at_start("compact"),
+         DONE, *CLOSING],
+    ),
+    "a resume after the context arrived": (
+        event(START, "resume"), OWED, {"has_arrived": True},
+        [RESET, *BEGIN, at_start("resume"), DONE, *CLOSING],
+    ),
+    "Gemini CLI is told with its first prompt": (
+        event(START, "startup", "gemini"), NEW, {},
+        [FindParent("startup"), RESET, Step.CATCH_UP, Remember({"owed": "startup", "told": False})],
+    ),
+    "that first prompt": (
+        event(PROMPT, "", "gemini", prompt="go"), NEW._replace(parent="p", owed="resume+compact"), {},
+        [RESET, Step.CATCH_UP, SaveFacts("pre_compact"), Step.BEGIN_SESSION, at_start("resume"), at_start("compact"),
+         DONE, *CLOSING, at_prompt("go")],
+    ),
+    "a prompt whose start was never seen": (
+        event(PROMPT), NEW, {},
+        [FindParent("startup"), RESET, *BEGIN, at_start("startup"), DONE, *CLOSING, at_prompt()],
+    ),
+    "a prompt while nothing is owed": (
+        event(PROMPT, prompt="go"), TOLD, {}, [Step.LIST_WANTED_EVENTS, at_prompt("go")],
+    ),
+    "a prompt after a compaction": (
+        event(PROMPT), OWED, {},
+        [at_start("compact"), Remember({"owed": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
+    ),
+    "a prompt after a compaction whose context arrived": (
+        event(PROMPT), OWED, {"has_arrived": True},
+        [Remember({"owed": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
+    ),
+    "a prompt that follows too fast to know": (
+        event(PROMPT), OWED, {"idle_seconds": TRANSCRIPT_DELAY - 1}, [Step.LIST_WANTED_EVENTS, at_prompt()],
+    ),
+    "a fast prompt after a compaction that no start answered": (
+        event(PROMPT), OWED._replace(mark=""), {"idle_seconds": 0.0},
+        [at_start("compact"), Remember({"owed": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
+    ),
+    "a compaction": (
+        event(COMPACT), TOLD, {},
+        [SaveFacts("pre_compact", force=True), Remember({"owed": "compact", "mark": ""}),
+         RunWorkflows("on_pre_compact", {"trigger": "auto"})],
+    ),
+    "Gemini CLI's PreCompress before a request": (
+        event(COMPACT, "auto", "gemini"), TOLD, {},
+        [SaveFacts("pre_compact", force=True), RunWorkflows("on_pre_compact", {"trigger": "auto"})],
+    ),
+    "a person's command to compress": (
+        event(COMPACT, "manual", "gemini"), TOLD, {},
+        [SaveFacts("pre_compact", force=True), Remember({"owed": "compact", "mark": ""}),
+         RunWorkflows("on_pre_compact", {"trigger": "manual"})],
+    ),
+    "a stop": (
+        event(STOP, response="done"), TOLD, {}, [SaveFacts("stop"), *at_stop("done"), Step.LIMIT_BLOCKS],
+    ),
+    "a stop with PAIF's checkpoints": (
+        event(STOP), TOLD, {"checkpoints_periodically": True},
+        [SaveFacts("stop"), Step.SAVE_CHECKPOINT, *at_stop(), Step.LIMIT_BLOCKS],
+    ),
+    "an end": (
+        event(END, "clear"), TOLD, {},
+        [SaveFacts("session_end", force=True), RunWorkflows("on_session_end", {"reason": "clear"}), Step.WRAP_SESSION,
+         Remember({"ended": "clear"})],
+    ),
+    "an end with PAIF's checkpoint": (
+        event(END), TOLD, {"checkpoints_at_end": True},
+        [SaveFacts("session_end", force=True), RunWorkflows("on_session_end", {"reason": "other"}), Step.WRAP_SESSION,
+         Step.CHECKPOINT_AT_END, Remember({"ended": "other"})],
+    ),
+    "without extraction a start saves nothing": (
+        event(START, "compact"), TOLD, {"saves_facts": False},
+        [RESET, at_start("compact"), Remember({"told": True, "owed": "compact"}), *CLOSING],
+    ),
+    "without extraction a stop saves nothing": (
+        event(STOP), TOLD, {"saves_facts": False}, [*at_stop(), Step.LIMIT_BLOCKS],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_an_event_has_its_plan(name):
+    happened, known, circumstances, plan = PLANS[name]
+    assert plan_event(happened, known, Circumstances(PID, **circumstances)) == plan
+
+
+@pytest.mark.parametrize(
+    ("happened", "known", "needed"),
+    [
+        (event(START, "resume"), OWED, True),
+        (event(START, "startup"), OWED, False),
+        (event(START, "resume"), TOLD, False),
+        (event(PROMPT), OWED, True),
+        (event(PROMPT), OWED._replace(told=False), False),
+        (event(PROMPT), TOLD, False),
+        (event(STOP), OWED, False),
+    ],
+)
+def test_the_transcript_is_read_only_for_a_plan_that_depends_on_it(happened, known, needed):
+    assert needs_arrival(happened, known) is needed
+    circumstances = [Circumstances(PID, has_arrived=arrived) for arrived in (True, False)]
+    plans = [plan_event(happened, known, one) for one in circumstances]
+    assert (plans[0] != plans[1]) is needed
+
+
+@pytest.mark.parametrize(
+    ("happened", "count", "changes"),
+    [
+        (event(STOP), 1, {"compactions": 1}),
+        (event(STOP, agent="gemini"), 2, {"compactions": 2, "owed": "compact", "mark": ""}),
+        (event(STOP, agent="gemini"), 0, {}),
+        (event(COMPACT, agent="gemini"), 2, {}),
+    ],
+)
+def test_a_compaction_in_the_transcript_owes_context_where_no_start_follows_it(happened, count, changes):
+    known = TOLD._replace(mark="m")
+    assert note_compactions(happened, known, count) == known._replace(**changes)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "is_blocked", "counted", "is_kept"),
+    [(0, True, 1, True), (3, False, 0, False), (MAX_BLOCKS - 1, True, MAX_BLOCKS, True), (MAX_BLOCKS, True, 0, False)],
+)
+def test_a_workflow_keeps_an_agent_from_stopping_only_so_often(blocks, is_blocked, counted, is_kept):
+    session, kept = limit_blocks(TOLD._replace(blocks=blocks), is_blocked)
+    assert (session.blocks, kept) == (counted, is_kept)
+
+
+@pytest.mark.parametrize(
+    ("others", "chosen"),
+    [
+        ([], ""),
+        ([NEW._replace(session="a", pid=1), NEW._replace(session="b", pid=PID)], "b"),
+        ([NEW._replace(session="a", ended="clear"), NEW._replace(session="b")], "a"),
+        ([NEW._replace(session="a"), NEW._replace(session="b", ended="clear")], ""),
+        ([NEW._replace(session="a", pid=PID, git_dir="/other")], ""),
+        ([NEW._replace(session="a", pid=PID, cli="codex")], ""),
+        ([NEW._replace(pid=PID)], ""),
+    ],
+)
+def test_a_cleared_session_is_that_of_the_same_process(others, chosen):
+    assert choose_cleared_session(others, NEW, PID) == chosen
+
+
+def test_the_same_event_at_once_is_a_repetition():
+    happened = event(PROMPT, prompt="go")
+    known = TOLD._replace(event=identify_event(happened))
+    assert is_repeated(happened, known, REPEAT_SECONDS - 1)
+    assert not is_repeated(happened, known, REPEAT_SECONDS)
+    assert not is_repeated(event(PROMPT, prompt="on"), known, 0)
