@@ -172,7 +172,7 @@ def graduate(
     if confirmed is None:
         raise NeedsHuman(
             f"pattern {pattern.id} graduates only when a person confirms it",
-            hint="run it in a terminal and type the id when asked",
+            hint=f"in a terminal: baton pattern graduate {pattern.id}; or on the page of baton serve",
         )
     if not confirmed.covers(pattern, text):
         raise NotAllowed(

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, StoreError
-from baton_git.core.lifecycle import Policy
+from baton_git.core.lifecycle import Confirmed, Policy
 from baton_git.core.names import minted
 from baton_git.core.records.base import Record
 from baton_git.core.state import State
@@ -21,6 +21,7 @@ from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels, Vouching
+from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import CommitStamp, ProposedState, Revision, WriteResult
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ class Actor:
     session: str | None = None
     agent: str | None = None
     machine: str | None = None
+
+
+class Vouched(NamedTuple):
+    """A person vouches for what a command does, on this machine, just now."""
+
+    by: str
+    how: Literal["terminal", "page", "signature", "client"]
 
 
 class RemoteSettings(NamedTuple):
@@ -80,6 +88,7 @@ class Workspace:
         private_hosts: whether checks may reach private addresses other than loopback.
         environment: what the programs that we start see.
         reach: how other repositories are dealt with.
+        confirmed: what a person confirmed just now; only an interface that saw it happen gives it.
     """
 
     branch: Branch
@@ -90,6 +99,7 @@ class Workspace:
     private_hosts: bool = False
     environment: dict[str, str] = field(default_factory=dict)
     reach: RemoteSettings = field(default_factory=RemoteSettings)
+    confirmed: Confirmed | Vouched | None = None
 
     @property
     def session(self) -> str:
@@ -151,21 +161,14 @@ class Workspace:
         model: type[Model],
         id_: str,
         change: Callable[[State, Model], State | ProposedState],
-    ) -> WrittenRecord:
+    ) -> Changed:
         """Changes the live record that `id_` (or a unique beginning of its id) names."""
         record = self.branch.read().state.find(model, id_)
 
         def on(tip: Revision) -> State | ProposedState:
             return change(tip.state, tip.state.get(model, record.id))
 
-        return WrittenRecord(record.id, self.update(op, now, on))
-
-
-class WrittenRecord(NamedTuple):
-    """A record that was created or changed, and the version that says so."""
-
-    id: str
-    written: WriteResult
+        return Changed.of(self.update(op, now, on), id=record.id)
 
 
 def fresh_id(prefix: str) -> str:
@@ -184,7 +187,7 @@ def check_not_empty(text: str, what: str) -> None:
         raise InvalidArgument(f"the {what} is empty", hint="say in a sentence what it is")
 
 
-def archive_record(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> WrittenRecord:
+def archive_record(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> Changed:
     """A live record goes to the archive with the reason."""
     return ws.edit(
         op, now, model, id_,

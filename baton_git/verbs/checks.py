@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, Self
+
+from pydantic import Field, PrivateAttr
 
 from baton_git.checks.outcome import Failed, NotApproved, Passed
 from baton_git.checks.runner import Checked, run_all
@@ -15,8 +17,10 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
 from baton_git.core.state import State
 from baton_git.core.times import iso
+from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
 from baton_git.git.source_commits import find_commit, head_commit
 from baton_git.git.store import Store
+from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.check_results import Checks, due_checks, news, with_results
@@ -27,15 +31,62 @@ BUDGET = 10.0
 """Seconds that all checks together may take."""
 
 
-class Verified(NamedTuple):
-    """What the checks found, by loop id, and the version that holds it."""
+class ChecksToRun(Input):
+    """Which loops to check."""
 
-    found: Mapping[str, LastCheck]
-    written: WriteResult
+    ids: list[str] = Field(
+        [], max_length=1000, description="The ids of loops; all that have a check unless given.",
+        examples=[["OL-7k3f9q"]],
+    )  # fmt: skip
+    budget_seconds: float = Field(BUDGET, gt=0, le=60, description="Seconds for all checks together.", examples=[5])
 
 
-def verify(ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seconds: float = BUDGET) -> Verified:
-    """Checks loops side by side: those named, or all that are not verified yet and have a check.
+class CheckResults(WrittenResult):
+    """What checks found."""
+
+    checks: dict[str, dict[str, Any]] = Field(
+        description="By id the evidence; `unknown` is not passed.",
+        examples=[{"OL-7k3f9q": {"result": "passed", "at": "2026-06-17T12:30:00Z", "http_status": 200}}],
+    )
+    id: str | None = Field(None, description="The loop, where one was settled by hand.")
+
+    _evidence: Mapping[str, LastCheck] = PrivateAttr()
+
+    @property
+    def evidence(self) -> Mapping[str, LastCheck]:
+        """What the checks found, by loop id."""
+        return self._evidence
+
+    @classmethod
+    def of_checks(cls, written: WriteResult, evidence: Mapping[str, LastCheck], **fields: Any) -> Self:
+        """Return the result of checks that found `evidence` and were stored by `written`."""
+        checks = {id_: check.given() for id_, check in evidence.items()}
+        return cls.of(written, checks=checks, **fields).keep(evidence)
+
+    def keep(self, evidence: Mapping[str, LastCheck]) -> Self:
+        """Keep the records of what was found, beside their plain data."""
+        self._evidence = evidence
+        return self
+
+
+@verb(
+    "verify",
+    "POST /v1/verify",
+    effect=SETTLES,
+    positional=("ids",),
+    options={"budget_seconds": Option(names=("--budget",), metavar="SECONDS"), "ids": Option(metavar="[ID]...")},
+    tool=Tool("Run the checks of all open loops, or of these.", hidden=("budget_seconds",)),
+    examples=("baton verify", "baton verify OL-7k3f9q"),
+)
+def verify(ws: Workspace, now: datetime, asked: ChecksToRun) -> CheckResults:
+    """Run the checks of open loops side by side, and keep what they find as evidence."""
+    return check_loops(ws, now, asked.ids, budget_seconds=asked.budget_seconds)
+
+
+def check_loops(
+    ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seconds: float = BUDGET
+) -> CheckResults:
+    """Check loops side by side: those named, or all that are not verified yet and have a check.
 
     A result that says what the record says already is not written again.
 
@@ -48,16 +99,13 @@ def verify(ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seco
     loops = [state.find(OpenLoop, id_) for id_ in ids] if ids else due_checks(state)
     for loop in loops:
         if loop.verify is None:
-            raise InvalidArgument(
-                f"open loop {loop.id} has no check",
-                hint=f"say what you found: baton loop verify {loop.id} --passed | --failed",
-            )
+            raise InvalidArgument(f"open loop {loop.id} has no check", hint="say what you found: passed or failed")
     checks = run_checks(ws, now, version, loops, budget_seconds)
 
     def change(tip: Revision) -> State:
         return with_results(tip.state, loops, news(tip.state, checks.kept))
 
-    return Verified(checks.found, ws.update("verify", now, change))
+    return CheckResults.of_checks(ws.update("verify", now, change), checks.found)
 
 
 def run_checks(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from baton_git.core.errors import NeedsHuman
 from baton_git.core.kinds import KINDS
@@ -13,75 +14,123 @@ from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import State, key_of
 from baton_git.core.times import iso
+from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
 from baton_git.namespace.commit_log import confirmation_trailers
+from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
-from baton_git.namespace.workspace import Workspace, WrittenRecord, check_not_empty, fresh_id
+from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
+
+DecisionId = Annotated[
+    str, Field(description="The id of a decision, or a unique beginning of it.", examples=["DEC-042"])
+]
 
 
-class Vouched(NamedTuple):
-    """A person vouches for a decision, on this machine, just now. Only a face that saw it happen makes one."""
+class NewDecision(Input):
+    """A choice and its reasons."""
 
-    by: str
-    how: Literal["terminal", "page", "signature", "client"]
+    what: str = Field(description="What was decided.", examples=["Always use --update-env-vars"])
+    why: str = Field(description="The reason.", examples=["--set-env-vars clears the others"])
+    evidence: list[str] = Field([], description="What speaks for it.", examples=[["incident of 2026-06-12"]])
+    rejected: list[str] = Field([], description="What was turned down.", examples=[["a wrapper script"]])
+    tier: Literal["raw_source", "llm_derived", "human_confirmed"] | None = Field(
+        None, description="Who vouches for it; llm_derived unless given. Only a person can give human_confirmed."
+    )
+    id: str | None = Field(None, min_length=1, description="An id of your own, to continue your numbering.")
 
 
-def add_decision(
-    ws: Workspace,
-    now: datetime,
-    *,
-    what: str,
-    why: str,
-    evidence: Sequence[str] = (),
-    rejected: Sequence[str] = (),
-    id_: str | None = None,
-    tier: str | None = None,
-    vouched: Vouched | None = None,
-) -> WrittenRecord:
-    """A choice with its reasons; derived by a model unless `tier` says who vouches for it.
+class MonitorDecision(Input):
+    """Which decision to watch."""
+
+    id: DecisionId
+
+
+class SupersedeDecision(Input):
+    """Which decision takes the place of another."""
+
+    id: DecisionId
+    by: str = Field(description="The id of the decision that takes its place.", examples=["DEC-051"])
+
+
+@verb(
+    "decision add",
+    "POST /v1/decisions",
+    effect=ADDS,
+    status=201,
+    positional=("what",),
+    options={"id": Option(metavar="ID")},
+    tool=Tool("A choice was made: keep it with its reasons.", hidden=("id", "tier")),
+    examples=('baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others"',),
+)
+def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Changed:
+    """Note a decision and its reasons.
+
+    With the tier human_confirmed a person must vouch for it: on the command line at a terminal where no agent acts, or
+    by a signature with a key that needs a touch or a passphrase.
 
     Raises:
         InvalidDocument: a value does not fit its field.
-        NeedsHuman: `tier` is human_confirmed and `vouched` None.
+        NeedsHuman: the tier is human_confirmed and no person vouched for it.
         NotAllowed: the id is taken.
     """
-    check_not_empty(what, "decision")
-    check_not_empty(why, "reason")
-    if tier == "human_confirmed" and vouched is None:
+    check_not_empty(asked.what, "decision")
+    check_not_empty(asked.why, "reason")
+    person = ws.confirmed if asked.tier == "human_confirmed" else None
+    if asked.tier == "human_confirmed" and person is None:
         raise NeedsHuman(
             "a decision is human_confirmed only when a person vouches for it",
-            hint="run it in a terminal and type yes when asked, or leave --tier out",
+            hint="add it in a terminal and type yes when asked, or leave out the tier",
         )
     data = {
-        "id": fresh_id(KINDS[ActiveDecision.kind].prefix) if id_ is None else id_,
-        "what": what,
-        "why": why,
+        "id": asked.id or fresh_id(KINDS[ActiveDecision.kind].prefix),
+        "what": asked.what,
+        "why": asked.why,
         "created_at": iso(now),
         "status": "active",
-        "source_tier": tier or "llm_derived",
+        "source_tier": asked.tier or "llm_derived",
     }
-    lists = {"evidence": list(evidence), "rejected": list(rejected)}
+    lists = {"evidence": asked.evidence, "rejected": asked.rejected}
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
-    said: tuple[tuple[str, str], ...] = ()
-    if vouched is not None and tier == "human_confirmed":
-        said = confirmation_trailers(vouched.how, vouched.by, str(key_of(decision)))
-    written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=said))
-    return WrittenRecord(decision.id, written)
+    trailers = confirmation_trailers(person.how, person.by, str(key_of(decision))) if person is not None else ()
+    written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=trailers))
+    return Changed.of(written, id=decision.id)
 
 
-def monitor_decision(ws: Workspace, now: datetime, id_: str) -> WrittenRecord:
-    return ws.edit("decision-monitor", now, ActiveDecision, id_, lambda state, one: state.put(monitored(one)))
+@verb(
+    "decision monitor",
+    "POST /v1/decisions/{id}/monitor",
+    effect=SETTLES,
+    positional=("id",),
+    tool=Tool("It holds, but is being watched."),
+    examples=("baton decision monitor DEC-042",),
+)
+def monitor_decision(ws: Workspace, now: datetime, asked: MonitorDecision) -> Changed:
+    """Mark a decision as being watched; it still holds."""
+    return ws.edit(
+        "decision-monitor", now, ActiveDecision, asked.id, lambda state, decision: state.put(monitored(decision))
+    )
 
 
-def supersede_decision(ws: Workspace, now: datetime, id_: str, by: str) -> WrittenRecord:
-    """`by` takes the place of the decision `id_`.
+@verb(
+    "decision supersede",
+    "POST /v1/decisions/{id}/supersede",
+    effect=REPLACES,
+    positional=("id",),
+    options={"by": Option(metavar="ID")},
+    tool=Tool("Another decision takes its place."),
+    examples=("baton decision supersede DEC-042 --by DEC-051",),
+)
+def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -> Changed:
+    """Replace a decision by another one.
+
+    A decision that a model derived cannot supersede another one of that kind.
 
     Raises:
         NotAllowed: both were derived by a model, or one of them is superseded.
     """
-    id_ = ws.branch.read().state.find(ActiveDecision, id_).id
+    id_ = ws.branch.read().state.find(ActiveDecision, asked.id).id
 
     def change(tip: Revision) -> State:
-        old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, by)
+        old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, asked.by)
         return tip.state.put(superseded(old, new, ws.judgement(tip)))
 
-    return WrittenRecord(id_, ws.update("decision-supersede", now, change))
+    return Changed.of(ws.update("decision-supersede", now, change), id=id_)

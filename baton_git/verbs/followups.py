@@ -1,54 +1,108 @@
-"""Follow-ups: add, put off, done."""
+"""Follow-ups: work that is put off."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import deferred
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.times import iso_exact
-from baton_git.namespace.workspace import Workspace, WrittenRecord, archive_record, check_not_empty, fresh_id
+from baton_git.core.verb import ADDS, REPLACES, Input, Option, Tool, verb
+from baton_git.namespace.results import Changed
+from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
+
+FollowUpId = Annotated[
+    str, Field(description="The id of a follow-up, or a unique beginning of it.", examples=["FU-2x8m4c"])
+]
 
 
-def add_follow_up(
-    ws: Workspace,
-    now: datetime,
-    *,
-    item: str,
-    reason: str | None = None,
-    pattern: str | None = None,
-    priority: str | None = None,
-    id_: str | None = None,
-    tier: str | None = None,
-) -> WrittenRecord:
-    """Something is put off, not yet counted as a deferral.
+class NewFollowUp(Input):
+    """Something to do later."""
+
+    item: str = Field(description="What is to be done.", examples=["Refactor the scoring formula"])
+    reason: str | None = Field(None, description="Why it is put off.", examples=["release first"])
+    pattern: str | None = Field(None, description="The pattern it belongs to.", examples=["PAT-9d2k1m"])
+    priority: Literal["normal", "elevated", "escalated"] | None = Field(
+        None, description="How urgent it is; normal unless given."
+    )
+    id: str | None = Field(None, min_length=1, description="An id of your own instead of a new one.")
+
+
+class DeferFollowUp(Input):
+    """Which follow-up to put off, and why."""
+
+    id: FollowUpId
+    reason: str | None = Field(
+        None, description="Why, in place of the previous reason.", examples=["waiting for review"]
+    )
+
+
+class FinishFollowUp(Input):
+    """Which follow-up is done."""
+
+    id: FollowUpId
+    note: str | None = Field(None, description="What was done; kept with the record.", examples=["in commit 4f2a91c"])
+
+
+@verb(
+    "followup add",
+    "POST /v1/follow-ups",
+    effect=ADDS,
+    status=201,
+    positional=("item",),
+    options={"pattern": Option(metavar="ID"), "id": Option(metavar="ID")},
+    tool=Tool("Something is put off: have it come up again.", hidden=("id",)),
+    examples=('baton followup add "Refactor the scoring formula" --reason "release first"',),
+)
+def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Changed:
+    """Note something to do later.
 
     Raises:
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
     """
-    check_not_empty(item, "item")
-    optional = {"reason": reason, "linked_pattern": pattern, "priority": priority}
+    check_not_empty(asked.item, "item")
+    optional = {"reason": asked.reason, "linked_pattern": asked.pattern, "priority": asked.priority}
     data = {
-        "id": fresh_id(KINDS[FollowUp.kind].prefix) if id_ is None else id_,
-        "item": item,
+        "id": asked.id or fresh_id(KINDS[FollowUp.kind].prefix),
+        "item": asked.item,
         "first_seen": iso_exact(now),
-        "source_tier": tier or "llm_derived",
+        "source_tier": "llm_derived",
     }
     record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})
-    return WrittenRecord(record.id, ws.update("followup-add", now, lambda tip: tip.state.add(record)))
+    return Changed.of(ws.update("followup-add", now, lambda tip: tip.state.add(record)), id=record.id)
 
 
-def defer_follow_up(ws: Workspace, now: datetime, id_: str, *, reason: str | None = None) -> WrittenRecord:
-    """Put off once more; elevated at the third time, escalated at the fifth."""
+@verb(
+    "followup defer",
+    "POST /v1/follow-ups/{id}/defer",
+    effect=ADDS,
+    positional=("id",),
+    tool=Tool("Put off once more."),
+    examples=("baton followup defer FU-2x8m4c",),
+)
+def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Changed:
+    """Put a follow-up off once more: elevated at the third time, escalated at the fifth."""
     return ws.edit(
-        "followup-defer", now, FollowUp, id_,
-        lambda state, item: state.put(deferred(item, now, ws.policy, reason)),
+        "followup-defer", now, FollowUp, asked.id,
+        lambda state, item: state.put(deferred(item, now, ws.policy, asked.reason)),
     )  # fmt: skip
 
 
-def finish_follow_up(ws: Workspace, now: datetime, id_: str, *, note: str | None = None) -> WrittenRecord:
-    """Done: it goes to the archive."""
-    return archive_record(ws, now, "followup-done", FollowUp, id_, f"done: {note}" if note else "done")
+@verb(
+    "followup done",
+    "POST /v1/follow-ups/{id}/done",
+    effect=REPLACES,
+    positional=("id",),
+    tool=Tool("It is done: archive it."),
+    examples=('baton followup done FU-2x8m4c --note "in commit 4f2a91c"',),
+)
+def finish_follow_up(ws: Workspace, now: datetime, asked: FinishFollowUp) -> Changed:
+    """Mark a follow-up as done and archive it."""
+    reason = f"done: {asked.note}" if asked.note else "done"
+    return archive_record(ws, now, "followup-done", FollowUp, asked.id, reason)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
 
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import Confirmed, candidate, dismissed, graduate, proposed, recurred
@@ -12,52 +15,94 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.core.redaction import redact_text
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso, iso_exact
+from baton_git.core.verb import ADDS, REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.commit_log import confirmation_trailers
+from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
-from baton_git.namespace.workspace import Workspace, WrittenRecord, check_not_empty, fresh_id
+from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
+
+PatternId = Annotated[
+    str, Field(description="The id of a pattern, or a unique beginning of it.", examples=["PAT-9d2k1m"])
+]
 
 
-def record_pattern(
-    ws: Workspace,
-    now: datetime,
-    *,
-    what: str,
-    context: str = "",
-    rule: str | None = None,
-    id_: str | None = None,
-    tier: str | None = None,
-) -> WrittenRecord:
-    """One more occurrence of a pattern, or a new pattern.
+class Occurrence(Input):
+    """Something that went wrong."""
 
-    A pattern is known again by its id, or by its words (case and spacing aside).
+    what: str = Field(
+        description="What went wrong, or the id of a pattern.", examples=["Assumed Docker without reading compose"]
+    )
+    context: str = Field("", description="What was going on.", examples=["deploying X"])
+    rule: str | None = Field(None, description="The rule that would prevent it.")
+    id: str | None = Field(None, min_length=1, description="An id of your own; a known one counts that pattern.")
+
+
+class ProposedRule(Input):
+    """The rule that a pattern would become."""
+
+    id: PatternId
+    rule: str = Field(description="The rule.", examples=["Read compose.yaml before touching a container"])
+
+
+class DismissPattern(Input):
+    """Which pattern to dismiss."""
+
+    id: PatternId
+
+
+class GraduatePattern(Input):
+    """Which pattern becomes a rule."""
+
+    id: PatternId
+    rule: str | None = Field(None, description="The rule, in place of the proposed one.")
+
+
+@verb(
+    "pattern record",
+    "POST /v1/patterns",
+    effect=ADDS,
+    positional=("what",),
+    options={"id": Option(metavar="ID")},
+    tool=Tool(
+        "The same mistake again: count it.",
+        hidden=("id",),
+        fields={"what": "What went wrong; the same words or id count it"},
+    ),
+    examples=('baton pattern record "Assumed Docker without reading compose" --context "deploying X"',),
+)
+def record_pattern(ws: Workspace, now: datetime, asked: Occurrence) -> Changed:
+    """Count something that went wrong, or note it for the first time.
+
+    WHAT is words, or the id of a pattern. A pattern is recognised by its id, or by its words (case and spacing aside).
 
     Raises:
         InvalidDocument: a value does not fit its field.
     """
-    check_not_empty(what, "pattern")
-    fresh = fresh_id(KINDS[Pattern.kind].prefix) if id_ is None else id_
+    check_not_empty(asked.what, "pattern")
+    fresh = asked.id or fresh_id(KINDS[Pattern.kind].prefix)
 
     def change(tip: Revision) -> State:
-        known = _known(tip.state, what, id_)
+        known = _known(tip.state, asked.what, asked.id)
         if known is not None:
-            again = recurred(known, ws.session, context, now)
-            return tip.state.put(again.replace(proposed_rule=rule) if rule else again)
+            again = recurred(known, ws.session, asked.context, now)
+            return tip.state.put(again.replace(proposed_rule=asked.rule) if asked.rule else again)
         data = {
             "id": fresh,
-            "what": what,
+            "what": asked.what,
             "first_seen": iso_exact(now),
             "last_seen": iso(now),
             "count": 1,
-            "recent_occurrences": [{"session": ws.session, "context": context}],
+            "recent_occurrences": [{"session": ws.session, "context": asked.context}],
             "threshold": ws.policy.threshold,
             "status": "observing",
-            "source_tier": tier or "llm_derived",
+            "source_tier": "llm_derived",
         }
-        return tip.state.add(candidate(parse(Pattern, data | ({"proposed_rule": rule} if rule else {}))))
+        rule = {"proposed_rule": asked.rule} if asked.rule else {}
+        return tip.state.add(candidate(parse(Pattern, data | rule)))
 
     written = ws.update("pattern-record", now, change)
-    known = _known(written.before.state, what, id_)
-    return WrittenRecord(known.id if known else fresh, written)
+    known = _known(written.before.state, asked.what, asked.id)
+    return Changed.of(written, id=known.id if known else fresh)
 
 
 def _known(state: State, what: str, id_: str | None) -> Pattern | None:
@@ -72,29 +117,58 @@ def _words(text: str) -> list[str]:
     return text.casefold().split()
 
 
-def propose_rule(ws: Workspace, now: datetime, id_: str, rule: str) -> WrittenRecord:
-    check_not_empty(rule, "rule")
-    return ws.edit("pattern-propose", now, Pattern, id_, lambda state, one: state.put(proposed(one, rule)))
+@verb(
+    "pattern propose",
+    "POST /v1/patterns/{id}/propose",
+    effect=REPLACES,
+    positional=("id",),
+    tool=Tool("Propose the rule that a pattern would become."),
+    examples=('baton pattern propose PAT-9d2k1m --rule "Read compose.yaml before touching a container"',),
+)
+def propose_rule(ws: Workspace, now: datetime, asked: ProposedRule) -> Changed:
+    """Propose the rule that a pattern would become, whatever its count."""
+    check_not_empty(asked.rule, "rule")
+    return ws.edit(
+        "pattern-propose", now, Pattern, asked.id, lambda state, pattern: state.put(proposed(pattern, asked.rule))
+    )
 
 
-def dismiss_pattern(ws: Workspace, now: datetime, id_: str) -> WrittenRecord:
-    return ws.edit("pattern-dismiss", now, Pattern, id_, lambda state, one: state.put(dismissed(one)))
+@verb(
+    "pattern dismiss",
+    "POST /v1/patterns/{id}/dismiss",
+    effect=REPLACES,
+    positional=("id",),
+    tool=Tool("It is no pattern after all."),
+    examples=("baton pattern dismiss PAT-9d2k1m",),
+)
+def dismiss_pattern(ws: Workspace, now: datetime, asked: DismissPattern) -> Changed:
+    """Dismiss a pattern: it is kept and counted, and never becomes a rule."""
+    return ws.edit("pattern-dismiss", now, Pattern, asked.id, lambda state, pattern: state.put(dismissed(pattern)))
 
 
-def graduate_pattern(
-    ws: Workspace, now: datetime, id_: str, confirmed: Confirmed | None, *, rule: str | None = None
-) -> WrittenRecord:
-    """The pattern becomes the rule `rules/<id>.md`.
+@verb(
+    "pattern graduate",
+    "POST /v1/patterns/{id}/graduate",
+    effect=REPLACES,
+    positional=("id",),
+    examples=("baton pattern graduate PAT-9d2k1m", "baton pattern graduate PAT-9d2k1m --sign"),
+)
+def graduate_pattern(ws: Workspace, now: datetime, asked: GraduatePattern) -> Changed:
+    """Make a rule of a pattern; only a person can.
+
+    On the command line the id must be typed at a terminal where no agent acts, or the commit signed with a key
+    (git config baton.signingKey) that needs a touch or a passphrase. Over HTTP it is always refused.
 
     Raises:
-        NeedsHuman: `confirmed` is None.
+        NeedsHuman: no person confirmed it.
         NotAllowed: the pattern is no candidate.
     """
+    confirmed = ws.confirmed if isinstance(ws.confirmed, Confirmed) else None
 
-    def change(state: State, one: Pattern) -> ProposedState:
-        is_claim = not ws.judgement().is_confirmed(Key(Rule.kind, one.id))
-        grown = graduate(state, one, confirmed, now, rule, is_claim=is_claim)
+    def change(state: State, pattern: Pattern) -> ProposedState:
+        is_claim = not ws.judgement().is_confirmed(Key(Rule.kind, pattern.id))
+        grown = graduate(state, pattern, confirmed, now, asked.rule, is_claim=is_claim)
         assert confirmed is not None
-        return ProposedState(grown, trailers=confirmation_trailers(confirmed.how, confirmed.by, str(key_of(one))))
+        return ProposedState(grown, trailers=confirmation_trailers(confirmed.how, confirmed.by, str(key_of(pattern))))
 
-    return ws.edit("pattern-graduate", now, Pattern, id_, change)
+    return ws.edit("pattern-graduate", now, Pattern, asked.id, change)

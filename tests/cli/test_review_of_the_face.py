@@ -17,7 +17,8 @@ from baton_git.core.output import shell_line
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import State
 from baton_git.interfaces.context.settings import _is_safe
-from baton_git.verbs.decisions import Vouched, add_decision
+from baton_git.namespace.workspace import Vouched
+from baton_git.verbs.decisions import add_decision
 
 
 def global_config(tmp_path, text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,7 +100,7 @@ def test_going_back_cannot_graduate(api: Any, baton: Any) -> None:
     api.post("/v1/baton/write", {"namespace": api.namespace, "baton": {"session_id": "s", "patterns": [pattern]}})
     with api.site.work(api.namespace) as ws:
         word = Confirmed("Ada", "terminal", pattern="PAT-1", rule="Do not", what="w")
-        graduated = graduate_pattern(ws, api.site.now(), "PAT-1", word).written.version.revision
+        graduated = graduate_pattern(replace(ws, confirmed=word), api.site.now(), "PAT-1").written.version.revision
     api.post("/v1/undo")
     for path, body in (("/v1/undo", None), ("/v1/rollback", {"revision": str(graduated)})):
         assert api.problem("POST", path, 403, body)["error"] == "needs_human"

@@ -117,7 +117,7 @@ def test_a_contested_value_is_listed_and_settled(shared: Any, elsewhere: Any, ba
 def test_a_rule_that_waits_is_not_taken_over_by_a_request(shared: Any, elsewhere: Any) -> None:
     with Site(Asked(str(shared.folder.parent / "other"), shared.namespace, None, None)).work() as ws:
         for number in range(3):
-            record_pattern(ws, NOW, what="w", context=f"c{number}", rule="obey", id_="PAT-1")
+            record_pattern(ws, NOW, what="w", context=f"c{number}", rule="obey", id="PAT-1")
         graduate_pattern(ws, NOW, "PAT-1", Confirmed("mallory", "terminal", pattern="PAT-1", rule="obey", what="w"))
     elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
     reviewed = {"remote": "reviewed"}

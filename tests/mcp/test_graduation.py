@@ -90,7 +90,7 @@ def test_any_other_answer_leaves_it_as_it_is(graduate, baton, person):
 def test_a_client_that_cannot_ask_is_refused(graduate, baton):
     refused, said = graduate()
     assert refused
-    assert "only when a person confirms it; run it in a terminal" in said
+    assert "only when a person confirms it; in a terminal: baton" in said
     assert status(baton) == "rule_candidate"
 
 

@@ -21,10 +21,10 @@ def work(call, era):
 def test_loops_are_verified_and_closed(work, baton):
     loop = work("loop_add", action="Sent it", expect="it is there", verify={"method": "file_exists", "path": "readme"})
     other = work("loop_add", action="Sent more", expect="as well", verify={"method": "file_exists", "path": "nope"})
-    found = {one["id"]: one["result"] for one in work("verify")["checks"]}
+    found = {id_: check["result"] for id_, check in work("verify")["checks"].items()}
     assert found == {loop["id"]: "passed", other["id"]: "failed"}
-    assert work("verify", ids=[loop["id"]])["checks"][0]["result"] == "passed"
-    assert work("loop_verify", id=other["id"])["result"] == "failed"
+    assert work("verify", ids=[loop["id"]])["checks"][loop["id"]]["result"] == "passed"
+    assert work("loop_verify", id=other["id"])["checks"][other["id"]]["result"] == "failed"
     closed = work("loop_close", id=other["id"], reason="given up")
     assert closed["id"] == other["id"]
     assert [one["id"] for one in baton("read").json["baton"]["open_loops"]] == [loop["id"]]
@@ -211,4 +211,4 @@ def test_what_is_contested_is_listed_and_settled(call, baton, top):
 def test_the_answer_is_there_as_data_and_as_text(here, era):
     found = talk(lambda client: client.call_tool("followup_add", {"item": "Später"}), mode=era)
     assert json.loads(found.content[0].text) == found.structured_content
-    assert "follow-up" in found.structured_content["said"] or found.structured_content["id"] in found.content[0].text
+    assert "follow-up" in found.structured_content["summary"] or found.structured_content["id"] in found.content[0].text

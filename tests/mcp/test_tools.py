@@ -20,7 +20,7 @@ def test_a_session_from_end_to_end(call, baton):
     later = call("followup_add", item="Look again", reason="no time", priority="elevated")
     choice = call("decision_add", what="Use X", why="because", rejected=["Y: slow"])
     again = call("pattern_record", what="Assumed", context="here")
-    assert call("loop_verify", id=loop["id"])["result"] == "passed"
+    assert call("loop_verify", id=loop["id"])["checks"][loop["id"]]["result"] == "passed"
     ended = call("wrap", context="All is well", summary="tried it")
     assert ended["session"] == "s1"
     state = baton("read").json["baton"]
@@ -48,12 +48,13 @@ def test_what_was_done_shows_in_the_status_and_in_the_log(call):
 def test_a_person_or_agent_may_say_what_it_saw(call):
     made = call("loop_add", action="Sent it", expect="it is there")
     found = call("loop_verify", id=made["id"], result="failed", note="nothing there")
-    assert (found["result"], found["why"]) == ("failed", "nothing there")
+    evidence = found["checks"][made["id"]]
+    assert (evidence["result"], evidence["why"]) == ("failed", "nothing there")
 
 
 def test_a_check_that_nobody_approved_is_unknown(call):
     made = call("loop_add", action="a", expect="b", verify={"method": "command", "argv": ["true"]})
-    assert call("loop_verify", id=made["id"])["result"] == "unknown"
+    assert call("loop_verify", id=made["id"])["checks"][made["id"]]["result"] == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -140,5 +141,5 @@ def test_without_the_sdk_it_says_what_to_install(baton, monkeypatch):
 
 def test_what_was_taken_out_of_a_text_is_said(call):
     call("boot", session="s")
-    assert "redacted" in call("followup_add", item="use AKIAIOSFODNN7EXAMPLE for it")["said"]
+    assert call("followup_add", item="use AKIAIOSFODNN7EXAMPLE for it")["redactions"]
     assert "redacted" in call("wrap", context="key AKIAIOSFODNN7EXAMPLE")["said"]

@@ -41,7 +41,7 @@ def plant(ws: Any) -> set[str]:
 def test_every_verb_works_beside_bad_records_of_every_kind(ws: Any) -> None:
     bad = plant(ws)
     live = {path for path in bad if not path.startswith("archive/")}
-    made = add_follow_up(ws, NOW, item="Fine", id_="FU-fine")
+    made = add_follow_up(ws, NOW, item="Fine", id="FU-fine")
     found = documents.read(ws)
     json_text(found.baton)
     assert "FU-fine" in [one["id"] for one in found.baton["follow_ups"]]

@@ -46,7 +46,7 @@ def test_all_loops_with_a_check_are_checked_in_one_commit(here):
     ]
     manual = add_loop(here, NOW, action="a", expect="b", verify={"method": "manual", "note": "look"}).id
     before = here.branch.read().revision
-    found = verify(here, NOW).found
+    found = verify(here, NOW).evidence
     assert {id_: one.result for id_, one in found.items()} == dict(zip(names, ("passed", "failed"), strict=True))
     assert here.branch.read().revision == before + 1
     assert stored(here, "open_loop", manual).last_check is None
@@ -65,7 +65,7 @@ def test_a_named_loop_without_a_check_says_what_to_do(here):
     made = add_loop(here, NOW, action="a", expect="b").id
     with pytest.raises(InvalidArgument, match="has no check") as caught:
         verify(here, NOW, [made])
-    assert "--passed" in caught.value.hint
+    assert "passed or failed" in caught.value.hint
     with pytest.raises(NotFound):
         verify(here, NOW, ["OL-nope"])
 
@@ -73,7 +73,7 @@ def test_a_named_loop_without_a_check_says_what_to_do(here):
 def test_nothing_to_check_writes_nothing(here):
     add_loop(here, NOW, action="a", expect="b")
     before = here.branch.read().commit
-    assert verify(here, NOW).found == {}
+    assert verify(here, NOW).evidence == {}
     assert here.branch.read().commit == before
 
 
@@ -81,14 +81,14 @@ def test_a_result_that_is_known_is_told_and_not_written_again(here):
     made = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}).id
     verify(here, NOW)
     before = here.branch.read().commit
-    assert verify(here, NOW).found[made].result == "failed"
+    assert verify(here, NOW).evidence[made].result == "failed"
     assert here.branch.read().commit == before
 
 
 def test_what_was_not_approved_is_told_and_not_written(here):
     made = command(here, "true")
     before = here.branch.read().commit
-    found = verify(here, NOW).found[made]
+    found = verify(here, NOW).evidence[made]
     assert (found.result, found.why) == ("unknown", "not approved on this machine; run: baton trust -- true")
     assert here.branch.read().commit == before
     sessions.boot(here, NOW)
@@ -98,7 +98,7 @@ def test_what_was_not_approved_is_told_and_not_written(here):
 def test_a_start_makes_the_most_urgent_checks_and_says_how_many_are_left(here, monkeypatch):
     monkeypatch.setattr(sessions, "MOST_AT_START", 2)
     for name in ("a", "b", "c", "d"):
-        add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}, id_=name)
+        add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}, id=name)
     settle_loop(here, NOW, "d", "failed")
     begun = sessions.boot(here, NOW)
     assert set(begun.checks) == {"a", "d"}
@@ -115,19 +115,19 @@ def test_a_failed_loop_is_checked_again_and_a_verified_one_is_not(here):
 
 
 def test_a_result_for_a_check_that_was_changed_meanwhile_is_dropped(here, open_workspace):
-    made = add_loop(here, NOW, action="a", expect="b", verify=None, id_="OL-1")
+    made = add_loop(here, NOW, action="a", expect="b", verify=None, id="OL-1")
     settle_loop(here, NOW, made.id, "failed")
-    assert verify(here, NOW).found == {}
+    assert verify(here, NOW).evidence == {}
 
 
 def test_a_command_runs_only_after_exactly_it_was_approved(here, tmp_path):
     mark = tmp_path / "ran"
     made = command(here, *touching(mark))
     trust(here, NOW, (*touching(mark), "more"))
-    assert verify(here, NOW).found[made].result == "unknown"
+    assert verify(here, NOW).evidence[made].result == "unknown"
     assert not mark.exists()
     assert trust(here, NOW, touching(mark)) is True
-    assert verify(here, NOW).found[made].result == "passed"
+    assert verify(here, NOW).evidence[made].result == "passed"
     assert mark.exists()
 
 
@@ -137,23 +137,23 @@ def test_a_script_that_changed_after_its_approval_waits_again(here):
     script.chmod(0o755)
     made = command(here, "./check.sh")
     trust(here, NOW, ("./check.sh",))
-    assert verify(here, NOW).found[made].result == "passed"
+    assert verify(here, NOW).evidence[made].result == "passed"
     script.write_text("#!/bin/sh\ntouch ran; false\n")
     other = command(here, "./check.sh")
-    found = verify(here, NOW).found[other]
+    found = verify(here, NOW).evidence[other]
     assert found.result == "unknown"
     assert found.why == "changed since it was approved on this machine: check.sh; run: baton trust -- ./check.sh"
     assert not (here.folder / "ran").exists()
     assert set(waiting_checks(here)) == {made, other}
     trust(here, NOW, ("./check.sh",))
-    assert verify(here, NOW).found[other].result == "failed"
+    assert verify(here, NOW).evidence[other].result == "failed"
 
 
 def test_an_approval_holds_for_its_repository_only(here, tmp_path):
     mark = tmp_path / "ran"
     made = command(here, *touching(mark))
     trust(replace(here, approvals=here.approvals._replace(repository=tmp_path / "other")), NOW, touching(mark))
-    assert verify(here, NOW).found[made].result == "unknown"
+    assert verify(here, NOW).evidence[made].result == "unknown"
     assert not mark.exists()
 
 
@@ -165,7 +165,7 @@ def test_an_approval_is_taken_back(here, tmp_path):
     assert distrust(here, touching(tmp_path / "ran")) is True
     assert distrust(here, touching(tmp_path / "ran")) is False
     assert set(waiting_checks(here)) == {made}
-    assert verify(here, NOW).found[made].result == "unknown"
+    assert verify(here, NOW).evidence[made].result == "unknown"
 
 
 def test_nothing_on_the_branch_or_in_the_work_tree_can_approve(here, tmp_path):
@@ -180,7 +180,7 @@ def test_nothing_on_the_branch_or_in_the_work_tree_can_approve(here, tmp_path):
     for name in ("approved.json", ".baton.toml"):
         (here.folder / name).write_bytes(text)
     here.branch.store.repository.config().set("baton.approved", "true")
-    assert verify(here, NOW).found[made].result == "unknown"
+    assert verify(here, NOW).evidence[made].result == "unknown"
     assert not mark.exists()
 
 
@@ -192,7 +192,7 @@ def test_approvals_that_cannot_be_read_approve_nothing(here, tmp_path, text):
     here.approvals.path.write_text(text.replace("%s", read_identity(here.approvals.repository)))
     with pytest.raises(Corrupt):
         here.approvals.holds(touching(mark))
-    assert verify(here, NOW).found[made].result == "unknown"
+    assert verify(here, NOW).evidence[made].result == "unknown"
     assert not mark.exists()
     assert stored(here, "open_loop", made).status == "open"
 

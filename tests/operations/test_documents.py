@@ -328,7 +328,7 @@ def test_importing_twice_changes_nothing(ws):
 
 def test_an_import_keeps_what_is_here(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
-    add_decision(ws, NOW, what="w", why="y", id_="DEC-1")
+    add_decision(ws, NOW, what="w", why="y", id="DEC-1")
     write(ws, NOW, document("imp", open_loops=[LOOP]), op="import")
     assert set(ids(ws, "open_loops")) == {made.id, "OL-1"}
     assert ids(ws, "active_decisions") == ["DEC-1"]

@@ -200,7 +200,7 @@ def test_a_record_that_was_deleted_by_hand_comes_back(ws):
 
 
 def test_a_record_that_never_was_is_not_found(ws):
-    add_loop(ws, NOW, action="a", expect="b", id_="OL-7")
+    add_loop(ws, NOW, action="a", expect="b", id="OL-7")
     with pytest.raises(NotFound) as caught:
         rollback_record(ws, NOW, "OL-77")
     assert "baton log" in caught.value.hint
@@ -216,26 +216,26 @@ def test_an_id_of_two_kinds_is_refused(ws):
 
 
 def test_what_a_session_took_back_itself_stays_away_without_it(ws):
-    add_follow_up(acting(ws, "good"), NOW, item="kept", id_="FU-1")
-    add_follow_up(acting(ws, "bad"), NOW, item="taken back", id_="FU-2")
+    add_follow_up(acting(ws, "good"), NOW, item="kept", id="FU-1")
+    add_follow_up(acting(ws, "bad"), NOW, item="taken back", id="FU-2")
     undo(acting(ws, "bad"), NOW)
-    add_follow_up(acting(ws, "bad"), NOW, item="not taken back", id_="FU-3")
+    add_follow_up(acting(ws, "bad"), NOW, item="not taken back", id="FU-3")
     rollback_session(acting(ws, "good"), NOW, "bad")
     assert ids(ws, "follow_ups") == ["FU-1"]
 
 
 def test_without_one_session_what_others_did_stays(ws):
-    add_follow_up(acting(ws, "good"), NOW, item="kept", id_="FU-1")
-    add_follow_up(acting(ws, "bad"), NOW, item="gone", id_="FU-2")
+    add_follow_up(acting(ws, "good"), NOW, item="kept", id="FU-1")
+    add_follow_up(acting(ws, "bad"), NOW, item="gone", id="FU-2")
     defer_follow_up(acting(ws, "bad"), NOW, "FU-1")
-    add_loop(acting(ws, "good"), NOW, action="after", expect="x", id_="OL-1")
+    add_loop(acting(ws, "good"), NOW, action="after", expect="x", id="OL-1")
     rollback_session(ws, NOW, "bad")
     assert (ids(ws, "follow_ups"), ids(ws, "open_loops")) == (["FU-1"], ["OL-1"])
     assert stored(ws, "follow_up", "FU-1").defer_count == 0
 
 
 def test_without_one_session_a_value_that_another_changed_since_stays(ws):
-    add_follow_up(acting(ws, "good"), NOW, item="i", id_="FU-1", reason="first reason")
+    add_follow_up(acting(ws, "good"), NOW, item="i", id="FU-1", reason="first reason")
     defer_follow_up(acting(ws, "bad"), NOW, "FU-1", reason="bad reason")
     defer_follow_up(acting(ws, "good"), later(minutes=1), "FU-1", reason="good reason")
     rollback_session(ws, later(minutes=2), "bad")
@@ -244,7 +244,7 @@ def test_without_one_session_a_value_that_another_changed_since_stays(ws):
 
 
 def test_the_rollback_of_a_session_is_undone_by_undo(ws):
-    add_follow_up(acting(ws, "good"), NOW, item="i", id_="FU-1")
+    add_follow_up(acting(ws, "good"), NOW, item="i", id="FU-1")
     defer_follow_up(acting(ws, "bad"), NOW, "FU-1")
     then = files(ws)
     rollback_session(ws, NOW, "bad")
@@ -260,7 +260,7 @@ def test_a_session_that_did_nothing_cannot_be_rolled_back(ws):
 
 def test_the_merged_document_of_a_session_is_taken_back_and_what_others_wrote_stays(ws):
     write(ws, NOW, document("s0", follow_ups=[ITEM]))
-    add_loop(acting(ws, "other"), NOW, action="a", expect="b", id_="OL-9")
+    add_loop(acting(ws, "other"), NOW, action="a", expect="b", id="OL-9")
     write(ws, NOW, document("bad", "s0", follow_ups=[{**ITEM, "item": "changed"}], open_loops=[LOOP]))
     rollback_session(ws, NOW, "bad")
     assert ids(ws, "open_loops") == ["OL-9"]
@@ -283,9 +283,9 @@ def test_undo_takes_the_newest_back_and_a_second_undo_redoes_it(ws):
 
 
 def test_undo_of_an_older_revision_keeps_what_came_after(ws):
-    add_follow_up(ws, NOW, item="x", id_="FU-1")
+    add_follow_up(ws, NOW, item="x", id="FU-1")
     defer_follow_up(ws, NOW, "FU-1")
-    add_loop(ws, NOW, action="a", expect="b", id_="OL-1")
+    add_loop(ws, NOW, action="a", expect="b", id="OL-1")
     _, entry = undo(ws, NOW, "2")
     assert entry.op == "followup-defer"
     assert stored(ws, "follow_up", "FU-1").defer_count == 0
@@ -293,7 +293,7 @@ def test_undo_of_an_older_revision_keeps_what_came_after(ws):
 
 
 def test_undo_of_a_closing_brings_the_record_back_though_others_came_after(ws):
-    add_loop(ws, NOW, action="a", expect="b", id_="OL-1")
+    add_loop(ws, NOW, action="a", expect="b", id="OL-1")
     close_loop(ws, NOW, "OL-1")
     add_follow_up(ws, NOW, item="x")
     undo(ws, NOW, "2")
@@ -322,10 +322,10 @@ def test_nothing_can_be_undone_where_nothing_is(ws):
 
 def test_undo_of_a_revision_that_moved_meanwhile_is_computed_on_the_newest(open_workspace):
     ws = open_workspace()
-    add_follow_up(ws, NOW, item="x", id_="FU-1")
+    add_follow_up(ws, NOW, item="x", id="FU-1")
     other = workspace(ws.branch.store, "s2")
     _, entry = undo(ws, NOW, "1")
-    add_loop(other, NOW, action="a", expect="b", id_="OL-1")
+    add_loop(other, NOW, action="a", expect="b", id="OL-1")
     undo(ws, NOW, "2")
     assert entry.revision == 1
     assert ids(ws, "follow_ups") == ["FU-1"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from world import NOW, acting, current, later, stored
 
@@ -15,7 +17,8 @@ from baton_git.core.errors import (
     NotFound,
 )
 from baton_git.core.lifecycle import Confirmed
-from baton_git.verbs.decisions import Vouched, add_decision, monitor_decision, supersede_decision
+from baton_git.namespace.workspace import Vouched
+from baton_git.verbs.decisions import add_decision, monitor_decision, supersede_decision
 from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.loops import add_loop, close_loop, settle_loop
 from baton_git.verbs.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
@@ -35,24 +38,24 @@ def test_a_fresh_record_gets_a_short_id_that_a_unique_beginning_finds(ws):
 
 def test_a_beginning_that_several_ids_share_is_ambiguous(ws):
     for id_ in ("OL-11", "OL-12"):
-        add_loop(ws, NOW, action="a", expect="b", id_=id_)
+        add_loop(ws, NOW, action="a", expect="b", id=id_)
     with pytest.raises(Ambiguous, match="OL-11, OL-12"):
         close_loop(ws, NOW, "OL-1")
 
 
 def test_an_id_that_is_taken_is_refused_also_by_the_archive(ws):
-    add_loop(ws, NOW, action="a", expect="b", id_="OL-1")
+    add_loop(ws, NOW, action="a", expect="b", id="OL-1")
     with pytest.raises(NotAllowed, match="exists already"):
-        add_loop(ws, NOW, action="c", expect="d", id_="OL-1")
+        add_loop(ws, NOW, action="c", expect="d", id="OL-1")
     close_loop(ws, NOW, "OL-1")
     with pytest.raises(NotAllowed, match="archived open loop OL-1 exists already"):
-        add_loop(ws, NOW, action="c", expect="d", id_="OL-1")
+        add_loop(ws, NOW, action="c", expect="d", id="OL-1")
 
 
 @pytest.mark.parametrize("id_", ["x" * 300, "\ud800"])
 def test_an_id_that_cannot_be_a_file_is_refused(ws, id_):
-    with pytest.raises((InvalidName, InvalidDocument)):
-        add_loop(ws, NOW, action="a", expect="b", id_=id_)
+    with pytest.raises((InvalidName, InvalidDocument, InvalidArgument)):
+        add_loop(ws, NOW, action="a", expect="b", id=id_)
     assert ws.branch.read().commit is None
 
 
@@ -124,12 +127,12 @@ def test_only_the_newest_five_occurrences_are_kept_and_all_are_counted(ws):
 def test_a_pattern_graduates_only_with_a_persons_word(ws):
     made = record_pattern(ws, NOW, what="w")
     with pytest.raises(NotAllowed, match="not a rule candidate"):
-        graduate_pattern(ws, NOW, made.id, ada(made, "Look first"))
+        graduate_pattern(replace(ws, confirmed=ada(made, "Look first")), NOW, made.id)
     propose_rule(ws, NOW, made.id, "Look first")
     with pytest.raises(NeedsHuman):
-        graduate_pattern(ws, NOW, made.id, None)
+        graduate_pattern(ws, NOW, made.id)
     assert stored(ws, "rule", made.id) is None
-    graduate_pattern(ws, NOW, made.id, ada(made, "Look first"))
+    graduate_pattern(replace(ws, confirmed=ada(made, "Look first")), NOW, made.id)
     rule = stored(ws, "rule", made.id)
     assert "Look first" in rule.text
     assert "Confirmed by Ada (terminal) on 2026-11-21" in rule.text
@@ -147,13 +150,13 @@ def test_a_dismissed_pattern_goes_on_counting_and_never_becomes_a_rule(ws):
     with pytest.raises(NotAllowed):
         propose_rule(ws, NOW, made.id, "r")
     with pytest.raises(NotAllowed):
-        graduate_pattern(ws, NOW, made.id, ada(made, "r"))
+        graduate_pattern(replace(ws, confirmed=ada(made, "r")), NOW, made.id)
 
 
 def test_a_rule_cannot_be_dismissed(ws):
     made = record_pattern(ws, NOW, what="w")
     propose_rule(ws, NOW, made.id, "r")
-    graduate_pattern(ws, NOW, made.id, ada(made, "r"))
+    graduate_pattern(replace(ws, confirmed=ada(made, "r")), NOW, made.id)
     with pytest.raises(NotAllowed, match="graduated"):
         dismiss_pattern(ws, NOW, made.id)
 
@@ -165,8 +168,8 @@ BY_ADA = Vouched("Ada", "terminal")
 @pytest.mark.parametrize("old", TIERS)
 @pytest.mark.parametrize("new", TIERS)
 def test_every_tier_may_supersede_every_other_but_a_model_not_a_model(ws, old, new):
-    one = add_decision(ws, NOW, what="a", why="b", tier=old, vouched=BY_ADA).id
-    two = add_decision(ws, NOW, what="c", why="d", tier=new, vouched=BY_ADA).id
+    one = add_decision(replace(ws, confirmed=BY_ADA), NOW, what="a", why="b", tier=old).id
+    two = add_decision(replace(ws, confirmed=BY_ADA), NOW, what="c", why="d", tier=new).id
     if old == new == "llm_derived":
         with pytest.raises(NotAllowed, match="derived by a model"):
             supersede_decision(ws, NOW, one, two)
@@ -192,6 +195,6 @@ def test_decisions_only_move_forward(ws):
 
 
 def test_a_decision_without_a_word_on_its_tier_is_the_models(ws):
-    add_decision(ws, NOW, what="a", why="b", evidence=["e"], rejected=["r"], id_="DEC-7")
+    add_decision(ws, NOW, what="a", why="b", evidence=["e"], rejected=["r"], id="DEC-7")
     (decision,) = current(ws)["active_decisions"]
     assert (decision["source_tier"], decision["evidence"], decision["rejected"]) == ("llm_derived", ["e"], ["r"])

@@ -70,7 +70,7 @@ def test_an_id_or_a_session_that_is_a_secret_is_refused(tmp_path):
     with Store(Repository.create_bare(folder)) as store:
         ws = workspace(store)
         with pytest.raises(InvalidDocument, match="holds a secret"):
-            add_follow_up(ws, NOW, item="x", id_=secret)
+            add_follow_up(ws, NOW, item="x", id=secret)
         with pytest.raises(InvalidDocument, match="holds a secret"):
             add_follow_up(workspace(store, session=secret), NOW, item="x")
     assert secret.encode() not in objects(folder)

@@ -16,8 +16,9 @@ from baton_git.core.lifecycle import Policy
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.workspace import Vouched
 from baton_git.systems.session_baton.document_writing import write
-from baton_git.verbs.decisions import Vouched, add_decision, supersede_decision
+from baton_git.verbs.decisions import add_decision, supersede_decision
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.loops import add_loop, settle_loop
 from baton_git.verbs.sessions import boot, fresh_session, init, look, status, wrap
@@ -141,7 +142,9 @@ def test_a_loop_that_this_boot_verifies_is_still_shown_and_archived_by_the_next(
 
 def test_superseded_decisions_go_to_the_archive(ws):
     old = add_decision(ws, NOW, what="a", why="b").id
-    new = add_decision(ws, NOW, what="c", why="d", tier="human_confirmed", vouched=Vouched("Ada", "terminal")).id
+    new = add_decision(
+        replace(ws, confirmed=Vouched("Ada", "terminal")), NOW, what="c", why="d", tier="human_confirmed"
+    ).id
     supersede_decision(ws, NOW, old, new)
     boot(ws, NOW)
     assert [one.id for one in ws.branch.read().state.records(ActiveDecision)] == [new]
@@ -168,7 +171,7 @@ def test_the_brief_keeps_to_its_budget_and_counts_what_it_leaves_out(ws):
 
 def test_a_corrupt_record_is_named_and_the_rest_is_shown(ws):
     init(ws, NOW)
-    add_follow_up(ws, NOW, item="i", id_="FU-1")
+    add_follow_up(ws, NOW, item="i", id="FU-1")
     by_hand(ws, {"open_loops/OL-9.toml": b"id = ["})
     begun = boot(ws, NOW)
     assert any("open_loops/OL-9.toml" in one for one in begun.problems)

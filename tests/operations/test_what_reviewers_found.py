@@ -23,7 +23,7 @@ ITEM = {"id": "FU-1", "item": "Refactor", "first_seen": "2026-06-17"}
 def test_a_session_that_booted_does_not_archive_what_others_added_since(ws):
     boot(acting(ws, "A"), NOW)
     mine = current(ws)
-    add_loop(acting(ws, "B"), later(minutes=1), action="B deployed", expect="ok", id_="OL-B")
+    add_loop(acting(ws, "B"), later(minutes=1), action="B deployed", expect="ok", id="OL-B")
     wrap(acting(ws, "B"), later(minutes=2), context="B's words")
     write(ws, later(minutes=3), {**mine, "session_id": "A"})
     assert ids(ws, "open_loops") == ["OL-B"]
@@ -34,7 +34,7 @@ def test_what_a_session_did_by_verbs_is_not_counted_again_in_its_document(ws):
     write(ws, NOW, document("P", follow_ups=[{**ITEM, "defer_count": 1}]))
     mine = acting(ws, "S")
     boot(mine, later(minutes=1))
-    add_loop(acting(ws, "O"), later(minutes=2), action="x", expect="y", id_="OL-O")
+    add_loop(acting(ws, "O"), later(minutes=2), action="x", expect="y", id="OL-O")
     defer_follow_up(mine, later(minutes=3), "FU-1")
     write(ws, later(minutes=4), document("S", "P", follow_ups=[{**ITEM, "defer_count": 3}]))
     assert stored(ws, "follow_up", "FU-1").defer_count == 3
@@ -47,14 +47,14 @@ def test_a_session_whose_record_was_archived_is_still_known(open_workspace):
     for number in range(5):
         other = acting(ws, f"o{number}")
         boot(other, later(minutes=number + 1))
-        add_loop(other, later(minutes=number + 1), action="x", expect="y", id_=f"OL-{number}")
+        add_loop(other, later(minutes=number + 1), action="x", expect="y", id=f"OL-{number}")
     write(ws, later(minutes=9), document("S", open_loops=[LOOP]))
     assert set(ids(ws, "open_loops")) == {"OL-001", *(f"OL-{number}" for number in range(5))}
 
 
 def test_a_command_that_is_repeated_does_not_hit_another_record(ws):
     for id_ in ("FU-1", "FU-10"):
-        add_follow_up(ws, NOW, item=id_, id_=id_)
+        add_follow_up(ws, NOW, item=id_, id=id_)
     finish_follow_up(ws, NOW, "FU-1")
     with pytest.raises(NotFound, match="live follow up"):
         finish_follow_up(ws, NOW, "FU-1")
@@ -62,7 +62,7 @@ def test_a_command_that_is_repeated_does_not_hit_another_record(ws):
 
 
 def test_an_id_used_again_keeps_its_two_lives_apart(ws):
-    add_loop(ws, NOW, action="OLD", expect="x", id_="OL-001")
+    add_loop(ws, NOW, action="OLD", expect="x", id="OL-001")
     close_loop(ws, NOW, "OL-001")
     write(ws, NOW, document("A", open_loops=[{**LOOP, "action": "NEW"}]))
     write(ws, NOW, document("B", "A", open_loops=[{**LOOP, "action": "NEW", "status": "failed"}]))
@@ -106,7 +106,7 @@ def test_without_a_session_the_value_of_the_others_stands_again(ws):
 
 
 def test_what_is_undone_is_not_undone_twice(ws):
-    add_follow_up(ws, NOW, item="x", id_="FU-1")
+    add_follow_up(ws, NOW, item="x", id="FU-1")
     for _ in range(3):
         revision = defer_follow_up(ws, NOW, "FU-1").written.version.revision
     undo(ws, NOW, str(revision - 1))
@@ -134,7 +134,7 @@ def test_another_import_does_not_archive_what_the_first_brought(ws):
 
 def test_a_record_as_large_as_may_be_can_still_be_closed(ws):
     big = "x" * (256 * 1024 - 300)
-    add_loop(ws, NOW, action="a", expect=big, id_="OL-1")
+    add_loop(ws, NOW, action="a", expect=big, id="OL-1")
     close_loop(ws, NOW, "OL-1")
     assert stored(ws, "open_loop", "OL-1", archived=True) is not None
 
@@ -148,7 +148,7 @@ def test_leaving_a_record_out_and_adding_it_again_clears_no_gate(ws):
 
 
 def test_a_graduation_that_was_taken_back_does_not_come_back_without_a_person(ws):
-    record_pattern(ws, NOW, what="p", id_="PAT-1")
+    record_pattern(ws, NOW, what="p", id="PAT-1")
     propose_rule(ws, NOW, "PAT-1", "Do X")
     done = graduate_pattern(ws, NOW, "PAT-1", Confirmed("Ada", "terminal", "PAT-1", "Do X"))
     graduated = str(done.written.version.revision)
@@ -182,7 +182,7 @@ def test_the_brief_keeps_to_small_budgets(ws):
 
 def test_counts_of_a_record_that_was_read_and_raised_go_up_once(ws):
     write(ws, NOW, document("P", follow_ups=[ITEM]))
-    add_follow_up(acting(ws, "O"), NOW, item="later", id_="FU-9")
+    add_follow_up(acting(ws, "O"), NOW, item="later", id="FU-9")
     defer_follow_up(acting(ws, "O"), NOW, "FU-9")
     read_back = current(ws)
     for one in read_back["follow_ups"]:
@@ -193,7 +193,7 @@ def test_counts_of_a_record_that_was_read_and_raised_go_up_once(ws):
 
 
 def test_the_beginning_of_an_id_names_a_record_of_the_history_too(ws):
-    add_follow_up(ws, NOW, item="x", id_="FU-abc")
+    add_follow_up(ws, NOW, item="x", id="FU-abc")
     defer_follow_up(ws, NOW, "FU-abc")
     rollback_record(ws, NOW, "FU-a")
     assert stored(ws, "follow_up", "FU-abc").defer_count == 0

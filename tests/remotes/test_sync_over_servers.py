@@ -35,7 +35,7 @@ def synced(ws: Workspace) -> Synced:
 
 
 def add(ws: Workspace, id_: str) -> None:
-    add_loop(ws, NOW, action=f"did {id_}", expect="it works", id_=id_)
+    add_loop(ws, NOW, action=f"did {id_}", expect="it works", id=id_)
 
 
 def test_two_users_come_to_one_commit(both: tuple[Place, Place]) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 from pathlib import Path
@@ -127,7 +127,7 @@ def _pick(ws: Workspace, model: Any, which: int) -> Any:
 def _add_loop(ws: Workspace, now: datetime, act: Act) -> Revision:
     verify = {"method": "file_exists", "path": "readme"} if act.which % 3 == 0 else None
     return loops.add_loop(
-        ws, now, action=act.mark("K"), expect=act.mark("L"), verify=verify, ttl_days=act.which % 9, id_=act.id
+        ws, now, action=act.mark("K"), expect=act.mark("L"), verify=verify, ttl_days=act.which % 9, id=act.id
     ).written.version
 
 
@@ -143,7 +143,7 @@ def _close(ws: Workspace, now: datetime, act: Act) -> Revision | None:
 
 
 def _add_item(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return followups.add_follow_up(ws, now, item=act.mark("K"), reason=act.mark("L"), id_=act.id).written.version
+    return followups.add_follow_up(ws, now, item=act.mark("K"), reason=act.mark("L"), id=act.id).written.version
 
 
 def _defer(ws: Workspace, now: datetime, act: Act) -> Revision | None:
@@ -160,7 +160,7 @@ def _done(ws: Workspace, now: datetime, act: Act) -> Revision | None:
 def _record(ws: Workspace, now: datetime, act: Act) -> Revision:
     rule = act.mark("L") if act.which % 2 else None
     return patterns.record_pattern(
-        ws, now, what=act.mark("K"), context=act.mark("R"), rule=rule, id_=act.id
+        ws, now, what=act.mark("K"), context=act.mark("R"), rule=rule, id=act.id
     ).written.version
 
 
@@ -184,14 +184,14 @@ def _graduate(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     if one is None:
         return None
     yes = Confirmed("Ada", "terminal", one.id, one.proposed_rule or "", one.what)
-    return patterns.graduate_pattern(ws, now, one.id, yes).written.version
+    return patterns.graduate_pattern(replace(ws, confirmed=yes), now, one.id).written.version
 
 
 def _decide(ws: Workspace, now: datetime, act: Act) -> Revision:
     tier = ("llm_derived", "raw_source", "human_confirmed")[act.which % 3]
     vouched = decisions.Vouched("Ada", "terminal")
     return decisions.add_decision(
-        ws, now, what=act.mark("K"), why=act.mark("L"), evidence=[f"{act.mark('K')} too"], id_=act.id, tier=tier,
+        ws, now, what=act.mark("K"), why=act.mark("L"), evidence=[f"{act.mark('K')} too"], id=act.id, tier=tier,
         vouched=vouched,
     ).written.version  # fmt: skip
 

@@ -37,7 +37,7 @@ with Store(Repository.open(top)) as store:
             if done % 4 == 3:
                 made = defer_follow_up(ws, datetime.now(UTC), "FU-shared")
             else:
-                made = add_follow_up(ws, datetime.now(UTC), item=f"{name} {done}", id_=f"FU-{name}-{done}")
+                made = add_follow_up(ws, datetime.now(UTC), item=f"{name} {done}", id=f"FU-{name}-{done}")
         except Busy:
             continue
         done += 1

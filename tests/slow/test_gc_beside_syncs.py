@@ -47,7 +47,7 @@ def test_no_sync_fails_while_git_prunes(tmp_path: Path) -> None:
     try:
         for number in range(SYNCS):
             now = NOW + timedelta(minutes=number)
-            add_loop(ada, now, action=f"did {number}", expect="it works", id_=f"OL-{number}")
+            add_loop(ada, now, action=f"did {number}", expect="it works", id=f"OL-{number}")
             assert not sync(ada, now).errors
             synced = sync(bob, now)
             assert synced.offline is None

@@ -49,7 +49,7 @@ def work(thread):
             if thread % 2:
                 told("document", write(ws, datetime.now(UTC), document(session, done)).written)
             else:
-                made = add_follow_up(ws, datetime.now(UTC), item=f"{session} {done}", id_=f"FU-{session}-{done}")
+                made = add_follow_up(ws, datetime.now(UTC), item=f"{session} {done}", id=f"FU-{session}-{done}")
                 told(made.id, made.written)
         except Busy:
             continue

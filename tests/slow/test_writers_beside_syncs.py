@@ -38,7 +38,7 @@ def synced(top: Path, end: float) -> None:
 def test_sixteen_processes_in_one_namespace_beside_syncs_lose_nothing(tmp_path):
     made_remote(tmp_path / "remote.git")
     clones = [made_clone(tmp_path / name, tmp_path / "remote.git") for name in ("one", "two")]
-    add_follow_up(clones[0].workspace(), clones[0].now(timedelta()), item="shared", id_="FU-0")
+    add_follow_up(clones[0].workspace(), clones[0].now(timedelta()), item="shared", id="FU-0")
     for clone in clones:
         sync(clone.workspace(), clone.now(timedelta()))
     processes = get_context("forkserver")

@@ -95,21 +95,21 @@ class Machine:
     # --- verbs
 
     def loop(self, id_: str, action: str = "deployed", **more: Any) -> str:
-        return add_loop(self.ws, self.clock(), action=action, expect="it answers", id_=id_, **more).id
+        return add_loop(self.ws, self.clock(), action=action, expect="it answers", id=id_, **more).id
 
     def follow_up(self, id_: str) -> str:
-        return add_follow_up(self.ws, self.clock(), item=f"item {id_}", id_=id_).id
+        return add_follow_up(self.ws, self.clock(), item=f"item {id_}", id=id_).id
 
     def defer(self, id_: str) -> None:
         defer_follow_up(self.ws, self.clock(), id_)
 
     def decision(self, id_: str, **more: Any) -> str:
-        return add_decision(self.ws, self.clock(), what=f"use {id_}", why="because", id_=id_, **more).id
+        return add_decision(self.ws, self.clock(), what=f"use {id_}", why="because", id=id_, **more).id
 
     def pattern(self, id_: str, rule: str = "look first", times: int = 3, **more: Any) -> str:
         """A rule candidate."""
         for _ in range(times):
-            record_pattern(self.ws, self.clock(), what=f"assumed {id_}", rule=rule, id_=id_, **more)
+            record_pattern(self.ws, self.clock(), what=f"assumed {id_}", rule=rule, id=id_, **more)
         return id_
 
     def graduate(self, id_: str, rule: str = "look first") -> None:

@@ -25,7 +25,8 @@ from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
-from baton_git.verbs.decisions import Vouched, supersede_decision
+from baton_git.namespace.workspace import Vouched
+from baton_git.verbs.decisions import supersede_decision
 from baton_git.verbs.patterns import dismiss_pattern
 from baton_git.verbs.rollback import rollback, rollback_record
 

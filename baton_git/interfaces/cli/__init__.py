@@ -20,7 +20,7 @@ COMMANDS = {
     "read": ("document", "Print the whole state as JSON."),
     "write": ("document", "Write a whole session-baton document."),
     "loop": ("loop", "Open loops: things done whose outcome must be checked."),
-    "followup": ("followup", "Follow-ups: things put off."),
+    "followup": ("", "Follow-ups: work that is put off."),
     "pattern": ("pattern", "Patterns: what keeps going wrong, on its way to a rule."),
     "decision": ("decision", "Decisions and their reasons."),
     "handover": ("handover", "Protocol runs of KAIROS, handed over from one client to the next."),

@@ -14,16 +14,14 @@ from typing import Any, cast
 
 import click
 
-from baton_git.core.diff import subject
 from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, StoreError
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
 from baton_git.interfaces.cli.printing import tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import Asked, Settings
-from baton_git.interfaces.results import changed as answers
+from baton_git.namespace.results import Changed, WrittenResult, summarise
 from baton_git.namespace.revision import WriteResult
-from baton_git.namespace.workspace import WrittenRecord
 
 CHECKED_OUT = (
     "{} has this branch checked out: new commits show there as a revert, and a commit made there would take them "
@@ -87,15 +85,22 @@ class App(Call):
 
         check_no_agent(self.settings.agent, hint)
 
-    def made(self, made: WrittenRecord) -> None:
+    def answer_json(self, data: Any) -> None:
+        """Data to stdout as JSON, where there is no other form of it."""
+        write_json(data)
+
+    def made(self, changed: Changed) -> None:
         """A record's id, and in words what became of it."""
-        self.answer(answers.made(made), made.id)
-        self.told(made.written)
+        self.answer(changed.as_data(), changed.id)
+        self.told(changed.written)
+
+    def tell_change(self, result: WrittenResult) -> None:
+        """Say what a change did, and what its reader should know."""
+        self.told(result.written)
 
     def told(self, written: WriteResult) -> None:
-        """In words what a change did, and what its reader should know."""
-        what = subject(list(written.changes)) if written.changes else "nothing changed"
-        self.say(f"{what} (revision {written.version.revision})")
+        """Say what a change did, and what its reader should know."""
+        self.say(f"{summarise(written.changes)} (revision {written.version.revision})")
         if written.before.commit is None and written.version.commit is not None:
             self.told_new(written.version.namespace)
         for key, redaction in written.redactions:
@@ -104,7 +109,7 @@ class App(Call):
             self.say(CHECKED_OUT.format(written.checked_out_at))
 
     def told_new(self, namespace: Namespace) -> None:
-        """In words that a command made the namespace, which a mistyped name or folder does too."""
+        """Say that a command made the namespace: a mistyped name or folder does so too."""
         self.say(f"this began the namespace {namespace} in {self.settings.repository.common_dir}")
 
 

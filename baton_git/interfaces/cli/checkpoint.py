@@ -14,7 +14,8 @@ from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.paif import agent_of, paif_config
 from baton_git.interfaces.results.changed import place
 from baton_git.interfaces.results.checkpoints import session_of
-from baton_git.namespace.workspace import WrittenRecord, fresh_mark
+from baton_git.namespace.results import Changed
+from baton_git.namespace.workspace import fresh_mark
 from baton_git.systems.paif import restore_text
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
@@ -74,7 +75,7 @@ def checkpoint_command(app: App, periodic: bool, file: str | None, **given: Any)
         )
     version = saved.written.version
     if saved.id is not None and not saved.known:
-        app.made(WrittenRecord(saved.id, saved.written))
+        app.made(Changed.of(saved.written, id=saved.id))
         return
     app.answer({"id": saved.id, **place(version)}, flat(saved.id or ""))
     if saved.known:

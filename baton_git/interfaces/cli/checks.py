@@ -10,41 +10,28 @@ from baton_git.core.errors import NeedsHuman
 from baton_git.core.output import shell_line, terminal_line
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.git.remotes.error_messages import masked
-from baton_git.interfaces.cli.app import SECONDS, App, at_terminal, command, flat
+from baton_git.interfaces.cli.app import App, at_terminal, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import agrees
-from baton_git.interfaces.results import checks as answers
+from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.namespace.remote_selection import address_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.checks import BUDGET, Verified, verify
+from baton_git.verbs.checks import CheckResults
 from baton_git.verbs.consent import approve_check, loop_with_check, revoke_check, waiting_checks
 from baton_git.verbs.trust import approvals_of, distrust, distrust_remote, trust, trust_remote
 
 
-@command("verify")
-@click.argument("ids", nargs=-1, metavar="[ID]…")
-@click.option("--budget", type=SECONDS, default=BUDGET, show_default=True, help="Seconds for all together.")
-def verify_all(app: App, ids: tuple[str, ...], budget: float) -> int | None:
-    """Run the checks of open loops, side by side, and keep what they find as evidence.
-
-    Exit status 1 when one failed, 5 when one could not be made.
-
-    \b
-    baton verify
-    baton verify OL-7k3f9q --budget 3
-    """
-    with app.workspace() as ws:
-        return tell_checks(app, verify(ws, app.now, ids, budget_seconds=budget))
+def render_checks(app: App, results: CheckResults) -> int | None:
+    """Print what checks found; the exit status is 1 when one failed, 5 when one could not be made."""
+    lines = [f"{id_}  {check.result}{f': {check.why}' if check.why else ''}" for id_, check in results.evidence.items()]
+    app.answer(results.as_data(), "\n".join(lines))
+    if not results.evidence:
+        app.say("no open loop has a check that can run")
+    verdicts = {check.result for check in results.evidence.values()}
+    return FAILED if "failed" in verdicts else UNKNOWN if "unknown" in verdicts else None
 
 
-def tell_checks(app: App, verified: Verified) -> int | None:
-    """What the checks found, and the exit status that says it."""
-    lines = [f"{id_}  {found.result}{f': {found.why}' if found.why else ''}" for id_, found in verified.found.items()]
-    app.answer(answers.verified(verified), "\n".join(lines))
-    if not verified.found:
-        app.say("no open loop has a check that a probe can make")
-    results = {found.result for found in verified.found.values()}
-    return FAILED if "failed" in results else UNKNOWN if "unknown" in results else None
+ADDITIONS = {"verify": Addition(render=render_checks)}
 
 
 class _WithDashes(click.Command):
@@ -195,4 +182,4 @@ def _waiting(verify: VerifySpec) -> str:
     return shell_line(verify.argv) if verify.argv else _in_words(verify)
 
 
-COMMANDS = {"verify": verify_all, "trust": trust_command}
+COMMANDS = {"trust": trust_command}

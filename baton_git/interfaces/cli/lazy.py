@@ -14,7 +14,8 @@ class LazyGroup(click.Group):
 
     Args:
         table: by name, the module (and after a colon the command in it; else `COMMANDS[name]`) and the line of help, so
-            that `--help` loads no command.
+            that `--help` loads no command. A command that its module does not define is derived from the verbs of that
+            name, with the module's `ADDITIONS`; so is one that names no module.
     """
 
     def __init__(self, name: str | None, table: Mapping[str, tuple[str, str]], **settings: Any) -> None:
@@ -28,10 +29,9 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         place, _, name = self.table[cmd_name][0].partition(":")
-        module = importlib.import_module(f"baton_git.interfaces.cli.{place}")
-        command = getattr(module, name) if name else module.COMMANDS[cmd_name]
-        assert isinstance(command, click.Command)
-        return command
+        module = importlib.import_module(f"baton_git.interfaces.cli.{place}") if place else None
+        command = getattr(module, name) if name else getattr(module, "COMMANDS", {}).get(cmd_name)
+        return command or _derived(cmd_name, self.table[cmd_name][1], getattr(module, "ADDITIONS", {}))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -45,3 +45,10 @@ class LazyGroup(click.Group):
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"there is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+
+def _derived(word: str, about: str, additions: Mapping[str, Any]) -> click.Command:
+    from baton_git.interfaces.cli.verb_command import verb_group  # not needed for commands that are written by hand
+    from baton_git.verbs.table import verbs_of
+
+    return verb_group(word, about, verbs_of(word), additions)

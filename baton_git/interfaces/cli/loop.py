@@ -1,4 +1,4 @@
-"""`baton loop`: add, verify, close."""
+"""What the command line adds to the verbs of open loops: how to check them."""
 
 from __future__ import annotations
 
@@ -8,49 +8,44 @@ from typing import Any
 
 import click
 
-from baton_git.interfaces.cli.app import App, command, group
-from baton_git.interfaces.cli.checks import tell_checks
-from baton_git.verbs.checks import verify
-from baton_git.verbs.loops import add_loop, close_loop, settle_loop
+from baton_git.core.records.work_items import OpenLoop
+from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.cli.checks import render_checks
+from baton_git.interfaces.cli.verb_command import Addition, Values, render
+from baton_git.namespace.results import Changed
+from baton_git.verbs.checks import CheckResults
+
+CHECKS = (
+    click.argument("argv", nargs=-1, type=click.UNPROCESSED),
+    click.option("--verify-http", metavar="URL", help="Check: GET the address."),
+    click.option(
+        "--status", type=click.IntRange(100, 599), help="With --verify-http: the status that means success.  [200]"
+    ),
+    click.option("--verify-file", metavar="PATH", help="Check: the file exists."),
+    click.option("--verify-process", metavar="NAME", help="Check: a process of this name runs."),
+    click.option("--verify-port", metavar="HOST:PORT", help="Check: something listens there."),
+    click.option("--verify-commit", metavar="REV", help="Check: a commit, by id or subject, is on HEAD (or --branch)."),
+    click.option("--branch", metavar="NAME", help="With --verify-commit: the branch it must be on."),
+    click.option("--verify-manual", metavar="NOTE", help="Check: a person looks at this."),
+    click.option(
+        "--verify-command", is_flag=True, default=None,
+        help="Check: the command after -- exits with 0; needs baton trust.",
+    ),
+    click.option("--timeout", type=click.IntRange(1, 3600), help="Seconds that the check may take.  [5]"),
+)  # fmt: skip
+OPTIONS = (
+    "status", "verify_http", "verify_file", "verify_process", "verify_port", "verify_commit", "branch", "verify_manual",
+    "verify_command", "timeout",
+)  # fmt: skip
 
 
-@command("add", short_help="Note something done whose outcome must be checked.")
-@click.argument("action")
-@click.argument("argv", nargs=-1, type=click.UNPROCESSED)
-@click.option("--expect", required=True, metavar="OUTCOME", help="What must be true if it worked.")
-@click.option("--ttl-days", type=click.IntRange(0), help="Days until it is escalated if nobody could verify it.  [7]")
-@click.option("--verify-http", metavar="URL", help="Check: GET the address.")
-@click.option(
-    "--status", type=click.IntRange(100, 599), help="With --verify-http: the status that means success.  [200]"
-)
-@click.option("--verify-file", metavar="PATH", help="Check: the file exists.")
-@click.option("--verify-process", metavar="NAME", help="Check: a process of this name runs.")
-@click.option("--verify-port", metavar="HOST:PORT", help="Check: something listens there.")
-@click.option("--verify-commit", metavar="REV", help="Check: a commit, by id or subject, is on HEAD (or --branch).")
-@click.option("--branch", metavar="NAME", help="With --verify-commit: the branch it must be on.")
-@click.option("--verify-manual", metavar="NOTE", help="Check: a person looks at this.")
-@click.option("--verify-command", is_flag=True, help="Check: the command after -- exits with 0; needs baton trust.")
-@click.option("--timeout", type=click.IntRange(1, 3600), help="Seconds that the check may take.  [5]")
-@click.option("--decision", metavar="ID", help="The decision that this follows from.")
-@click.option("--id", "id_", metavar="ID", help="An id of your own instead of a fresh one.")
-def add(app: App, action: str, argv: tuple[str, ...], expect: str, **options: Any) -> None:
-    """Note something done whose outcome must be checked.
-
-    \b
-    baton loop add "Deployed X" --expect "health is 200" --verify-http http://localhost:8080/health
-    baton loop add "Fixed the parser" --expect "tests pass" --verify-command -- pytest -q tests/parser
-    """
+def _fill_check(app: App, values: Values) -> Values:
+    """Put the check that the options describe into the field `verify`."""
+    options: dict[str, Any] = dict.fromkeys(OPTIONS) | {name: values[name] for name in OPTIONS if name in values}
     _refuse_empty(options)
     options["verify_file"] = _from_the_top(app, options["verify_file"])
-    verify_spec = _verify_spec(argv, options)
-    with app.workspace() as ws:
-        made = add_loop(
-            ws, app.now, action=action, expect=expect, verify=verify_spec,
-            ttl_days=options["ttl_days"], decision=options["decision"], id_=options["id_"],
-        )  # fmt: skip
-    app.made(made)
-    if argv:
-        app.say(f"the command runs only after: baton trust {made.id}")
+    spec = _verify_spec(values.get("argv", ()), options)
+    return values | ({"verify": spec} if spec else {})
 
 
 def _refuse_empty(options: dict[str, Any]) -> None:
@@ -70,7 +65,7 @@ def _from_the_top(app: App, path: str | None) -> str | None:
 
 def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
     """The check that the options ask for; at most one."""
-    if bool(argv) != options["verify_command"]:
+    if bool(argv) != bool(options["verify_command"]):
         raise click.UsageError(
             "--verify-command needs the command after --" if not argv else f"unexpected argument {argv[0]!r}"
         )
@@ -120,40 +115,29 @@ def _host_and_port(text: str | None) -> dict[str, Any]:
     return {"host": host.strip("[]") or "127.0.0.1", "port": int(port)}
 
 
-@command("verify", short_help="Check one loop, or say what you found.")
-@click.argument("id_", metavar="ID")
-@click.option("--passed", is_flag=True, help="You looked, and the outcome is as expected.")
-@click.option("--failed", is_flag=True, help="You looked, and it is not.")
-@click.option("--note", metavar="TEXT", help="With --passed or --failed: what you saw.")
-def verify_one(app: App, id_: str, passed: bool, failed: bool, note: str | None) -> int | None:
-    """Run the check of one loop; or say what a person or agent found out.
+def _render_added(app: App, changed: Changed) -> None:
+    """Print a new loop; a command in its check has to be approved first."""
+    render(app, changed)
+    if _has_command(changed):
+        app.say(f"the command runs only after: baton trust {changed.id}")
 
-    \b
-    baton loop verify OL-7k3f9q
-    baton loop verify OL-7k3f9q --passed --note "page loads"
-    """
-    if passed and failed:
-        raise click.UsageError("give --passed or --failed, not both")
-    if note is not None and not (passed or failed):
-        raise click.UsageError("--note goes with --passed or --failed")
-    with app.workspace() as ws:
-        if not (passed or failed):
-            return tell_checks(app, verify(ws, app.now, [id_]))
-        app.made(settle_loop(ws, app.now, id_, "passed" if passed else "failed", note=note))
+
+def _has_command(changed: Changed) -> bool:
+    """Whether the check of the loop is a command."""
+    loop = changed.written.version.state.get(OpenLoop, changed.id)
+    return loop.verify is not None and loop.verify.method == "command"
+
+
+def _render_finding(app: App, results: CheckResults) -> int | None:
+    """Print what was found out about one loop; where a person or agent said it, like any change."""
+    if results.id is None:
+        return render_checks(app, results)
+    app.answer(results.as_data(), results.id)
+    app.tell_change(results)
     return None
 
 
-@command("close", short_help="Put a loop into the archive.")
-@click.argument("id_", metavar="ID")
-@click.option("--reason", default="closed", metavar="TEXT", help="Why; kept with it.")
-def close(app: App, id_: str, reason: str) -> None:
-    """Put a loop into the archive, whatever its status.
-
-    \b
-    baton loop close OL-7k3f9q --reason "the service is gone"
-    """
-    with app.workspace() as ws:
-        app.made(close_loop(ws, app.now, id_, reason=reason))
-
-
-COMMANDS = {"loop": group("loop", "Open loops: things done whose outcome must be checked.", [add, verify_one, close])}
+ADDITIONS = {
+    "loop add": Addition(CHECKS, fill=_fill_check, render=_render_added),
+    "loop verify": Addition(render=_render_finding),
+}

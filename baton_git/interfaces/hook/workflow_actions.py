@@ -100,8 +100,8 @@ class SessionActions:
 
     def run_checks(self) -> Mapping[str, Any]:
         """Run the checks of the open loops and return their results by loop."""
-        verified = checks.verify(self._ws, self._now, budget_seconds=VERIFY_SECONDS)
-        return {"checks": {id_: check.result for id_, check in verified.found.items()}}
+        results = checks.check_loops(self._ws, self._now, budget_seconds=VERIFY_SECONDS)
+        return {"checks": {id_: check.result for id_, check in results.evidence.items()}}
 
     def _keep(self, trigger: str, notes: str | None = None) -> None:
         keep(

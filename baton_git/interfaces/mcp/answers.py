@@ -6,15 +6,9 @@ from typing import Any
 
 from baton_git.core.diff import subject
 from baton_git.namespace.revision import WriteResult
-from baton_git.namespace.workspace import WrittenRecord
 
 Answer = dict[str, Any]
 """A tool's answer; each tool says in its code what is in it."""
-
-
-def changed(made: WrittenRecord) -> Answer:
-    """The record that was made or changed, and what a change did."""
-    return {"id": made.id, **done(made.written)}
 
 
 def done(written: WriteResult) -> Answer:

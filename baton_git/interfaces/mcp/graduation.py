@@ -5,6 +5,7 @@ annotations are evaluated where they stand, for the SDK: they name functions of 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
@@ -15,7 +16,7 @@ from baton_git.core.lifecycle import Confirmed
 from baton_git.core.output import one_line
 from baton_git.core.records.work_items import Pattern
 from baton_git.interfaces.mcp.annotations import REPLACES
-from baton_git.interfaces.mcp.answers import Answer, changed
+from baton_git.interfaces.mcp.answers import Answer
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
 from baton_git.verbs.patterns import graduate_pattern
@@ -57,8 +58,8 @@ def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
     ) -> Answer:
         """Ask the person to make a pattern a rule."""
         with desk.at_work(ctx, session) as ws:
-            confirmed = _confirmed(found, answer, desk.app.person)
-            return changed(graduate_pattern(ws, desk.now, id, confirmed, rule=rule))
+            work = replace(ws, confirmed=_confirmed(found, answer, desk.app.person))
+            return graduate_pattern(work, desk.now, id, rule=rule).as_data(short=True)
 
     return {pattern_graduate: REPLACES}
 

@@ -19,15 +19,11 @@ from baton_git.core.output import safe_json, terminal
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.mcp import (
     checkpoints,
-    decisions,
     documents,
-    followups,
     graduation,
     handoffs,
     handovers,
     history,
-    loops,
-    patterns,
     sessions,
     syncing,
     todos,
@@ -37,9 +33,11 @@ from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, u
 from baton_git.interfaces.mcp.prompts import PROMPTS
 from baton_git.interfaces.mcp.resources import Resources, add_templates
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
+from baton_git.interfaces.mcp.verb_tools import verb_tools
+from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    sessions, documents, loops, followups, patterns, graduation, decisions, todos, checkpoints, handovers, handoffs,
+    sessions, documents, graduation, todos, checkpoints, handovers, handoffs,
     history, syncing,
 )  # fmt: skip
 
@@ -118,8 +116,9 @@ def _safe_text(content: str | bytes) -> str | bytes:
 def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
     """The server of one call of `baton mcp`; over HTTP it has many clients, else one."""
     desk = Desk(app, over_http)
-    every = (one for family in FAMILIES for one in family.tools(desk).items())
-    made = Served(desk, [_tool(function, nature) for function, nature in every])
+    tools = dict(item for family in FAMILIES for item in family.tools(desk).items())
+    tools |= verb_tools(desk, all_verbs().values())
+    made = Served(desk, [_tool(function, nature) for function, nature in tools.items()])
     add_templates(made, desk)
     for prompt in PROMPTS:
         made.add_prompt(prompt)

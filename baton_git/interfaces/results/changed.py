@@ -5,17 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from baton_git.namespace.revision import Revision, WriteResult
-from baton_git.namespace.workspace import WrittenRecord
 
 
 def place(version: Revision) -> dict[str, Any]:
     """Where a version stands; of a namespace that does not exist, nowhere."""
     return {"commit": version.commit, "revision": version.revision}
-
-
-def made(done: WrittenRecord) -> dict[str, Any]:
-    """The record that was made or changed, and the version that says so."""
-    return {"id": done.id, **place(done.written.version)}
 
 
 def told(written: WriteResult) -> dict[str, Any]:

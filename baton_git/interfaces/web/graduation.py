@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import unquote
 
 from starlette.responses import Response
@@ -59,7 +60,7 @@ def settle(asked: Asked) -> Response:
         if not text:
             raise InvalidArgument(f"pattern {pattern.id} has no proposed rule", hint="propose one first")
         word = Confirmed(asked.site.person, "page", pattern=pattern.id, rule=text, what=pattern.what)
-        graduate_pattern(ws, asked.site.now(), pattern.id, word, rule=text)
+        graduate_pattern(replace(ws, confirmed=word), asked.site.now(), pattern.id, rule=text)
         return asked.to("board", done="graduated")
 
 

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from baton_git.core.errors import BatonError
 from baton_git.core.state import State
+from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
-from baton_git.namespace.workspace import Workspace, WrittenRecord, check_not_empty
+from baton_git.namespace.workspace import Workspace, check_not_empty
 from baton_git.systems.paif import checkpoint_store, drift
 from baton_git.systems.paif.checkpoints import acting, check_known
 from baton_git.systems.paif.drift import Drift
@@ -29,9 +30,7 @@ class Held(NamedTuple):
     uncounted: BatonError | OSError | None = None
 
 
-def init_identity(
-    ws: Workspace, now: datetime, agent: str, document: Mapping[str, Any], *, where: str = ""
-) -> WrittenRecord:
+def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[str, Any], *, where: str = "") -> Changed:
     """Sets, once and for all, who the agent is.
 
     Raises:
@@ -44,7 +43,7 @@ def init_identity(
     def change(tip: Revision) -> State:
         return tip.state.put(born(identity_of(tip.state, agent), agent, document, now, where=where))
 
-    return WrittenRecord(agent, ws.update("identity-init", now, change))
+    return Changed.of(ws.update("identity-init", now, change), id=agent)
 
 
 def show_identity(ws: Workspace, agent: str) -> Identity:

@@ -16,7 +16,6 @@ from baton_git.interfaces.http.json_response import json_bytes
 from baton_git.interfaces.http.reading import tag
 from baton_git.interfaces.results import changed
 from baton_git.namespace.revision import Revision, WriteResult
-from baton_git.namespace.workspace import WrittenRecord
 
 Item = TypeVar("Item")
 NOTHING: Any = object()
@@ -31,10 +30,6 @@ def answer(data: Any, status: int = 200, *, commit: Oid | None = NOTHING) -> Res
 def written(data: dict[str, Any], done: WriteResult, status: int = 200) -> Response:
     """What a change answers: `data`, the version with its ETag, what changed, and what was taken out."""
     return answer({**data, **changed.told(done)}, status, commit=done.version.commit)
-
-
-def made(done: WrittenRecord, status: int = 200) -> Response:
-    return written({"id": done.id}, done.written, status)
 
 
 def where(version: Revision) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from starlette.responses import Response
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
 from baton_git.interfaces.http.api.refusals import refusals
-from baton_git.interfaces.http.api.shapes import COMMIT
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.changes import changes
 from baton_git.interfaces.http.problems import told
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import EVENTS, Places, Stream
+from baton_git.namespace.results import COMMIT
 
 HEARTBEAT = 15.0
 """Seconds after which a stream in which nothing happens says that it is still there."""

@@ -12,10 +12,11 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.http.api.acting import After, Limit, Named, Who
 from baton_git.interfaces.http.api.answering import answer, page, written
 from baton_git.interfaces.http.api.refusals import WRITES, refusals
-from baton_git.interfaces.http.api.shapes import Asked, At, Commit, Page, RecordChange, Written
+from baton_git.interfaces.http.api.shapes import Asked, At, Commit, Page, Written
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results.history import compared, shown
+from baton_git.namespace.results import ChangedRecord
 from baton_git.namespace.revision import WriteResult as Moved
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.history import Filter, compare, full_id, log, moment, show
@@ -33,7 +34,7 @@ class Compared(Page):
 
     before: At
     after: At
-    changes: list[RecordChange] = Field(description="By kind and id.")
+    changes: list[ChangedRecord] = Field(description="By kind and id.")
 
 
 class GoingBack(Asked):

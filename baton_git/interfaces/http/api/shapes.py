@@ -3,11 +3,10 @@ be odd, and is told as it is."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 from pydantic import BaseModel, ConfigDict, Field
 
-COMMIT = "4f2a91c07d5e8b13a6c9e0f2d4b57a8c1e3f6092"
+from baton_git.namespace.results import COMMIT, ChangedRecord, RedactedValue
+
 TIME = "2026-06-17T12:30:00Z"
 
 
@@ -41,44 +40,11 @@ class Place(At):
     namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
 
 
-class FieldChange(BaseModel):
-    """One field; a side that did not have it is missing."""
-
-    field: str = Field(description="The field, dotted where it is nested.", examples=["status"])
-    before: Any = Field(None, description="Its value before.", examples=["open"])
-    after: Any = Field(None, description="Its value since.", examples=["verified"])
-
-
-class RecordChange(BaseModel):
-    """What happened to one record."""
-
-    kind: str = Field(description="Its kind.", examples=["open_loop"])
-    id: str = Field(description="Its id; empty for the head of the document.", examples=["OL-7k3f9q"])
-    action: Literal["added", "changed", "removed", "archived", "restored"] = Field(description="What happened.")
-    title: str = Field(description="What it is about.", examples=["Deployed X"])
-    reason: str = Field("", description="Why it was archived.")
-    fields: list[FieldChange] = Field(description="Which fields changed.")
-
-
-class Redaction(BaseModel):
-    """A secret that was taken out before anything was stored."""
-
-    record: str = Field(description="In which record.", examples=["open loop OL-7k3f9q"])
-    path: str = Field(description="In which field.", examples=["action"])
-    kind: str = Field(description="What kind of secret.", examples=["AWS Access Key"])
-
-
 class Written(At):
     """What a change did; `changes` is empty where nothing differed."""
 
-    changes: list[RecordChange] = Field(description="What changed, record by record.")
-    redactions: list[Redaction] = Field(description="What was taken out.")
-
-
-class Made(Written):
-    """The record that was made or changed."""
-
-    id: str = Field(description="The id of the record.", examples=["OL-7k3f9q"])
+    changes: list[ChangedRecord] = Field(description="What changed, record by record.")
+    redactions: list[RedactedValue] = Field(description="Which secrets were taken out.")
 
 
 class Page(BaseModel):
@@ -98,7 +64,7 @@ class Commit(At):
     agent: str | None = Field(description="The agent that acted.", examples=["claude"])
     machine: str | None = Field(description="The machine.", examples=["mac2"])
     subject: str = Field(description="What it did, in words.", examples=["OL-7k3f9q verified"])
-    changes: list[RecordChange] = Field(description="What changed, record by record.")
+    changes: list[ChangedRecord] = Field(description="What changed, record by record.")
 
 
 class Damaged(BaseModel):

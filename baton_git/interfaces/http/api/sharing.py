@@ -13,13 +13,14 @@ from baton_git.core.names import oid
 from baton_git.interfaces.http.api.acting import After, Limit, Named, Who
 from baton_git.interfaces.http.api.answering import answer, page, where, written
 from baton_git.interfaces.http.api.refusals import REMOTES, WRITES, refusals
-from baton_git.interfaces.http.api.shapes import COMMIT, Asked, Page, Place, RecordChange, Written
+from baton_git.interfaces.http.api.shapes import Asked, Page, Place, Written
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.problems import of_error
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results import conflicts as conflict_answers
 from baton_git.interfaces.results import review as review_answers
 from baton_git.namespace.remote_selection import configured_remote
+from baton_git.namespace.results import COMMIT, ChangedRecord
 from baton_git.verbs.conflict_blame import writers
 from baton_git.verbs.conflicts import conflicts, resolve
 from baton_git.verbs.review import decide, review
@@ -56,7 +57,7 @@ class Item(BaseModel):
 
     kind: str
     id: str
-    changes: list[RecordChange]
+    changes: list[ChangedRecord]
 
 
 class Waiting(BaseModel):

@@ -11,10 +11,11 @@ from starlette.responses import Response
 from baton_git.interfaces.http.api.acting import After, At, Limit, Named, Who
 from baton_git.interfaces.http.api.answering import answer, page, where, written
 from baton_git.interfaces.http.api.refusals import WRITES, Responses, refusals
-from baton_git.interfaces.http.api.shapes import COMMIT, TIME, Page, Place, Written
+from baton_git.interfaces.http.api.shapes import TIME, Page, Place, Written
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results import snapshots as answers
+from baton_git.namespace.results import COMMIT
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.snapshots import find, history, record, recorded
 

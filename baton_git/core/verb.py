@@ -1,0 +1,232 @@
+"""A verb is one thing that baton can do, declared once. Every interface derives its own form of it from here.
+
+    @verb("followup defer", "POST /v1/follow-ups/{id}/defer", effect=ADDS, tool=Tool("Put off once more."))
+    def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Changed: ...
+
+The input is a frozen model whose fields carry descriptions, bounds and examples; a rule between fields is a validator
+of the model. The result is a model with one serialisation, `as_data`. What only one interface needs (which fields are
+positional on the command line, a shorter description for a model) is data of the declaration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.records.base import faults_of
+
+Effect = Literal["reads", "adds", "settles", "replaces"]
+READS: Final = "reads"
+"""Changes nothing."""
+ADDS: Final = "adds"
+"""Only adds; called twice it adds twice."""
+SETTLES: Final = "settles"
+"""Takes nothing away; called twice it has the same effect as once."""
+REPLACES: Final = "replaces"
+"""Replaces or archives what was there."""
+
+
+class Input(BaseModel):
+    """The parameters of a verb. A field that it does not know is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Result(BaseModel):
+    """What a verb answers."""
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    verbose: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are left out where each word costs: in the answers to a model."""
+
+    def as_data(self, *, short: bool = False) -> dict[str, Any]:
+        """Return the result as plain data, the same for every interface.
+
+        Args:
+            short: leave out the `verbose` fields.
+        """
+        return self.model_dump(exclude_unset=True, exclude=set(self.verbose) if short else None)
+
+
+I = TypeVar("I", bound=Input)  # noqa: E741
+R = TypeVar("R", bound=Result)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """How a model sees a verb as an MCP tool. All of it is in every request of the model, so words are few.
+
+    Attributes:
+        about: what the tool does, in a line.
+        hidden: fields of the input that the tool does not take.
+        fields: descriptions of fields that their names do not explain.
+        schemas: JSON Schemas of fields, in place of those of their types.
+        name: what the tool is called; the verb's name with `_` unless given.
+    """
+
+    about: str
+    hidden: tuple[str, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Option:
+    """How the command line takes one field, where its name and type do not say it.
+
+    Attributes:
+        names: the names of the option, for example `("--verbose", "-v")`.
+        flags: for a field with few values: `{"passed": "You saw that it worked."}` makes `--passed` set it.
+        metavar: what stands for the value in the help.
+        hidden: the command line does not take this field; an addition of the command may fill it.
+    """
+
+    names: tuple[str, ...] = ()
+    flags: Mapping[str, str] = field(default_factory=dict)
+    metavar: str = ""
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Verb(Generic[I, R]):
+    """The declaration of a verb.
+
+    Attributes:
+        name: its words on the command line, for example `followup defer`.
+        run: the function, called with the workspace, the time and the input.
+        input_model: the model of its parameters.
+        result_model: the model of its answer.
+        effect: what it may change.
+        method: of the HTTP route; empty where there is none.
+        path: of the HTTP route; `{id}` stands for the field `id`.
+        status: of the HTTP answer when all went well.
+        tag: the group of routes in the OpenAPI document.
+        positional: the fields that the command line takes by position.
+        tool: the MCP tool; None where models cannot call it.
+        examples: lines of the command line.
+        options: by field, how the command line takes it.
+    """
+
+    name: str
+    run: Callable[[Any, datetime, I], R]
+    input_model: type[I]
+    result_model: type[R]
+    effect: Effect
+    method: str = ""
+    path: str = ""
+    status: int = 200
+    tag: str = "records"
+    positional: tuple[str, ...] = ()
+    tool: Tool | None = None
+    examples: tuple[str, ...] = ()
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    @property
+    def about(self) -> str:
+        """What the verb does, as its docstring says it, without the sections about arguments and errors."""
+        text = re.split(r"\n\s*(?:Args|Raises|Returns):\n", self.run.__doc__ or "")[0]
+        return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+    @property
+    def summary(self) -> str:
+        """The first sentence about it, without its full stop."""
+        return self.about.partition("\n\n")[0].rstrip(".")
+
+    @property
+    def op(self) -> str:
+        """The verb in commit trailers."""
+        return self.name.replace(" ", "-")
+
+    @property
+    def path_fields(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"\{(\w+)\}", self.path))
+
+    def parse(self, data: Mapping[str, Any], names: Callable[[str], str] = str) -> I:
+        """Return the input that `data` describes.
+
+        Args:
+            names: gives the name of a field in the interface that was used, for messages.
+
+        Raises:
+            InvalidArgument: a value does not fit its field, or two do not go together.
+        """
+        try:
+            return self.input_model.model_validate(data)
+        except ValidationError as error:
+            lines = [_line_of(fault.path, fault.message, names) for fault in faults_of(error)]
+            raise InvalidArgument("; ".join(lines[:5])) from None
+
+
+class VerbFunction(Generic[I, R]):
+    """A verb as a function: `f(ws, now, input)`, or with the fields of the input: `f(ws, now, "FU-1", reason="…")`."""
+
+    def __init__(self, declaration: Verb[I, R]) -> None:
+        self.verb = declaration
+        self.__doc__ = declaration.run.__doc__
+        self.__name__ = declaration.run.__name__
+
+    def __call__(self, ws: Any, now: datetime, *args: Any, **fields: Any) -> R:
+        return self.verb.run(ws, now, self.bind(*args, **fields))
+
+    def bind(self, *args: Any, **fields: Any) -> I:
+        """Return the input that the arguments describe; those by position are its fields in their order.
+
+        Raises:
+            InvalidArgument: a value does not fit its field, or two do not go together.
+            TypeError: there are more arguments than fields.
+        """
+        if len(args) == 1 and isinstance(args[0], self.verb.input_model):
+            return args[0]
+        names = list(self.verb.input_model.model_fields)
+        if len(args) > len(names):
+            raise TypeError(f"{self.__name__} takes at most {len(names)} arguments")
+        return self.verb.parse({**dict(zip(names, args, strict=False)), **fields})
+
+
+def verb(
+    name: str,
+    route: str = "",
+    *,
+    effect: Effect,
+    **options: Any,
+) -> Callable[[Callable[[Any, datetime, I], R]], VerbFunction[I, R]]:
+    """Declare a verb. Its input and result models are those of the function's annotations.
+
+    Args:
+        name: its words on the command line.
+        route: method and path over HTTP, `POST /v1/follow-ups/{id}/defer`; empty where there is no route.
+        options: further fields of `Verb`.
+    """
+    method, _, path = route.partition(" ")
+
+    def declare(run: Callable[[Any, datetime, I], R]) -> VerbFunction[I, R]:
+        takes, gives = _models_of(run)
+        return VerbFunction(Verb(name, run, takes, gives, effect, method, path, **options))
+
+    return declare
+
+
+def _models_of(run: Callable[..., Any]) -> tuple[type[Any], type[Any]]:
+    """The models of the third parameter and of the result, by their names in the function's module."""
+    hints = run.__annotations__
+    scope = run.__globals__
+    input_name = list(hints)[2]
+    models = [scope[hint] if isinstance(hint, str) else hint for hint in (hints[input_name], hints["return"])]
+    return models[0], models[1]
+
+
+def _line_of(path: str, message: str, names: Callable[[str], str]) -> str:
+    """A fault in the words of an interface: a validator writes `{field}` where its name belongs."""
+    text = re.sub(r"\{(\w+)\}", lambda match: names(match.group(1)), message)
+    if not path:
+        return text
+    head, rest = re.match(r"(\w*)(.*)", path, re.DOTALL).groups()  # type: ignore[union-attr]  # both may be empty
+    return f"{names(head)}{rest} {text}" if text == "is missing" else f"{names(head)}{rest}: {text}"

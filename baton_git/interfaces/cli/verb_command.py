@@ -1,0 +1,176 @@
+"""The click command of a verb, derived from its declaration."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import annotated_types
+import click
+from pydantic.fields import FieldInfo
+
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.verb import Input, Option, Result, Verb
+from baton_git.interfaces.cli.app import SECONDS, App, command, group
+from baton_git.namespace.results import Changed, WrittenResult
+from baton_git.namespace.workspace import Workspace
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What the command line adds to one verb.
+
+    Attributes:
+        options: further parameters, as click's decorators, in the order of the help.
+        fill: turns all values of the command line into those of the input's fields.
+        prepare: what a person must confirm before the verb runs: gives the workspace to run it in.
+        render: prints the result, and may give an exit status.
+    """
+
+    options: Sequence[Decorator] = ()
+    fill: Callable[[App, Values], Values] | None = None
+    prepare: Callable[[App, Workspace, Any, Values], Workspace] | None = None
+    render: Callable[[App, Any], int | None] | None = None
+
+
+NOTHING = Addition()
+
+
+def verb_group(
+    word: str, about: str, verbs: Mapping[str, Verb[Any, Any]], additions: Mapping[str, Addition]
+) -> click.Command:
+    """Return the command for all verbs that begin with one word: a group, or the only verb of that name."""
+    commands = [verb_command(verb, additions.get(name, NOTHING)) for name, verb in verbs.items()]
+    return commands[0] if set(verbs) == {word} else group(word, about, commands)
+
+
+def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Command:
+    """Return the command of a verb."""
+
+    def call(app: App, **values: Any) -> int | None:
+        given = {name: value for name, value in values.items() if value is not None and value != ()}
+        fields = addition.fill(app, given) if addition.fill is not None else given
+        own = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
+        asked = _parse(verb, own)
+        with app.workspace() as ws:
+            work = addition.prepare(app, ws, asked, fields) if addition.prepare is not None else ws
+            result = verb.run(work, app.now, asked)
+        return (addition.render or render)(app, result)
+
+    decorators = [*_parameters(verb), *addition.options]
+    wrapped = functools.reduce(lambda function, decorate: decorate(function), reversed(decorators), call)
+    about = "\n\n".join([verb.about, "\b\n" + "\n".join(verb.examples)] if verb.examples else [verb.about])
+    return command(verb.name.split()[-1], short_help=f"{verb.summary}.", help=about)(wrapped)
+
+
+def render(app: App, result: Result) -> int | None:
+    """Print what a verb answers: a changed record by its id; anything else as JSON."""
+    if isinstance(result, Changed):
+        app.answer(result.as_data(), result.id)
+    elif not isinstance(result, WrittenResult) or app.json:
+        app.answer_json(result.as_data())
+    if isinstance(result, WrittenResult):
+        app.tell_change(result)
+    return None
+
+
+def _parse(verb: Verb[Any, Any], values: Values) -> Input:
+    try:
+        asked: Input = verb.parse(values, functools.partial(option_name, verb))
+    except InvalidArgument as error:
+        raise click.UsageError(str(error)) from None
+    return asked
+
+
+def option_name(verb: Verb[Any, Any], field: str) -> str:
+    """Return what the command line calls a field, for messages."""
+    option = verb.options.get(field, Option())
+    if field in verb.positional:
+        return field.upper()
+    if option.flags:
+        return " or ".join(f"--{flag}" for flag in option.flags)
+    return option.names[0] if option.names else f"--{field.replace('_', '-')}"
+
+
+def _parameters(verb: Verb[Any, Any]) -> list[Decorator]:
+    """The parameters for the fields of the input: positional ones first, then options as they stand in the model."""
+    fields = verb.input_model.model_fields
+    arguments = [_argument(verb, name, fields[name]) for name in verb.positional]
+    options = [
+        decorator
+        for name, info in fields.items()
+        if name not in verb.positional
+        for decorator in _options(verb, name, info)
+    ]
+    return [*arguments, *options]
+
+
+def _argument(verb: Verb[Any, Any], name: str, info: FieldInfo) -> Decorator:
+    option = verb.options.get(name, Option())
+    metavar: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
+    if _is_list(info.annotation):
+        return click.argument(name, nargs=-1, **metavar)
+    return click.argument(name, required=info.is_required(), type=_click_type(info), **metavar)
+
+
+def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator]:
+    option = verb.options.get(name, Option())
+    if option.hidden:
+        return []
+    if option.flags:
+        return [click.option(f"--{flag}", name, flag_value=flag, help=text) for flag, text in option.flags.items()]
+    names = option.names or (option_name(verb, name),)
+    about = _help(info)
+    if _plain(info.annotation) is bool:
+        return [click.option(*names, name, is_flag=True, default=None, help=about)]
+    if _is_list(info.annotation):
+        return [click.option(*names, name, multiple=True, metavar=option.metavar or "TEXT", help=about)]
+    type_ = _click_type(info)
+    metavar: dict[str, Any] = {"metavar": option.metavar or ("TEXT" if type_ is click.STRING else None)}
+    return [
+        click.option(
+            *names, name, type=type_, required=info.is_required(), help=about,
+            **{key: value for key, value in metavar.items() if value},
+        )
+    ]  # fmt: skip
+
+
+def _help(info: FieldInfo) -> str:
+    """The description of a field, with its default, or that it can be repeated."""
+    about = info.description or ""
+    if _is_list(info.annotation):
+        return f"{about.rstrip('.')}; repeatable."
+    if info.is_required() or info.default in (None, "", False):
+        return about
+    return f"{about}  [{info.default}]"
+
+
+def _click_type(info: FieldInfo) -> click.ParamType[Any]:
+    plain = _plain(info.annotation)
+    if get_origin(plain) is Literal:
+        return click.Choice([str(value) for value in get_args(plain)])
+    if plain is int:
+        return click.IntRange(_bound(info, annotated_types.Ge, "ge"), _bound(info, annotated_types.Le, "le"))
+    return SECONDS if plain is float else click.STRING
+
+
+def _bound(info: FieldInfo, kind: type[Any], name: str) -> Any:
+    return next((getattr(item, name) for item in info.metadata if isinstance(item, kind)), None)
+
+
+def _plain(annotation: Any) -> Any:
+    """A type without `| None`."""
+    if get_origin(annotation) in (Union, UnionType):
+        rest = [item for item in get_args(annotation) if item is not type(None)]
+        return rest[0] if len(rest) == 1 else annotation
+    return annotation
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(_plain(annotation)) in (list, tuple)

@@ -1,0 +1,112 @@
+"""The HTTP routes of verbs, derived from their declarations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Query
+from pydantic import ConfigDict, create_model
+from pydantic.fields import FieldInfo
+from starlette.responses import Response
+
+from baton_git.core.names import Oid
+from baton_git.core.verb import Input, Result, Verb
+from baton_git.interfaces.http.api.acting import Acting, Who
+from baton_git.interfaces.http.api.answering import answer
+from baton_git.interfaces.http.api.refusals import WRITES, refusals
+from baton_git.interfaces.http.body import Routes
+from baton_git.interfaces.http.site import Site
+from baton_git.namespace.results import AtRevision
+
+BODY = "asked"
+"""The parameter of a handler that takes the body."""
+
+
+class _Body(Input):
+    """The body of a request; FastAPI needs its validator at once."""
+
+    model_config = ConfigDict(defer_build=False)
+
+
+def verb_router(site: Site, verbs: Iterable[Verb[Any, Any]]) -> APIRouter:
+    """Return the routes of all verbs that have one."""
+    routes = Routes()
+    for verb in verbs:
+        if verb.path:
+            verb.result_model.model_rebuild()  # FastAPI needs its schema at once
+            routes.add_api_route(
+                _with_slashes(verb), _handler(site, verb), methods=[verb.method], response_model=verb.result_model,
+                status_code=verb.status, tags=[verb.tag], summary=verb.summary, description=verb.about,
+                responses=refusals(*(() if verb.effect == "reads" else WRITES)), operation_id=verb.run.__name__,
+            )  # fmt: skip
+    return routes
+
+
+def _with_slashes(verb: Verb[Any, Any]) -> str:
+    """The path of a verb, as FastAPI has one whose parts may hold slashes, as ids may."""
+    path = verb.path
+    for name in verb.path_fields:
+        path = path.replace(f"{{{name}}}", f"{{{name}:path}}")
+    return path
+
+
+def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
+    """The function that FastAPI calls; its signature says what a request brings."""
+
+    def handle(who: Acting, **values: Any) -> Response:
+        body = values.pop(BODY, None)
+        fields = body.model_dump(exclude_unset=True) if body is not None else {}
+        asked = verb.parse({name: value for name, value in values.items() if value is not None} | fields)
+        with who.on(site) as ws:
+            return respond(verb.run(ws, site.now(), asked), verb.status)
+
+    handle.__signature__ = inspect.Signature(_parameters(verb))  # type: ignore[attr-defined]  # what FastAPI reads
+    handle.__name__ = verb.run.__name__
+    return handle
+
+
+def respond(result: Result, status: int = 200) -> Response:
+    """Return a result as JSON, with the ETag of the revision that it is about."""
+    if isinstance(result, AtRevision):
+        return answer(result.as_data(), status, commit=None if result.commit is None else Oid(result.commit))
+    return answer(result.as_data(), status)
+
+
+def _parameters(verb: Verb[Any, Any]) -> list[inspect.Parameter]:
+    fields = verb.input_model.model_fields
+    parameters = [_parameter("who", Who)]
+    parameters += [_parameter(name, _annotated(fields[name], Path)) for name in verb.path_fields]
+    rest = {name: info for name, info in fields.items() if name not in verb.path_fields}
+    if verb.method == "GET":
+        return parameters + [_parameter(name, _annotated(info, Query), _default(info)) for name, info in rest.items()]
+    if not rest:
+        return parameters
+    model: Any = verb.input_model  # a hashable class, which mypy does not know of a type variable
+    body = _body_model(model, verb.path_fields)
+    if any(info.is_required() for info in rest.values()):
+        return [*parameters, _parameter(BODY, Annotated[body, Body()])]
+    return [*parameters, _parameter(BODY, Annotated[body | None, Body()], None)]
+
+
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _annotated(info: FieldInfo, place: Callable[..., Any]) -> Any:
+    return Annotated[info.annotation, *info.metadata, place(description=info.description, examples=info.examples)]
+
+
+def _default(info: FieldInfo) -> Any:
+    return inspect.Parameter.empty if info.is_required() else info.get_default(call_default_factory=True)
+
+
+@cache
+def _body_model(model: type[Input], without: tuple[str, ...]) -> Any:
+    """The model of a body: the input without the fields of the path. Rules between fields are checked afterwards."""
+    fields: dict[str, Any] = {
+        name: (info.annotation, info) for name, info in model.model_fields.items() if name not in without
+    }
+    return create_model(model.__name__, __base__=_Body, __doc__=model.__doc__, **fields)

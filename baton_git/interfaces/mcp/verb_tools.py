@@ -1,0 +1,62 @@
+"""The MCP tools of verbs, derived from their declarations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
+
+from mcp.types import ToolAnnotations
+from pydantic import Field, WithJsonSchema
+from pydantic.fields import FieldInfo
+
+from baton_git.core.verb import Tool, Verb
+from baton_git.interfaces.mcp.annotations import ADDS, READS, REPLACES, SETTLES
+from baton_git.interfaces.mcp.arguments import Session
+from baton_git.interfaces.mcp.tool_context import Ctx, Desk
+
+ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}
+
+
+def verb_tools(desk: Desk, verbs: Iterable[Verb[Any, Any]]) -> dict[Callable[..., Any], ToolAnnotations]:
+    """Return the tools of all verbs that models can call, with what they may change."""
+    return {_function(desk, verb, verb.tool): ANNOTATIONS[verb.effect] for verb in verbs if verb.tool is not None}
+
+
+def _function(desk: Desk, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dict[str, Any]]:
+    """The function of a tool; its signature says which arguments it takes."""
+
+    def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
+        asked = verb.parse({name: value for name, value in arguments.items() if value is not None})
+        with desk.reading() if verb.effect == "reads" else desk.at_work(ctx, session) as ws:
+            result: dict[str, Any] = verb.run(ws, desk.now, asked).as_data(short=True)
+        return result
+
+    parameters = _parameters(verb, tool)
+    call.__name__ = tool.name or verb.name.replace(" ", "_")
+    call.__doc__ = tool.about
+    call.__signature__ = inspect.Signature(parameters, return_annotation=dict[str, Any])  # type: ignore[attr-defined]
+    call.__annotations__ = {item.name: item.annotation for item in parameters} | {"return": dict[str, Any]}
+    return call
+
+
+def _parameters(verb: Verb[Any, Any], tool: Tool) -> list[inspect.Parameter]:
+    parameters = [_parameter("ctx", Ctx)]
+    for name, info in verb.input_model.model_fields.items():
+        if name not in tool.hidden:
+            default = inspect.Parameter.empty if info.is_required() else None
+            parameters.append(_parameter(name, _type_of(info, name, tool), default))
+    return parameters if verb.effect == "reads" else [*parameters, _parameter("session", Session, None)]
+
+
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _type_of(info: FieldInfo, name: str, tool: Tool) -> Any:
+    """The type of an argument; described only where the tool says so."""
+    plain: Any = info.annotation
+    kind = plain if info.is_required() else plain | None
+    if name in tool.schemas:
+        return Annotated[kind, WithJsonSchema(dict(tool.schemas[name]))]
+    return Annotated[kind, *info.metadata, Field(description=tool.fields[name])] if name in tool.fields else kind

@@ -1,0 +1,97 @@
+"""What verbs answer, as typed values with one serialisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, Field, PrivateAttr
+
+from baton_git.core import diff
+from baton_git.core.verb import Result
+from baton_git.namespace.revision import Revision, WriteResult
+
+COMMIT = "4f2a91c07d5e8b13a6c9e0f2d4b57a8c1e3f6092"
+
+
+class FieldChange(BaseModel):
+    """One field; a side that did not have it is missing."""
+
+    field: str = Field(description="The field, dotted where it is nested.", examples=["status"])
+    before: Any = Field(None, description="Its value before.", examples=["open"])
+    after: Any = Field(None, description="Its value after.", examples=["verified"])
+
+
+class ChangedRecord(BaseModel):
+    """What happened to one record."""
+
+    kind: str = Field(description="Its kind.", examples=["open_loop"])
+    id: str = Field(description="Its id; empty for the head of the document.", examples=["OL-7k3f9q"])
+    action: Literal["added", "changed", "removed", "archived", "restored"] = Field(description="What happened.")
+    title: str = Field(description="What it is about.", examples=["Deployed X"])
+    reason: str = Field("", description="Why it was archived.")
+    fields: list[FieldChange] = Field(description="Which fields changed.")
+
+
+class RedactedValue(BaseModel):
+    """A secret that was taken out before anything was stored."""
+
+    record: str = Field(description="In which record.", examples=["open loop OL-7k3f9q"])
+    path: str = Field(description="In which field.", examples=["action"])
+    kind: str = Field(description="What kind of secret.", examples=["AWS Access Key"])
+
+
+class AtRevision(Result):
+    """A result about one revision of a namespace."""
+
+    revision: int | None = Field(description="Its number; 0 where the namespace does not exist.", examples=[12])
+    commit: str | None = Field(description="Its commit; null where the namespace does not exist.", examples=[COMMIT])
+
+
+class WrittenResult(AtRevision):
+    """What a change did; `changes` is empty where nothing differed."""
+
+    summary: str = Field(description="The change in words.", examples=["OL-7k3f9q verified"])
+    changes: list[ChangedRecord] = Field(description="What changed, record by record.")
+    redactions: list[RedactedValue] = Field(description="Which secrets were taken out.")
+    verbose: ClassVar[frozenset[str]] = frozenset({"changes"})
+
+    _written: WriteResult = PrivateAttr()
+
+    @property
+    def written(self) -> WriteResult:
+        """The revision that was made, with what it replaced."""
+        return self._written
+
+    @classmethod
+    def of(cls, written: WriteResult, **fields: Any) -> Self:
+        """Return the result of a write, with the `fields` that this class has beside those of every write."""
+        result = cls(
+            revision=written.version.revision,
+            commit=written.version.commit,
+            summary=summarise(written.changes),
+            changes=[change.as_data() for change in written.changes],
+            redactions=[
+                {"record": str(key), "path": redaction.path, "kind": redaction.kind}
+                for key, redaction in written.redactions
+            ],
+            **fields,
+        )
+        result._written = written
+        return result
+
+
+class Changed(WrittenResult):
+    """The record that was made or changed."""
+
+    id: str = Field(description="The id of the record.", examples=["OL-7k3f9q"])
+
+
+def summarise(changes: Sequence[diff.RecordChange]) -> str:
+    """Return changes in words: the subject of their commit."""
+    return diff.subject(list(changes)) if changes else "nothing changed"
+
+
+def position(version: Revision) -> dict[str, Any]:
+    """Return the fields of `AtRevision` for a version."""
+    return {"revision": version.revision, "commit": version.commit}

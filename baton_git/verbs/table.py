@@ -1,0 +1,48 @@
+"""The table of verbs: which module declares those of each command, and all of them by name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from baton_git.core.verb import Verb, VerbFunction
+
+MODULES = {
+    "loop": "verbs.loops",
+    "followup": "verbs.followups",
+    "pattern": "verbs.patterns",
+    "decision": "verbs.decisions",
+    "verify": "verbs.checks",
+}
+"""By the first word of their verbs, the modules that declare verbs. A verb of a known word needs no line here."""
+
+
+def verbs_of(word: str) -> dict[str, Verb[Any, Any]]:
+    """Return the verbs whose name begins with a word, by name; only their module is loaded."""
+    return {name: verb for name, verb in _declared_in(MODULES[word]).items() if name.partition(" ")[0] == word}
+
+
+@cache
+def all_verbs() -> dict[str, Verb[Any, Any]]:
+    """Return all verbs by name, in the order of the table."""
+    return {name: verb for module in dict.fromkeys(MODULES.values()) for name, verb in _declared_in(module).items()}
+
+
+def functions() -> dict[str, VerbFunction[Any, Any]]:
+    """Return the functions of all verbs by their own names, which are the methods of the library."""
+    modules = dict.fromkeys(MODULES.values())
+    return {function.__name__: function for module in modules for function in _functions_in(module)}
+
+
+def _declared_in(module: str) -> dict[str, Verb[Any, Any]]:
+    return {function.verb.name: function.verb for function in _functions_in(module)}
+
+
+def _functions_in(module: str) -> Iterator[VerbFunction[Any, Any]]:
+    """Give the verbs that a module declares itself, not those that it imports."""
+    loaded = importlib.import_module(f"baton_git.{module}")
+    for value in vars(loaded).values():
+        if isinstance(value, VerbFunction) and value.verb.run.__module__ == loaded.__name__:
+            yield value
