@@ -1,73 +1,47 @@
-"""The one list of agents: a new one is a folder with the five functions of `Agent` and its `ACTING`, named here."""
+"""The registry of agents' CLIs: a new one is a folder with its `CLI`, and its name in `AGENTS` here."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
-from itertools import islice
-from pathlib import Path
-from typing import Protocol
 
-from baton_git.agents import claude, codex, gemini
-from baton_git.agents.claude.detection import ACTING as CLAUDE
-from baton_git.agents.codex.detection import ACTING as CODEX
-from baton_git.agents.detection import AgentMarkers
-from baton_git.agents.events import START_OF_FILE, EndReached, Event, ToolCall, ToolResult
-from baton_git.agents.fields import Record
-from baton_git.agents.gemini.detection import ACTING as GEMINI
-from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
-from baton_git.agents.tool_use import ToolOutcome, ToolUse
-from baton_git.agents.transcripts import Transcript, Warn, ignore_warning
-from baton_git.core.errors import Fault, InvalidDocument
-from baton_git.git.files.atomic_files import shown
-
-_RECORDS = 50
-_LINES = 200
-"""What is looked at of a file before it counts as unknown: readable records, and lines of any sort."""
+from baton_git.agents.agent_cli import AgentCLI
 
 
-class Agent(Protocol):
-    """What one agent's folder gives."""
+class AgentRegistry(Mapping[str, AgentCLI]):
+    """The agents' CLIs by name; each is loaded when it is asked for, as a hook needs only one."""
 
-    def events(self, path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
-        """What happened in a session since an earlier reading `Ended`; the pieces tell the same as the whole."""
+    def __init__(self, *names: str) -> None:
+        self._names = names
 
-    def read_call(self, call: ToolCall) -> ToolUse:
-        """What a call of one of the agent's tools is for."""
+    def __getitem__(self, name: str) -> AgentCLI:
+        if name not in self._names:
+            raise KeyError(name)
+        cli: AgentCLI = importlib.import_module(f"baton_git.agents.{name}").CLI
+        return cli
 
-    def read_result(self, name: str, result: ToolResult) -> ToolOutcome:
-        """What a call of the tool `name` gave."""
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
 
-    def sessions(self, home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
-        """The transcripts of sessions that no other session started, newest first."""
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._names)
 
-    def recognises(self, record: Record) -> bool:
-        """Can this be the record of a transcript of this agent, and of no other?"""
-
-
-AGENTS: dict[str, Agent] = {"gemini": gemini, "codex": codex, "claude": claude}
-"""By name. Those whose records tell more of themselves come first."""
-
-ACTING: dict[str, AgentMarkers] = {"claude": CLAUDE, "codex": CODEX, "gemini": GEMINI}
-"""By name, how a process can tell that the agent's CLI started it."""
+    def __len__(self) -> int:
+        return len(self._names)
 
 
-def detect(path: Path) -> str:
-    """The name of the agent that wrote a transcript.
+AGENTS = AgentRegistry("claude", "codex", "gemini")
+"""In the order in which people choose: the first one that is installed starts sessions where nobody says which.
 
-    Raises:
-        InvalidDocument: it is empty, or of no agent that is known here.
-        NotFound, InvalidArgument, StoreError: it cannot be read.
-    """
-    for record in _first_objects(path):
-        for name, agent in AGENTS.items():
-            if agent.recognises(record):
-                return name
-    why = "no transcript of " + " or ".join(sorted(AGENTS))
-    raise InvalidDocument([Fault("", "is empty" if path.stat().st_size == 0 else why)], where=shown(path))
+Where payloads and transcripts have to be told apart, the last one is asked first: those of the first say the least.
+"""
 
 
-def _first_objects(path: Path) -> Iterator[Record]:
-    lines = JsonLines(path, most=_LINES)
-    yield from (record for _, record in islice(lines, _RECORDS))
-    if lines.unread and path.stat().st_size <= MAX_BYTES and (whole := whole_object(path)):
-        yield whole
+def session_variables() -> dict[str, str]:
+    """The environment variables that name a session to the programs that an agent starts, and whose they are."""
+    return {variable: name for name, cli in AGENTS.items() for variable in cli.session_variables}
+
+
+def agent_of_client(client: str) -> str | None:
+    """The agent whose CLI calls itself so as a client of MCP."""
+    return next((name for name, cli in AGENTS.items() if client.startswith(cli.mcp_client)), None)

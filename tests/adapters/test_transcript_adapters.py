@@ -9,7 +9,7 @@ import pytest
 from session_snapshots import aged, around, look, see
 
 from baton_git.core.errors import Ambiguous, InvalidDocument, NotFound
-from baton_git.systems.ecc.adapters import claude_jsonl, codex_rollout, gemini_chat
+from baton_git.systems.ecc.adapters.all_adapters import ADAPTERS
 
 CLAUDE_ID = "0b4446a0-2b2c-4f0b-9d3b-1f1f5f0c1a01"
 CODEX_ID = "01999999-2b2c-7f0b-9d3b-1f1f5f0c1a02"
@@ -59,9 +59,9 @@ def gemini(home: Path, id_: str = GEMINI_ID, *, time: str = DONE, replied: bool 
 EACH = pytest.mark.parametrize(
     ("make", "adapter", "prefix", "kind", "id_"),
     [
-        (claude, claude_jsonl, "claude-jsonl", "claude-code", CLAUDE_ID),
-        (codex, codex_rollout, "codex", "codex-cli", CODEX_ID),
-        (gemini, gemini_chat, "gemini", "gemini-cli", GEMINI_ID),
+        (claude, ADAPTERS["claude-jsonl"], "claude-jsonl", "claude-code", CLAUDE_ID),
+        (codex, ADAPTERS["codex-rollout"], "codex", "codex-cli", CODEX_ID),
+        (gemini, ADAPTERS["gemini-chat"], "gemini", "gemini-cli", GEMINI_ID),
     ],
     ids=["claude", "codex", "gemini"],
 )
@@ -158,7 +158,7 @@ def test_the_newest_that_can_be_read_is_the_latest_and_the_list_has_only_such(
         look(where, f"{prefix}:latest")
 
 
-@pytest.mark.parametrize(("make", "adapter"), [(claude, claude_jsonl), (codex, codex_rollout)])
+@pytest.mark.parametrize(("make", "adapter"), [(claude, ADAPTERS["claude-jsonl"]), (codex, ADAPTERS["codex-rollout"])])
 def test_a_file_may_be_called_otherwise_than_its_session(tmp_path, make, adapter):
     where = around(tmp_path)
     inner, outer = "11111111-2b2c-4f0b-9d3b-1f1f5f0c1a01", "22222222-2b2c-4f0b-9d3b-1f1f5f0c1a01"

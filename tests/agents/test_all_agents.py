@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from transcript_files import write
 
 from baton_git.agents.events import EndReached
-from baton_git.agents.registry import AGENTS, detect
+from baton_git.agents.registry import AGENTS
+from baton_git.agents.transcript_owner import detect
 from baton_git.core.errors import InvalidDocument, NotFound
 
 CLAUDE = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "x"}}
@@ -60,12 +61,12 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_where_there_is_nothing_no_sessions_are_found(tmp_path, name):
-    assert list(AGENTS[name].sessions(tmp_path, {})) == []
+    assert list(AGENTS[name].transcripts.sessions(tmp_path, {})) == []
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_empty_transcript_only_ends(tmp_path, name):
-    [end] = AGENTS[name].events(write(tmp_path / "a"))
+    [end] = AGENTS[name].transcripts.events(write(tmp_path / "a"))
     assert isinstance(end, EndReached)
     assert end[:2] == ((1, 0), 0)
 
@@ -95,7 +96,7 @@ RECORD = st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=8)
 @given(records=st.lists(RECORD, max_size=4))
 def test_fields_of_the_wrong_type_stop_no_reading(tmp_path_factory, records: list[dict[str, Any]]):
     path = write(Path(tmp_path_factory.getbasetemp()) / "odd.jsonl", *records)
-    for agent in AGENTS.values():
+    for agent in (cli.transcripts for cli in AGENTS.values()):
         *_, end = agent.events(path)
         assert isinstance(end, EndReached)
         assert all(isinstance(agent.recognises(record), bool) for record in records)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from transcript_files import only, write
 
-from baton_git.agents.claude import events, recognises, sessions
+from baton_git.agents.claude.transcripts import events, recognises, sessions
 from baton_git.agents.events import (
     Compaction,
     EndReached,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from transcript_files import only, write
 
-from baton_git.agents.codex import events, recognises, sessions
+from baton_git.agents.codex.transcripts import events, recognises, sessions
 from baton_git.agents.events import (
     Compaction,
     EndReached,

@@ -25,7 +25,7 @@ from baton_git.agents.events import (
     ToolCall,
     ToolResult,
 )
-from baton_git.agents.gemini import events, recognises, sessions
+from baton_git.agents.gemini.transcripts import events, recognises, sessions
 
 TIME = "2026-01-02T03:04:05Z"
 HEAD = {"sessionId": "s1", "projectHash": "ab", "startTime": TIME, "lastUpdated": TIME, "kind": "main"}

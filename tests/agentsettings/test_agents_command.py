@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.codex_trust import Codex
 from baton_git.agents.settings.hook_lines import program_in
-from baton_git.agents.settings.locations import SETTINGS
 from baton_git.core.errors import StoreError
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
@@ -53,7 +53,7 @@ def codex(programs, home, monkeypatch) -> Path:
     return home / ".codex"
 
 
-@pytest.mark.parametrize("agent", SETTINGS)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_the_users_own_settings_start_this_very_baton(baton, home, agent):
     done = baton("agents", "install", agent)
     assert f"{agent}: installed in {home / FILES[agent]}" in done.err
@@ -66,7 +66,7 @@ def test_the_users_own_settings_start_this_very_baton(baton, home, agent):
         assert Path(program_in(command)[0]).is_absolute()
 
 
-@pytest.mark.parametrize("agent", SETTINGS)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_the_settings_of_a_project_name_baton_alone(baton, home, top, agent):
     baton("agents", "install", agent, "--project", cwd=top)
     assert not (home / FILES[agent]).exists()
@@ -256,7 +256,7 @@ def test_without_codex_its_configuration_can_only_say_no(baton, home):
     assert "alone knows" in said(of(baton("agents", "status", "codex", "--json", code=5), "codex"))[0]
 
 
-@pytest.mark.parametrize("agent", SETTINGS)
+@pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("kind", ["file", "folder", "into .git"])
 def test_project_settings_follow_no_link_out_of_the_repository(baton, home, top, tmp_path, agent, kind):
     path = top / FILES[agent]

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from broken_programs import BROKEN, spoil
 
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.hook_lines import hook_line, plugin_line, program_in
-from baton_git.agents.settings.locations import SETTINGS
 from baton_git.git.hooks.program_health import ProgramHealth
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
@@ -46,7 +46,7 @@ def run(line: str, seconds: float = 0.15, **environment: str) -> subprocess.Comp
 
 
 @pytest.mark.parametrize("what", BROKEN)
-@pytest.mark.parametrize("agent", [*SETTINGS, "plugin", "extension"])
+@pytest.mark.parametrize("agent", [*AGENTS, "plugin", "extension"])
 def test_a_broken_baton_stops_no_agent(program, agent, what):
     spoil(program, what)
     path = f"{program.parent}:{os.environ['PATH']}"
@@ -60,7 +60,7 @@ def test_a_broken_baton_stops_no_agent(program, agent, what):
     assert time.monotonic() - started < 5
 
 
-@pytest.mark.parametrize("agent", SETTINGS)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_the_line_in_the_settings_is_that_line(baton, program, agent):
     line = installed(baton, agent)
     words = program_in(line)
@@ -136,7 +136,7 @@ OLDER_PLUGIN = (
 )
 
 
-@pytest.mark.parametrize("agent", SETTINGS)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_an_older_line_is_named_and_upgraded_and_taken_out_to_the_byte(baton, agent):
     path = Path(os.environ["HOME"]) / FILES[agent]
     path.parent.mkdir()

@@ -11,8 +11,8 @@ import click
 import pytest
 
 from baton_git import __version__
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.hook_lines import hook_line, plugin_line
-from baton_git.agents.settings.locations import SETTINGS
 from baton_git.git.hooks.shipped import shipped
 from baton_git.interfaces.cli import baton as root
 
@@ -43,7 +43,7 @@ def test_the_marketplace_names_the_plugin_where_it_is():
     ],
 )
 def test_hooks_of_packages_are_those_that_are_installed(path, agent, line):
-    groups = SETTINGS[agent].groups(line)
+    groups = AGENTS[agent].hooks.groups(line)
     assert data(path)["hooks"] == {event: [group] for event, group in groups.items()}
 
 
@@ -99,7 +99,7 @@ def test_skills_say_what_must_not_be_forgotten():
     assert "allowed-tools: Bash(baton:*)\n" in tools
 
 
-@pytest.mark.parametrize("agent", SETTINGS)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_the_package_of_each_agent_is_told_with_how_to_add_it(baton, agent):
     done = baton("agents", "package", agent)
     folder = Path(done.out.strip())

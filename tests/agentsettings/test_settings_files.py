@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.hook_lines import hook_line
-from baton_git.agents.settings.locations import SETTINGS
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, StoreError, WriteFailed
 
@@ -18,7 +18,7 @@ FOREIGN = '{\n\t"model": "x",\n\t"hooks": {"Stop": [{"hooks": [{"type": "command
 
 
 def wanted(agent: str = "claude", program: str = "baton", **more) -> WantedHooks:
-    settings = SETTINGS[agent]
+    settings = AGENTS[agent].hooks
     return WantedHooks(settings.groups(hook_line(agent, [program])), more.get("env", {}), settings.comments)
 
 
@@ -34,7 +34,7 @@ def given(file: SettingsFile, text: str | bytes) -> bytes:
     return data
 
 
-@pytest.mark.parametrize("agent", SETTINGS)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_every_event_calls_us_once_installed(file, agent):
     assert file.install(wanted(agent))
     hooks = json.loads(file.path.read_text())["hooks"]

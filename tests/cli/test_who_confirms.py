@@ -9,12 +9,9 @@ import sys
 import pytest
 from pseudo_terminal import at_terminal, typing_here, whole_screen
 
-from baton_git.agents.registry import ACTING, AGENTS
-from baton_git.agents.sessions.launchers import STARTERS
+from baton_git.agents.registry import AGENTS, agent_of_client, session_variables
 from baton_git.agents.sessions.starting import KEEPER
 from baton_git.interfaces.context.person import find_agent
-from baton_git.interfaces.context.settings import SESSION_VARIABLES
-from baton_git.interfaces.mcp.tool_context import CLIENTS
 
 GRADUATE = ("pattern", "graduate", "PAT-1")
 DECIDE = ("decision", "add", "Use 3", "--why", "because", "--tier", "human_confirmed")
@@ -93,9 +90,9 @@ def test_settings_of_the_user_do_not_make_an_agent():
 
 
 def test_every_agent_declares_its_variables_and_processes():
-    assert set(ACTING) == set(AGENTS) == set(STARTERS) == set(CLIENTS.values())
-    for variable, agent in SESSION_VARIABLES.items():
-        assert variable in ACTING[agent].variables
+    assert all(cli.name == name == agent_of_client(f"{cli.mcp_client}-1") for name, cli in AGENTS.items())
+    for variable, agent in session_variables().items():
+        assert variable in AGENTS[agent].acting.variables
 
 
 @pytest.mark.parametrize(
@@ -115,4 +112,4 @@ def test_every_agent_declares_its_variables_and_processes():
     ],
 )
 def test_a_process_is_known_by_its_program_or_its_script_alone(agent, name, argv):
-    assert [one for one, acting in ACTING.items() if acting.is_program(name, argv)] == ([agent] if agent else [])
+    assert [one for one, cli in AGENTS.items() if cli.acting.is_program(name, argv)] == ([agent] if agent else [])

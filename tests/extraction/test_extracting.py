@@ -130,7 +130,7 @@ def test_what_is_remembered_is_not_read_again(tmp_path, monkeypatch, name):
     path.write_bytes(content)
     first = extract(path, memory=memory)
     heard: list[Any] = []
-    events = AGENTS[agent].events
+    events = AGENTS[agent].transcripts.events
 
     def listening(path: Path, since: EndReached) -> Any:
         heard.append(since)
@@ -138,7 +138,7 @@ def test_what_is_remembered_is_not_read_again(tmp_path, monkeypatch, name):
             heard.append(event)
             yield event
 
-    monkeypatch.setattr(AGENTS[agent], "events", listening)
+    monkeypatch.setattr(AGENTS[agent].transcripts, "events", listening)
     assert extract(path, memory=memory) == first
     assert heard[0].place == first.place == Position(first.place.line, path.stat().st_size)
     assert all(isinstance(event, ResumePoint | ModelReply | EndReached) for event in heard)
@@ -146,7 +146,7 @@ def test_what_is_remembered_is_not_read_again(tmp_path, monkeypatch, name):
 
 def test_a_session_of_gemini_is_not_read_anew_for_any_message_that_is_written_again(tmp_path, monkeypatch):
     agent, content = SESSIONS["gemini-0.6"]
-    path, memory, events = tmp_path / "session", tmp_path / "memory", AGENTS[agent].events
+    path, memory, events = tmp_path / "session", tmp_path / "memory", AGENTS[agent].transcripts.events
     heard: list[Any] = []
 
     def listening(path: Path, since: EndReached) -> Any:
@@ -154,7 +154,7 @@ def test_a_session_of_gemini_is_not_read_anew_for_any_message_that_is_written_ag
             heard.append(event)
             yield event
 
-    monkeypatch.setattr(AGENTS[agent], "events", listening)
+    monkeypatch.setattr(AGENTS[agent].transcripts, "events", listening)
     parts = content.split(b"\n")
     for number in range(1, len(parts) + 1):
         path.write_bytes(b"\n".join(parts[:number]))

@@ -1,7 +1,31 @@
-"""Claude Code: `<config>/projects/<folder>/<session>.jsonl`, one record per block of a message."""
+"""Claude Code, by Anthropic."""
 
-from baton_git.agents.claude.sessions import sessions
-from baton_git.agents.claude.tool_use import read_call, read_result
-from baton_git.agents.claude.transcript import events, recognises
+from baton_git.agents.agent_cli import AgentCLI, HookPackage, SessionSource
 
-__all__ = ["events", "read_call", "read_result", "recognises", "sessions"]
+CLI = AgentCLI(
+    name="claude",
+    title="Claude Code",
+    package=HookPackage(
+        "plugin",
+        "claude plugin marketplace add {0} && claude plugin install baton@baton-git",
+        "plugins/cache/*/baton/*/hooks/hooks.json",
+        "claude plugin update baton@baton-git",
+    ),
+    source=SessionSource("claude-jsonl", "claude-jsonl", "claude-code"),
+    mcp_client="claude-code",
+    installed="Claude Code calls baton from its next session on",
+    session_variables=("CLAUDE_CODE_SESSION_ID",),
+    folder_variables=("CLAUDE_PROJECT_DIR",),
+    process_variable="CLAUDE_PID",
+    env_file_variable="CLAUDE_ENV_FILE",
+    private_variables=(
+        "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_ENV_FILE",
+        "CLAUDE_PROJECT_DIR", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_EFFORT", "CLAUDE_PLUGIN_*",
+    ),
+    # Brings back the to-do tools, which newer models do not get by themselves (2.1.233).
+    todo_variables={"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"},
+    switch_files=("settings.json", "settings.local.json"),
+    managed_files=("/etc/claude-code/managed-settings.json",),
+    sent=lambda data, environment: True,  # its payloads have no mark of their own: the others are asked before
+    trusts_projects=True,
+)  # fmt: skip

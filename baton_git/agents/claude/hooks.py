@@ -1,5 +1,8 @@
 """The hooks of Claude Code: `settings.json`, seconds. Without a timeout of its own SessionEnd has 1.5 of them."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from baton_git.agents.hook_settings import Hook, HookSettings
 
 SETTINGS = HookSettings(
@@ -16,5 +19,9 @@ SETTINGS = HookSettings(
     ),
 )
 
-TODO_TOOLS = {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
-"""Brings back the to-do tools, which newer models do not get by themselves (2.1.233)."""
+
+def find_switches(settings: Mapping[str, Any]) -> Iterator[str]:
+    """What in its settings switches hooks off, in words."""
+    for name in ("disableAllHooks", "allowManagedHooksOnly"):
+        if settings.get(name) is True:
+            yield f"{name} switches hooks off"

@@ -1,7 +1,32 @@
-"""Codex CLI: `<home>/sessions/YYYY/MM/DD/rollout-<time>-<session>.jsonl`, in five forms so far."""
+"""Codex CLI, by OpenAI."""
 
-from baton_git.agents.codex.sessions import sessions
-from baton_git.agents.codex.tool_use import read_call, read_result
-from baton_git.agents.codex.transcript import events, recognises
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["events", "read_call", "read_result", "recognises", "sessions"]
+from baton_git.agents.agent_cli import AgentCLI, HookPackage, SessionSource
+
+
+def _sent(data: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
+    path = data.get("transcript_path")
+    path = path if isinstance(path, str) and "\0" not in path else ""
+    return "/.codex/" in path or path.rpartition("/")[2].startswith("rollout-") or "turn_id" in data
+
+
+CLI = AgentCLI(
+    name="codex",
+    title="Codex CLI",
+    package=HookPackage(
+        "plugin",
+        "codex plugin marketplace add {0} && codex plugin add baton@baton-git",
+        "plugins/cache/*/baton/*/hooks/hooks.json",
+        "codex plugin add baton@baton-git",
+    ),
+    source=SessionSource("codex-rollout", "codex", "codex-cli"),
+    mcp_client="codex-mcp-client",
+    installed="Codex skips hooks until you trust them: run /hooks in codex, or baton agents install codex --trust",
+    session_variables=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
+    sent=_sent,
+    end_seconds=2.2,  # it ends the hooks of a session's end after 3, and the installed line ends baton after 2.5
+    folder_in_transcript=True,
+    must_trust_hooks=True,
+)

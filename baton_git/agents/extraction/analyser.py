@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from baton_git.agents.agent_cli import AgentTranscripts
 from baton_git.agents.events import (
     Compaction,
     EndReached,
@@ -32,7 +33,7 @@ from baton_git.agents.extraction.commits import (
 )
 from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, KEPT_OPEN, Findings, Mark, Table
 from baton_git.agents.gobby_tasks import OVER
-from baton_git.agents.registry import AGENTS, Agent
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import TodoChange, ToolOutcome, ToolTodo, ToolUse
 
 
@@ -40,7 +41,7 @@ class Analyser:
     """What is known, and what was settled of it when the file had no more finished lines."""
 
     def __init__(self, agent: str, known: Findings | None = None) -> None:
-        self.agent: Agent = AGENTS[agent]
+        self.agent: AgentTranscripts = AGENTS[agent].transcripts
         self.known = known or Findings()
         self.settled: Table | None = None
         self.end: ResumePoint | EndReached | None = None

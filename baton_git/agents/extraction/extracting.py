@@ -12,7 +12,8 @@ from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.facts import Facts, facts_of
 from baton_git.agents.extraction.options import Options
 from baton_git.agents.extraction.resume_state import load_resume_state, save_resume_state
-from baton_git.agents.registry import AGENTS, detect
+from baton_git.agents.registry import AGENTS
+from baton_git.agents.transcript_owner import detect
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.git.files.atomic_files import shown
 
@@ -73,7 +74,7 @@ def extract(
         _check_owner(path, name)
     analyser = Analyser(name, before.known if before else None)
     since = before.end if before else START_OF_FILE
-    for event in AGENTS[name].events(path, since):
+    for event in AGENTS[name].transcripts.events(path, since):
         analyser.hear(event)
     end = analyser.end or START_OF_FILE
     if memory is not None and end.place.offset and (before is None or end.place != before.end.place):

@@ -1,7 +1,26 @@
-"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.json`, since 0.37 or later `.jsonl`."""
+"""Gemini CLI, by Google."""
 
-from baton_git.agents.gemini.sessions import sessions
-from baton_git.agents.gemini.tool_use import read_call, read_result
-from baton_git.agents.gemini.transcript import events, recognises
+from baton_git.agents.agent_cli import AgentCLI, HookPackage, SessionSource
 
-__all__ = ["events", "read_call", "read_result", "recognises", "sessions"]
+CLI = AgentCLI(
+    name="gemini",
+    title="Gemini CLI",
+    package=HookPackage(
+        "gemini-extension",
+        "gemini extensions install {0}",
+        "extensions/baton/hooks/hooks.json",
+        "gemini extensions update baton",
+    ),
+    source=SessionSource("gemini-chat", "gemini", "gemini-cli"),
+    mcp_client="gemini-cli-mcp-client",
+    installed="Gemini CLI calls baton from its next session on",
+    session_variables=("GEMINI_SESSION_ID",),
+    folder_variables=("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
+    private_variables=("GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_PLANS_DIR"),
+    switch_files=("settings.json",),
+    managed_files=("/etc/gemini-cli/settings.json",),
+    sent=lambda data, environment: "timestamp" in data or "GEMINI_SESSION_ID" in environment,
+    empty_reply="{}",  # it shows the error stream where the standard output is empty
+    told_at_prompt=True,  # lost after /clear, and stands before the prompt of -p, of which a resume drops both
+    compacts_unannounced=True,
+)

@@ -1,5 +1,8 @@
 """The hooks of Gemini CLI: `settings.json`, milliseconds. Matchers are compared as they are, so there is none."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from baton_git.agents.hook_settings import Hook, HookSettings
 
 SETTINGS = HookSettings(
@@ -18,3 +21,15 @@ SETTINGS = HookSettings(
         Hook("SessionEnd", 10_000),
     ),
 )
+
+
+def find_switches(settings: Mapping[str, Any]) -> Iterator[str]:
+    """What in its settings switches our hooks off, in words."""
+    config = settings.get("hooksConfig")
+    if not isinstance(config, dict):
+        return
+    if config.get("enabled") is False:
+        yield "hooksConfig.enabled switches hooks off"
+    disabled = config.get("disabled")
+    if isinstance(disabled, list) and "baton" in disabled:
+        yield "hooksConfig.disabled names baton: /hooks enable baton in gemini"

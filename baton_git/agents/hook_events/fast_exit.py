@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, may_hold_state
+from baton_git.agents.registry import AGENTS
 
 STORM = 256 * 1024
 """Bytes that a transcript must have grown before Gemini CLI's PreCompress is taken up: it comes before every request
@@ -35,7 +36,7 @@ def _is_due(payload: Payload, seen: HookSession) -> bool:
     grown = _size(path) - seen.size if path else 1  # where nobody says, it is looked for
     if payload.moment == END:
         return not seen.ended or grown != 0  # Gemini CLI says it twice
-    if payload.moment == COMPACT and payload.agent == "gemini":
+    if payload.moment == COMPACT and AGENTS[payload.agent].compacts_unannounced:
         return payload.detail == "manual" or grown >= STORM
     if any(event in seen.wants for event in _EVENTS[payload.moment]):
         return True

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from baton_git.agents.registry import AGENTS
 from baton_git.core.codecs.nesting import check_nesting
 
 START, PROMPT, COMPACT, STOP, END = "session_start", "prompt_submit", "pre_compact", "stop", "session_end"
@@ -21,8 +22,6 @@ MOMENTS = {
     "SessionEnd": END,
 }
 """The events of all agents that are listened to. Gemini CLI has its own names for three of them."""
-
-AGENTS = ("claude", "codex", "gemini")
 
 _BACKGROUND = ("<task-notification>", "<task-notification ")
 _ADDED = "</hook_context>"
@@ -90,12 +89,7 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
 
 def guess_agent(data: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """Which agent that must be, when nobody says."""
-    path = _text(data, "transcript_path")
-    if "timestamp" in data or "GEMINI_SESSION_ID" in environment:
-        return "gemini"
-    if "/.codex/" in path or path.rpartition("/")[2].startswith("rollout-") or "turn_id" in data:
-        return "codex"
-    return "claude"
+    return next(name for name in reversed(AGENTS) if AGENTS[name].sent(data, environment))
 
 
 def _text(data: Mapping[str, Any], key: str) -> str:

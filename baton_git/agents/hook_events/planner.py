@@ -13,17 +13,12 @@ from zlib import crc32
 
 from baton_git.agents.hook_events.hook_session import HookSession
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
+from baton_git.agents.registry import AGENTS
 
 MAX_BLOCKS = 8
 """Times in a row that a workflow may keep an agent from stopping; Claude Code has the same limit of its own."""
 TRANSCRIPT_DELAY = 4.0
 """Seconds by which a transcript may lag behind the session."""
-
-TOLD_AT_PROMPT = frozenset({"gemini"})
-"""Agents that get their context with the first prompt. Gemini CLI loses the context of a start after `/clear`, and puts
-it before the prompt of `-p`, where a resume drops both."""
-COMPACTS_UNANNOUNCED = frozenset({"gemini"})
-"""Agents whose PreCompact does not mean that a compaction follows, and that start no session after one."""
 
 REPEAT_SECONDS = 3.0
 """Seconds within which the same event is a repetition."""
@@ -118,7 +113,7 @@ def _plan_start(event: Payload, known: HookSession, circumstances: Circumstances
     plan.append(Remember({"ended": "", "pid": circumstances.pid, "owed": ""}))
     if circumstances.saves_facts:
         plan.append(PlanStep.CATCH_UP)
-    if event.moment == START and event.agent in TOLD_AT_PROMPT:
+    if event.moment == START and AGENTS[event.agent].told_at_prompt:
         return [*plan, Remember({"owed": "+".join(sources), "told": False})]
     if "compact" in sources:
         plan += _save(circumstances, "pre_compact")
@@ -164,7 +159,7 @@ def _may_lag(circumstances: Circumstances) -> bool:
 
 def _plan_compaction(event: Payload, circumstances: Circumstances) -> list[Decision]:
     plan = _save(circumstances, "pre_compact", force=True)
-    if event.agent not in COMPACTS_UNANNOUNCED or event.detail == "manual":
+    if not AGENTS[event.agent].compacts_unannounced or event.detail == "manual":
         plan.append(Remember({"owed": "compact", "mark": ""}))
     return [*plan, RunWorkflows("on_pre_compact", {"trigger": event.detail or "auto"})]
 
@@ -198,7 +193,7 @@ def note_compactions(event: Payload, known: HookSession, compactions: int) -> Ho
     if event.moment != STOP or compactions <= known.compactions:
         return known
     known = known._replace(compactions=compactions)
-    return known._replace(owed="compact", mark="") if event.agent in COMPACTS_UNANNOUNCED else known
+    return known._replace(owed="compact", mark="") if AGENTS[event.agent].compacts_unannounced else known
 
 
 def limit_blocks(known: HookSession, is_blocked: bool) -> tuple[HookSession, bool]:

@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from baton_git.agents.hook_events.payloads import PROMPT, START, STOP, Payload
+from baton_git.agents.registry import AGENTS
 
 MAX_BYTES = 10_000
 """Of a whole reply: beyond that Claude Code (UTF-16 units) and Codex (UTF-8 bytes) show only its beginning."""
@@ -34,7 +35,7 @@ def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
 
 def nothing(agent: str | None) -> str:
     """The answer that says nothing."""
-    return "{}" if agent == "gemini" else ""
+    return AGENTS[agent].empty_reply if agent is not None else ""
 
 
 def fits(payload: Payload, context: str) -> bool:

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 
 from baton_git.agents.hook_events.payloads import Payload
+from baton_git.agents.registry import AGENTS
 from baton_git.core.codecs.nesting import check_nesting
 
-_VARIABLES = {"claude": ("CLAUDE_PROJECT_DIR",), "gemini": ("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")}
 PARENT = "BATON_HOOK_PARENT"
 """The variable in which an installed line tells the process of the CLI; the line's own shell is between them."""
 _FIRST_LINE = 1 << 20
@@ -21,10 +21,11 @@ _FIRST_LINE = 1 << 20
 
 def home_of(payload: Payload, environment: Mapping[str, str]) -> str:
     """The folder that the session began in, as its agent says; else where it is now."""
-    for name in _VARIABLES.get(payload.agent, ()):
+    cli = AGENTS[payload.agent]
+    for name in cli.folder_variables:
         if environment.get(name):
             return environment[name]
-    return (_noted(payload.transcript) if payload.agent == "codex" else "") or payload.cwd
+    return (_noted(payload.transcript) if cli.folder_in_transcript else "") or payload.cwd
 
 
 def _noted(transcript: str) -> str:

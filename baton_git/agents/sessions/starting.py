@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.agents.launcher import Launch
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
-from baton_git.agents.sessions.launchers import STARTERS, executable, surroundings
+from baton_git.agents.sessions.launchers import executable, surroundings
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.stopping import reap
 from baton_git.agents.sessions.supervisor import Job, send_job
@@ -130,14 +131,14 @@ class Spawner:
         return record, job
 
     def _launch(self, wish: LaunchRequest) -> Launch:
-        starting = STARTERS.get(wish.cli)
-        if starting is None:
+        if wish.cli not in AGENTS:
             raise InvalidArgument(f"Unknown CLI: {wish.cli}")
         program = executable(wish.cli, self.environment)
         if program is None:
             raise InvalidArgument(f"{wish.cli} CLI not found")
         check_prompt(wish.prompt)
         check_prompt(wish.system_prompt, "the system prompt")
+        starting = AGENTS[wish.cli].launcher
         make = starting.in_window if wish.in_window else starting.launch
         extra = (self.arguments or {}).get(wish.cli, ())
         return make(program, _no_command(wish.prompt), wish.system_prompt, str(uuid.uuid4()), extra)

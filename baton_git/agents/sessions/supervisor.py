@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.launcher import SessionReport, read_objects
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import MOST_USD
-from baton_git.agents.sessions.launchers import STARTERS
 from baton_git.agents.sessions.process import Command, ProcessResult, run
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.core.codecs import json
@@ -172,7 +172,7 @@ def _ended(
 def _report(cli: str, output: str) -> SessionReport:
     """What the session said of itself; a number that makes no sense is unknown."""
     try:
-        said = STARTERS[cli].report(output)
+        said = AGENTS[cli].launcher.report(output)
     except (OverflowError, ValueError):  # a number beyond all numbers
         return SessionReport(output.strip()[-ANSWER:])
     cost, tokens = said.cost_usd, said.tokens

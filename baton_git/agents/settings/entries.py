@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.editing import InsertionPoint, Style, line_indent
 from baton_git.agents.settings.json_text import JsonItem, JsonValue, parse
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
@@ -21,7 +22,7 @@ from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 MARK = "# baton-git"
 """The end of every command of ours."""
 _MARKED = re.compile(r"#[ \t]*baton-git\s*\Z")
-_CALLED = re.compile(r"""baton(?:_git)?['"]? hook --agent (?:claude|codex|gemini)\b""")
+_CALLED = re.compile(rf"""baton(?:_git)?['"]? hook --agent (?:{"|".join(AGENTS)})\b""")
 """Our own command, should somebody have taken its mark away: a second one beside it would do everything twice."""
 
 

@@ -1,4 +1,4 @@
-"""Which agents' settings we know and where they are."""
+"""Where the settings of agents' CLIs are."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from baton_git.agents.claude.hooks import SETTINGS as CLAUDE
-from baton_git.agents.codex.hooks import SETTINGS as CODEX
-from baton_git.agents.gemini.hooks import SETTINGS as GEMINI
 from baton_git.agents.hook_settings import HookSettings
-
-SETTINGS: dict[str, HookSettings] = {"claude": CLAUDE, "codex": CODEX, "gemini": GEMINI}
-"""By the name of the agent."""
 
 Scope = Literal["user", "project"]
 

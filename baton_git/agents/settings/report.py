@@ -9,10 +9,12 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from baton_git.agents.agent_cli import AgentCLI
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_settings import HookSettings
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.codex_trust import Codex, SeenHook, trusted_keys
 from baton_git.agents.settings.entries import HookEntry
 from baton_git.agents.settings.hook_lines import hook_line, is_older, program_in
@@ -82,13 +84,17 @@ class HookInspection:
     health: ProgramHealth
     remembered: Path | None = None
 
+    @property
+    def cli(self) -> AgentCLI:
+        return AGENTS[self.agent]
+
     def report(self) -> AgentReport:
         program = shutil.which(self.settings.program, path=self.environment.get("PATH"))
         files = tuple(self._file(scope, file) for scope, file in self.files.items())
         findings = [*self._packages()]
         if any(file.state in ("current", "outdated") for file in files):
             findings += self._switches()
-            findings += self._trust(program) if self.agent == "codex" else []
+            findings += self._trust(program) if self.cli.must_trust_hooks else []
         version = _version(Path(program)) if program else None
         return AgentReport(self.agent, program, version, files, tuple(findings), _last_ran(self.remembered, self.agent))
 
@@ -108,12 +114,15 @@ class HookInspection:
 
     def _packages(self) -> Iterator[Finding]:
         """Copies of the plugin or extension that the CLI made, where all of them have the line of an older baton."""
-        pattern, mend = _COPIES[self.agent]
-        copies = [SettingsFile(path, path.parent, comments=True) for path in sorted(self.own_folder.glob(pattern))]
+        package = self.cli.package
+        paths = sorted(self.own_folder.glob(package.copies))
+        copies = [SettingsFile(path, path.parent, comments=True) for path in paths]
         lines = {copy.path: [one.command for one in copy.entries_or_none()] for copy in copies}
         older = [path for path, found in lines.items() if any(map(is_older, found))]
         if older and len(older) == len(lines):
-            yield Finding("off", f"{older[-1]}: an older line, with which a broken baton stops the agent: {mend}")
+            yield Finding(
+                "off", f"{older[-1]}: an older line, with which a broken baton stops the agent: {package.update}"
+            )
 
     def _install(self, scope: Scope, verb: str = "install") -> str:
         return f"baton agents {verb} {self.agent}{' --project' if scope == 'project' else ''}"
@@ -146,15 +155,14 @@ class HookInspection:
             except BatonError as error:
                 yield Finding("unknown", str(error))
                 continue
-            for said in _SWITCHES[self.agent](data if isinstance(data, dict) else {}):
+            for said in self.cli.find_switches(data if isinstance(data, dict) else {}):
                 yield Finding("off", f"{path}: {said}")
 
     def _settings_files(self) -> list[Path]:
         """The files that can have a switch, where they are there."""
-        names = {"claude": ("settings.json", "settings.local.json"), "gemini": ("settings.json",)}.get(self.agent, ())
         folders = dict.fromkeys([self.own_folder, *(file.path.parent for file in self.files.values())])
-        found = [folder / name for folder in folders for name in names]
-        return [path for path in [*found, *_MANAGED.get(self.agent, ())] if path.exists()]
+        found = [folder / name for folder in folders for name in self.cli.switch_files]
+        return [path for path in [*found, *map(Path, self.cli.managed_files)] if path.exists()]
 
     # --- Codex
 
@@ -200,13 +208,6 @@ class HookInspection:
                 yield Finding("off", f"codex skips them, as they are not trusted: {TO_TRUST}")
 
 
-_COPIES = {
-    "claude": ("plugins/cache/*/baton/*/hooks/hooks.json", "claude plugin update baton@baton-git"),
-    "codex": ("plugins/cache/*/baton/*/hooks/hooks.json", "codex plugin add baton@baton-git"),
-    "gemini": ("extensions/baton/hooks/hooks.json", "gemini extensions update baton"),
-}
-"""By agent, where its copies of our plugin or extension are below its folder, and what brings them up to date."""
-
 TO_TRUST = "/hooks in codex, or baton agents install codex --trust; for one run codex --dangerously-bypass-hook-trust"
 
 
@@ -215,30 +216,6 @@ def of_file(seen: list[SeenHook], path: Path) -> list[SeenHook]:
     real = Path(os.path.realpath(path))
     ours = [one for one in seen if one.command.rstrip().endswith("# baton-git")]
     return [one for one in ours if one.source == path or Path(os.path.realpath(one.source)) == real]
-
-
-def _claude_switches(data: Mapping[str, Any]) -> Iterator[str]:
-    for name in ("disableAllHooks", "allowManagedHooksOnly"):
-        if data.get(name) is True:
-            yield f"{name} switches hooks off"
-
-
-def _gemini_switches(data: Mapping[str, Any]) -> Iterator[str]:
-    config = data.get("hooksConfig")
-    if not isinstance(config, dict):
-        return
-    if config.get("enabled") is False:
-        yield "hooksConfig.enabled switches hooks off"
-    disabled = config.get("disabled")
-    if isinstance(disabled, list) and "baton" in disabled:
-        yield "hooksConfig.disabled names baton: /hooks enable baton in gemini"
-
-
-_SWITCHES = {"claude": _claude_switches, "codex": lambda _: iter(()), "gemini": _gemini_switches}
-_MANAGED = {
-    "claude": (Path("/etc/claude-code/managed-settings.json"),),
-    "gemini": (Path("/etc/gemini-cli/settings.json"),),
-}
 
 
 def _version(program: Path) -> str | None:

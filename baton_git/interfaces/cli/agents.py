@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from baton_git.agents.claude.hooks import TODO_TOOLS
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.codex_trust import Codex
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.hook_lines import hook_line
-from baton_git.agents.settings.locations import SETTINGS, Scope, user_folder
+from baton_git.agents.settings.locations import Scope, user_folder
 from baton_git.agents.settings.report import AgentReport, FileReport, HookInspection, of_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
@@ -27,19 +27,7 @@ from baton_git.interfaces.cli.app import App, command, flat, group
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.context.settings import outside_git
 
-_NEXT = {
-    "claude": "Claude Code calls baton from its next session on",
-    "codex": "Codex skips hooks until you trust them: run /hooks in codex, or baton agents install codex --trust",
-    "gemini": "Gemini CLI calls baton from its next session on",
-}
-_PACKAGES = {"claude": "plugin", "codex": "plugin", "gemini": "gemini-extension"}
-_HOW_TO_ADD = {
-    "claude": "claude plugin marketplace add {0} && claude plugin install baton@baton-git",
-    "codex": "codex plugin marketplace add {0} && codex plugin add baton@baton-git",
-    "gemini": "gemini extensions install {0}",
-}
-
-_NAMES = click.Choice([*SETTINGS, "all"])
+_NAMES = click.Choice([*AGENTS, "all"])
 _PROJECT = click.option(
     "--project/--user", "project", default=False,
     help="The settings of this work tree, which are committed, or your own.  [default: user]",
@@ -62,9 +50,9 @@ def install_command(app: App, name: str, project: bool, trust: bool, todo_tools:
     baton agents install codex --trust
     baton agents install all --project
     """
-    if trust and name not in ("codex", "all"):
+    if trust and name != "all" and not AGENTS[name].must_trust_hooks:
         raise click.UsageError("--trust is for codex: the others ask nothing of the kind")
-    if todo_tools and name not in ("claude", "all"):
+    if todo_tools and name != "all" and not AGENTS[name].todo_variables:
         raise click.UsageError("--todo-tools is for claude: the others have no such switch")
     codex = _codex(app) if trust else None
     scope: Scope = "project" if project else "user"
@@ -100,8 +88,9 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
         app.say(f"{agent}: {'taken out of' if changed else 'nothing of ours in'} {files[agent].path}")
     if done.get("codex") and for_trust:
         _forget(app, for_trust)
-    left = [name for name in TODO_TOOLS if "claude" in done and _has_variable(files["claude"], name)]
-    app.say(*(f"claude: env.{name} was not set by baton here and stays" for name in left))
+    for agent in done:
+        left = [name for name in AGENTS[agent].todo_variables if _has_variable(files[agent], name)]
+        app.say(*(f"{agent}: env.{name} was not set by baton here and stays" for name in left))
     app.answer(_changes(files, done), "")
     return failed
 
@@ -129,7 +118,7 @@ def status_command(app: App, name: str) -> int | None:
 
 
 @command("package", short_help="Print the folder of the plugin or extension.")
-@click.argument("name", type=click.Choice(list(SETTINGS)))
+@click.argument("name", type=click.Choice(list(AGENTS)))
 def package_command(app: App, name: str) -> None:
     """Print the folder of the plugin (Claude Code, Codex) or extension (Gemini CLI) that baton brings along.
 
@@ -140,8 +129,8 @@ def package_command(app: App, name: str) -> None:
     claude plugin marketplace add "$(baton agents package claude)"
     gemini extensions install "$(baton agents package gemini)"
     """
-    folder = shipped(_PACKAGES[name])
-    how = _HOW_TO_ADD[name].format(folder)
+    folder = shipped(AGENTS[name].package.folder)
+    how = AGENTS[name].package.add.format(folder)
     app.answer({"folder": str(folder), "add": how}, str(folder))
     app.say(f"add it with: {how}")
 
@@ -150,11 +139,11 @@ def package_command(app: App, name: str) -> None:
 
 
 def _agents(name: str) -> list[str]:
-    return list(SETTINGS) if name == "all" else [name]
+    return list(AGENTS) if name == "all" else [name]
 
 
 def _file(app: App, agent: str, scope: Scope) -> SettingsFile:
-    settings = SETTINGS[agent]
+    settings = AGENTS[agent].hooks
     own = scope == "user"
     top = None if own else _work_tree(app)
     folder = user_folder(settings, Path.home(), os.environ) if top is None else top / settings.folder
@@ -184,8 +173,8 @@ def _memory() -> Path:
 
 
 def _wanted(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
-    settings = SETTINGS[agent]
-    env = TODO_TOOLS if todo_tools and agent == "claude" else {}
+    settings = AGENTS[agent].hooks
+    env = AGENTS[agent].todo_variables if todo_tools else {}
     return WantedHooks(settings.groups(hook_line(agent, _program(scope))), env, settings.comments)
 
 
@@ -260,9 +249,10 @@ def _forget(app: App, keys: list[str]) -> None:
 
 
 def _told(app: App, agent: str, scope: Scope, *, trusted: bool) -> Iterator[str]:
-    if not (agent == "codex" and trusted):
-        yield _NEXT[agent]
-    if scope == "project" and agent != "claude":
+    cli = AGENTS[agent]
+    if not (cli.must_trust_hooks and trusted):
+        yield cli.installed
+    if scope == "project" and not cli.trusts_projects:
         yield f"{agent}: settings of a project count once its folder is trusted there"
     other: Scope = "user" if scope == "project" else "project"
     try:
@@ -283,7 +273,7 @@ def _changes(files: dict[str, SettingsFile], done: dict[str, bool]) -> dict[str,
 
 
 def _looking(app: App, agent: str, health: ProgramHealth) -> HookInspection:
-    settings = SETTINGS[agent]
+    settings = AGENTS[agent].hooks
     files: dict[Scope, SettingsFile] = {"user": _file(app, agent, "user")}
     repository = _repository(app)
     top = repository.work_tree if repository else None

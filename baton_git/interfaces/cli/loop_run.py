@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from baton_git.agents.sessions.launchers import STARTERS
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.records import cost_in_words
 from baton_git.interfaces.cli.app import App, command, flat, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
@@ -39,7 +39,7 @@ DAY = 86400
 @command("loop-run", short_help="Run an agent again and again until its task is done.")
 @click.argument("prompt", required=False)
 @click.option("--file", metavar="FILE|-", help="The prompt from a file instead.")
-@click.option("--cli", type=click.Choice(list(STARTERS)), help="Which agent; else the first that is installed.")
+@click.option("--cli", type=click.Choice(list(AGENTS)), help="Which agent; else the first that is installed.")
 @click.option("--marker", default=DEFAULT.marker, show_default=True, help="What the agent says when all is done.")
 @click.option(
     "--max-iterations",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from baton_git.agents.sessions.launchers import STARTERS
+from baton_git.agents.registry import AGENTS
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.core.output import terminal_line
@@ -164,7 +164,7 @@ def disable_command(app: App, name: str) -> None:
 @command("run", short_help="Run what the workflows have for an event.")
 @click.argument("event", type=click.Choice([*EVENTS, *ALIASES]), metavar="EVENT")
 @click.option("--data", default="{}", metavar="JSON|@FILE", help="What the agent's CLI says of the event.")
-@click.option("--cli", type=click.Choice(list(STARTERS)), default="claude", show_default=True, help="Whose session.")
+@click.option("--cli", type=click.Choice(list(AGENTS)), default="claude", show_default=True, help="Whose session.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 def run_command(app: App, event: str, data: str, cli: str, dry_run: bool) -> int | None:
     """Run what the workflows have for an event of the acting session: on_session_start, on_session_end,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import psutil
 
-from baton_git.agents.registry import ACTING
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launchers import SPAWNED
 from baton_git.agents.sessions.starting import KEEPER
 from baton_git.core.errors import NeedsHuman
@@ -51,7 +51,7 @@ def check_no_agent(named: str | None = None, hint: str = "") -> None:
 
 def find_agent(environment: Mapping[str, str], named: str | None = None) -> str | None:
     """How an agent that is acting is known; None where none is known."""
-    variables = (one.find_variable(environment) for one in ACTING.values())
+    variables = (one.acting.find_variable(environment) for one in AGENTS.values())
     found = next((name for name in variables if name), SPAWNED if environment.get(SPAWNED) else None)
     if found is not None:
         return f"{found} is set"
@@ -63,7 +63,7 @@ def find_agent(environment: Mapping[str, str], named: str | None = None) -> str 
 def _agent_process(process: Ancestor) -> str | None:
     if KEEPER in process.argv:
         return "it runs in a session that baton started"
-    found = (name for name, acting in ACTING.items() if acting.is_program(process.name, process.argv))
+    found = (name for name, cli in AGENTS.items() if cli.acting.is_program(process.name, process.argv))
     return next((f"this command was started by {name}" for name in found), None)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.registry import session_variables
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
@@ -39,14 +40,6 @@ WANTED = (
     r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl|fetch)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
 )
 """The keys of git's configuration that matter here."""
-
-SESSION_VARIABLES = {
-    "CLAUDE_CODE_SESSION_ID": "claude",
-    "CODEX_THREAD_ID": "codex",
-    "CODEX_SESSION_ID": "codex",
-    "GEMINI_SESSION_ID": "gemini",
-}
-"""What names the session to the programs that an agent starts, and whose it is."""
 
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
@@ -230,7 +223,7 @@ class Settings:
     def hooked_session(self) -> str | None:
         """The session of the agent's CLI around us, where hooks know it; it is told to the programs that it starts."""
         memory = HookSessionStore(str(self.repository.common_dir))
-        named = ((cli, os.environ.get(variable)) for variable, cli in SESSION_VARIABLES.items())
+        named = ((cli, os.environ.get(variable)) for variable, cli in session_variables().items())
         known = (memory.get(cli, session) for cli, session in named if session)
         return next((seen.session for seen in known if seen and not seen.ended), None)
 

@@ -15,7 +15,7 @@ def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
     here = os.path.realpath(Path.cwd())
     newest: list[tuple[bool, float, Transcript, str]] = []
     for name in [agent] if agent else AGENTS:
-        for number, one in enumerate(AGENTS[name].sessions(Path.home(), dict(os.environ))):
+        for number, one in enumerate(AGENTS[name].transcripts.sessions(Path.home(), dict(os.environ))):
             is_here = one.cwd is not None and _is_around(here, os.path.realpath(one.cwd))
             if number == 0 or is_here:
                 newest.append((is_here, one.path.stat().st_mtime, one, name))

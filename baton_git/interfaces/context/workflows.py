@@ -6,7 +6,7 @@ import os
 import shlex
 from pathlib import Path
 
-from baton_git.agents.sessions.launchers import STARTERS
+from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import InvalidArgument
 from baton_git.git.hooks.shipped import shipped
 from baton_git.interfaces.context.invocation import Call
@@ -25,7 +25,7 @@ def workflow_folders(call: Call) -> Folders:
         enabled=frozenset(listed(call, ENABLED)),
         disabled=frozenset(listed(call, DISABLED)),
         notify=_words(call, "baton.notifyCommand"),
-        arguments=tuple((cli, _words(call, f"baton.{cli}Arguments")) for cli in STARTERS),
+        arguments=tuple((cli, _words(call, f"baton.{cli}Arguments")) for cli in AGENTS),
     )
 
 

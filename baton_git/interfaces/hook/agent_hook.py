@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.payloads import END, START, Payload
 from baton_git.agents.hook_events.session_folder import PARENT
+from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact_text
 from baton_git.interfaces.context.handoff import handoff_options
@@ -54,7 +55,7 @@ def _folders(app: Call) -> Folders:
 def _pid_of(payload: Payload) -> int:
     """The process of the agent: it says so, or has started us."""
     parent = os.environ.pop(PARENT, "")  # not for sessions that we start: their hooks have another one
-    told = os.environ.get("CLAUDE_PID", "") if payload.agent == "claude" else ""
+    told = os.environ.get(AGENTS[payload.agent].process_variable, "")
     return next((int(one) for one in (told, parent) if one.isdecimal()), os.getppid())
 
 
@@ -78,8 +79,8 @@ def _act_in(app: Call, payload: Payload) -> None:
 
 
 def _tell_shell(payload: Payload) -> None:
-    file = os.environ.get("CLAUDE_ENV_FILE")
-    if not file or payload.agent != "claude":
+    file = os.environ.get(AGENTS[payload.agent].env_file_variable)
+    if not file:
         return
     try:
         with Path(file).open("a", encoding="utf-8") as env:

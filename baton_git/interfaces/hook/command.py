@@ -14,15 +14,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton_git.agents.hook_events.fast_exit import is_idle
-from baton_git.agents.hook_events.payloads import AGENTS, COMPACT, END, PROMPT, START, STOP, Payload, parse
+from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload, parse
 from baton_git.agents.hook_events.replies import nothing, reply
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, find_repository
 from baton_git.agents.hook_events.session_folder import home_of
+from baton_git.agents.registry import AGENTS
 
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
 """After which a hook gives up; what is left to save is saved by the next one."""
-CODEX_END = 2.2
-"""Codex ends the hooks of a session's end after 3 seconds, and the installed line ends this program after 2.5."""
 MAX_INPUT = 16 << 20
 LOG = "agents.log"
 LOG_BYTES = 64 * 1024
@@ -91,7 +90,7 @@ def _refused(arguments: Sequence[str]) -> int:
         print(USAGE, end="")
         return 0
     if sys.stdin is None or not sys.stdin.isatty():  # settings of another version must not block an agent
-        return _say(nothing("gemini" if "gemini" in arguments else None))
+        return _say(nothing(next((name for name in AGENTS if name in arguments), None)))
     print(f"baton hook: {' '.join(arguments)!r} is not --agent {'|'.join(AGENTS)}", file=sys.stderr)
     return 2
 
@@ -127,9 +126,9 @@ def _handled(payload: Payload, folder: str, place: RepositoryPaths | None) -> in
         os.write(1, nothing(payload.agent).encode())
         os._exit(0)
 
-    is_short = payload.moment == END and payload.agent == "codex"
+    seconds = (payload.moment == END and AGENTS[payload.agent].end_seconds) or SECONDS[payload.moment]
     before = signal.signal(signal.SIGALRM, give_up)
-    timer = signal.setitimer(signal.ITIMER_REAL, CODEX_END if is_short else SECONDS[payload.moment])
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         os.chdir(folder)
         from baton_git.interfaces.context.process import skip_plugin_search

@@ -133,7 +133,7 @@ class SessionFacts:
 
 def find_transcript(agent: str, session: str, home: Path, environment: Mapping[str, str]) -> Path | None:
     """Return the transcript of a session where its CLI keeps them; None if there is none."""
-    transcripts = AGENTS[agent].sessions(home, environment)
+    transcripts = AGENTS[agent].transcripts.sessions(home, environment)
     return next((transcript.path for transcript in transcripts if transcript.session == session), None)
 
 

@@ -12,15 +12,12 @@ from typing import Any
 from mcp.server.mcpserver import Context
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from baton_git.agents.registry import agent_of_client, session_variables
 from baton_git.core.names import Namespace, SessionId
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.context.settings import SESSION_VARIABLES
 from baton_git.namespace.workspace import Workspace
 
 Ctx = Context[Any, Any]
-
-CLIENTS = {"claude-code": "claude", "codex-mcp-client": "codex", "gemini-cli-mcp-client": "gemini"}
-"""What agents' CLIs call themselves as clients of MCP (the beginning of it), and who they are here."""
 
 
 @dataclass(frozen=True)
@@ -115,14 +112,14 @@ def _client(ctx: Ctx) -> str | None:
     """Who the client is, by what it says of itself."""
     params = ctx.session.client_params
     name = params.client_info.name if params is not None else ""
-    return next((agent for begin, agent in CLIENTS.items() if name.startswith(begin)), None)
+    return agent_of_client(name)
 
 
 def _of_the_agent() -> str | None:
     """The session of the agent that started us, where it says so."""
-    named = (os.environ.get(name) for name in SESSION_VARIABLES)
+    named = (os.environ.get(name) for name in session_variables())
     return next((session for session in named if session), None)
 
 
 def _agent() -> str | None:
-    return next((agent for name, agent in SESSION_VARIABLES.items() if os.environ.get(name)), None)
+    return next((agent for name, agent in session_variables().items() if os.environ.get(name)), None)

@@ -12,8 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
-from baton_git.agents.sessions.launchers import SPAWNED, STARTERS, executable, surroundings
+from baton_git.agents.sessions.launchers import SPAWNED, executable, surroundings
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.starting import Spawner
 from baton_git.agents.sessions.supervisor import run_recorded
@@ -80,10 +81,10 @@ class Looped:
 
 def installed(environment: Mapping[str, str]) -> str:
     """The first CLI that is installed. Raises InvalidArgument when none is."""
-    for cli in STARTERS:
+    for cli in AGENTS:
         if executable(cli, environment):
             return cli
-    raise InvalidArgument(f"none of {', '.join(STARTERS)} is installed", hint="say which with --cli, or install one")
+    raise InvalidArgument(f"none of {', '.join(AGENTS)} is installed", hint="say which with --cli, or install one")
 
 
 def run_loop(
@@ -126,7 +127,7 @@ def _possible(ws: Workspace, loop: Loop) -> None:
             hint="leave it out, sessions are told of it; or choose another with --marker",
         )
     check_prompt(loop.prompt)
-    if loop.cli not in STARTERS:
+    if loop.cli not in AGENTS:
         raise InvalidArgument(f"Unknown CLI: {loop.cli}")
     if executable(loop.cli, ws.environment) is None:
         raise InvalidArgument(f"{loop.cli} CLI not found", hint="install it, or say another with --cli")

@@ -1,4 +1,4 @@
-"""The one list of adapters: a new source is a module with the names of `Adapter`, named here.
+"""The one list of adapters: a new source is a module with the names of `Adapter`, named here, or an agent's CLI.
 
 Others come from installed distributions, as entry points of the group `baton_git.adapters` whose names are the ids.
 Each is loaded when it is asked for; what is wrong with one is said of that one, and harms no other.
@@ -13,12 +13,14 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any, NamedTuple
 
+from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
 from baton_git.core.times import when
-from baton_git.systems.ecc.adapters import baton, claude_history, claude_jsonl, codex_rollout, dmux_tmux, gemini_chat
+from baton_git.systems.ecc.adapters import baton, claude_history, dmux_tmux
 from baton_git.systems.ecc.adapters.adapter import Adapter, Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.adapters.paths import refusal
+from baton_git.systems.ecc.adapters.transcripts import Transcripts
 from baton_git.systems.ecc.record import CanonicalSession
 
 GROUP = "baton_git.adapters"
@@ -27,9 +29,7 @@ GROUP = "baton_git.adapters"
 ADAPTERS: Mapping[str, Adapter] = {
     "claude-history": claude_history,
     "dmux-tmux": dmux_tmux,
-    "claude-jsonl": claude_jsonl,
-    "codex-rollout": codex_rollout,
-    "gemini-chat": gemini_chat,
+    **{cli.source.adapter: Transcripts(cli) for cli in AGENTS.values()},
     "baton": baton,
 }
 """By id, our own; asked in this order whose target it is."""

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from baton_git.agents.json_lines import object_in
-from baton_git.agents.registry import detect
+from baton_git.agents.transcript_owner import detect
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, StoreError
 from baton_git.git.files.atomic_files import shown
 from baton_git.systems.ecc.adapters.adapter import Surroundings

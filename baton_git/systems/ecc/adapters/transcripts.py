@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from baton_git.agents.agent_cli import AgentCLI
 from baton_git.agents.events import (
     EndReached,
     Event,
@@ -27,7 +28,8 @@ from baton_git.agents.events import (
     ToolCall,
     ToolResult,
 )
-from baton_git.agents.registry import AGENTS, detect
+from baton_git.agents.registry import AGENTS
+from baton_git.agents.transcript_owner import detect
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
 from baton_git.core.output import one_line
@@ -103,24 +105,20 @@ def _asked(prompt: Prompt) -> str:
     return "" if prompt.command and prompt.text.strip() == prompt.command else prompt.text.strip()
 
 
-@dataclass(frozen=True)
 class Transcripts:
-    """The adapter of one agent.
+    """The adapter of the transcripts of one agent's CLI.
 
-    Attributes:
-        adapter: its id.
-        agent: the name in `AGENTS`.
-        prefix: what targets begin with, before a colon.
-        runtime: the kind of its runtime.
+    Targets: its prefix and a colon before `latest` or (the beginning of) an id, or a path.
     """
 
-    adapter: str
-    agent: str
-    prefix: str
-    runtime: str
+    def __init__(self, cli: AgentCLI) -> None:
+        self.agent = cli.name
+        self.ID, self.prefix, self.runtime = cli.source
+        self.DESCRIPTION = f"Transcripts of {cli.title}"
+        self.TARGET_TYPES: tuple[str, ...] = (self.ID, "transcript")
 
     def can_open(self, target: Target, around: Surroundings) -> bool:
-        if target.type == self.adapter or target.value.startswith(f"{self.prefix}:"):
+        if target.type == self.ID or target.value.startswith(f"{self.prefix}:"):
             return True
         return target.type in ("", "transcript") and self._is_ours(around.cwd / target.value)
 
@@ -140,14 +138,14 @@ class Transcripts:
         )
 
     def _all(self, around: Surroundings) -> Iterator[Transcript]:
-        return AGENTS[self.agent].sessions(around.home, around.environment, around.warn)
+        return AGENTS[self.agent].transcripts.sessions(around.home, around.environment, around.warn)
 
     def open_session(self, target: Target, around: Surroundings) -> dict[str, Any]:
         value = target.value.removeprefix(f"{self.prefix}:").strip()
         path = around.cwd / value
         if value and is_file(path):
             return self._snapshot(Transcript(path.resolve(), None, None), ("transcript", str(path.resolve())), around)
-        return self._snapshot(self._found(value, around), (self.adapter, value), around)
+        return self._snapshot(self._found(value, around), (self.ID, value), around)
 
     def _found(self, wanted: str, around: Surroundings) -> Transcript:
         """The transcript of a session: the newest, the one of this id, or the only one whose id begins so.
@@ -171,7 +169,7 @@ class Transcripts:
         raise self._none(wanted)
 
     def _none(self, wanted: str) -> NotFound:
-        hint = f"baton session list --adapter {self.adapter} shows what there is"
+        hint = f"baton session list --adapter {self.ID} shows what there is"
         return NotFound(f"{self.agent} session", wanted, hint=hint)
 
     def _latest(self, around: Surroundings) -> Transcript:
@@ -193,7 +191,7 @@ class Transcripts:
             return ""
 
     def _beginning(self, path: Path) -> _Story:
-        return _read(islice(AGENTS[self.agent].events(path), _LOOKED_AT))
+        return _read(islice(AGENTS[self.agent].transcripts.events(path), _LOOKED_AT))
 
     def sessions(self, around: Surroundings) -> Iterator[Listed]:
         for one in self._all(around):
@@ -209,7 +207,7 @@ class Transcripts:
         fault = self._fault(found.path)
         if fault is not None:
             raise fault
-        story = _read(AGENTS[self.agent].events(found.path))
+        story = _read(AGENTS[self.agent].transcripts.events(found.path))
         said = story.setting
         id_ = said.get("session") or found.session or found.path.stem
         cwd = said.get("cwd") or found.cwd
@@ -231,7 +229,7 @@ class Transcripts:
             "outputs": outputs(_lines(story.reply)),
             "artifacts": present(artifacts) | ({"unreadLines": story.unread} if story.unread else {}),
         }
-        return snapshot(self.adapter, session(id_, "transcript", state, cwd, source), [worker])
+        return snapshot(self.ID, session(id_, "transcript", state, cwd, source), [worker])
 
 
 def _id_of(one: Transcript) -> str:

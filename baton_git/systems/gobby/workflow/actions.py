@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import (
     BUDGET_USD,
     CHAIN_SECONDS,
@@ -143,7 +144,7 @@ def start_new_session(run: Run, arguments: Arguments) -> Result:
         return {"error": f"timeout is no number of seconds from 1 to {MAX_SECONDS}: {seconds!r}"}
     window = run.rendered(arguments.get("window", False))
     wish = LaunchRequest(
-        cli=str(run.rendered(arguments.get("cli")) or run.session.source or "claude").strip(),
+        cli=str(run.rendered(arguments.get("cli")) or run.session.source or next(iter(AGENTS))).strip(),
         prompt=str(prompt),
         system_prompt=str(run.rendered(arguments.get("system_prompt")) or ""),
         cwd=str(run.rendered(arguments.get("working_dir")) or run.session.cwd or "") or None,

@@ -1,0 +1,39 @@
+"""Which agent wrote a transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from baton_git.agents.fields import Record
+from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
+from baton_git.agents.registry import AGENTS
+from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.git.files.atomic_files import shown
+
+_RECORDS = 50
+_LINES = 200
+"""What is looked at of a file before it counts as unknown: readable records, and lines of any sort."""
+
+
+def detect(path: Path) -> str:
+    """The name of the agent that wrote a transcript.
+
+    Raises:
+        InvalidDocument: it is empty, or of no agent that is known here.
+        NotFound, InvalidArgument, StoreError: it cannot be read.
+    """
+    for record in _first_objects(path):
+        for name in reversed(AGENTS):
+            if AGENTS[name].transcripts.recognises(record):
+                return name
+    why = "no transcript of " + " or ".join(sorted(AGENTS))
+    raise InvalidDocument([Fault("", "is empty" if path.stat().st_size == 0 else why)], where=shown(path))
+
+
+def _first_objects(path: Path) -> Iterator[Record]:
+    lines = JsonLines(path, most=_LINES)
+    yield from (record for _, record in islice(lines, _RECORDS))
+    if lines.unread and path.stat().st_size <= MAX_BYTES and (whole := whole_object(path)):
+        yield whole
