@@ -343,9 +343,11 @@ def _handed_off(ws: Workspace, now: datetime, version: Revision, problems: list[
     try:
         if not version.state.ids("handoff"):
             return ()
-        from baton_git.systems.gobby.injections import last_handoff  # few have them, and every start would pay for it
+        from baton_git.systems.gobby.injections import (
+            tell_last_handoff,  # few have them, and every start would pay for it
+        )
 
-        return last_handoff(ws, now, version.state, problems)
+        return tell_last_handoff(ws, now, version.state, problems)
     except (BatonError, OSError) as error:
         problems.append(_said(error))
         return ()

@@ -16,7 +16,7 @@ from baton_git.core.lifecycle import Policy
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Todo
 from baton_git.systems.gobby.handoffs import gather, keep
-from baton_git.systems.gobby.previous_sessions import find, last, of_session
+from baton_git.systems.gobby.previous_sessions import find_last_handoff, read_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.todos import set_todos
 from baton_git.verbs.sessions import boot
@@ -36,7 +36,7 @@ def facts_of(extraction: Extraction, **changes: Any) -> Extraction:
 def test_facts_are_kept_under_agent_and_session(ws, transcript):
     written = keep(ws, NOW, gather(ws, NOW, transcript), trigger="pre_compact", notes="Go on")
     assert written is not None
-    kept = of_session(ws.branch.read().state, "claude", "c-1")
+    kept = read_handoff(ws.branch.read().state, "claude/c-1")
     assert kept is not None
     assert (kept.facts.initial_goal, kept.trigger, kept.machine, kept.notes) == (GOAL, "pre_compact", "laptop", "Go on")
     assert (kept.worktree, kept.branch, kept.started) == ("/work/shop", "main", "2026-01-02T03:04:01Z")
@@ -101,7 +101,7 @@ def test_the_oldest_go_to_the_archive_and_come_back(open_workspace, tmp_path):
         keep(ws, later(minutes=number), extract(path), trigger="stop")
     state = ws.branch.read().state
     assert state.ids("handoff") == {"claude/two", "claude/three"}
-    assert find(state, "one").id == "claude/one"
+    assert resolve_handoff(state, "one").id == "claude/one"
     keep(ws, later(minutes=9), facts_of(extract(tmp_path / "one"), files_modified=[]), trigger="stop")
     assert ws.branch.read().state.ids("handoff") == {"claude/three", "claude/one"}
 
@@ -151,8 +151,9 @@ def test_the_next_session_gets_the_newest_of_its_work_tree_else_of_another_machi
     here.mkdir()
     link.symlink_to(here)
 
-    def newest(**more: Any) -> str | None:
-        found = last(ws.branch.read().state, **{"worktree": str(link), "machine": "laptop", **more})
+    def newest(machine: str = "laptop", **more: Any) -> str | None:
+        there = replace(ws, folder=link, actor=replace(ws.actor, machine=machine))
+        found = find_last_handoff(there, ws.branch.read().state, **more)
         return found.id if found else None
 
     handoff(ws, "claude/beside", 50, "laptop", "/other/tree")
@@ -172,10 +173,10 @@ def test_a_handoff_is_found_by_a_unique_beginning(ws):
     for name in ("claude/abc", "codex/abd", "codex/x"):
         handoff(ws, name, 1, None, None)
     state = ws.branch.read().state
-    assert [find(state, text).id for text in ("claude/abc", "abc", "cl", "codex/a", "x")] == [
+    assert [resolve_handoff(state, text).id for text in ("claude/abc", "abc", "cl", "codex/a", "x")] == [
         "claude/abc", "claude/abc", "claude/abc", "codex/abd", "codex/x",
     ]  # fmt: skip
     with pytest.raises(Ambiguous):
-        find(state, "ab")
+        resolve_handoff(state, "ab")
     with pytest.raises(NotFound):
-        find(state, "")
+        resolve_handoff(state, "")

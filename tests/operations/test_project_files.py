@@ -13,7 +13,7 @@ import pytest
 from world import NOW
 
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
-from baton_git.systems.gobby.injections import handoff_sections
+from baton_git.systems.gobby.injections import render_handoff
 from baton_git.systems.gobby.project_files import read_project_file
 from baton_git.systems.gobby.record import Handoff
 
@@ -36,7 +36,7 @@ def place(top: Path) -> Path:
 
 
 def lines(ws: Any, problems: list[str]) -> list[str]:
-    return [line for one in handoff_sections(ws, NOW, HANDOFF, problems) for line in one.lines]
+    return [line for one in render_handoff(ws, NOW, HANDOFF, problems) for line in one.lines]
 
 
 def test_a_file_of_the_project_is_read_as_far_as_is_wanted(place, top):

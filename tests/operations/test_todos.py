@@ -7,7 +7,7 @@ from world import NOW, acting
 
 from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.records.lineage import Todo
-from baton_git.systems.gobby.todos import add_todo, mark_todo, parse_list, set_todos, todos_from, todos_of
+from baton_git.systems.gobby.todos import add_todo, list_todos, mark_todo, parse_json_list, parse_list, set_todos
 from baton_git.verbs.sessions import boot
 
 
@@ -18,7 +18,7 @@ def at_work(ws):
 
 
 def listed(ws) -> list[tuple[str, str]]:
-    return [(one.content, one.status) for one in todos_of(ws)]
+    return [(one.content, one.status) for one in list_todos(ws)]
 
 
 def test_items_are_added_and_marked_by_text_beginning_or_number(at_work):
@@ -74,9 +74,9 @@ def test_a_list_is_read_from_lines_and_from_json():
         ("Plain", "pending"),
         ("Never", "cancelled"),
     ]
-    assert todos_from([{"content": "a", "status": "completed"}]) == [Todo(content="a", status="completed")]
+    assert parse_json_list([{"content": "a", "status": "completed"}]) == [Todo(content="a", status="completed")]
     for wrong in ({}, ["a"], [{"content": 1}], [{"content": "a", "status": "begun"}]):
         with pytest.raises(InvalidDocument):
-            todos_from(wrong)
+            parse_json_list(wrong)
     with pytest.raises(InvalidDocument, match="mark"):
         parse_list("[?] a")

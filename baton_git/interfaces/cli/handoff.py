@@ -21,7 +21,7 @@ from baton_git.interfaces.context.settings import outside_git
 from baton_git.interfaces.context.transcripts import newest_transcript
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoffs import gather, id_of, keep
-from baton_git.systems.gobby.previous_sessions import age_of, find, last
+from baton_git.systems.gobby.previous_sessions import extraction_time, find_last_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Facts, Handoff
 
 LATEST = "latest"
@@ -186,9 +186,9 @@ def show_command(app: App, id_: str, revision: str | None, format_: str) -> None
     """
     with app.workspace() as ws:
         state = ws.branch.read(at=revision).state
-        found = find(state, id_) if id_ != LATEST else last(state, worktree=ws.folder, machine=ws.actor.machine)
+        found = resolve_handoff(state, id_) if id_ != LATEST else find_last_handoff(ws, state)
         if found is None:
-            others = sorted(state.records(Handoff), key=age_of, reverse=True)
+            others = sorted(state.records(Handoff), key=extraction_time, reverse=True)
             whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
             raise NotFound(f"handoff of the {whose}", hint=_elsewhere(others))
     app.answer(found.given(), _page(found, format_))

@@ -13,12 +13,12 @@ from baton_git.namespace.revision import WriteResult
 from baton_git.systems.gobby.todos import (
     Status,
     add_todo,
+    list_todos,
     mark_todo,
+    parse_json_list,
     parse_line,
     parse_list,
     set_todos,
-    todos_from,
-    todos_of,
 )
 
 MARKS = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
@@ -38,7 +38,7 @@ def set_command(app: App, items: tuple[str, ...], file: str | None) -> None:
         raise click.UsageError("give items, or --file")
     todos = [parse_line(one) for one in items] if file is None else _read(file)
     with app.workspace() as ws:
-        _answer(app, set_todos(ws, app.now, todos), todos_of(ws))
+        _answer(app, set_todos(ws, app.now, todos), list_todos(ws))
 
 
 def _read(file: str) -> list[Todo]:
@@ -46,7 +46,7 @@ def _read(file: str) -> list[Todo]:
     if text.lstrip().startswith("["):
         first = text.lstrip()[1:4].strip()
         if first.startswith(("{", "]")) or not first:
-            return todos_from(json.loads(text.encode(), where=file), where=file)
+            return parse_json_list(json.loads(text.encode(), where=file), where=file)
     return parse_list(text, where=file)
 
 
@@ -60,7 +60,7 @@ def add_command(app: App, text: str, doing: bool) -> None:
     baton todo add "Write the parser" --doing
     """
     with app.workspace() as ws:
-        _answer(app, add_todo(ws, app.now, text, is_begun=doing), todos_of(ws))
+        _answer(app, add_todo(ws, app.now, text, is_begun=doing), list_todos(ws))
 
 
 def _marking(name: str, status: Status, short_help: str, text: str) -> click.Command:
@@ -68,7 +68,7 @@ def _marking(name: str, status: Status, short_help: str, text: str) -> click.Com
     @click.argument("which", metavar="TEXT|NUMBER")
     def marking(app: App, which: str) -> None:
         with app.workspace() as ws:
-            _answer(app, mark_todo(ws, app.now, which, status), todos_of(ws))
+            _answer(app, mark_todo(ws, app.now, which, status), list_todos(ws))
 
     return marking
 
@@ -115,7 +115,7 @@ def list_command(app: App, with_closed: bool) -> None:
     baton todo list --all --json
     """
     with app.workspace() as ws:
-        todos = todos_of(ws)
+        todos = list_todos(ws)
     shown = [(number, one) for number, one in enumerate(todos, 1) if with_closed or one.status in OPEN]
     app.answer(
         [{"number": number, **_data(one)} for number, one in shown],

@@ -38,8 +38,7 @@ from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt, catch_up
 from baton_git.interfaces.hook.session_steps import begin_session, save_last_checkpoint, save_periodic_checkpoint
 from baton_git.namespace.workspace import Workspace, fresh_mark
-from baton_git.systems.gobby.injections import worktree_of
-from baton_git.systems.gobby.previous_sessions import of_worktree
+from baton_git.systems.gobby.previous_sessions import list_handoffs, session_of
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
 from baton_git.verbs import sessions
 
@@ -125,13 +124,9 @@ class EventRunner:
         memory, pid = self.settings.memory, self.settings.pid
         if source == "clear" and (cleared := choose_cleared_session(list(memory.all()), self.session, pid)):
             return cleared
-        handoffs = of_worktree(
-            self.ws.branch.read().state, worktree=worktree_of(self.ws), machine=self.ws.actor.machine,
-            other_than=self.event.session,
-        )  # fmt: skip
+        handoffs = list_handoffs(self.ws, self.ws.branch.read().state, self.event.session)
         live = at_work(memory, pid)
-        ids = (handoff.id.partition("/")[2] for handoff in handoffs)
-        return next((session for session in ids if session not in live), "")
+        return next((id_ for id_ in map(session_of, handoffs) if id_ not in live), "")
 
     def _save_facts(self, trigger: str, force: bool) -> None:
         saved = self.attempt(lambda: self._facts.save(trigger, force=force))

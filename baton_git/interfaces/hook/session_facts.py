@@ -22,7 +22,6 @@ from baton_git.git.files.ref_locks import flocked
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoffs import gather, keep
-from baton_git.systems.gobby.injections import worktree_of
 
 MAX_CAUGHT_UP = 3
 """Sessions without an end that one start looks after."""
@@ -127,7 +126,7 @@ class SessionFacts:
         if extraction.unread:
             self._problems.append(f"{extraction.unread} lines of {one_line(str(path), 300)} could not be read")
         if any(extraction.facts.get(name) for name in LASTING_FACTS):
-            keep(self._ws, self._now, extraction, trigger=trigger, worktree=worktree_of(self._ws), force=force)
+            keep(self._ws, self._now, extraction, trigger=trigger, worktree=self._ws.folder, force=force)
         return extraction, self._session._replace(size=size, transcript=str(path))
 
 

@@ -16,10 +16,10 @@ from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.output import one_line
 from baton_git.interfaces.hook.session_facts import find_transcript
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.handoff_context import names_of, summary_of
+from baton_git.systems.gobby.handoff_context import collect_template_names, summarize_facts
 from baton_git.systems.gobby.handoffs import gather, keep
-from baton_git.systems.gobby.injections import handoff_sections, left_for, left_undone, worktree_of
-from baton_git.systems.gobby.previous_sessions import last, of_session
+from baton_git.systems.gobby.injections import render_handoff, tell_previous_sessions, tell_undone
+from baton_git.systems.gobby.previous_sessions import find_last_handoff, read_handoff
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
 from baton_git.systems.paif.checkpoints import save_checkpoint
@@ -67,7 +67,7 @@ class SessionActions:
             return SWITCHED_OFF
         self._keep("pre_compact")
         own = self._own_handoff()
-        facts = names_of(own) if own is not None else dict(self._extraction.facts)
+        facts = collect_template_names(own) if own is not None else dict(self._extraction.facts)
         return {name: value for name, value in facts.items() if include is None or name in include}
 
     def read_source(self, source: str) -> SourceContent | None:
@@ -83,7 +83,7 @@ class SessionActions:
     def summarize(self) -> str:
         """Return the facts of the session as text."""
         own = self._own_handoff()
-        return summary_of(names_of(own) if own is not None else self._extraction.facts)
+        return summarize_facts(collect_template_names(own) if own is not None else self._extraction.facts)
 
     def keep_notes(self, notes: str) -> Mapping[str, Any]:
         """Keep notes for the next session in the handoff, unless they only repeat the facts."""
@@ -105,38 +105,38 @@ class SessionActions:
 
     def _keep(self, trigger: str, notes: str | None = None) -> None:
         keep(
-            self._ws, self._now, self._extraction, trigger=trigger, notes=notes, worktree=worktree_of(self._ws),
+            self._ws, self._now, self._extraction, trigger=trigger, notes=notes, worktree=self._ws.folder,
             force=True,
         )  # fmt: skip
 
     # --- sources of context
 
     def _own_handoff(self) -> Handoff | None:
-        return of_session(self._ws.branch.read().state, self._session.source, self._session.id)
+        return self._read_handoff(self._session.id)
+
+    def _read_handoff(self, session: str) -> Handoff | None:
+        return read_handoff(self._ws.branch.read().state, f"{self._session.source}/{session}")
 
     def _last_handoff(self) -> Handoff | None:
         """Return the newest handoff of another session in this work tree."""
-        return last(
-            self._ws.branch.read().state, worktree=worktree_of(self._ws), machine=self._ws.actor.machine,
-            other_than=self._session.id,
-        )  # fmt: skip
+        return find_last_handoff(self._ws, self._ws.branch.read().state, self._session.id)
 
     def _sections(self, handoff: Handoff) -> tuple[Section, ...]:
-        return handoff_sections(self._ws, self._now, handoff, self._problems, self._options.injection_format)
+        return render_handoff(self._ws, self._now, handoff, self._problems, self._options.injection_format)
 
     def _compact_handoff(self) -> SourceContent | None:
         own = self._own_handoff()
         if not self._options.enabled or own is None:
             return None
-        undone = left_undone(self._ws, self._ws.branch.read().state, [own], self._live_sessions)
+        undone = tell_undone(self._ws, self._ws.branch.read().state, [own], self._live_sessions)
         return _handoff_content(own, (*self._sections(own), *undone))
 
     def _previous_session_summary(self) -> SourceContent | None:
         if not self._options.enabled:
             return None
         state = self._ws.branch.read().state
-        parent = of_session(state, self._session.source, self._session.parent) if self._session.parent else None
-        sections = left_for(
+        parent = self._read_handoff(self._session.parent) if self._session.parent else None
+        sections = tell_previous_sessions(
             self._ws, self._now, state, parent, self._problems, self._options.injection_format, self._live_sessions
         )
         newest = parent or self._last_handoff()
@@ -177,8 +177,8 @@ class SessionActions:
 
 
 def _handoff_content(handoff: Handoff, sections: tuple[Section, ...]) -> SourceContent:
-    names = names_of(handoff)
-    return SourceContent({**names, "handoff": names, "summary": handoff.notes or summary_of(names)}, sections)
+    names = collect_template_names(handoff)
+    return SourceContent({**names, "handoff": names, "summary": handoff.notes or summarize_facts(names)}, sections)
 
 
 _SOURCES: dict[str, Callable[[SessionActions], SourceContent | None]] = {

@@ -18,7 +18,7 @@ from baton_git.interfaces.mcp.answers import Answer, done
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
 from baton_git.systems.gobby.handoffs import gather, id_of, keep
-from baton_git.systems.gobby.previous_sessions import find, last
+from baton_git.systems.gobby.previous_sessions import find_last_handoff, resolve_handoff
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Handoffs:
         """Facts of a session; else of the last one here."""
         with self.desk.reading() as ws:
             state = ws.branch.read().state
-            found = find(state, id) if id else last(state, worktree=ws.folder, machine=ws.actor.machine)
+            found = resolve_handoff(state, id) if id else find_last_handoff(ws, state)
             if found is None:
                 raise NotFound(
                     "handoff of this work tree in", str(ws.branch.namespace), hint="handoff_extract makes one"
@@ -54,7 +54,7 @@ class Handoffs:
                 session=self.desk.acting(session).settings.session,
             )  # fmt: skip
             written = keep(ws, self.desk.now, found, trigger="command")
-            handoff = find(ws.branch.read().state, id_of(found))
+            handoff = resolve_handoff(ws.branch.read().state, id_of(found))
         return {"id": handoff.id, "handoff": handoff.given(), **(done(written) if written is not None else {})}
 
 

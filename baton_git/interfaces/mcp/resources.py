@@ -19,7 +19,7 @@ from baton_git.core.state import Key, key_of
 from baton_git.interfaces.mcp.tool_context import Desk
 from baton_git.interfaces.results.documents import provenance, with_provenance
 from baton_git.interfaces.results.history import shown
-from baton_git.systems.gobby.previous_sessions import last
+from baton_git.systems.gobby.previous_sessions import find_last_handoff
 from baton_git.systems.session_baton.documents import read
 from baton_git.verbs.history import log
 from baton_git.verbs.sessions import look
@@ -56,7 +56,7 @@ class Resources:
     def handoff(self, namespace: str) -> str:
         """The facts of the last session in this work tree."""
         with self.desk.reading(namespace) as ws:
-            found = last(ws.branch.read().state, worktree=ws.folder, machine=ws.actor.machine)
+            found = find_last_handoff(ws, ws.branch.read().state)
             if found is None:
                 raise NotFound("handoff of this work tree in", str(ws.branch.namespace))
             return _json(found.given())

@@ -14,7 +14,7 @@ from baton_git.interfaces.mcp.answers import Answer
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.todos import add_todo, mark_todo, todos_of
+from baton_git.systems.gobby.todos import add_todo, list_todos, mark_todo
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Todos:
 
 
 def _listed(ws: Workspace) -> Answer:
-    return {"todos": [{"content": one.content, "status": one.status} for one in todos_of(ws)]}
+    return {"todos": [{"content": one.content, "status": one.status} for one in list_todos(ws)]}
 
 
 def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:

@@ -1,4 +1,4 @@
-"""What a handoff says, for a template, and a rendered template as sections that fit a budget."""
+"""What a template can use of a handoff, and a rendered template as sections that fit a budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from baton_git.systems.gobby.record import Facts, Handoff
 
 _BRACKETS = str.maketrans("[]", "()")
 WIDTH = 400
-"""Characters of one line; a longer one goes on in the next."""
+"""Characters of one line; longer ones are split."""
 
 _WHEN = {
     "pre_compact": "before its context was compacted",
@@ -21,35 +21,35 @@ _WHEN = {
 }
 
 
-def names_of(handoff: Handoff) -> dict[str, Any]:
-    """What a template can use: the facts by their names (files by their last change), `notes`, `session`, `agent`."""
+def collect_template_names(handoff: Handoff) -> dict[str, Any]:
+    """Return what a template can use: the facts by name (files by their last change), `notes`, `session`, `agent`."""
     facts = handoff.facts
-    plain = {name: _plain(getattr(facts, name)) for name in type(facts).model_fields}
-    plain["files_modified"] = _by_last_change(facts, handoff.worktree)
+    plain = {name: _to_plain(getattr(facts, name)) for name in type(facts).model_fields}
+    plain["files_modified"] = _order_by_last_change(facts, handoff.worktree)
     agent, _, session = handoff.id.partition("/")
     return {**plain, "notes": handoff.notes or "", "agent": agent, "session": session, "branch": handoff.branch}
 
 
-def _by_last_change(facts: Facts, worktree: str | None) -> list[str]:
-    """The files in the order of their last change; those of the work tree without its name."""
+def _order_by_last_change(facts: Facts, worktree: str | None) -> list[str]:
+    """Return the files in the order of their last change; those of the work tree relative to it."""
     paths, places = list(facts.files_modified), facts.sources.files_modified
     if len(places) == len(paths):
-        pairs = zip(paths, places, strict=True)
-        paths = [path for path, _ in sorted(pairs, key=lambda pair: (pair[1].offset, pair[1].line))]
+        pairs = sorted(zip(paths, places, strict=True), key=lambda pair: (pair[1].offset, pair[1].line))
+        paths = [path for path, _ in pairs]
     top = f"{worktree.rstrip('/')}/" if worktree else "//"
     return [path.removeprefix(top) for path in paths]
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_to_plain(item) for item in value]
     if hasattr(type(value), "model_fields"):
-        return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+        return {name: _to_plain(getattr(value, name)) for name in type(value).model_fields}
     return value
 
 
-def origin_of(handoff: Handoff, now: datetime) -> str:
-    """Whose facts they are, from when and from where."""
+def describe_origin(handoff: Handoff, now: datetime) -> str:
+    """Return whose facts they are, from when and from where."""
     agent, _, session = handoff.id.partition("/")
     parts = [f"{agent} session {named(session)}", age(handoff.extracted_at, now)]
     parts += [_WHEN[handoff.trigger]] if handoff.trigger in _WHEN else []
@@ -58,74 +58,61 @@ def origin_of(handoff: Handoff, now: datetime) -> str:
     return ", ".join(parts)
 
 
-def sections_of(text: str, title: str, what: str, show: str) -> tuple[Section, ...]:
-    """A rendered text as sections: what stands below each heading (`#` to `####`) is one.
+def split_into_sections(text: str, title: str, kind: str, show: str) -> tuple[Section, ...]:
+    """Return a rendered text as sections, one for each heading (`#` to `####`).
 
     Args:
-        title: stands before the first heading, or alone where there is none.
-        what: what the lines are, for those that do not fit.
+        title: stands before the first heading, or alone if there is none.
+        kind: what the lines are, for those that do not fit.
         show: the command that shows all of it.
     """
-    found: list[tuple[str, list[str]]] = [("", [])]
-    fenced = False
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    is_fenced = False
     for line in text.splitlines():
-        fenced ^= line.startswith("```")
+        is_fenced ^= line.startswith("```")
         heading = line.lstrip("#").strip()
-        if not fenced and line.startswith("#") and line[: len(line) - len(line.lstrip("#")) + 1].endswith(" "):
-            found.append((heading, []))
+        if not is_fenced and line.startswith("#") and line[: len(line) - len(line.lstrip("#")) + 1].endswith(" "):
+            parts.append((heading, []))
         elif line.strip():
-            found[-1][1].extend(_wrapped(line))
-    filled = [(heading, lines) for heading, lines in found if lines]
+            parts[-1][1].extend(_quote_line(line))
+    filled = [(heading, lines) for heading, lines in parts if lines]
     return tuple(
         Section(
-            _titled(title if number == 0 else "", heading),
-            tuple(lines),
-            f"{what}: {heading.lower() or 'lines'}",
-            all=show,
+            one_line(" · ".join(filter(None, ("" if number else title, heading))), 300), tuple(lines),
+            f"{kind}: {heading.lower() or 'lines'}", all=show,
         )
         for number, (heading, lines) in enumerate(filled)
-    )
+    )  # fmt: skip
 
 
-def foreign(sections: tuple[Section, ...]) -> tuple[Section, ...]:
-    """Sections that a project's own template made: it comes from a remote, so no heading of it vouches for anything."""
+def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
+    """Say in each title that a project's own template made it: it comes from a remote, so no heading vouches."""
     return tuple(
-        one._replace(
-            title=one_line("told by this project's template · " + one.title.translate(_BRACKETS), 300),
-        )
-        for one in sections
+        section._replace(title=one_line(f"told by this project's template · {section.title.translate(_BRACKETS)}", 300))
+        for section in sections
     )
 
 
-def _titled(title: str, heading: str) -> str:
-    return one_line(" · ".join(part for part in (title, heading) if part), 300)
-
-
-def _wrapped(line: str) -> list[str]:
-    """The line in pieces, each quoted: none can pose as a line that baton computed (`- ID [label] text`), as a title,
-    or as the frame around all of it.
-    """
+def _quote_line(line: str) -> list[str]:
+    """Return the line in quoted pieces, so that none can pose as a computed line (`- ID [label] text`), a title, or the
+    frame around all of it."""
     line = "".join(c if c == "\t" or is_safe(c) else "\ufffd" for c in line)
     line = line.removeprefix("| ")
     line = one_line(line, len(line)) if not line.startswith(" ") else line.rstrip()
     return [f"| {line[at : at + WIDTH]}" for at in range(0, len(line), WIDTH)]
 
 
-def summary_of(names: Mapping[str, Any]) -> str:
-    """The facts in a few lines of text: the `transcript_summary` of the documents' templates."""
-    goal = str(names.get("initial_goal") or "")
-    lines = [f"Goal: {one_line(goal, 1000)}"] if goal else []
-    todos = names.get("todo_state") or []
-    done = sum(1 for one in todos if one["status"] == "completed")
-    lines += [f"Todos: {done} of {len(todos)} done"] if todos else []
-    lines += [
-        f"- still to do: {one_line(one['content'], 200)}"
-        for one in todos
-        if one["status"] in ("pending", "in_progress")
-    ]
-    lines += [f"- committed {one['hash']} {one_line(one['message'], 200)}" for one in names.get("git_commits") or []]
-    files = names.get("files_modified") or []
-    lines += [f"Files changed: {', '.join(one_line(one, 200) for one in files)}"] if files else []
-    calls = names.get("recent_activity") or []
-    lines += [f"Last calls: {'; '.join(one_line(one, 100) for one in calls)}"] if calls else []
+def summarize_facts(names: Mapping[str, Any]) -> str:
+    """Return the facts in a few lines: the `transcript_summary` of the documents' templates."""
+    goal, todos, files = (names.get(name) for name in ("initial_goal", "todo_state", "files_modified"))
+    lines = [f"Goal: {one_line(str(goal), 1000)}"] if goal else []
+    if todos:
+        done = sum(todo["status"] == "completed" for todo in todos)
+        lines.append(f"Todos: {done} of {len(todos)} done")
+        open_items = (todo["content"] for todo in todos if todo["status"] in ("pending", "in_progress"))
+        lines += [f"- still to do: {one_line(content, 200)}" for content in open_items]
+    commits, calls = names.get("git_commits") or [], names.get("recent_activity")
+    lines += [f"- committed {commit['hash']} {one_line(commit['message'], 200)}" for commit in commits]
+    lines += [f"Files changed: {', '.join(one_line(path, 200) for path in files)}"] if files else []
+    lines += [f"Last calls: {'; '.join(one_line(call, 100) for call in calls)}"] if calls else []
     return "\n".join(lines)

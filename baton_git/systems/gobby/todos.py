@@ -1,4 +1,4 @@
-"""The list of what a session wants to do, in its own record: agents' own tools for it are off more often than not."""
+"""The todo list of a session, kept in its own record: agents' own tools for it are often switched off."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ MOST = 200
 """Items of one list."""
 
 
-def todos_of(ws: Workspace) -> tuple[Todo, ...]:
-    """The acting session's list. Raises NotFound when no session is at work."""
-    return _session(ws, ws.branch.read().state).todos
+def list_todos(ws: Workspace) -> tuple[Todo, ...]:
+    """Return the acting session's list. Raises NotFound if no session is at work."""
+    return _acting_session(ws, ws.branch.read().state).todos
 
 
 def set_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> WriteResult:
-    """Puts these in the place of the whole list.
+    """Replace the whole list.
 
     Raises:
         NotFound: no session is at work.
         InvalidArgument: an item is empty, or stands twice.
         LimitExceeded: there are too many.
     """
-    for one in todos:
-        check_not_empty(one.content, "item")
-    texts = [one.content for one in todos]
-    double = next((text for text in texts if texts.count(text) > 1), None)
-    if double is not None:
-        raise InvalidArgument(f"{double!r} stands twice in the list", hint="an item is known by its text")
-    return _changed(ws, now, "todo-set", lambda _: tuple(todos))
+    texts = [todo.content for todo in todos]
+    for text in texts:
+        check_not_empty(text, "item")
+    for text in texts:
+        if texts.count(text) > 1:
+            raise InvalidArgument(f"{text!r} stands twice in the list", hint="an item is known by its text")
+    return _change_todos(ws, now, "todo-set", lambda _: tuple(todos))
 
 
 def add_todo(ws: Workspace, now: datetime, text: str, *, is_begun: bool = False) -> WriteResult:
-    """Puts an item at the end of the list.
+    """Add an item at the end of the list.
 
     Raises:
         NotFound: no session is at work.
@@ -53,15 +53,15 @@ def add_todo(ws: Workspace, now: datetime, text: str, *, is_begun: bool = False)
     item = Todo(content=text.strip(), status="in_progress" if is_begun else "pending")
 
     def change(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
-        if any(one.content == item.content for one in todos):
+        if item.content in (todo.content for todo in todos):
             raise InvalidArgument(f"{item.content!r} is in the list already", hint="baton todo list shows it")
         return (*todos, item)
 
-    return _changed(ws, now, "todo-add", change)
+    return _change_todos(ws, now, "todo-add", change)
 
 
 def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> WriteResult:
-    """Says how an item stands. One that an earlier session of this work tree left undone becomes one of this list.
+    """Set the status of an item. One that an earlier session of this work tree left undone is added to this list.
 
     Args:
         which: its text, a unique beginning of it, or its number in the list, from 1.
@@ -73,63 +73,62 @@ def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> Write
 
     def change(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
         try:
-            at = _place(todos, which)
+            index = _find_index(todos, which)
         except NotFound:
             if which.isdecimal():
                 raise
-            earlier = _left_undone(ws)
-            return (*todos, earlier[_place(earlier, which)].replace(status=status))
-        return (*todos[:at], todos[at].replace(status=status), *todos[at + 1 :])
+            undone = _list_undone(ws)
+            return (*todos, undone[_find_index(undone, which)].replace(status=status))
+        return (*todos[:index], todos[index].replace(status=status), *todos[index + 1 :])
 
-    return _changed(ws, now, f"todo-{status.replace('_', '-')}", change)
+    return _change_todos(ws, now, f"todo-{status.replace('_', '-')}", change)
 
 
-def _changed(
+def _change_todos(
     ws: Workspace, now: datetime, op: str, change: Callable[[tuple[Todo, ...]], tuple[Todo, ...]]
 ) -> WriteResult:
-    def on(tip: Revision) -> State:
-        session = _session(ws, tip.state)
+    def apply(tip: Revision) -> State:
+        session = _acting_session(ws, tip.state)
         todos = change(session.todos)
         if len(todos) > MOST:
             raise LimitExceeded("the list", len(todos), MOST, "items")
         if todos == session.todos:
             return tip.state
-        return tip.state.put(session.replace(todos=[one.given() for one in todos]))
+        return tip.state.put(session.replace(todos=[todo.given() for todo in todos]))
 
-    return ws.update(op, now, on)
+    return ws.update(op, now, apply)
 
 
-def _left_undone(ws: Workspace) -> tuple[Todo, ...]:
-    from baton_git.systems.gobby.injections import worktree_of  # seldom needed, and slow to load
-    from baton_git.systems.gobby.previous_sessions import of_worktree, unfinished
+def _list_undone(ws: Workspace) -> tuple[Todo, ...]:
+    from baton_git.systems.gobby.previous_sessions import list_handoffs, list_unfinished  # seldom needed, slow to load
 
     state, session = ws.branch.read().state, ws.actor.session
-    every = of_worktree(state, worktree=worktree_of(ws), machine=ws.actor.machine, other_than=session)
-    return tuple(Todo(content=one.todo.content) for one in unfinished(state, every, acting=session))
+    unfinished = list_unfinished(state, list_handoffs(ws, state, session), acting=session)
+    return tuple(Todo(content=item.todo.content) for item in unfinished)
 
 
-def _session(ws: Workspace, state: State) -> Session:
-    """The acting session's record; one that was ended or archived is not at work."""
+def _acting_session(ws: Workspace, state: State) -> Session:
+    """Return the acting session's record; one that was ended or archived is not at work."""
     hint = "baton boot begins a session; --session or BATON_SESSION names one"
     name = ws.actor.session
     if name is None:
         raise NotFound("session at work here", ws.branch.namespace.text, hint=hint)
-    found = known_session(state, name)
-    if found is None or state.entry(Key(Session.kind, name)) is None:
+    session = known_session(state, name)
+    if session is None or state.entry(Key(Session.kind, name)) is None:
         raise NotFound("session", name, hint=hint)
-    return found
+    return session
 
 
-def _place(todos: tuple[Todo, ...], which: str) -> int:
-    texts = [one.content for one in todos]
+def _find_index(todos: tuple[Todo, ...], which: str) -> int:
+    texts = [todo.content for todo in todos]
     if which in texts:
         return texts.index(which)
     if which.isdecimal() and len(which) < 10 and 1 <= int(which) <= len(todos):
         return int(which) - 1
     wanted = which.strip().casefold()
-    near = [at for at, text in enumerate(texts) if wanted and text.casefold().startswith(wanted)]
+    near = [index for index, text in enumerate(texts) if wanted and text.casefold().startswith(wanted)]
     if len(near) > 1:
-        raise Ambiguous("item", which, [texts[at] for at in near])
+        raise Ambiguous("item", which, [texts[index] for index in near])
     if not near:
         raise NotFound("item", which, hint="baton todo list shows what there is, with numbers")
     return near[0]
@@ -142,7 +141,7 @@ _MARKS: dict[str, Status] = {" ": "pending", ">": "in_progress", "x": "completed
 
 
 def parse_list(text: str, *, where: str = "") -> list[Todo]:
-    """The items of a text: lines `- [x] done`, `- [>] at work`, `- [ ] to do`, or plain; one item each.
+    """Return the items of a text: lines `- [x] done`, `- [>] at work`, `- [ ] to do`, or plain; one item each.
 
     Raises:
         InvalidDocument: a mark is none of these.
@@ -152,7 +151,7 @@ def parse_list(text: str, *, where: str = "") -> list[Todo]:
 
 
 def parse_line(line: str, *, where: str = "") -> Todo:
-    """One item; its mark and the dash before it may be missing."""
+    """Return one item; its mark and the dash before it may be missing."""
     bare = line[2:].lstrip() if line[:2] in ("- ", "* ") else line
     if len(bare) < 3 or bare[0] != "[" or bare[2] != "]":
         return Todo(content=bare.strip())
@@ -161,8 +160,8 @@ def parse_line(line: str, *, where: str = "") -> Todo:
     return Todo(content=bare[3:].strip(), status=_MARKS[bare[1]])
 
 
-def todos_from(data: Any, *, where: str = "") -> list[Todo]:
-    """The items of a list in JSON. Raises InvalidDocument when it is none."""
-    if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
+def parse_json_list(data: Any, *, where: str = "") -> list[Todo]:
+    """Return the items of a list in JSON. Raises InvalidDocument if it is none."""
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise InvalidDocument([Fault("", "must be a list of tables with content and status")], where=where)
-    return [parse(Todo, one, where=where, at=f"[{at}]") for at, one in enumerate(data)]
+    return [parse(Todo, item, where=where, at=f"[{index}]") for index, item in enumerate(data)]

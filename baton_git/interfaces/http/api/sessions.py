@@ -17,7 +17,7 @@ from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results import checkpoints as checkpoint_answers
 from baton_git.interfaces.results import lifespan
-from baton_git.systems.gobby.previous_sessions import age_of, find
+from baton_git.systems.gobby.previous_sessions import extraction_time, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.paif.checkpoints import agent_sessions
 from baton_git.verbs.auto_sync import AT_START, at_end
@@ -154,7 +154,7 @@ def router(site: Site) -> APIRouter:
         """The facts of sessions that are kept, in short; the newest first."""
         with site.work(namespace) as ws:
             version = ws.branch.read()
-            found = sorted(version.state.records(Handoff), key=age_of, reverse=True)
+            found = sorted(version.state.records(Handoff), key=extraction_time, reverse=True)
         shown, more = page(found, limit, after, lambda one: one.id)
         data = {"handoffs": [_in_short(one) for one in shown], "next": more}
         return answer({**where(version), **data}, commit=version.commit)
@@ -169,7 +169,7 @@ def router(site: Site) -> APIRouter:
         """The facts that are kept of a session."""
         with site.work(namespace) as ws:
             version = ws.branch.read(at)
-            found = find(version.state, handoff_id)
+            found = resolve_handoff(version.state, handoff_id)
         return answer({**where(version), "handoff": found.given()}, commit=version.commit)
 
     return routes
