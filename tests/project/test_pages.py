@@ -1,0 +1,146 @@
+"""The pages of the project: their links lead somewhere, their commands exist, and the first two stay short."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+from baton_git.interfaces.cli import baton
+
+ROOT = Path(__file__).parent.parent.parent
+FOLDERS = ("docs", "formats", "hooks", "benchmarks", "tests")
+GOLDEN = {"valid", "invalid", "accepted"}
+"""Folders of golden files, whose Markdown is no page."""
+
+PAGES = [
+    page
+    for page in sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+    if not GOLDEN & set(page.relative_to(ROOT).parts)
+]
+
+LIMITS = {"README.md": 7000}
+"""The most bytes that a page may have."""
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^()\s]+)\)")
+
+
+def find_links(text: str) -> list[str]:
+    """The relative targets of links and pictures, without those in code."""
+    prose = re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
+    return [target for target in LINK.findall(prose) if not re.match(r"[a-z]+:", target)]
+
+
+@cache
+def find_anchors(page: Path) -> set[str]:
+    """The fragments by which headings are linked, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def is_broken(page: Path, target: str) -> bool:
+    """Whether a link on a page leads to a file or a heading that does not exist."""
+    path, _, anchor = target.partition("#")
+    file = page.parent / path if path else page
+    return not file.exists() or bool(anchor and anchor not in find_anchors(file))
+
+
+def find_commands(text: str) -> Iterator[list[str]]:
+    """The arguments of every `baton` command in the shell examples of a page."""
+    for language, block in FENCE.findall(text):
+        for line in block.replace("\\\n", " ").splitlines() if language == "sh" else []:
+            words = shlex.shlex(line, posix=True, punctuation_chars=True)
+            words.whitespace_split = True
+            yield from find_calls(list(words))
+
+
+def find_calls(words: list[str]) -> Iterator[list[str]]:
+    """The calls of `baton` in one line: their arguments, up to an operator of the shell."""
+    for start, word in enumerate(words):
+        if word == "baton" and (start == 0 or re.match(r"[|&;(]|\w+=", words[start - 1])):
+            rest = words[start + 1 :]
+            end = next((place for place, after in enumerate(rest) if re.fullmatch(r"[|&;<>()]+", after)), len(rest))
+            yield rest[:end]
+
+
+def parse_command(arguments: list[str]) -> None:
+    """Parses a command line without running it.
+
+    Raises:
+        click.UsageError: there is no such command, option or value.
+    """
+    command: click.Command = baton
+    context = click.Context(command, info_name="baton")
+    while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
+        name, *arguments = arguments
+        found = command.get_command(context, name)
+        if found is None:
+            raise click.UsageError(f"no such command: {name}")
+        command, context = found, click.Context(found, context, info_name=name)
+    if not isinstance(command, click.Group):
+        command.make_context(context.info_name, list(arguments), context.parent)
+
+
+# --- the pages
+
+
+def test_links_lead_to_files_and_headings() -> None:
+    links = [(page, target) for page in PAGES for target in find_links(page.read_text(encoding="utf-8"))]
+    assert len(links) > 100
+    assert [(str(page.relative_to(ROOT)), target) for page, target in links if is_broken(page, target)] == []
+
+
+def test_commands_in_examples_exist() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    calls = [arguments for page in pages for arguments in find_commands(page.read_text(encoding="utf-8"))]
+    assert len(calls) > 100
+    for arguments in calls:
+        parse_command(arguments)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_the_first_pages_are_short(name: str) -> None:
+    assert len((ROOT / name).read_bytes()) <= LIMITS[name]
+
+
+def test_every_page_of_the_documentation_is_linked_from_another() -> None:
+    linked = {
+        (page.parent / target.partition("#")[0]).resolve()
+        for page in PAGES
+        for target in find_links(page.read_text(encoding="utf-8"))
+    }
+    assert {page for page in (ROOT / "docs").rglob("*.md") if page not in linked} == set()
+
+
+# --- the checks
+
+
+def test_links_in_code_are_no_links() -> None:
+    text = "[a](b.md) `[c](d.md)` ![e](f.png) [g](https://h.example) \n```sh\n[i](j.md)\n```\n[k](#l)"
+    assert find_links(text) == ["b.md", "f.png", "#l"]
+
+
+@pytest.mark.parametrize(
+    ("target", "broken"), [("a.md", False), ("a.md#the-b-of-c", False), ("a.md#b", True), ("b.md", True)]
+)
+def test_a_link_to_nothing_is_broken(tmp_path: Path, target: str, broken: bool) -> None:
+    (tmp_path / "a.md").write_text("# The `b`, of C!\n")
+    assert is_broken(tmp_path / "page.md", target) is broken
+
+
+def test_commands_are_found_in_a_line() -> None:
+    lines = ["A=1 baton serve  # baton", "baton read | baton write -f - > x && baton gc", "claude add baton -- x"]
+    text = "```sh\n" + "\n".join(lines) + "\n```\n```\nbaton y\n```"
+    assert list(find_commands(text)) == [["serve"], ["read"], ["write", "-f", "-"], ["gc"]]
+
+
+@pytest.mark.parametrize("line", ["nothing", "loop nothing", "boot --nothing", "loop add", "boot --budget x"])
+def test_a_command_that_does_not_exist_is_noticed(line: str) -> None:
+    with pytest.raises(click.UsageError):
+        parse_command(line.split())
