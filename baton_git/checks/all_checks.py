@@ -1,4 +1,4 @@
-"""The one list of methods: a new probe is a module with `check`, named here.
+"""The probes of all check methods: the method `x` is answered by the function `check` of the module `checks.x`.
 
 A module is loaded when its first check is made: urllib3 costs 100 ms, psutil 20 ms, and most commands of a
 session check nothing and should not wait for them.
@@ -12,6 +12,7 @@ from typing import cast
 
 from baton_git.checks.outcome import Outcome
 from baton_git.checks.specification import CheckSpec, World
+from baton_git.core.records.check_methods import CHECK_METHODS
 
 Probe = Callable[[CheckSpec, World], Outcome]
 
@@ -24,12 +25,4 @@ def _from_module(name: str) -> Probe:
     return check
 
 
-PROBES: dict[str, Probe] = {
-    "http": _from_module("http"),
-    "file_exists": _from_module("file_exists"),
-    "process_running": _from_module("process_running"),
-    "manual": _from_module("manual"),
-    "command": _from_module("command"),
-    "git_commit": _from_module("git_commit"),
-    "port_open": _from_module("port_open"),
-}
+PROBES: dict[str, Probe] = {method: _from_module(method) for method in CHECK_METHODS}

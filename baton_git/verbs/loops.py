@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import checked
 from baton_git.core.records.base import parse
+from baton_git.core.records.check_methods import USAGE
 from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
 from baton_git.core.times import iso
 from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
@@ -63,8 +64,7 @@ class CloseLoop(Input):
 
 _CHECK_SCHEMA = {
     "type": "object",
-    "description": "method: http+url, file_exists+path, process_running+process_name, port_open+port, "
-    "git_commit+commit, command+argv, manual+note",
+    "description": USAGE,
 }
 
 

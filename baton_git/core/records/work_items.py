@@ -4,11 +4,12 @@ Fields, enumerations and defaults are those of session-baton's `models.py`; `las
 methods `command`, `git_commit` and `port_open`, and their fields are this project's additions.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from baton_git.core.records.base import Part, Record, SourceTier, Text, Whole
+from baton_git.core.records.check_methods import CHECK_METHODS
 from baton_git.core.records.confirmable import Covered
 from baton_git.core.records.merge_rules import (
     Append,
@@ -23,7 +24,10 @@ from baton_git.core.records.merge_rules import (
     Union,
 )
 
-Method = Literal["http", "file_exists", "process_running", "manual", "command", "git_commit", "port_open"]
+if TYPE_CHECKING:
+    Method = str
+else:
+    Method = Literal[tuple(CHECK_METHODS)]
 LoopStatus = Literal["open", "verified", "failed", "escalated"]
 Priority = Literal["normal", "elevated", "escalated"]
 PatternStatus = Literal["observing", "rule_candidate", "graduated", "dismissed"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from baton_git.core.records.check_methods import CHECK_METHODS
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.checks import render_checks
@@ -79,7 +80,9 @@ def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, An
         {"method": "command", "argv": list(argv) or None},
     ]
     chosen = [{name: value for name, value in spec.items() if value is not None} for spec in specs]
-    asked = [spec for spec, full in zip(chosen, specs, strict=True) if full[_MAIN[str(full["method"])]] is not None]
+    asked = [
+        spec for spec, full in zip(chosen, specs, strict=True) if full[CHECK_METHODS[str(full["method"])]] is not None
+    ]
     if len(asked) > 1:
         raise click.UsageError("give one --verify-… option, not several")
     _need(options, "status", "verify_http")
@@ -88,17 +91,6 @@ def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, An
         _need(options, "timeout", "verify")
         return {}
     return asked[0] | ({"timeout_seconds": options["timeout"]} if options["timeout"] else {})
-
-
-_MAIN = {
-    "http": "url",
-    "file_exists": "path",
-    "process_running": "process_name",
-    "port_open": "port",
-    "git_commit": "commit",
-    "manual": "note",
-    "command": "argv",
-}
 
 
 def _need(options: dict[str, Any], option: str, other: str) -> None:

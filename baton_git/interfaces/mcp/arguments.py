@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from pydantic import WithJsonSchema
-
-from baton_git.core.records.work_items import VerifySpec
+from typing import Any
 
 Session = str | None
 """The session that acts; the server's instructions say what it is, once for all tools."""
 
 RevisionName = str | None
 """A number, `~N` back from the newest, a commit id, or an ISO date or time; the instructions say that as well."""
-
-Check = Annotated[
-    VerifySpec | None,
-    WithJsonSchema(
-        {
-            "type": "object",
-            "description": "method: http+url, file_exists+path, process_running+process_name, port_open+port, "
-            "git_commit+commit, command+argv, manual+note",
-        }
-    ),
-]
 
 Json = dict[str, Any]
 
