@@ -26,7 +26,7 @@ PatternId = Annotated[
 ]
 
 
-class Occurrence(Input):
+class NewOccurrence(Input):
     """Something that went wrong."""
 
     what: str = Field(
@@ -70,7 +70,7 @@ class GraduatePattern(Input):
     ),
     examples=('baton pattern record "Assumed Docker without reading compose" --context "deploying X"',),
 )
-def record_pattern(ws: Workspace, now: datetime, asked: Occurrence) -> Changed:
+def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Changed:
     """Count something that went wrong, or note it for the first time.
 
     WHAT is words, or the id of a pattern. A pattern is recognised by its id, or by its words (case and spacing aside).
