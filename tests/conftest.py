@@ -171,6 +171,17 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return (os.cpu_count() or 1) + 1 if config.option.markexpr == DEFAULT else None
 
 
+def pytest_configure() -> None:
+    """Refuse two test files of one name, which pytest could not collect in one run, also where only one of them runs."""
+    folders: dict[str, Path] = {}
+    for path in sorted(Path(__file__).parent.rglob("test_*.py")):
+        if (path.parent / "__init__.py").exists():
+            continue
+        if path.name in folders:
+            raise pytest.UsageError(f"{path} and {folders[path.name] / path.name} need different names")
+        folders[path.name] = path.parent
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says which groups were left out, and how to run them."""
     if config.option.markexpr == DEFAULT:
