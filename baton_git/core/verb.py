@@ -109,6 +109,7 @@ class Verb(Generic[I, R]):
         path: of the HTTP route; `{id}` stands for the field `id`.
         status: of the HTTP answer when all went well.
         tag: the group of routes in the OpenAPI document.
+        for_session: a verb that only reads, but about the acting session.
         positional: the fields that the command line takes by position.
         tool: the MCP tool; None where models cannot call it.
         examples: lines of the command line.
@@ -124,6 +125,7 @@ class Verb(Generic[I, R]):
     path: str = ""
     status: int = 200
     tag: str = "records"
+    for_session: bool = False
     positional: tuple[str, ...] = ()
     tool: Tool | None = None
     examples: tuple[str, ...] = ()

@@ -401,8 +401,8 @@ def test_commands_of_codex_act_in_its_session(hook, baton):
     hook("SessionStart", OLD, "codex", source="startup")
     hook("SessionStart", NEW, "codex", source="startup")
     baton("todo", "add", "mine", env={"CODEX_THREAD_ID": OLD})
-    assert [one["content"] for one in baton("todo", "list", "--json", "--session", OLD).json] == ["mine"]
-    assert baton("todo", "list", "--json", "--session", NEW).json == []
+    assert [one["content"] for one in baton("todo", "list", "--json", "--session", OLD).json["todos"]] == ["mine"]
+    assert baton("todo", "list", "--json", "--session", NEW).json["todos"] == []
 
 
 def test_a_session_that_did_nothing_hides_nothing(hook, session, git, repo, tmp_path):

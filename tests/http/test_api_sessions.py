@@ -98,3 +98,12 @@ def test_a_snapshot_is_recorded_once_and_its_story_kept(api: Any) -> None:
     assert api.problem("GET", "/v1/snapshots/none", 404)["error"] == "not_found"
     problem = api.problem("POST", "/v1/snapshots", 422, {**SNAPSHOT, "adapterId": ""})
     assert (problem["error"], problem["faults"][0]["path"]) == ("invalid_document", "adapterId")
+
+
+def test_the_list_of_a_session_is_kept_over_http(api: Any) -> None:
+    session = {"Baton-Session": api.post("/v1/boot").json()["session"]}
+    api.post("/v1/todos", {"text": "Write it"}, headers=session, code=200)
+    done = api.post("/v1/todos/done", {"which": "Write"}, headers=session).json()
+    assert done["todos"] == [{"number": 1, "content": "Write it", "status": "completed"}]
+    assert api.get("/v1/todos", headers=session).json()["todos"] == []
+    assert api.get("/v1/todos", params={"all": "true"}, headers=session).json()["todos"] == done["todos"]

@@ -97,8 +97,9 @@ def test_the_sessions_own_list(call):
     call("boot", session="s1")
     call("todo_add", text="Write it")
     call("todo_add", text="Send it", started=True)
-    assert call("todo_done", which="Write")["todos"] == call("todo_list")["todos"] == [
-        {"content": "Write it", "status": "completed"}, {"content": "Send it", "status": "in_progress"},
+    assert call("todo_done", which="Write")["todos"] == call("todo_list", all=True)["todos"] == [
+        {"number": 1, "content": "Write it", "status": "completed"},
+        {"number": 2, "content": "Send it", "status": "in_progress"},
     ]  # fmt: skip
     assert "already" in call("todo_add", error=True, text="Send it")
 

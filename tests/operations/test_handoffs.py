@@ -18,7 +18,7 @@ from baton_git.core.records.lineage import Todo
 from baton_git.systems.gobby.handoffs import gather, keep
 from baton_git.systems.gobby.previous_sessions import find_last_handoff, read_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
-from baton_git.systems.gobby.todos import set_todos
+from baton_git.systems.gobby.todos import replace_todos
 from baton_git.verbs.sessions import boot
 
 
@@ -112,7 +112,7 @@ def test_the_oldest_go_to_the_archive_and_come_back(open_workspace, tmp_path):
 def test_the_own_list_of_the_session_stands_beside_the_agents(ws, tmp_path):
     boot(ws, NOW, check_seconds=0, sync_seconds=0)
     own = [("Write greet.py", "cancelled"), ("Report", "completed"), ("Ask", "in_progress")]
-    set_todos(ws, NOW, [Todo(content=text, status=status) for text, status in own])
+    replace_todos(ws, NOW, [Todo(content=text, status=status) for text, status in own])
     path = tmp_path / "session"
     path.write_bytes(SESSIONS["claude-2.0"][1])
     facts = gather(ws, NOW, path, session="s1").facts
@@ -126,7 +126,7 @@ def test_the_own_list_of_the_session_stands_beside_the_agents(ws, tmp_path):
 
 def test_a_session_without_any_todos_of_its_agent_has_its_own(ws, tmp_path):
     boot(ws, NOW, check_seconds=0, sync_seconds=0)
-    set_todos(ws, NOW, [Todo(content="Ask")])
+    replace_todos(ws, NOW, [Todo(content="Ask")])
     made = Claude("2.1")
     made.user("Go")
     path = tmp_path / "session"

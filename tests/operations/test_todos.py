@@ -7,7 +7,7 @@ from world import NOW, acting
 
 from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.records.lineage import Todo
-from baton_git.systems.gobby.todos import add_todo, list_todos, mark_todo, parse_json_list, parse_list, set_todos
+from baton_git.systems.gobby.todos import add_todo, list_todos, mark_todo, parse_json_list, parse_list, replace_todos
 from baton_git.verbs.sessions import boot
 
 
@@ -18,12 +18,12 @@ def at_work(ws):
 
 
 def listed(ws) -> list[tuple[str, str]]:
-    return [(one.content, one.status) for one in list_todos(ws)]
+    return [(one.content, one.status) for one in list_todos(ws, NOW, all=True).todos]
 
 
 def test_items_are_added_and_marked_by_text_beginning_or_number(at_work):
     for text in ("Write the parser", "Test it", "Write the page"):
-        add_todo(at_work, NOW, text, is_begun=text == "Test it")
+        add_todo(at_work, NOW, text, started=text == "Test it")
     mark_todo(at_work, NOW, "write the pag", "completed")
     mark_todo(at_work, NOW, "1", "cancelled")
     assert listed(at_work) == [
@@ -39,23 +39,23 @@ def test_items_are_added_and_marked_by_text_beginning_or_number(at_work):
 
 
 def test_a_list_takes_the_place_of_the_one_before_and_the_same_one_writes_nothing(at_work):
-    set_todos(at_work, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
-    again = set_todos(at_work, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
-    assert again.changes == ()
-    set_todos(at_work, NOW, [])
+    replace_todos(at_work, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
+    again = replace_todos(at_work, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
+    assert again.changes == []
+    replace_todos(at_work, NOW, [])
     assert listed(at_work) == []
 
 
 def test_an_item_is_not_empty_and_stands_once(at_work):
     with pytest.raises(InvalidArgument):
-        set_todos(at_work, NOW, [Todo(content=" ")])
+        replace_todos(at_work, NOW, [Todo(content=" ")])
     with pytest.raises(InvalidArgument, match="twice"):
-        set_todos(at_work, NOW, [Todo(content="a"), Todo(content="a", status="completed")])
+        replace_todos(at_work, NOW, [Todo(content="a"), Todo(content="a", status="completed")])
     add_todo(at_work, NOW, "a")
     with pytest.raises(InvalidArgument, match="already"):
         add_todo(at_work, NOW, "a ")
     with pytest.raises(LimitExceeded):
-        set_todos(at_work, NOW, [Todo(content=str(number)) for number in range(201)])
+        replace_todos(at_work, NOW, [Todo(content=str(number)) for number in range(201)])
 
 
 @pytest.mark.parametrize("session", [None, "nobody"])

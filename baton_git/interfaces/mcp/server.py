@@ -26,7 +26,6 @@ from baton_git.interfaces.mcp import (
     history,
     sessions,
     syncing,
-    todos,
 )
 from baton_git.interfaces.mcp.arguments import shortened, untold
 from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, unknown_prompt
@@ -37,7 +36,7 @@ from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    sessions, documents, graduation, todos, checkpoints, handovers, handoffs,
+    sessions, documents, graduation, checkpoints, handovers, handoffs,
     history, syncing,
 )  # fmt: skip
 

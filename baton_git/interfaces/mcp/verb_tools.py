@@ -28,7 +28,7 @@ def _function(desk: Desk, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dic
 
     def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
         asked = verb.parse({name: value for name, value in arguments.items() if value is not None})
-        with desk.reading() if verb.effect == "reads" else desk.at_work(ctx, session) as ws:
+        with desk.at_work(ctx, session) if _acts(verb) else desk.reading() as ws:
             result: dict[str, Any] = verb.run(ws, desk.now, asked).as_data(short=True)
         return result
 
@@ -46,7 +46,12 @@ def _parameters(verb: Verb[Any, Any], tool: Tool) -> list[inspect.Parameter]:
         if name not in tool.hidden:
             default = inspect.Parameter.empty if info.is_required() else None
             parameters.append(_parameter(name, _type_of(info, name, tool), default))
-    return parameters if verb.effect == "reads" else [*parameters, _parameter("session", Session, None)]
+    return [*parameters, _parameter("session", Session, None)] if _acts(verb) else parameters
+
+
+def _acts(verb: Verb[Any, Any]) -> bool:
+    """Whether a verb needs the session that acts."""
+    return verb.effect != "reads" or verb.for_session
 
 
 def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from pydantic import BaseModel, Field
+
 from baton_git.core.errors import Ambiguous, Fault, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.lifecycle import known_session
 from baton_git.core.records.base import parse
-from baton_git.core.records.lineage import Session, Todo
+from baton_git.core.records.lineage import OPEN, Session, Todo
 from baton_git.core.state import Key, State
-from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.core.verb import ADDS, READS, REPLACES, SETTLES, Input, Option, Tool, verb
+from baton_git.namespace.results import AtRevision, WrittenResult, position
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
@@ -19,48 +23,182 @@ MOST = 200
 """Items of one list."""
 
 
-def list_todos(ws: Workspace) -> tuple[Todo, ...]:
-    """Return the acting session's list. Raises NotFound if no session is at work."""
-    return _acting_session(ws, ws.branch.read().state).todos
+class TodoItem(BaseModel):
+    """One item of a session's list."""
+
+    number: int = Field(description="Its place in the list, from 1.", examples=[1])
+    content: str = Field(description="What is to be done.", examples=["Write the parser"])
+    status: Status = Field(description="How it stands.")
 
 
-def set_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> WriteResult:
-    """Replace the whole list.
+class TodoList(AtRevision):
+    """The list of the acting session."""
+
+    todos: list[TodoItem] = Field(description="The items in their order.")
+
+
+class ChangedTodos(WrittenResult):
+    """The list after a change of it."""
+
+    todos: list[TodoItem] = Field(description="The items in their order.")
+
+
+class ListTodos(Input):
+    """Which items to list."""
+
+    all: bool = Field(False, description="Also items that are completed or cancelled.")
+
+
+class SetTodos(Input):
+    """The whole list."""
+
+    items: list[str] = Field(
+        description="One line for each item; a mark says how it stands: [ ], [>], [x] or [-].",
+        examples=[["Write the parser", "[>] Test it", "[x] Read the paper"]],
+    )
+
+
+class NewTodo(Input):
+    """An item to add."""
+
+    text: str = Field(description="What is to be done.", examples=["Write the parser"])
+    started: bool = Field(False, description="It is being worked on.")
+
+
+class WhichTodo(Input):
+    """One item of the list."""
+
+    which: str = Field(description="Its text, a unique beginning of it, or its number.", examples=["2"])
+
+
+@verb(
+    "todo set",
+    "POST /v1/todos/set",
+    effect=REPLACES,
+    tag="sessions",
+    positional=("items",),
+    options={"items": Option(metavar="[ITEM]...")},
+    examples=(
+        'baton todo set "Write the parser" "[>] Test it" "[x] Read the paper"',
+        "printf -- '- [x] Read\\n- [ ] Write\\n' | baton todo set --file -",
+    ),
+)
+def set_todos(ws: Workspace, now: datetime, asked: SetTodos) -> ChangedTodos:
+    """Replace the whole list; marks say how its items stand.
 
     Raises:
         NotFound: no session is at work.
-        InvalidArgument: an item is empty, or stands twice.
+        InvalidArgument: an item is empty, or given twice.
         LimitExceeded: there are too many.
     """
+    return replace_todos(ws, now, [parse_line(line) for line in asked.items])
+
+
+def replace_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> ChangedTodos:
+    """Replace the whole list; see `set_todos`."""
+    for todo in todos:
+        check_not_empty(todo.content, "item")
     texts = [todo.content for todo in todos]
-    for text in texts:
-        check_not_empty(text, "item")
-    for text in texts:
-        if texts.count(text) > 1:
-            raise InvalidArgument(f"{text!r} stands twice in the list", hint="an item is known by its text")
-    return _change_todos(ws, now, "todo-set", lambda _: tuple(todos))
+    double = next((text for text in texts if texts.count(text) > 1), None)
+    if double is not None:
+        raise InvalidArgument(f"{double!r} stands twice in the list", hint="an item is identified by its text")
+    return _update(ws, now, "todo-set", lambda _: tuple(todos))
 
 
-def add_todo(ws: Workspace, now: datetime, text: str, *, is_begun: bool = False) -> WriteResult:
+@verb(
+    "todo add",
+    "POST /v1/todos",
+    effect=ADDS,
+    tag="sessions",
+    positional=("text",),
+    options={"started": Option(names=("--doing",))},
+    tool=Tool("Put an item at the end of the list."),
+    examples=('baton todo add "Write the parser" --doing',),
+)
+def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
     """Add an item at the end of the list.
 
     Raises:
         NotFound: no session is at work.
-        InvalidArgument: it is empty, or is there already.
+        InvalidArgument: it is empty, or is in the list already.
         LimitExceeded: there are too many.
     """
-    check_not_empty(text, "item")
-    item = Todo(content=text.strip(), status="in_progress" if is_begun else "pending")
+    check_not_empty(asked.text, "item")
+    item = Todo(content=asked.text.strip(), status="in_progress" if asked.started else "pending")
 
     def change(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
-        if item.content in (todo.content for todo in todos):
+        if any(todo.content == item.content for todo in todos):
             raise InvalidArgument(f"{item.content!r} is in the list already", hint="baton todo list shows it")
         return (*todos, item)
 
-    return _change_todos(ws, now, "todo-add", change)
+    return _update(ws, now, "todo-add", change)
 
 
-def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> WriteResult:
+@verb(
+    "todo start",
+    "POST /v1/todos/start",
+    effect=SETTLES,
+    tag="sessions",
+    positional=("which",),
+    options={"which": Option(metavar="TEXT|NUMBER")},
+    examples=('baton todo start "Write"',),
+)
+def start_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
+    """Mark an item as being worked on."""
+    return mark_todo(ws, now, asked.which, "in_progress")
+
+
+@verb(
+    "todo done",
+    "POST /v1/todos/done",
+    effect=SETTLES,
+    tag="sessions",
+    positional=("which",),
+    options={"which": Option(metavar="TEXT|NUMBER")},
+    tool=Tool("An item is done.", fields={"which": "Text or number"}),
+    examples=("baton todo done 2",),
+)
+def finish_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
+    """Mark an item as done."""
+    return mark_todo(ws, now, asked.which, "completed")
+
+
+@verb(
+    "todo cancel",
+    "POST /v1/todos/cancel",
+    effect=SETTLES,
+    tag="sessions",
+    positional=("which",),
+    options={"which": Option(metavar="TEXT|NUMBER")},
+    examples=('baton todo cancel "Write the"',),
+)
+def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
+    """Mark an item as something that will not be done."""
+    return mark_todo(ws, now, asked.which, "cancelled")
+
+
+@verb(
+    "todo list",
+    "GET /v1/todos",
+    effect=READS,
+    tag="sessions",
+    for_session=True,
+    tool=Tool("The session's own list of what to do."),
+    examples=("baton todo list", "baton todo list --all --json"),
+)
+def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:
+    """List the items of the session at work, with numbers.
+
+    Raises:
+        NotFound: no session is at work.
+    """
+    version = ws.branch.read()
+    items = _items(_acting_session(ws, version.state).todos)
+    shown = [item for item in items if asked.all or item.status in OPEN]
+    return TodoList(todos=shown, **position(version))
+
+
+def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> ChangedTodos:
     """Set the status of an item. One that an earlier session of this work tree left undone is added to this list.
 
     Args:
@@ -73,30 +211,35 @@ def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> Write
 
     def change(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
         try:
-            index = _find_index(todos, which)
+            at = _find_index(todos, which)
         except NotFound:
             if which.isdecimal():
                 raise
-            undone = _list_undone(ws)
-            return (*todos, undone[_find_index(undone, which)].replace(status=status))
-        return (*todos[:index], todos[index].replace(status=status), *todos[index + 1 :])
+            earlier = _list_undone(ws)
+            return (*todos, earlier[_find_index(earlier, which)].replace(status=status))
+        return (*todos[:at], todos[at].replace(status=status), *todos[at + 1 :])
 
-    return _change_todos(ws, now, f"todo-{status.replace('_', '-')}", change)
+    return _update(ws, now, f"todo-{status.replace('_', '-')}", change)
 
 
-def _change_todos(
+def _update(
     ws: Workspace, now: datetime, op: str, change: Callable[[tuple[Todo, ...]], tuple[Todo, ...]]
-) -> WriteResult:
-    def apply(tip: Revision) -> State:
+) -> ChangedTodos:
+    def on(tip: Revision) -> State:
         session = _acting_session(ws, tip.state)
         todos = change(session.todos)
         if len(todos) > MOST:
             raise LimitExceeded("the list", len(todos), MOST, "items")
         if todos == session.todos:
             return tip.state
-        return tip.state.put(session.replace(todos=[todo.given() for todo in todos]))
+        return tip.state.put(session.replace(todos=[one.given() for one in todos]))
 
-    return ws.update(op, now, apply)
+    written = ws.update(op, now, on)
+    return ChangedTodos.of(written, todos=_items(_acting_session(ws, written.version.state).todos))
+
+
+def _items(todos: Sequence[Todo]) -> list[TodoItem]:
+    return [TodoItem(number=number, content=todo.content, status=todo.status) for number, todo in enumerate(todos, 1)]
 
 
 def _list_undone(ws: Workspace) -> tuple[Todo, ...]:
