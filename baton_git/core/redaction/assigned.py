@@ -144,6 +144,9 @@ def _stripped(bare: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _name_of_secret(key: str) -> re.Match[str] | None:
+    folded = key.casefold()
+    if not any(stem in folded for stem in STEMS):
+        return None
     match = _compiled(rf"[\w.-]*?{NAME}").fullmatch(key)
     return None if match is None or _compiled(_OTHER_THING).match(match["suffix"]) else match
 
