@@ -6,6 +6,7 @@ Python that is supported and found here.
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from pathlib import Path
@@ -37,8 +38,11 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types of the package, strictly."""
+    """Types of the package, strictly, and of the tests, as tests/mypy.ini says."""
     run(session, "mypy")
+    folders = sorted({path.parent for path in TOP.glob("tests/**/*.py")})
+    roots = [str(folder) for folder in folders if not (folder / "__init__.py").exists()]
+    run(session, "mypy", "--config-file", "tests/mypy.ini", "tests", "noxfile.py", MYPYPATH=os.pathsep.join(roots))
 
 
 @nox.session

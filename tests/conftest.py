@@ -172,7 +172,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_configure() -> None:
-    """Refuse two test files of one name, which pytest could not collect in one run, also where only one of them runs."""
+    """Refuse two test files of one name: pytest could not collect both in one run."""
     folders: dict[str, Path] = {}
     for path in sorted(Path(__file__).parent.rglob("test_*.py")):
         if (path.parent / "__init__.py").exists():

@@ -6,7 +6,7 @@ record was closed, a graduation that somebody contests, files that cannot be rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -80,7 +80,7 @@ class Step(NamedTuple):
     word: str
 
 
-def of_records(state: State, kinds: Sequence[str], *, archived: bool = False) -> list[Key]:
+def of_records(state: State, kinds: Iterable[str], *, archived: bool = False) -> list[Key]:
     return [Key(kind, id_, archived) for kind in kinds for id_ in sorted(state.ids(kind, archived=archived))]
 
 
@@ -259,7 +259,7 @@ def _checkpoint(state: State, step: Step) -> State:
 
 def _identity(state: State, step: Step) -> State:
     now = state.entry(Key("identity", "zero"))
-    data = now.given() if isinstance(now, Identity) else {"id": "zero"}
+    data: dict[str, Any] = now.given() if isinstance(now, Identity) else {"id": "zero"}
     if now is not None and not isinstance(now, Identity):
         return state
     counts = data.get("mutable", {}).get("state", {}).get("accumulated_experience", 0)

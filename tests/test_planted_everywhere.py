@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,7 +29,7 @@ from baton_git.interfaces.context.settings import Asked
 from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.revision import CommitStamp
+from baton_git.namespace.revision import CommitStamp, Revision
 
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp\u2066\u200b\u200f\ufeff\u2028\U000e0041\x7f"
 MESSAGE = f"""a subject {EVIL}
@@ -50,6 +51,10 @@ FILES = {
 }
 
 
+def _add_all(new: State, tip: Revision) -> State:
+    return State(tip.state.source, {**tip.state.edits, **new.edits})
+
+
 def plant(top: Path) -> None:
     """A record of every kind, live and closed, files that are none, and commits with texts of their own."""
     with Store(Repository.open(top)) as store:
@@ -57,13 +62,13 @@ def plant(top: Path) -> None:
         branch.create(CommitStamp("init", NOW, "Ada <ada@example.org>"))
         for state in planted_states():
             stamp = CommitStamp("plant", NOW, "Ada <ada@example.org>", SESSION)
-            branch.update(lambda tip, new=state: State(tip.state.source, {**tip.state.edits, **new.edits}), stamp)
+            branch.update(partial(_add_all, state), stamp)
         for revision, files in ((7, FILES), (8, {"open_loops/OL-1.toml": f"still not {EVIL}".encode()})):
             tip = store.tip(branch.ref)
             assert tip is not None
             draft, seconds, who = store.draft(), int(NOW.timestamp()), f"Eve {EVIL} <eve@example.org>"
             tree = draft.tree(store.commit(tip).tree, files)
-            told = {"time": seconds, "timezone": 0, "message": MESSAGE.format(revision)}
+            told: dict[str, Any] = {"time": seconds, "timezone": 0, "message": MESSAGE.format(revision)}
             new = draft.commit(tree, [tip], author=who, **told)
             assert store.publish(draft, branch.ref, tip, new, who="Eve <eve@example.org>", **told)
 
@@ -80,7 +85,7 @@ RUN_ON = {("serve",), ("mcp",), ("demo",), ("loop-run",), ("session", "stop")}
 TEXTS = {"ID": ID, "SESSION": SESSION, "REV": "~0", "A": "~1", "B": "~0", "NAME": "zero", "EVENT": "on_stop"}
 
 
-GIVEN = {
+GIVEN: dict[tuple[str, ...], list[str]] = {
     ("handoff", "show"): [f"{ID}/1"], ("session", "history"): [f"{ID}/{ID}"], ("todo", "set"): [PLANTED],
     ("decision", "supersede"): [ID, "--by", "DEC-2"], ("todo", "list"): ["--session", SESSION],
 }  # fmt: skip

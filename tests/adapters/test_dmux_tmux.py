@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from session_snapshots import aged, around, look, put
@@ -42,7 +43,7 @@ def here(tmp_path: Path):
     return around(tmp_path, PATH=str(tmp_path / "no-programs"))
 
 
-def a_session(here, name: str = "proof", base: str = ".claude/orchestration", **workers: dict[str, str]) -> None:
+def a_session(here, name: str = "proof", base: str = ".claude/orchestration", **workers: Any) -> None:
     for slug, files in workers.items():
         put(here.cwd / base / name / slug, {f"{one}.md": text for one, text in files.items()})
 
@@ -109,7 +110,8 @@ def test_health_follows_eccs_rule(here, state, updated, health):
 )  # fmt: skip
 def test_the_state_of_a_session_without_panes_follows_eccs_rule(here, states, state):
     (here.cwd / ".claude/orchestration/proof").mkdir(parents=True)
-    a_session(here, **{f"w{n}": {"status": STATUS.format(one, FRESH)} for n, one in enumerate(states)})
+    workers: dict[str, Any] = {f"w{n}": {"status": STATUS.format(one, FRESH)} for n, one in enumerate(states)}
+    a_session(here, **workers)
     found = look(here, "proof")
     assert found["session"]["state"] == state
     assert found["aggregates"]["workerCount"] == len(states)

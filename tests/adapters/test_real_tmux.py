@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from session_snapshots import around, look, put
@@ -41,7 +42,7 @@ def tmux(server: dict[str, str], tmp_path: Path) -> Iterator[Tmux]:
 
 
 @pytest.fixture
-def here(tmp_path: Path, server: dict[str, str]):
+def here(tmp_path: Path, server: dict[str, Any]):
     return around(tmp_path, **server)
 
 

@@ -104,7 +104,7 @@ class _Server(ThreadingHTTPServer):
 @contextmanager
 def serving(wire: Wire) -> Iterator[ModelServer]:
     """A model server on a free port of loopback, in a thread."""
-    handler = type("Handler", (_Handler,), {})
+    handler: Any = type("Handler", (_Handler,), {})
     server = _Server(("127.0.0.1", 0), handler)
     handler.model = ModelServer(wire, f"http://127.0.0.1:{server.server_address[1]}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})

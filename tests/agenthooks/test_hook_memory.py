@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ def test_a_repository_without_a_namespace_holds_no_state(repo):
     assert may_hold_state(place)
 
 
-def happening(event: str, agent: str = "claude", **more: object) -> Payload:
+def happening(event: str, agent: str = "claude", **more: Any) -> Payload:
     return Payload(agent, event, MOMENTS[event], "s")._replace(**more)
 
 

@@ -217,6 +217,7 @@ def test_titles_are_told(read):
 def test_the_end_tells_where_to_go_on_and_what_was_unreadable(tmp_path):
     path = write(tmp_path / "a", user("one"), "garbage", {"type": "brand-new", "x": 1})
     *_, end = events(path)
+    assert isinstance(end, EndReached)
     assert end[:2] == EndReached(Position(4, path.stat().st_size), 1)[:2]
     path.write_bytes(path.read_bytes() + write(tmp_path / "b", user("two")).read_bytes())
     assert prompts(list(events(path, end))) == ["two"]

@@ -314,6 +314,7 @@ def test_a_fork_is_the_session_of_its_first_record(read):
 def test_reading_goes_on_where_it_ended(tmp_path):
     path = write(tmp_path / "a", line("session_meta", **META), line("event_msg", type="user_message", message="one"))
     *_, end = events(path)
+    assert isinstance(end, EndReached)
     more = write(tmp_path / "b", "x", line("event_msg", type="user_message", message="two"))
     path.write_bytes(path.read_bytes() + more.read_bytes())
     found = list(events(path, end))

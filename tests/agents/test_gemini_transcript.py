@@ -177,6 +177,7 @@ def grown(path: Path, *records: Any) -> Path:
 def test_only_what_was_written_since_is_told_on_the_next_reading(tmp_path):
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x"))
     *_, end = events(path)
+    assert isinstance(end, EndReached)
     assert end[:2] == (Position(4, path.stat().st_size), 0)
     grown(path, gemini("x and y"), {"$set": {"lastUpdated": TIME}}, user("two", "u2"))
     found = list(events(path, end))
@@ -200,6 +201,7 @@ def test_what_changes_earlier_messages_is_told_without_reading_all_of_it_again(t
     running = gemini("", "g0", toolCalls=[call("read_file", status="executing")])
     path = write(tmp_path / "a", HEAD, user("one"), running, gemini("x"))
     *_, end = events(path)
+    assert isinstance(end, EndReached)
     found = list(events(grown(path, record), end))
     assert told(found) == kinds
 
@@ -208,6 +210,7 @@ def test_what_changes_earlier_messages_is_told_without_reading_all_of_it_again(t
 def test_all_is_told_anew_when_something_that_was_told_is_taken_back(tmp_path, target):
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x", "g0"), gemini("y"))
     *_, end = events(path)
+    assert isinstance(end, EndReached)
     first, *rest = events(grown(path, {"$rewindTo": target}, user("two", "u2")), end)
     assert first == Restart()
     assert rest == list(events(path))
@@ -223,6 +226,7 @@ def test_what_was_taken_back_is_not_told_by_a_first_reading(read):
 def test_a_session_that_is_one_object_is_told_whole_on_every_reading(tmp_path, indent):
     path = write(tmp_path / "a", json.dumps({**HEAD, "messages": [user("one")]}, indent=indent))
     *_, end = events(path)
+    assert isinstance(end, EndReached)
     write(path, json.dumps({**HEAD, "messages": [user("one"), user("two", "u2")]}, indent=indent))
     assert prompts(list(events(path, end))) == ["one", "two"]
 

@@ -73,7 +73,7 @@ def texts(draw: st.DrawFn, *, comments: bool) -> str:
     if how == "wild":
         gaps = st.builds(lambda a, b, c: a + b + c, BLANKS, NOTES, BLANKS) if comments else BLANKS
         return draw(laid_out(data, gaps))
-    indent = {"tidy": draw(st.sampled_from([1, 2, 4])), "tabs": "\t"}.get(how)
+    indent: Any = {"tidy": draw(st.sampled_from([1, 2, 4])), "tabs": "\t"}.get(how)
     text = json.dumps(data, indent=indent, separators=(",", ":") if how == "tight" else None, ensure_ascii=False)
     text += draw(st.sampled_from(["", "\n"]))
     return text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))

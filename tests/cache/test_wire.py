@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 from baton_server import Wire, odd, response, served
@@ -31,7 +32,7 @@ def trickled_head(sock):
         time.sleep(0.1)
 
 
-AWAY = {
+AWAY: dict[str, Any] = {
     "hangs": hang,
     "trickles its answer": trickle,
     "trickles its headers": trickled_head,

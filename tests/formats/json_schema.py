@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-_TYPES = {
+_TYPES: dict[str, Any] = {
     "string": str, "object": dict, "array": list, "integer": int, "null": type(None), "boolean": bool,
     "number": (int, float),
 }  # fmt: skip

@@ -150,7 +150,7 @@ def asked(url: str, case: Case) -> Answer:
     if case.before is not None:
         _request(url, Case("POST", WRITE, case.before))
     status, headers, body = _request(url, case)
-    kept = {
+    kept: dict[str, str] = {
         name: headers[name].replace(url, "URL") for name in ("location", "allow", "content-type") if name in headers
     }
     return Answer(status, kept, _plain(body) if "json" in kept.get("content-type", "") else body.decode())

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-KINDS = {
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "open_loop": ("/v1/loops", {"action": "Deployed X", "expect": "health is 200"}),
     "follow_up": ("/v1/follow-ups", {"item": "Refactor the formula", "reason": "release first"}),
     "pattern": ("/v1/patterns", {"what": "Assumed Docker", "context": "deploying X"}),

@@ -243,11 +243,11 @@ def test_a_listener_who_takes_nothing_is_not_waited_for():
         await send({"type": "http.response.body", "body": b"x", "more_body": True})
 
     async def talk() -> None:
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message: Any) -> None:
             await asyncio.sleep(5 if message["type"] == "http.response.body" else 0)
 
         scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
-        await Timed(streams, take_seconds=0.05)(scope, lambda: asyncio.sleep(5), send)
+        await Timed(streams, take_seconds=0.05)(scope, lambda: asyncio.sleep(5, {}), send)
 
     with pytest.raises(TimeoutError):
         asyncio.run(talk())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from baton_git.core.errors import NotARepository
@@ -10,7 +12,7 @@ from baton_git.interfaces.http.site import Site
 
 
 @pytest.fixture
-def site(top, baton) -> Site:
+def site(top, baton) -> Iterator[Site]:
     baton("init")
     found = Site(Asked(repo=str(top)))
     yield found

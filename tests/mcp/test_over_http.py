@@ -67,7 +67,7 @@ def called(url: str, tool: str, arguments: dict, *, mode: str = "auto", token: s
     from mcp.client.streamable_http import streamable_http_client
 
     async def talk():
-        headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
+        headers = {b"Authorization": f"Bearer {token}".encode()} if token else {}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=20) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -431,7 +432,7 @@ def test_one_checkpoint_from_the_future_does_not_hide_those_that_come_after(ws):
 
 
 def test_the_same_checkpoint_again_is_known_and_writes_nothing(ws):
-    body = {**SUMMARY, "started_at": "2026-11-21T07:00:00Z", "ended_at": "2026-11-21T07:30:00Z"}
+    body: dict[str, Any] = {**SUMMARY, "started_at": "2026-11-21T07:00:00Z", "ended_at": "2026-11-21T07:30:00Z"}
     body |= {"new_beliefs": [{"subject": "x", "confidence": 1}]}
     first = save_checkpoint(ws, NOW, "zero", body)
     again = save_checkpoint(ws, later(minutes=1), "zero", body)

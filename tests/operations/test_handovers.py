@@ -204,11 +204,11 @@ def test_ended_is_not_the_same_as_never_begun(ws: Workspace) -> None:
     clear(ws, later(minutes=1), None, "abandoned")
     for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
         with pytest.raises(Ended, match="run-1 was abandoned on 2026-11-21T08:01:00Z") as caught:
-            resume(ws, NOW, **how)
+            resume(ws, NOW, session=how.get("session"), uri=how.get("uri"))
         assert caught.value.data["outcome"] == "abandoned"
     for how in ({"session": "run-2"}, {"uri": "kairos://other"}, {}):
         with pytest.raises(NotFound):
-            resume(ws, NOW, **how)
+            resume(ws, NOW, session=how.get("session"), uri=how.get("uri"))
 
 
 def again(ws: Workspace, id_: str, minutes: int, outcome: Outcome) -> None:
@@ -224,7 +224,7 @@ def test_of_a_run_that_ended_twice_the_last_end_counts(ws: Workspace) -> None:
     again(ws, "run-1", 2, "abandoned")
     for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
         with pytest.raises(Ended, match=r"run-1 was abandoned on 2026-11-21T08:02:00Z"):
-            resume(ws, NOW, **how)
+            resume(ws, NOW, session=how.get("session"), uri=how.get("uri"))
     assert show(ws, "run-1").handover.step.current_challenge == "abandoned"
     again(ws, "run-0", 3, "completed")
     with pytest.raises(Ended, match=r"run-0 was completed on 2026-11-21T08:03:00Z"):
@@ -258,7 +258,8 @@ def test_runs_with_names_that_the_archive_could_make_are_runs_of_their_own(ws: W
 
 def test_a_long_name_that_ended_twice_is_found(ws: Workspace) -> None:
     long = "x" * 199
-    for minutes, outcome in ((1, "completed"), (2, "abandoned")):
+    endings: list[tuple[int, Outcome]] = [(1, "completed"), (2, "abandoned")]
+    for minutes, outcome in endings:
         again(ws, long, minutes, outcome)
     with pytest.raises(Ended, match="was abandoned"):
         resume(ws, NOW, long)

@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """`/503` answers 503; `/to/URL` redirects to URL; the rest is named below."""
 
     protocol_version = "HTTP/1.1"
+    server: Any
 
     def do_GET(self):
         self.server.seen.append((self.path, self.headers))

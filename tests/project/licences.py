@@ -6,8 +6,10 @@ Run by hand to write docs/licences.md anew, with all extras installed: `python t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from email.message import Message
 from importlib.metadata import distribution, metadata
 from pathlib import Path
+from typing import cast
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -58,7 +60,7 @@ def _walk(name: str, extras: frozenset[str], seen: set[tuple[str, str]]) -> Iter
 
 def read_licence(name: str) -> str:
     """The licence of an installed package as an SPDX expression, or in the package's own words."""
-    found = metadata(name)
+    found = cast(Message, metadata(name))  # it is one, though only its protocol is declared
     if expression := found.get("License-Expression"):
         return expression
     text = found.get("License", "").partition("\n")[0]

@@ -90,8 +90,8 @@ def _wait_for(port: int, running: subprocess.Popen[bytes], log: Path) -> None:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
-            assert running.poll() is None, f"{running.args} ended: {log.read_text()}"
-            assert time.monotonic() < deadline, f"{running.args} does not listen: {log.read_text()}"
+            assert running.poll() is None, f"{running.args!r} ended: {log.read_text()}"
+            assert time.monotonic() < deadline, f"{running.args!r} does not listen: {log.read_text()}"
             time.sleep(0.02)
         else:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from remote_world import WHO, Place, X
@@ -62,7 +63,7 @@ def test_a_push_that_is_overtaken_is_merged_and_sent_again(both: tuple[Place, Pl
         fetched = here.branch.store.tip
         raced = []
 
-        def race(ref: str) -> object:
+        def race(ref: str) -> Any:
             """Bob's push lands between our fetch and our push."""
             if not raced and ref == here.branch.ref:
                 raced.append(True)

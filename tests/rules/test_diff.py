@@ -181,7 +181,8 @@ def test_a_record_that_became_unreadable_is_a_change() -> None:
     ],
 )  # fmt: skip
 def test_a_change_says_what_happened_in_words(before: Any, after: Any, text: str) -> None:
-    key = {Head: HEAD, Shape: SHAPE}.get(type(before))
+    keys: dict[Any, Key] = {Head: HEAD, Shape: SHAPE}
+    key = keys.get(type(before))
     assert words(State().put(before, key), State().put(after, key)) == text
 
 

@@ -170,8 +170,8 @@ def test_a_step_is_never_a_mix_of_two_and_partial_state_is_merged_key_by_key() -
     base = run(state={"p": 1})
     ours = gone_on(base, "run-1", to("confirm", values={"a": 1}), NOW)
     theirs = gone_on(base, "run-1", to("find_slot", 3, values={"b": 2}, without=("p",)), NOW)
-    for sides in ((ours, theirs), (theirs, ours)):
-        merged, contested = merge_fields(Handover, base.given(), *(one.given() for one in sides))
+    for one, other in ((ours, theirs), (theirs, ours)):
+        merged, contested = merge_fields(Handover, base.given(), one.given(), other.given())
         assert [one.field for one in contested] == ["step"]
         assert merged["step"] in (ours.given()["step"], theirs.given()["step"])
         assert merged["state"] == {"a": 1, "b": 2}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 from baton_git.core.value_cache import OVERHEAD, Memory
 
@@ -60,7 +61,7 @@ def test_threads_use_one_side_by_side():
         try:
             for number in range(first, first + 3000):
                 key = number % 97
-                assert memory.made(key, lambda key=key: f"value {key}", 10) == f"value {key}"
+                assert memory.made(key, partial("value {}".format, key), 10) == f"value {key}"
         except BaseException as error:
             failures.append(error)
             raise

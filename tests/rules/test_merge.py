@@ -637,8 +637,8 @@ def test_what_has_one_key_is_one_with_the_fields_of_both() -> None:
 
 
 def test_of_one_field_that_both_changed_the_larger_value_stands() -> None:
-    sides = [beliefs({"subject": "git", "confidence": value}) for value in (0.5, 0.1, 0.9)]
-    result, contested = merge_fields(Identity, *sides)
+    base, ours, theirs = (beliefs({"subject": "git", "confidence": value}) for value in (0.5, 0.1, 0.9))
+    result, contested = merge_fields(Identity, base, ours, theirs)
     assert (result["mutable"]["beliefs"], contested) == ([{"subject": "git", "confidence": 0.9}], [])
 
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 
 import pytest
-from dulwich.refs import check_ref_format
+from dulwich.refs import Ref, check_ref_format
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import NASTY_IDS, laws, names
@@ -85,7 +85,7 @@ def test_a_component_is_made_of_harmless_characters_and_git_takes_it(text: str) 
     assert component[0] not in "-."
     assert ".." not in component
     assert not component.endswith((".", ".lock"))
-    assert check_ref_format(f"refs/heads/baton/{component}".encode())
+    assert check_ref_format(Ref(f"refs/heads/baton/{component}".encode()))
 
 
 @laws

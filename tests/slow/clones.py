@@ -86,8 +86,8 @@ class Clone:
     def users(self) -> str:
         """What belongs to the user: where HEAD is, the index, other branches, every file of the work tree."""
         digest = hashlib.sha256()
-        for path in (".git/HEAD", ".git/index"):
-            digest.update((self.top / path).read_bytes())
+        for name in (".git/HEAD", ".git/index"):
+            digest.update((self.top / name).read_bytes())
         files = [path for path in self.top.rglob("*") if path.is_file() and ".git" not in path.parts]
         for path in sorted(files):
             digest.update(str(path).encode() + path.read_bytes())
@@ -189,10 +189,9 @@ def _graduate(ws: Workspace, now: datetime, act: Act) -> Revision | None:
 
 def _decide(ws: Workspace, now: datetime, act: Act) -> Revision:
     tier = ("llm_derived", "raw_source", "human_confirmed")[act.which % 3]
-    vouched = decisions.Vouched("Ada", "terminal")
     return decisions.add_decision(
-        ws, now, what=act.mark("K"), why=act.mark("L"), evidence=[f"{act.mark('K')} too"], id=act.id, tier=tier,
-        vouched=vouched,
+        replace(ws, confirmed=Confirmed("Ada", "terminal", "", "")), now, what=act.mark("K"), why=act.mark("L"),
+        evidence=[f"{act.mark('K')} too"], id=act.id, tier=tier,
     ).written.version  # fmt: skip
 
 

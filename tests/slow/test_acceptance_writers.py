@@ -59,7 +59,7 @@ def finish(processes, seconds=280):
 def acknowledged(journal: Path) -> list[tuple[str, str]]:
     """What the writers were told: the id and the commit; a line cut short by a kill was not told."""
     lines = journal.read_text().splitlines(keepends=True) if journal.exists() else []
-    return [tuple(line.split()) for line in lines if line.endswith("\n")]
+    return [(line.split()[0], line.split()[1]) for line in lines if line.endswith("\n")]
 
 
 def assert_nothing_lost(git, top, journal):

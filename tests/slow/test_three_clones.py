@@ -37,7 +37,7 @@ from baton_git.core.errors import BatonError, RemoteError
 from baton_git.core.names import Oid
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.revision import Revision
-from baton_git.systems.session_baton import documents
+from baton_git.systems.session_baton import document_writing, documents
 
 pytestmark = pytest.mark.slow
 
@@ -128,7 +128,7 @@ class ThreeClones(RuleBasedStateMachine):
         clone, act = self.clones[name], self._act("write", which, id_, session)
         if clone.documents:
             data = changed_document(clone.documents[which % len(clone.documents)], act)
-            done = attempted(lambda: documents.write(clone.workspace(session), clone.now(self.passed), data))
+            done = attempted(lambda: document_writing.write(clone.workspace(session), clone.now(self.passed), data))
             if not isinstance(done, BatonError):
                 self._acknowledged(done.written.version)
 
@@ -347,7 +347,7 @@ def machine(folder: Path, template: Path) -> Callable[[], ThreeClones]:
 def test_three_clones_come_together_and_lose_nothing(tmp_path, template):
     """Nothing is shrunk: real processes and kills do not come out alike twice, and it takes longer than any limit."""
     run_state_machine_as_test(
-        machine(tmp_path, template),
+        machine(tmp_path, template),  # type: ignore[arg-type]  # what makes one is called as the class is
         settings=settings(
             max_examples=8,
             stateful_step_count=25,

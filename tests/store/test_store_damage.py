@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton_git.core.errors import Corrupt
+from baton_git.core.names import Oid
 from baton_git.git.objects.values import decoded_commit, decoded_tree
 from baton_git.git.store import Store
 
@@ -25,7 +26,7 @@ _HEADERS = st.sampled_from(
 def test_any_bytes_are_a_commit_or_corrupt(lines, body):
     data = b"\n".join(lines) + b"\n\n" + body
     try:
-        commit = decoded_commit("1" * 40, data)
+        commit = decoded_commit(Oid("1" * 40), data)
     except Corrupt:
         return
     assert commit.tree == "1" * 40

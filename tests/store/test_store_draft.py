@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt, InvalidArgument
+from baton_git.core.names import Oid
 from baton_git.git.objects.values import TREE, decoded_tree
 from baton_git.git.store import Entry
 
@@ -170,10 +171,10 @@ def test_an_entry_is_put_back_with_its_mode(store, writer, git, top):
 def test_an_entry_whose_blob_does_not_exist_is_not_published(store, writer):
     tip = writer.commit({"a": b"1"})
     with pytest.raises(Corrupt, match="missing"):
-        writer.commit({"b": Entry("1" * 40, False, 0o100755)})
+        writer.commit({"b": Entry(Oid("1" * 40), False, 0o100755)})
     assert store.tip(REF) == tip
 
 
 def test_a_folder_is_no_entry_to_put_back(store):
     with pytest.raises(InvalidArgument):
-        store.draft().tree(None, {"b": Entry("1" * 40, True, 0o40000)})
+        store.draft().tree(None, {"b": Entry(Oid("1" * 40), True, 0o40000)})

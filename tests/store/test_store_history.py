@@ -2,17 +2,19 @@ from __future__ import annotations
 
 import random
 from itertools import islice
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_world import REF, WHO
 
+from baton_git.core.names import Oid
 from baton_git.git.objects.values import CommitInfo
 from baton_git.git.store.history import all_commits
 
 
 def _commit(name, parents, time):
-    return CommitInfo(oid=name, tree="", parents=tuple(parents), author=WHO, time=time, timezone=0, message="")
+    return CommitInfo(oid=name, tree=Oid(""), parents=tuple(parents), author=WHO, time=time, timezone=0, message="")
 
 
 def test_a_line_of_commits_is_read_as_it_is_asked_for():
@@ -22,7 +24,7 @@ def test_a_line_of_commits_is_read_as_it_is_asked_for():
         loaded.append(name)
         return _commit(name, [str(int(name) - 1)] if name != "0" else [], int(name))
 
-    assert [commit.oid for commit in islice(all_commits(load, "10000"), 3)] == ["10000", "9999", "9998"]
+    assert [commit.oid for commit in islice(all_commits(load, Oid("10000")), 3)] == ["10000", "9999", "9998"]
     assert len(loaded) <= 5
 
 
@@ -57,7 +59,7 @@ def test_every_commit_comes_once(history):
 
 
 def test_children_come_before_parents_though_a_clock_was_wrong():
-    graph = {
+    graph: dict[Any, Any] = {
         "root": _commit("root", [], 10),
         "a1": _commit("a1", ["root"], 500),  # the clock of this machine was ahead
         "a2": _commit("a2", ["a1"], 30),
@@ -65,7 +67,7 @@ def test_children_come_before_parents_though_a_clock_was_wrong():
         "b2": _commit("b2", ["b1"], 41),
         "merge": _commit("merge", ["a2", "b2"], 50),
     }
-    order = [commit.oid for commit in all_commits(graph.__getitem__, "merge")]
+    order: list[str] = [commit.oid for commit in all_commits(graph.__getitem__, Oid("merge"))]
     for name, commit in graph.items():
         assert all(order.index(name) < order.index(parent) for parent in commit.parents)
 

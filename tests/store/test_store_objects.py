@@ -9,6 +9,7 @@ import pytest
 from store_world import REF
 
 from baton_git.core.errors import Corrupt, StoreError
+from baton_git.core.names import Oid
 from baton_git.git.objects.pack_writer import entry_bytes
 from baton_git.git.objects.values import BLOB, object_id
 from baton_git.git.store import Repository, Store
@@ -186,7 +187,7 @@ def test_the_library_imports_no_heavy_part_of_dulwich():
 def test_repository_open_is_all_a_reader_needs(top, readme):
     with Store(Repository.open(top)) as store:
         assert store.has(readme)
-        assert not store.has("1" * 40)
+        assert not store.has(Oid("1" * 40))
 
 
 def test_a_shallow_clone_ends_where_it_ends(store, writer, git, top, tmp_path, new_writer):

@@ -89,7 +89,7 @@ def test_nothing_is_asked_for_a_check_that_was_pushed_and_no_answer_goes_back(bo
         ada.loop(id_, verify=spec)
     ada.sync()
     begun = boot(bob.ws, bob.clock())
-    told = {**begun.checks, **verify(bob.ws, bob.clock()).found, **verify(bob.ws, bob.clock(), ["key"]).found}
+    told = {**begun.checks, **verify(bob.ws, bob.clock()).evidence, **verify(bob.ws, bob.clock(), ["key"]).evidence}
     verify_due(bob.ws, bob.clock(), 5)
     wrap(bob.ws, bob.clock(), context="done")
     bob.sync()
@@ -112,7 +112,7 @@ def test_a_check_is_made_once_it_was_approved_as_it_stands(both, server, tmp_pat
     shown = loop_with_check(bob.ws, "get")[1]
     assert approve_check(bob.ws, bob.clock(), "get", shown)
     assert not approve_check(bob.ws, bob.clock(), "get", shown)
-    assert verify(bob.ws, bob.clock()).found["get"].result == "passed"
+    assert verify(bob.ws, bob.clock()).evidence["get"].result == "passed"
     assert revoke_check(bob.ws, "get")
     assert waiting_checks(bob.ws)
     approve_check(bob.ws, bob.clock(), "get", shown)
@@ -120,7 +120,7 @@ def test_a_check_is_made_once_it_was_approved_as_it_stands(both, server, tmp_pat
     ada.sync()
     bob.sync()
     asked = server.count
-    assert verify(bob.ws, bob.clock(), ["get"]).found["get"].result == "unknown"
+    assert verify(bob.ws, bob.clock(), ["get"]).evidence["get"].result == "unknown"
     assert server.count == asked
     with pytest.raises(InvalidArgument, match="changed just now"):
         approve_check(bob.ws, bob.clock(), "get", shown)
@@ -136,7 +136,7 @@ def test_the_checks_of_a_trusted_remote_are_made_until_that_ends(both, server, t
     assert distrust_remote(bob.ws, "origin")
     assert list(waiting_checks(bob.ws)) == ["get"]
     trust_remote(bob.ws, bob.clock(), "origin")
-    assert verify(bob.ws, bob.clock()).found["get"].result == "passed"
+    assert verify(bob.ws, bob.clock()).evidence["get"].result == "passed"
 
 
 @pytest.mark.parametrize("by_git", [True, False])
@@ -149,7 +149,7 @@ def test_how_a_check_reached_the_branch_makes_no_difference(both, server, tmp_pa
         bob.pull()
     else:
         bob.by_hand({"open_loops/get.toml": text})
-    found = verify(bob.ws, bob.clock()).found["get"]
+    found = verify(bob.ws, bob.clock()).evidence["get"]
     assert found.why == (
         "waits for approval: this check was not written with baton on this machine "
         f"({'ada' if by_git else 'bob'} <{'ada' if by_git else 'bob'}@example.org>); run: baton trust get"
@@ -168,7 +168,7 @@ def test_who_changes_the_text_of_a_loop_or_goes_back_to_its_check_has_not_writte
     assert waiting_checks(bob.ws) == {}
     rollback_record(bob.ws, bob.clock(), "get")
     assert list(waiting_checks(bob.ws)) == ["get"]
-    assert verify(bob.ws, bob.clock()).found["get"].result == "unknown"
+    assert verify(bob.ws, bob.clock()).evidence["get"].result == "unknown"
     assert server.count == 0
 
 

@@ -6,6 +6,7 @@ import pytest
 from machines import REF, Machine
 
 from baton_git.core.errors import Ambiguous, NotFound
+from baton_git.core.names import Oid
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.verbs.history import Filter, compare, log, show
 from baton_git.verbs.rollback import rollback, rollback_session, undo
@@ -35,7 +36,7 @@ def met(pair: Pair) -> tuple[Machine, str, str]:
 
 def test_a_number_that_two_commits_have_is_refused_with_both_ids(met: tuple[Machine, str, str]) -> None:
     ada, mine, other = met
-    number = str(ada.ws.branch.version(mine).revision)
+    number = str(ada.ws.branch.version(Oid(mine)).revision)
     for ask in (
         lambda: ada.ws.branch.read(number),
         lambda: undo(ada.ws, ada.clock(), number),

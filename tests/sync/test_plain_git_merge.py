@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from machines import REF, Machine, loop, settled
 
+from baton_git.core.names import Oid
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.verbs.loops import close_loop
@@ -50,7 +51,7 @@ class Person:
 
     def difference(self, wanted: str) -> str:
         draft = create_merge_commit(self.ada.store, self.ada.store.commit(self.ada.tip).parents[0], self.bob.tip).draft
-        tree = draft.folder(wanted)
+        tree = draft.folder(Oid(wanted))
         return f"{self.git('ls-tree', '-r', 'HEAD')}\n{self.git('status', '--short')}\n{tree.entries()}"
 
 
