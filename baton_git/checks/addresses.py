@@ -138,20 +138,20 @@ def _looked_up(host: str, port: int, deadline: Deadline) -> Sequence[str]:
     answer: queue.SimpleQueue[Sequence[str] | Unreachable] = queue.SimpleQueue()
     threading.Thread(target=lambda: answer.put(_ask(host, port)), daemon=True).start()
     try:
-        found = answer.get(timeout=deadline.left)
+        answered = answer.get(timeout=deadline.left)
     except queue.Empty:
         raise TimeoutError from None
-    if isinstance(found, Unreachable):
-        raise found
-    return found
+    if isinstance(answered, Unreachable):
+        raise answered
+    return answered
 
 
 def _ask(host: str, port: int) -> Sequence[str] | Unreachable:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError, OverflowError) as error:
         return Unreachable(f"the host {host!r} is not known: {getattr(error, 'strerror', None) or error}")
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    return list(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
 
 def first_reached(addresses: Sequence[str], connect: Callable[[str], Reached]) -> Reached:

@@ -17,9 +17,9 @@ def check(spec: CheckSpec, world: World) -> Outcome:
     if world.find_commit is None:
         return Unknown("there is no repository to look in")
     try:
-        found = world.find_commit(spec.commit, spec.branch)
+        commit = world.find_commit(spec.commit, spec.branch)
     except BatonError as error:
         return Unknown(str(error))
-    if found is None:
+    if commit is None:
         return Failed(f"{spec.commit!r} is not on {spec.branch or 'the branch'}")
-    return Passed(commit=found)
+    return Passed(commit=commit)

@@ -62,11 +62,11 @@ def run_all(
     for thread in threads:
         thread.start()
     try:
-        found = dict(_collect(answers, len(checks), budget))
+        answered = dict(_collect(answers, len(checks), budget))
     except BaseException:
         _abandon(threads, world)
         raise
-    return {key: found.get(key, budget.used_up) for key in checks}
+    return {key: answered.get(key, budget.used_up) for key in checks}
 
 
 def _abandon(threads: list[threading.Thread], world: World) -> None:

@@ -72,7 +72,11 @@ def compose(heading: str, sections: Sequence[Section], mark: str, budget: int = 
     bottom = f"=== end of brief {mark} ==="
     room = max(budget, MIN_BUDGET) - _size([*top, "", bottom])
     shown = _fitting(sections, room)
-    left_out = {one.what: len(one.lines) + one.more for one in sections if one not in shown and (one.lines or one.more)}
+    left_out = {
+        section.what: len(section.lines) + section.more
+        for section in sections
+        if section not in shown and (section.lines or section.more)
+    }
     sections = shown
     taken = _share(sections, room)
     lines = list(top)
@@ -90,8 +94,8 @@ def compose(heading: str, sections: Sequence[Section], mark: str, budget: int = 
 
 def _fitting(sections: Sequence[Section], room: int) -> list[Section]:
     """The sections of which at least the title fits; the last ones are given up first."""
-    filled = [one for one in sections if one.lines or one.more]
-    while filled and sum(_frame(one) for one in filled) > room:
+    filled = [section for section in sections if section.lines or section.more]
+    while filled and sum(_frame(section) for section in filled) > room:
         filled.pop()
     return filled
 
@@ -103,7 +107,7 @@ def _frame(section: Section) -> int:
 
 def _share(sections: Sequence[Section], room: int) -> list[int]:
     """How many lines each section gets, in rounds, so that a long section does not starve the others."""
-    room -= sum(_frame(one) for one in sections)
+    room -= sum(_frame(section) for section in sections)
     taken = [0] * len(sections)
     for limit in ROUNDS:
         for number, section in enumerate(sections):
@@ -154,44 +158,48 @@ def _stand(state: State, now: datetime, policy: Policy, judge: Judge) -> Section
 
 def _open(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
     loops = _loops(state)
-    return _limited("Open loops", loops, "open loops", policy.max_open_loops, lambda one: loop_line(one, now, judge))
+    return _limited("Open loops", loops, "open loops", policy.max_open_loops, lambda loop: loop_line(loop, now, judge))
 
 
 def _put_off(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
     items = _follow_ups(state)
-    return _limited("Follow-ups", items, "follow-ups", policy.max_follow_ups, lambda one: follow_up_line(one, judge))
+    return _limited("Follow-ups", items, "follow-ups", policy.max_follow_ups, lambda item: follow_up_line(item, judge))
 
 
 def _candidates(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
-    found = [one for one in _patterns(state) if one.status == "rule_candidate"]
-    return _limited(CANDIDATES, found, "rule candidates", policy.max_patterns, lambda one: pattern_line(one, judge))
+    patterns = [pattern for pattern in _patterns(state) if pattern.status == "rule_candidate"]
+    return _limited(
+        CANDIDATES, patterns, "rule candidates", policy.max_patterns, lambda pattern: pattern_line(pattern, judge)
+    )
 
 
 def _decided(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
-    found = _decisions(state, judge)
+    decisions = _decisions(state, judge)
     limit = policy.max_active_decisions
-    return _limited("Decisions in force", found, "decisions", limit, lambda one: decision_line(one, judge))
+    return _limited(
+        "Decisions in force", decisions, "decisions", limit, lambda decision: decision_line(decision, judge)
+    )
 
 
 def _rules(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
-    found = [one for one in state.records(Rule) if judge.is_confirmed(key_of(one))]
-    return Section("Rules that people confirmed", tuple(rule_line(one, judge) for one in found), "rules")
+    rules = [rule for rule in state.records(Rule) if judge.is_confirmed(key_of(rule))]
+    return Section("Rules that people confirmed", tuple(rule_line(rule, judge) for rule in rules), "rules")
 
 
 def _claimed(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
-    found = [one for one in state.records(Rule) if not judge.is_confirmed(key_of(one))]
-    return Section(CLAIMED, tuple(rule_line(one, judge) for one in found), "claimed rules", all="baton validate")
+    rules = [rule for rule in state.records(Rule) if not judge.is_confirmed(key_of(rule))]
+    return Section(CLAIMED, tuple(rule_line(rule, judge) for rule in rules), "claimed rules", all="baton validate")
 
 
 def _observed(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
-    found = [one for one in _patterns(state) if one.status == "observing"]
+    patterns = [pattern for pattern in _patterns(state) if pattern.status == "observing"]
     return _limited(
-        "Patterns seen so far", found, "patterns", policy.max_patterns, lambda one: pattern_line(one, judge)
+        "Patterns seen so far", patterns, "patterns", policy.max_patterns, lambda pattern: pattern_line(pattern, judge)
     )
 
 
 def _contested(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
-    lines = tuple(conflict_line(one) for one in state.records(Conflict))
+    lines = tuple(conflict_line(conflict) for conflict in state.records(Conflict))
     return Section("Contested values (one side stands for now)", lines, "conflicts")
 
 
@@ -200,7 +208,7 @@ SECTIONS: tuple[Maker, ...] = (_stand, _open, _put_off, _candidates, _decided, _
 
 
 def _limited(title: str, records: Sequence[Model], what: str, limit: int, line: Callable[[Model], str]) -> Section:
-    return Section(title, tuple(line(one) for one in records[:limit]), what, max(0, len(records) - limit))
+    return Section(title, tuple(line(record) for record in records[:limit]), what, max(0, len(records) - limit))
 
 
 def _context(state: State) -> tuple[str, ...]:
@@ -212,29 +220,29 @@ def _context(state: State) -> tuple[str, ...]:
 
 def _loops(state: State) -> list[OpenLoop]:
     order = ("failed", "escalated", "open", "verified")
-    loops = [one for one in state.records(OpenLoop) if one.status in order]
-    return sorted(loops, key=lambda one: order.index(one.status))
+    loops = [loop for loop in state.records(OpenLoop) if loop.status in order]
+    return sorted(loops, key=lambda loop: order.index(loop.status))
 
 
 def _follow_ups(state: State) -> list[FollowUp]:
-    return sorted(state.records(FollowUp), key=lambda one: (-PRIORITIES.index(one.priority), -one.defer_count))
+    return sorted(state.records(FollowUp), key=lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
 
 
 def _patterns(state: State) -> list[Pattern]:
-    return sorted(state.records(Pattern), key=lambda one: -one.count)
+    return sorted(state.records(Pattern), key=lambda pattern: -pattern.count)
 
 
 def _decisions(state: State, judge: Judge) -> list[ActiveDecision]:
     """Those in force, the monitored ones last; also where somebody who may not says that one is superseded."""
-    newest_first = [one for one in state.records(ActiveDecision)[::-1] if not judge.is_superseded(one)]
-    return sorted(newest_first, key=lambda one: one.status == "monitoring")
+    newest_first = [decision for decision in state.records(ActiveDecision)[::-1] if not judge.is_superseded(decision)]
+    return sorted(newest_first, key=lambda decision: decision.status == "monitoring")
 
 
 def loop_line(loop: OpenLoop, now: datetime, judge: Judge) -> str:
-    found = loop.last_check
+    check = loop.last_check
     parts = [f"{loop.status.upper()}: {loop.action} → expected: {loop.expected_outcome}"]
-    if found is not None:
-        parts.append(f"check {found.result}{f' ({found.why})' if found.why else ''} {age(found.at, now)}")
+    if check is not None:
+        parts.append(f"check {check.result}{f' ({check.why})' if check.why else ''} {age(check.at, now)}")
     elif loop.verify is None:
         parts.append("no check: look yourself, then baton loop verify ID --passed or --failed")
     elif loop.verify.method == "manual":
@@ -269,9 +277,9 @@ def rule_line(rule: Rule, judge: Judge) -> str:
 
 
 def conflict_line(conflict: Conflict) -> str:
-    what = f"{conflict.record_kind.replace('_', ' ')} {conflict.record_id}".strip()
+    record = f"{conflict.record_kind.replace('_', ' ')} {conflict.record_id}".strip()
     field = conflict.field or "removed on one side"
-    return f"- {one_line(f'{conflict.id}: {what}, {field}', LINE)}"
+    return f"- {one_line(f'{conflict.id}: {record}, {field}', LINE)}"
 
 
 def judged_line(record: Record, text: str, judge: Judge) -> str:

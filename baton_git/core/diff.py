@@ -44,12 +44,12 @@ class RecordChange(NamedTuple):
         data: dict[str, Any] = {"kind": self.kind, "id": self.id, "action": self.action, "title": self.title}
         if self.reason:
             data["reason"] = self.reason
-        data["fields"] = [one.as_data() for one in self.fields]
+        data["fields"] = [field.as_data() for field in self.fields]
         return data
 
     def after(self, field: str) -> Any:
         """The new value of a field that changed, else None."""
-        return next((one.after[0] for one in self.fields if one.field == field and one.after), None)
+        return next((change.after[0] for change in self.fields if change.field == field and change.after), None)
 
 
 def diff(before: State, after: State) -> list[RecordChange]:
@@ -89,7 +89,7 @@ def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> It
 
 def _moved(key: Key, without: State, having: State, closed: set[Key]) -> Key | None:
     """The archive entry that only `having` has, and that is the record at `key`."""
-    for candidate in sorted(one for one in closed if one.kind == key.kind):
+    for candidate in sorted(candidate for candidate in closed if candidate.kind == key.kind):
         entry = having.entry(candidate)
         if isinstance(entry, Archived) and entry.record.get("id") == key.id and without.entry(candidate) is None:
             return candidate
@@ -131,21 +131,21 @@ def _walk(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterat
 
 def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Iterator[FieldChange]:
     """What changed of a field: below it, where both sides are tables, or as many of them."""
-    sides = [one[0] for one in (before, after) if one]
-    if all(isinstance(one, Mapping) and one for one in sides):
-        old_table, new_table = (one[0] if one else {} for one in (before, after))
+    sides = [values[0] for values in (before, after) if values]
+    if all(isinstance(side, Mapping) and side for side in sides):
+        old_table, new_table = (values[0] if values else {} for values in (before, after))
         yield from _walk(old_table, new_table, f"{name}.")
     elif len(sides) == 2 and _are_tables(*sides):
-        for number, (one, other) in enumerate(zip(*sides, strict=True)):
-            yield from _walk(one, other, f"{name}[{number}].")
+        for number, (old_item, new_item) in enumerate(zip(*sides, strict=True)):
+            yield from _walk(old_item, new_item, f"{name}[{number}].")
     else:
         yield FieldChange(name, before, after)
 
 
-def _are_tables(one: Any, other: Any) -> bool:
+def _are_tables(old: Any, new: Any) -> bool:
     """Whether two lists have as many tables each."""
-    lists = all(isinstance(side, list | tuple) for side in (one, other)) and len(one) == len(other)
-    return lists and all(isinstance(item, Mapping) for item in (*one, *other))
+    lists = all(isinstance(side, list | tuple) for side in (old, new)) and len(old) == len(new)
+    return lists and all(isinstance(item, Mapping) for item in (*old, *new))
 
 
 def title_of(kind: str, data: Mapping[str, Any]) -> str:
@@ -171,7 +171,7 @@ def in_words(change: RecordChange) -> str:
     about = f": {one_line(change.title, 50)}" if change.title and change.kind != "session" else ""
     name = one_line(change.id, 60)
     if change.kind == "session":
-        if {one.field for one in change.fields} == {"wrote_document"}:
+        if {field.field for field in change.fields} == {"wrote_document"}:
             return ""
         return f"session {name} {'started' if change.action == 'added' else _verb(change)}"
     if change.kind == "rule":
@@ -203,7 +203,7 @@ def _named(change: RecordChange, info: KindInfo, name: str, about: str) -> str:
 def _verb(change: RecordChange) -> str:
     if change.action != "changed":
         return change.action
-    names = {one.field for one in change.fields}
+    names = {field.field for field in change.fields}
     verbs = []
     if "defer_count" in names:
         verbs.append("deferred")
@@ -224,5 +224,5 @@ def _changed(names: list[str]) -> str:
 
 
 def _head_words(change: RecordChange) -> str:
-    names = {one.field for one in change.fields}
+    names = {field.field for field in change.fields}
     return "context updated" if "context" in names else ""

@@ -44,18 +44,18 @@ def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Br
 def refuse(before: State, after: State) -> None:
     """Raises NotAllowed when the edits of `after` change what is set once."""
     for key in after.edits:
-        for one in breaches(key, before.entry(key), after.entry(key)):
-            raise NotAllowed(f"{key}: {one.field} {WHY}", hint="make another one instead")
+        for breach in breaches(key, before.entry(key), after.entry(key)):
+            raise NotAllowed(f"{key}: {breach.field} {WHY}", hint="make another one instead")
 
 
 def restored(before: State, after: State) -> tuple[State, set[Key]]:
     """The later state with what is set once as it was before, and the keys for which that made a difference."""
-    found = {key for key in after.edits if any(breaches(key, before.entry(key), after.entry(key)))}
-    edits = {key: _kept(before.entry(key), after.entry(key)) for key in found}
-    return State(after.source, {**after.edits, **edits}), found
+    broken = {key for key in after.edits if any(breaches(key, before.entry(key), after.entry(key)))}
+    edits = {key: _kept(before.entry(key), after.entry(key)) for key in broken}
+    return State(after.source, {**after.edits, **edits}), broken
 
 
 def _kept(before: Entry | None, after: Entry | None) -> Entry | None:
     if not isinstance(before, Record) or not isinstance(after, Record):
         return before
-    return after.replace(**{one.field: one.kept for one in breaches(Key(""), before, after)})
+    return after.replace(**{breach.field: breach.kept for breach in breaches(Key(""), before, after)})

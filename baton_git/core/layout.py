@@ -189,18 +189,18 @@ class TreeSource:
     _folders: dict[str, Folder] = field(default_factory=dict, compare=False, repr=False)
 
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
-        found = self._ids.get((kind, archived))
-        if found is None:
-            found = self._ids[kind, archived] = tuple(self._listed(kind, archived=archived))
-        return found
+        ids = self._ids.get((kind, archived))
+        if ids is None:
+            ids = self._ids[kind, archived] = tuple(self._listed(kind, archived=archived))
+        return ids
 
     def _listed(self, kind: str, *, archived: bool) -> Collection[str]:
         if kind in SINGLETONS:
             return ("",) if SINGLETONS[kind].folder in self.root.entries() else ()
         row = (CLOSED if archived else KINDS)[kind]
         folders = self._below(row.folder) if archived else (self._folder(row.folder),)
-        found = (_id_of(kind, archived, path) for folder in folders for path in _files_in(folder, row.parts))
-        return [id_ for id_ in found if id_ is not None]
+        ids = (_id_of(kind, archived, path) for folder in folders for path in _files_in(folder, row.parts))
+        return [id_ for id_ in ids if id_ is not None]
 
     def load(self, key: Key) -> Entry | None:
         if key not in self._loaded:
@@ -221,10 +221,10 @@ class TreeSource:
         if known is not None:
             return known
         text = folder.read(name)
-        found = None if text is None else decode(key, path_of(key), text)
-        if self.memory is not None and item is not None and isinstance(found, Part):
-            self.memory.put((key, item.oid), found, 4 * len(text or b""))
-        return found
+        entry = None if text is None else decode(key, path_of(key), text)
+        if self.memory is not None and item is not None and isinstance(entry, Part):
+            self.memory.put((key, item.oid), entry, 4 * len(text or b""))
+        return entry
 
     def carried_on(self, root: Folder, edits: Mapping[Key, Entry | None]) -> TreeSource:
         """The records below the next folder, which differs by just these edits: only they would have to be decoded.
@@ -289,21 +289,23 @@ def differing_paths(ours: Folder, theirs: Folder | None, prefix: str = "") -> It
     if prefix.count("/") > MAX_FOLDERS:
         raise Corrupt(prefix[:60] + "…", f"folders are nested deeper than {MAX_FOLDERS}", hint="take that folder out")
     mine = ours.entries()
-    other = theirs.entries() if theirs is not None else {}
-    for name in {**mine, **other}:
-        left, right = mine.get(name), other.get(name)
+    other_entries = theirs.entries() if theirs is not None else {}
+    for name in {**mine, **other_entries}:
+        left, right = mine.get(name), other_entries.get(name)
         if left is None or right is None or left.oid != right.oid or left.mode != right.mode:
             yield from _differing(name, ours, theirs, left, right, prefix)
 
 
 def _differing(
-    name: str, ours: Folder, theirs: Folder | None, mine: Item | None, other: Item | None, prefix: str
+    name: str, ours: Folder, theirs: Folder | None, ours_item: Item | None, theirs_item: Item | None, prefix: str
 ) -> Iterator[str]:
-    if (mine is not None and mine.is_folder) or (other is not None and other.is_folder):
-        left = ours.folder(name) if mine is not None and mine.is_folder else _EMPTY
-        right = theirs.folder(name) if theirs is not None and other is not None and other.is_folder else _EMPTY
+    if (ours_item is not None and ours_item.is_folder) or (theirs_item is not None and theirs_item.is_folder):
+        left = ours.folder(name) if ours_item is not None and ours_item.is_folder else _EMPTY
+        right = (
+            theirs.folder(name) if theirs is not None and theirs_item is not None and theirs_item.is_folder else _EMPTY
+        )
         yield from differing_paths(left, right, f"{prefix}{name}/")
-    if any(one is not None and not one.is_folder for one in (mine, other)):
+    if any(item is not None and not item.is_folder for item in (ours_item, theirs_item)):
         yield f"{prefix}{name}"
 
 

@@ -84,10 +84,10 @@ def is_due(loop: OpenLoop, now: datetime) -> bool:
     return loop.status == "open" and end is not None and now >= end
 
 
-def checked(loop: OpenLoop, found: LastCheck) -> OpenLoop:
+def checked(loop: OpenLoop, check: LastCheck) -> OpenLoop:
     """The loop after a check: passed → verified, failed → failed; an unknown result changes no status."""
-    status = {"passed": "verified", "failed": "failed"}.get(found.result)
-    return loop.replace(last_check=found, **({"status": status} if status else {}))
+    status = {"passed": "verified", "failed": "failed"}.get(check.result)
+    return loop.replace(last_check=check, **({"status": status} if status else {}))
 
 
 CODE_METHODS = ("git_commit", "file_exists", "command")
@@ -123,7 +123,7 @@ def recurred(pattern: Pattern, session: str, context: str, now: datetime) -> Pat
     again = pattern.replace(
         count=pattern.count + 1,
         last_seen=iso(now),
-        recent_occurrences=[one.given() for one in occurrences],
+        recent_occurrences=[occurrence.given() for occurrence in occurrences],
     )
     return candidate(again)
 
@@ -237,7 +237,7 @@ def superseded(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> Ac
         raise InvalidArgument(f"decision {decision.id} cannot supersede itself")
     if judge.is_superseded(by):
         raise NotAllowed(f"decision {by.id} is superseded itself, by {by.superseded_by}")
-    if not may_supersede(*(judge.tier(key_of(one), one.source_tier) for one in (decision, by))):
+    if not may_supersede(*(judge.tier(key_of(side), side.source_tier) for side in (decision, by))):
         raise NotAllowed(
             f"decision {by.id} was derived by a model and cannot supersede {decision.id}, derived by a model too",
             hint="a person must add the new decision: baton decision add --tier human_confirmed",
@@ -327,7 +327,7 @@ def hold(
     """
     holds = _holds(base, claim, tier_of, judge)
     if not evidence:
-        holds = [one for one in holds if one.field != "last_check"]
+        holds = [hold for hold in holds if hold.field != "last_check"]
     if not holds:
         return claim, []
     data = claim.given()
@@ -411,4 +411,4 @@ def _decision_holds(
 def _unmoved(claim: ActiveDecision, status: str, by: str | None, why: str) -> list[Held]:
     """What holds a decision where it was: the status, and by what it is superseded."""
     fields = (("status", claim.status, status), ("superseded_by", claim.superseded_by, by))
-    return [Held(claim.id, field, said, kept, why) for field, said, kept in fields if said != kept]
+    return [Held(claim.id, field, claimed, kept, why) for field, claimed, kept in fields if claimed != kept]

@@ -152,10 +152,10 @@ class RecordId(_Name):
     @classmethod
     def from_component(cls, component: str) -> RecordId:
         """Raises InvalidName when no id has this component."""
-        found = cls(_unescaped(component))
-        if found.component != component:
+        record_id = cls(_unescaped(component))
+        if record_id.component != component:
             raise InvalidName("id", component, "is not the encoded form of an id")
-        return found
+        return record_id
 
 
 class SessionId(_Name):

@@ -106,17 +106,17 @@ class State:
 
     def ids(self, kind: str, *, archived: bool = False) -> set[str]:
         """All ids of a kind, of the unreadable ones too."""
-        found = set(self.source.ids(kind, archived=archived))
+        ids = set(self.source.ids(kind, archived=archived))
         for key, record in self.edits.items():
             if key.kind == kind and key.archived == archived:
-                (found.discard if record is None else found.add)(key.id)
-        return found
+                (ids.discard if record is None else ids.add)(key.id)
+        return ids
 
     def records(self, model: type[Model]) -> list[Model]:
         """The live readable records of a kind, in order of their date, then id."""
-        entries = (self.entry(Key(model.kind, one)) for one in self.ids(model.kind))
-        found = [entry for entry in entries if isinstance(entry, model)]
-        return sorted(found, key=lambda record: (str(getattr(record, model.dated, "")), record.id))
+        entries = (self.entry(Key(model.kind, id_)) for id_ in self.ids(model.kind))
+        readable = [entry for entry in entries if isinstance(entry, model)]
+        return sorted(readable, key=lambda record: (str(getattr(record, model.dated, "")), record.id))
 
     def get(self, model: type[Model], id_: str) -> Model:
         """The live record of exactly this id.
@@ -180,8 +180,8 @@ class State:
     def damaged(self, kinds: Iterable[str]) -> Iterator[Unreadable]:
         """What cannot be read among the live records of `kinds`, and the files that are in their places."""
         for kind in kinds:
-            for one in sorted(self.ids(kind)):
-                entry = self.entry(Key(kind, one))
+            for id_ in sorted(self.ids(kind)):
+                entry = self.entry(Key(kind, id_))
                 if isinstance(entry, Unreadable):
                     yield entry
         yield from self.source.damaged()
@@ -257,7 +257,7 @@ def completed(ids: Iterable[str], text: str, what: str) -> str | None:
     Raises:
         Ambiguous: several do.
     """
-    near = sorted(one for one in ids if one.lower().startswith(text.lower())) if text else []
+    near = sorted(id_ for id_ in ids if id_.lower().startswith(text.lower())) if text else []
     if len(near) > 1:
         raise Ambiguous(what, text, near)
     return near[0] if near else None
@@ -273,11 +273,11 @@ def key_of(record: Part) -> Key:
     raise TypeError(f"{type(record).__name__} has no key of its own")
 
 
-def same_fields(one: Entry | None, other: Entry | None) -> bool:
+def same_fields(left: Entry | None, right: Entry | None) -> bool:
     """Whether two equal records were also written alike (a default that was set is not one that was not)."""
-    if isinstance(one, Part) and isinstance(other, Part):
-        return same(one, other)
-    return one == other
+    if isinstance(left, Part) and isinstance(right, Part):
+        return same(left, right)
+    return left == right
 
 
 def _damaged(entry: Unreadable) -> Corrupt:

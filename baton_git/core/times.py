@@ -30,8 +30,8 @@ def point_in_time(text: str) -> datetime:
         ValueError: it is none, or one that no calendar of ours reaches.
     """
     try:
-        found = datetime.fromisoformat(text if _DATE.match(text) else "")
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        moment = datetime.fromisoformat(text if _DATE.match(text) else "")
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(f"is no ISO 8601 point in time: {text[:40]!r}") from None
 
@@ -53,10 +53,10 @@ def typed(text: str, *, end_of_day: bool = False) -> datetime:
     Raises:
         ValueError: it is none, or one that no calendar of ours reaches.
     """
-    found = datetime.fromisoformat(text)
+    moment = datetime.fromisoformat(text)
     if end_of_day and len(text) <= len("2026-11-21"):
-        found = found.replace(hour=23, minute=59, second=59)
+        moment = moment.replace(hour=23, minute=59, second=59)
     try:
-        return found if found.tzinfo else found.astimezone()
+        return moment if moment.tzinfo else moment.astimezone()
     except OverflowError as error:
         raise ValueError(str(error)) from error

@@ -34,11 +34,11 @@ class Memory:
     def get(self, key: Hashable) -> Any:
         """The value; None when it is not (or not any more) here."""
         with self._lock:
-            found = self._values.get(key)
-            if found is None:
+            kept = self._values.get(key)
+            if kept is None:
                 return None
             self._values.move_to_end(key)
-            return found[0]
+            return kept[0]
 
     def put(self, key: Hashable, value: Value, weight: int) -> Value:
         """Keeps `value`, which is not None, and gives it back."""
@@ -54,8 +54,8 @@ class Memory:
 
     def made(self, key: Hashable, make: Callable[[], Value], weight: int) -> Value:
         """The value; made when it is not here. What cannot be made is not kept."""
-        found: Value | None = self.get(key)
-        return found if found is not None else self.put(key, make(), weight)
+        kept: Value | None = self.get(key)
+        return kept if kept is not None else self.put(key, make(), weight)
 
     def forget(self, is_gone: Callable[[Any], bool]) -> None:
         """Drops the values whose keys `is_gone` says yes to."""

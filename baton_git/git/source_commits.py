@@ -69,7 +69,7 @@ def named_ref(store: Store, name: str) -> Oid | None:
         return None
     full = [name] if name.startswith("refs/") else []
     for ref in (*full, *(f"refs/{kind}/{name}" for kind in ("heads", "remotes", "tags"))):
-        found = store.tip(ref)
-        if found:
-            return found
+        tip = store.tip(ref)
+        if tip:
+            return tip
     return None

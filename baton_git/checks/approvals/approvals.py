@@ -55,11 +55,11 @@ class Approvals(NamedTuple):
 
     def holds(self, argv: tuple[str, ...], contents: Contents = MappingProxyType({})) -> bool:
         """Whether exactly `argv` was approved, when its files had exactly these contents."""
-        return any(one.argv == argv and one.contents == contents for one in self.commands())
+        return any(command.argv == argv and command.contents == contents for command in self.commands())
 
     def changed_since(self, argv: tuple[str, ...], contents: Contents) -> list[str]:
         """The files that have another content now than when `argv` was approved; none where it was not."""
-        approved = next((one.contents for one in self.commands() if one.argv == argv), contents)
+        approved = next((command.contents for command in self.commands() if command.argv == argv), contents)
         return sorted(path for path in {*approved, *contents} if approved.get(path) != contents.get(path))
 
     def commands(self) -> list[ApprovedCommand]:
@@ -67,18 +67,18 @@ class Approvals(NamedTuple):
 
     def earlier_commands(self) -> list[tuple[str, ...]]:
         """What an earlier version of baton approved for this path. It approves nothing now, see `file`."""
-        known = {one.argv for one in self.commands()}
-        found = self._parsed(self._file.earlier(), lambda one: tuple(one["argv"]))
-        return [argv for argv in found if argv not in known]
+        known = {command.argv for command in self.commands()}
+        earlier = self._parsed(self._file.earlier(), lambda entry: tuple(entry["argv"]))
+        return [argv for argv in earlier if argv not in known]
 
     def add(self, argv: tuple[str, ...], at: str, contents: Contents = MappingProxyType({})) -> bool:
         """Approves `argv` as long as its files have these contents; False when it was approved already."""
 
         def change(kept: Kept) -> Kept:
             present = kept.get("commands", [])
-            if any(_command(one).argv == argv and _command(one).contents == contents for one in present):
+            if any(_command(entry).argv == argv and _command(entry).contents == contents for entry in present):
                 return kept
-            others = [one for one in present if one["argv"] != list(argv)]
+            others = [entry for entry in present if entry["argv"] != list(argv)]
             entry = {"argv": list(argv), "at": at, **({"contents": dict(contents)} if contents else {})}
             return {**kept, "commands": [*others, entry]}
 
@@ -86,29 +86,31 @@ class Approvals(NamedTuple):
 
     def revoke(self, argv: tuple[str, ...]) -> bool:
         """Takes the approval back; False when there was none."""
-        return self._remove("commands", lambda one: one["argv"] == list(argv))
+        return self._remove("commands", lambda entry: entry["argv"] == list(argv))
 
     # --- checks that others wrote
 
     def checks(self) -> list[ApprovedCheck]:
         names = ApprovedCheck._fields
-        return self._read("checks", lambda one: ApprovedCheck(*(str(one[name]) for name in names)))
+        return self._read("checks", lambda entry: ApprovedCheck(*(str(entry[name]) for name in names)))
 
     def approve_check(self, check: ApprovedCheck) -> bool:
         """Lets a check be made, in place of what was approved for that record; False when it was approved already."""
 
         def change(kept: Kept) -> Kept:
             present = kept.get("checks", [])
-            if any(one["digest"] == check.digest and _is_check(one, check.namespace, check.id) for one in present):
+            if any(
+                entry["digest"] == check.digest and _is_check(entry, check.namespace, check.id) for entry in present
+            ):
                 return kept
-            others = [one for one in present if not _is_check(one, check.namespace, check.id)]
+            others = [entry for entry in present if not _is_check(entry, check.namespace, check.id)]
             return {**kept, "checks": [*others, check._asdict()]}
 
         return self._change(change)
 
     def revoke_check(self, namespace: str, id_: str) -> bool:
         """Takes the approval for a record back; False when there was none."""
-        return self._remove("checks", lambda one: _is_check(one, namespace, id_))
+        return self._remove("checks", lambda entry: _is_check(entry, namespace, id_))
 
     # --- workflows of the project
 
@@ -118,36 +120,38 @@ class Approvals(NamedTuple):
 
     def workflows(self) -> list[str]:
         """The digests of the workflows that may run."""
-        return self._read("workflows", lambda one: str(one["digest"]))
+        return self._read("workflows", lambda entry: str(entry["digest"]))
 
     def allow_workflow(self, digest: str, at: str) -> bool:
         """Lets a workflow run; False when it was allowed already."""
-        return self._add("workflows", {"digest": digest, "at": at}, lambda one: one["digest"] == digest)
+        return self._add("workflows", {"digest": digest, "at": at}, lambda entry: entry["digest"] == digest)
 
     def disallow_workflow(self, digest: str) -> bool:
         """Takes that back; False when it was not allowed."""
-        return self._remove("workflows", lambda one: one["digest"] == digest)
+        return self._remove("workflows", lambda entry: entry["digest"] == digest)
 
     # --- remotes
 
     def trusts_remote(self, url: str) -> bool:
         """Whether the user believes what comes from the remote at `url`, as it is configured now."""
         address = without_login(url)
-        return any(one.url == address for one in self.remotes())
+        return any(remote.url == address for remote in self.remotes())
 
     def remotes(self) -> list[TrustedRemote]:
-        return self._read("remotes", lambda one: TrustedRemote(str(one["name"]), str(one["url"]), str(one["at"])))
+        return self._read(
+            "remotes", lambda entry: TrustedRemote(str(entry["name"]), str(entry["url"]), str(entry["at"]))
+        )
 
     def trust_remote(self, name: str, url: str, at: str) -> bool:
         """Believes what comes from `url`, whichever name it has; False when it was believed already."""
         address = without_login(url)
         entry = {"name": without_login(name), "url": address, "at": at}
-        return self._add("remotes", entry, lambda one: one["url"] == address)
+        return self._add("remotes", entry, lambda entry: entry["url"] == address)
 
     def revoke_remote(self, url: str) -> bool:
         """Takes that back; False when it was not believed."""
         address = without_login(url)
-        return self._remove("remotes", lambda one: one["url"] == address)
+        return self._remove("remotes", lambda entry: entry["url"] == address)
 
     # --- entries of any kind
 
@@ -160,21 +164,21 @@ class Approvals(NamedTuple):
 
     def _parsed(self, entries: Any, make: Callable[[Any], Entry]) -> list[Entry]:
         try:
-            return [make(one) for one in entries]
+            return [make(entry) for entry in entries]
         except (KeyError, TypeError, AttributeError) as error:
             raise self._file.corrupt(f"is not a table of approvals ({error})") from error
 
     def _add(self, kind: str, entry: Mapping[str, Any], is_same: Callable[[Any], bool]) -> bool:
         def change(kept: Kept) -> Kept:
             present = kept.get(kind, [])
-            return kept if any(is_same(one) for one in present) else {**kept, kind: [*present, entry]}
+            return kept if any(is_same(entry) for entry in present) else {**kept, kind: [*present, entry]}
 
         return self._change(change)
 
     def _remove(self, kind: str, is_meant: Callable[[Any], bool]) -> bool:
         def change(kept: Kept) -> Kept:
             present = kept.get(kind, [])
-            left = [one for one in present if not is_meant(one)]
+            left = [entry for entry in present if not is_meant(entry)]
             return kept if len(left) == len(present) else {**kept, kind: left}
 
         return self._change(change)

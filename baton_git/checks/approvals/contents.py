@@ -37,14 +37,14 @@ def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> C
     if folder is None or not argv:
         return {}
     top, room = Path(os.path.realpath(folder)), MAX_BYTES
-    found: dict[str, str] = {}
+    contents: dict[str, str] = {}
     for path in dict.fromkeys(_named(argv, top, search_path)):
         if os.path.isfile(path):  # noqa: PTH113  a word may be too long for a name
-            found[path.relative_to(top).as_posix()], size = _content(path, top, room)
+            contents[path.relative_to(top).as_posix()], size = _content(path, top, room)
             room -= size
-        if len(found) > MAX_FILES:
-            raise LimitExceeded("files of the work tree in one command", len(found), MAX_FILES)
-    return dict(sorted(found.items()))
+        if len(contents) > MAX_FILES:
+            raise LimitExceeded("files of the work tree in one command", len(contents), MAX_FILES)
+    return dict(sorted(contents.items()))
 
 
 def _named(argv: Sequence[str], top: Path, search_path: str) -> Iterator[Path]:
@@ -64,13 +64,13 @@ def _inside(word: str, top: Path) -> Path | None:
         return None
     plain = Path(os.path.normpath(top / word))
     real = Path(os.path.realpath(plain.parent), plain.name)  # the top may have a second name by a link
-    return next((one for one in (plain, real) if one != top and one.is_relative_to(top)), None)
+    return next((path for path in (plain, real) if path != top and path.is_relative_to(top)), None)
 
 
 def _program(name: str, top: Path, search_path: str) -> str:
     """Where a program is found that is started in the work tree; empty where it is not found."""
     candidates = (os.path.join(top, entry, name) for entry in search_path.split(os.pathsep))  # noqa: PTH118
-    return next((one for one in candidates if os.path.isfile(one) and os.access(one, os.X_OK)), "")  # noqa: PTH113
+    return next((path for path in candidates if os.path.isfile(path) and os.access(path, os.X_OK)), "")  # noqa: PTH113
 
 
 def _content(path: Path, top: Path, room: int) -> tuple[str, int]:

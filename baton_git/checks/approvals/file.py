@@ -45,8 +45,8 @@ class ApprovalFile(NamedTuple):
 
     def earlier(self) -> list[Any]:
         """The commands that an earlier version of baton kept by the repository's path. Raises Corrupt."""
-        found = self._load().get(str(self.repository), [])
-        return found if isinstance(found, list) else []
+        commands = self._load().get(str(self.repository), [])
+        return commands if isinstance(commands, list) else []
 
     def change(self, change: Callable[[Kept], Kept]) -> bool:
         """Replaces what is kept by what `change` makes of it; False when that is the same.
@@ -74,8 +74,8 @@ class ApprovalFile(NamedTuple):
         return None if id_ is None or is_copy(self.repository, str(recorded)) else id_
 
     def _mine(self, data: Mapping[str, Any]) -> Kept:
-        found = data["repositories"].get(self._id(data), {})
-        return {name: value for name, value in found.items() if name != "path"}
+        mine = data["repositories"].get(self._id(data), {})
+        return {name: value for name, value in mine.items() if name != "path"}
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -100,7 +100,9 @@ class ApprovalFile(NamedTuple):
         if not isinstance(data, dict):
             raise self.corrupt("is not a table of approvals")
         repositories = data.setdefault("repositories", {})
-        if not isinstance(repositories, dict) or not all(isinstance(one, dict) for one in repositories.values()):
+        if not isinstance(repositories, dict) or not all(
+            isinstance(repository, dict) for repository in repositories.values()
+        ):
             raise self.corrupt("is not a table of approvals")
         return data
 

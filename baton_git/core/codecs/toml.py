@@ -111,17 +111,17 @@ def _bounded(text: str, where: str) -> str:
     """The text, unless reading it would take too long."""
     if len(text) > MAX_BYTES:
         raise InvalidDocument([Fault("", f"{len(text):,} characters, the limit is {MAX_BYTES:,}")], where=where)
-    if any(_is_key(text, found) for found in _ENDLESS_KEY.finditer(text)):
+    if any(_is_key(text, match) for match in _ENDLESS_KEY.finditer(text)):
         raise InvalidDocument([Fault("", f"nested deeper than {MAX_DEPTH} levels: a key has more parts")], where=where)
     return text
 
 
-def _is_key(text: str, found: re.Match[str]) -> bool:
+def _is_key(text: str, match: re.Match[str]) -> bool:
     """Whether dotted words stand where a key does, and not in a string."""
-    if text[found.end() : found.end() + 1] in ("=", "]"):
+    if text[match.end() : match.end() + 1] in ("=", "]"):
         return True
-    before = text[max(0, found.start() - 200) : found.start()].rstrip(" \t")
-    return found[0].count(".") > _LONGEST_LINE and before[-1:] in ("", "\n", "[", "{", ",")
+    before = text[max(0, match.start() - 200) : match.start()].rstrip(" \t")
+    return match[0].count(".") > _LONGEST_LINE and before[-1:] in ("", "\n", "[", "{", ",")
 
 
 def _encoded(value: Any) -> Any:

@@ -38,8 +38,8 @@ def loads(text: str, *, where: str = "") -> Any:
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         raise InvalidDocument([Fault("", f"not YAML: {error.problem or error}{place}")], where=where) from None
     except (yaml.YAMLError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise InvalidDocument([Fault("", f"not YAML: {said}")], where=where) from None
+        message = " ".join(str(error).split())
+        raise InvalidDocument([Fault("", f"not YAML: {message}")], where=where) from None
     except RecursionError:
         raise LimitExceeded(
             f"nesting of {where or 'the document'}", json.MAX_DEPTH + 1, json.MAX_DEPTH, "levels"

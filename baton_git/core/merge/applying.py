@@ -14,30 +14,34 @@ _QUIET = (SHAPE.kind, Conflict.kind)
 
 def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool = True) -> State:
     """`ours` after `decisions`, with a `Conflict` for each contested value."""
-    edits: dict[Key, Entry | None] = {one.leaves: None for one in decisions if one.leaves is not None}
-    edits |= {one.to or one.key: one.result for one in decisions if one.result is not None and one.action != "keep"}
+    edits: dict[Key, Entry | None] = {decision.leaves: None for decision in decisions if decision.leaves is not None}
+    edits |= {
+        decision.to or decision.key: decision.result
+        for decision in decisions
+        if decision.result is not None and decision.action != "keep"
+    }
     state = State(ours.source, {**ours.edits, **edits}) if edits else ours
     return with_conflicts(state, conflicts_of(decisions)) if record_conflicts else state
 
 
 def with_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
     """With the conflicts; one goes under another id where a file that cannot be read has its place."""
-    for one in conflicts:
-        while isinstance(state.entry(Key(Conflict.kind, one.id)), Unreadable):
-            one = one.replace(id=f"{one.id}.2")
-        state = state.put(one)
+    for conflict in conflicts:
+        while isinstance(state.entry(Key(Conflict.kind, conflict.id)), Unreadable):
+            conflict = conflict.replace(id=f"{conflict.id}.2")
+        state = state.put(conflict)
     return state
 
 
 def conflicts_of(decisions: Sequence[Decision]) -> Iterator[Conflict]:
     """What `apply` records for contested values; the id is made of the record, the field and both values."""
-    for one in decisions:
-        if one.key.kind not in _QUIET:
-            yield from (conflict(one.key.kind, one.key.id, value) for value in one.contested)
+    for decision in decisions:
+        if decision.key.kind not in _QUIET:
+            yield from (conflict(decision.key.kind, decision.key.id, value) for value in decision.contested)
 
 
 def conflict(kind: str, id_: str, value: Contested) -> Conflict:
     """The record of one contested value."""
-    sides = sorted(canonical(one) for one in (value.ours, value.theirs))
+    sides = sorted(canonical(side) for side in (value.ours, value.theirs))
     name = digest([kind, id_, value.field, *sides], 8)
     return Conflict.model_validate({"id": f"C-{name}", "record_kind": kind, "record_id": id_, **value.as_data()})

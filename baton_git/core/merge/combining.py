@@ -72,10 +72,10 @@ def _one_of(rule: MergeRule, o: Any, t: Any) -> Value | None:
 def _in_time(text: Any) -> tuple[bool, str, str]:
     """Sorts points in time as such, whatever their offset; what is none stands after them, as text."""
     try:
-        found = point_in_time(text)
+        moment = point_in_time(text)
     except (TypeError, ValueError):
         return True, "", str(text)
-    return False, found.isoformat(timespec="microseconds"), str(text)
+    return False, moment.isoformat(timespec="microseconds"), str(text)
 
 
 def _in_size(value: Any) -> tuple[bool, float, str]:
@@ -88,14 +88,16 @@ def _without_one_side(rule: MergeRule, ours: Value, theirs: Value) -> Value | No
     """A combining rule keeps the side that says something; a scalar that one side took away is contested."""
     if rule is CHANGED_SIDE:
         return None
-    said = [side for side in (ours, theirs) if side and side[0] is not None]
-    return said[0] if said else None
+    values = [side for side in (ours, theirs) if side and side[0] is not None]
+    return values[0] if values else None
 
 
 def _union(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
-    start, mine, other = ({canonical(item): item for item in side} for side in (base, ours, theirs))
-    kept = [item for name, item in start.items() if name in mine and name in other]
-    first, second = in_order(*([item for name, item in side.items() if name not in start] for side in (mine, other)))
+    start, our_items, their_items = ({canonical(item): item for item in side} for side in (base, ours, theirs))
+    kept = [item for name, item in start.items() if name in our_items and name in their_items]
+    first, second = in_order(
+        *([item for name, item in side.items() if name not in start] for side in (our_items, their_items))
+    )
     return [*kept, *{canonical(item): item for item in (*first, *second)}.values()]
 
 
@@ -103,18 +105,23 @@ def _keyed(by: str, base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[A
     """As `_union`, but what has one key is one: the fields of both, and of a field that both changed the larger."""
 
     def key(item: Any) -> str:
-        found = item.get(by) if isinstance(item, Mapping) else None
-        return canonical(item) if found is None else canonical({by: found})
+        value = item.get(by) if isinstance(item, Mapping) else None
+        return canonical(item) if value is None else canonical({by: value})
 
-    twice = {one for side in (base, ours, theirs) for one, number in Counts(map(key, side)).items() if number > 1}
+    twice = {name for side in (base, ours, theirs) for name, number in Counts(map(key, side)).items() if number > 1}
 
     def name(item: Any) -> str:
         return canonical(item) if key(item) in twice else key(item)
 
-    start, mine, other = ({name(item): item for item in side} for side in (base, ours, theirs))
-    kept = [one for one in start if one in mine and one in other]
-    first, second = in_order(*([one for one in side if one not in start] for side in (mine, other)))
-    return [_one(start.get(one), mine.get(one), other.get(one)) for one in dict.fromkeys((*kept, *first, *second))]
+    start, our_items, their_items = ({name(item): item for item in side} for side in (base, ours, theirs))
+    kept = [item_key for item_key in start if item_key in our_items and item_key in their_items]
+    first, second = in_order(
+        *([item_key for item_key in side if item_key not in start] for side in (our_items, their_items))
+    )
+    return [
+        _one(start.get(item_key), our_items.get(item_key), their_items.get(item_key))
+        for item_key in dict.fromkeys((*kept, *first, *second))
+    ]
 
 
 def _one(base: Any, ours: Any, theirs: Any) -> Any:
@@ -138,10 +145,10 @@ def _recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any], lim
 
 def _appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
     """The base with all that was put before and after it; None where a side does not have it any more."""
-    mine, other = _around(base, ours), _around(base, theirs)
-    if mine is None or other is None:
+    our_ends, their_ends = _around(base, ours), _around(base, theirs)
+    if our_ends is None or their_ends is None:
         return None
-    before, after = (_both(*ends) for ends in zip(mine, other, strict=True))
+    before, after = (_both(*ends) for ends in zip(our_ends, their_ends, strict=True))
     return (f"{before}{base}{after}",)
 
 
@@ -150,7 +157,7 @@ def _around(base: str, text: str) -> tuple[str, str] | None:
     if text.startswith(base):
         return "", text[len(base) :]
     places = (len(text) - len(base) if text.endswith(base) else -1, text.find(base))
-    start = next((one for one in places if one > 0 and _is_apart(text, one, one + len(base))), None)
+    start = next((place for place in places if place > 0 and _is_apart(text, place, place + len(base))), None)
     return None if start is None else (text[:start], text[start + len(base) :])
 
 
@@ -159,15 +166,15 @@ def _is_apart(text: str, start: int, end: int) -> bool:
     return not any(text[at - 1 : at].isalnum() and text[at : at + 1].isalnum() for at in (start, end))
 
 
-def _both(one: str, other: str) -> str:
+def _both(ours: str, theirs: str) -> str:
     """Two additions at one place, one below the other; the same one only once."""
-    if not one or not other or one == other:
-        return one or other
-    first, second = in_order(one, other)
+    if not ours or not theirs or ours == theirs:
+        return ours or theirs
+    first, second = in_order(ours, theirs)
     return f"{first}{'' if first.endswith(chr(10)) else chr(10)}{second.lstrip(chr(10))}"
 
 
-def in_order(one: Any, other: Any) -> tuple[Any, Any]:
+def in_order(ours: Any, theirs: Any) -> tuple[Any, Any]:
     """Both, in an order that does not depend on which side is ours."""
-    first, second = sorted((one, other), key=lambda value: (canonical(value), written(value)))
+    first, second = sorted((ours, theirs), key=lambda value: (canonical(value), written(value)))
     return first, second

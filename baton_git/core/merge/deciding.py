@@ -25,10 +25,10 @@ def decide(base: State, ours: State, theirs: State, *, prefer: Prefer | None = N
     Args:
         prefer: whose value stands where one is contested; our records keep their ids then. None: by value.
     """
-    other = side(base, theirs)
-    if not other.changed:
+    their_side = side(base, theirs)
+    if not their_side.changed:
         return []
-    merger = _Merger(base, side(base, ours), other, prefer)
+    merger = _Merger(base, side(base, ours), their_side, prefer)
     return list(placed(ours, theirs, merger.with_rules(list(merger.wishes())), prefer))
 
 
@@ -57,64 +57,66 @@ class _Merger:
     def _followed(self, key: Key, was: Entry) -> Wish:
         """One record that the base has."""
         here, there = self.mine.place(key), self.other.place(key)
-        mine, other = self.mine.state.entry(here), self.other.state.entry(there)
-        stays = here == key and same(mine, was), there == key and same(other, was)
-        if stays[1] and (not stays[0] or identical(other, was)):
-            return Wish(key, mine, here, "keep", here)
-        if stays[0] and (not stays[1] or identical(mine, was)):
-            return Wish(key, other, there, "take", here)
+        ours, theirs = self.mine.state.entry(here), self.other.state.entry(there)
+        stays = here == key and same(ours, was), there == key and same(theirs, was)
+        if stays[1] and (not stays[0] or identical(theirs, was)):
+            return Wish(key, ours, here, "keep", here)
+        if stays[0] and (not stays[1] or identical(ours, was)):
+            return Wish(key, theirs, there, "take", here)
         places = [place for place in (here, there) if place != key]
-        if same(mine, other):
-            return _alike(key, mine, other)._replace(to=min(places, default=key), here=here)
-        wish = self._both(key, was, mine, other)
+        if same(ours, theirs):
+            return _alike(key, ours, theirs)._replace(to=min(places, default=key), here=here)
+        wish = self._both(key, was, ours, theirs)
         closed = isinstance(wish.entry, Archived)
         to = min((place for place in places if place.archived == closed), default=key)
         return _standing_at(to, wish._replace(here=here))
 
     def _additions(self, key: Key, was: Entry | None) -> Iterator[Wish]:
         """What each side put at `key` anew."""
-        mine, other = self.mine.added(key, was), self.other.added(key, was)
-        if other is None:
-            yield from [Wish(key, mine, key, "keep", key, is_new=True)] if mine is not None else []
-        elif same(mine, other):
-            yield _alike(key, mine, other)._replace(is_new=True)
-        elif mine is None:
-            yield Wish(key, other, key, "take", None, is_new=True)
-        elif isinstance(mine, Part) and isinstance(other, Part) and are_two(key.kind, mine, other):
-            yield Wish(key, mine, key, "keep", key, is_new=True)
-            yield Wish(key, other, key, "take", None, is_new=True)
+        ours, theirs = self.mine.added(key, was), self.other.added(key, was)
+        if theirs is None:
+            yield from [Wish(key, ours, key, "keep", key, is_new=True)] if ours is not None else []
+        elif same(ours, theirs):
+            yield _alike(key, ours, theirs)._replace(is_new=True)
+        elif ours is None:
+            yield Wish(key, theirs, key, "take", None, is_new=True)
+        elif isinstance(ours, Part) and isinstance(theirs, Part) and are_two(key.kind, ours, theirs):
+            yield Wish(key, ours, key, "keep", key, is_new=True)
+            yield Wish(key, theirs, key, "take", None, is_new=True)
         else:
-            yield self._both(key, None, mine, other)._replace(is_new=True)
+            yield self._both(key, None, ours, theirs)._replace(is_new=True)
 
-    def _both(self, key: Key, was: Entry | None, mine: Entry | None, other: Entry | None) -> Wish:
+    def _both(self, key: Key, was: Entry | None, ours: Entry | None, theirs: Entry | None) -> Wish:
         """What becomes of a record that both sides changed, differently."""
-        if isinstance(mine, Part) and isinstance(other, Part):
-            wish = _merged(key, was, mine, other, self.prefer)
+        if isinstance(ours, Part) and isinstance(theirs, Part):
+            wish = _merged(key, was, ours, theirs, self.prefer)
             assert wish.entry is not None
             if fits(key._replace(archived=isinstance(wish.entry, Archived)), wish.entry):
                 return wish
-            stands: Entry | None = self._one_of(key, was, mine, other)
+            stands: Entry | None = self._one_of(key, was, ours, theirs)
         else:
-            stands = _readable(mine, other, self.prefer)
-        told = self._whole(was, mine, other, "ours" if stands is mine else "theirs")
-        return Wish(key, stands, key, "keep" if stands is mine else "merge", key, (told,))
+            stands = _readable(ours, theirs, self.prefer)
+        loser = self._whole(was, ours, theirs, "ours" if stands is ours else "theirs")
+        return Wish(key, stands, key, "keep" if stands is ours else "merge", key, (loser,))
 
-    def _one_of(self, key: Key, was: Entry | None, mine: Part, other: Part) -> Part:
+    def _one_of(self, key: Key, was: Entry | None, ours: Part, theirs: Part) -> Part:
         """Of two records that make one too large to be stored: the one that fits, else as if they were one value."""
         word = None
         if key.kind == Pattern.kind:
-            sides = [record_data(one) if isinstance(one, Part) else {} for one in (was, mine, other)]
+            sides = [record_data(entry) if isinstance(entry, Part) else {} for entry in (was, ours, theirs)]
             word = standing(sides[0], sides[1], sides[2], self.prefer, one_sided=True)
         if word is not None or self.prefer is not None:
-            return mine if (word or self.prefer) == "ours" else other
-        return max(mine, other, key=lambda one: (fits(key, one), canonical(one.given()), written(one.given())))
+            return ours if (word or self.prefer) == "ours" else theirs
+        return max(
+            ours, theirs, key=lambda record: (fits(key, record), canonical(record.given()), written(record.given()))
+        )
 
-    def _whole(self, was: Entry | None, mine: Entry | None, other: Entry | None, winner: Prefer) -> Contested:
-        """A record that is contested as a whole."""
-        ours, theirs = values(mine), values(other)
+    def _whole(self, was: Entry | None, ours: Entry | None, theirs: Entry | None, winner: Prefer) -> Contested:
+        """Return the conflict about a record as a whole."""
+        first, second = values(ours), values(theirs)
         if self.prefer is None:
-            return Contested("", values(was), *((ours, theirs) if winner == "ours" else (theirs, ours)), "ours")
-        return Contested("", values(was), ours, theirs, winner)
+            return Contested("", values(was), *((first, second) if winner == "ours" else (second, first)), "ours")
+        return Contested("", values(was), first, second, winner)
 
     def with_rules(self, wishes: list[Wish]) -> list[Wish]:
         """The rule that a pattern became goes with its graduation: it is that of the side whose word stands."""
@@ -125,11 +127,11 @@ class _Merger:
 
     def _word(self, rule: Key) -> Prefer | None:
         """Whose rule stands, where the two cannot be merged because their graduations are not the same."""
-        mine, other, was = (one.entry(rule) for one in (self.mine.state, self.other.state, self.base))
-        if same(mine, other):
+        our_rule, their_rule, was = (side.entry(rule) for side in (self.mine.state, self.other.state, self.base))
+        if same(our_rule, their_rule):
             return None
         key = Key(Pattern.kind, rule.id)
-        here, there = (one.state.entry(one.place(key)) for one in (self.mine, self.other))
+        here, there = (side.state.entry(side.place(key)) for side in (self.mine, self.other))
         base = self.base.entry(key)
         if (
             not isinstance(here, Part)
@@ -138,51 +140,51 @@ class _Merger:
         ):
             return None
         before = record_data(base) if isinstance(base, Part) else {}
-        both_changed = not same(mine, was) and not same(other, was)
+        both_changed = not same(our_rule, was) and not same(their_rule, was)
         return standing(before, record_data(here), record_data(there), self.prefer, one_sided=both_changed)
 
     def _rule(self, key: Key, stands: Prefer) -> Wish:
-        mine, other = self.mine.state.entry(key), self.other.state.entry(key)
-        told = self._whole(self.base.entry(key), mine, other, stands)
-        entry = mine if stands == "ours" else other
-        return Wish(key, entry, key, "keep" if entry is mine else "take", key, (told,))
+        our_rule, their_rule = self.mine.state.entry(key), self.other.state.entry(key)
+        loser = self._whole(self.base.entry(key), our_rule, their_rule, stands)
+        entry = our_rule if stands == "ours" else their_rule
+        return Wish(key, entry, key, "keep" if entry is our_rule else "take", key, (loser,))
 
 
-def _alike(key: Key, mine: Entry | None, other: Entry | None) -> Wish:
+def _alike(key: Key, ours: Entry | None, theirs: Entry | None) -> Wish:
     """Two that say the same; of two ways to write it, the one that does not depend on the sides."""
-    stands = min((mine, other), key=lambda one: written(values(one)))
-    return Wish(key, stands, key, "keep" if stands is mine else "take", key)
+    stands = min((ours, theirs), key=lambda entry: written(values(entry)))
+    return Wish(key, stands, key, "keep" if stands is ours else "take", key)
 
 
 def _standing_at(to: Key, wish: Wish) -> Wish:
     """A record that stands under an id says so; which one it is, nobody needs to hear."""
     entry = wish.entry if to.archived or wish.entry is None else called(wish.entry, to.id, "")
-    return wish._replace(to=to, entry=entry, contested=tuple(one for one in wish.contested if one.field != "id"))
+    return wish._replace(to=to, entry=entry, contested=tuple(value for value in wish.contested if value.field != "id"))
 
 
-def _readable(mine: Entry | None, other: Entry | None, prefer: Prefer | None) -> Entry | None:
+def _readable(ours: Entry | None, theirs: Entry | None, prefer: Prefer | None) -> Entry | None:
     """Of a record and a file that cannot be read, or nothing: the record. Of two such files the larger by value.
 
     Where somebody is preferred, what is here stays: nothing is written over a file that cannot be read.
     """
-    if mine is None or other is None:
-        return mine if other is None else other
+    if ours is None or theirs is None:
+        return ours if theirs is None else theirs
     if prefer is not None:
-        return mine
-    if isinstance(mine, Unreadable) and isinstance(other, Unreadable):
-        return max(mine, other, key=lambda one: (one.content(), one.why))
-    return mine if isinstance(mine, Part) else other
+        return ours
+    if isinstance(ours, Unreadable) and isinstance(theirs, Unreadable):
+        return max(ours, theirs, key=lambda entry: (entry.content(), entry.why))
+    return ours if isinstance(ours, Part) else theirs
 
 
-def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer | None) -> Wish:
+def _merged(key: Key, was: Entry | None, ours: Part, theirs: Part, prefer: Prefer | None) -> Wish:
     """Field by field; archived on one side and edited on the other is archived with the edit."""
-    model = type(mine) if not isinstance(mine, Archived) else type(other)
+    model = type(ours) if not isinstance(ours, Archived) else type(theirs)
     if model is Archived:
         model = KINDS[key.kind].model
     base = record_data(was) if isinstance(was, Part) else None
-    sides = base, record_data(mine), record_data(other)
+    sides = base, record_data(ours), record_data(theirs)
     data, contested = merge_fields(model, *sides, prefer)
-    frames = [one for one in (mine, other) if isinstance(one, Archived)]
+    frames = [entry for entry in (ours, theirs) if isinstance(entry, Archived)]
     frame = _frame(was, frames) if frames else None
     entry: Part = frame.replace(record=data) if frame is not None else parse(model, data)
     return Wish(key, entry, key, "merge", key, tuple(contested))
@@ -191,8 +193,8 @@ def _merged(key: Key, was: Entry | None, mine: Part, other: Part, prefer: Prefer
 def _frame(was: Entry | None, frames: list[Archived]) -> Archived:
     """When and why a record was closed: what was changed about that, else the earlier of two closings."""
     before = _closing(was) if isinstance(was, Archived) else None
-    changed = [one for one in frames if _closing(one) != before] or frames
-    return min(changed, key=lambda one: (one.at, canonical(one.given()), written(one.given())))
+    changed = [frame for frame in frames if _closing(frame) != before] or frames
+    return min(changed, key=lambda frame: (frame.at, canonical(frame.given()), written(frame.given())))
 
 
 def _closing(entry: Archived) -> str:

@@ -29,7 +29,7 @@ class Contested(NamedTuple):
     winner: Prefer
 
     def as_data(self) -> dict[str, Any]:
-        sides = {side: found[0] for side in ("base", "ours", "theirs") if (found := getattr(self, side))}
+        sides = {side: value[0] for side in ("base", "ours", "theirs") if (value := getattr(self, side))}
         return {"field": self.field, **sides, "winner": self.winner}
 
 
@@ -55,7 +55,7 @@ class Decision(NamedTuple):
             data["result"] = values(self.result)[0]
         data |= {name: _place(key) for name in ("to", "leaves") if (key := getattr(self, name)) is not None}
         if self.contested:
-            data["contested"] = [one.as_data() for one in self.contested]
+            data["contested"] = [value.as_data() for value in self.contested]
         return data
 
 

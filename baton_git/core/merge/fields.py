@@ -48,9 +48,9 @@ def _merge_table(
         rule = _rule_of(model, name, is_made=terms.is_made)
         tables = _tables(*sides) if isinstance(rule, Fields) else None
         if isinstance(rule, Fields) and tables is not None:
-            inner, found = _merge_table(terms, rule.model, *tables)
+            inner, inner_contested = _merge_table(terms, rule.model, *tables)
             value: Value | None = (inner,)
-            contested += [one._replace(field=f"{name}.{one.field}") for one in found]
+            contested += [value._replace(field=f"{name}.{value.field}") for value in inner_contested]
         elif isinstance(rule, Counter):
             value = _counted(model, name, sides, terms)
         elif isinstance(rule, Beside):
@@ -60,8 +60,8 @@ def _merge_table(
         if value is None:
             value = _table(*sides) if name not in model.model_fields else None
         if value is None:
-            value, told = _first(rule, name, sides) if isinstance(rule, Fixed) else settled(name, *sides, terms.prefer)
-            contested.append(told)
+            value, loser = _first(rule, name, sides) if isinstance(rule, Fixed) else settled(name, *sides, terms.prefer)
+            contested.append(loser)
         if value:
             merged[name] = value[0]
     if model is Pattern:
@@ -102,8 +102,10 @@ def _names(model: type[Part], base: Table, ours: Table, theirs: Table) -> Iterat
     yield from beside
     before = [name for name in base if name not in known and (name in ours or name in theirs)]
     yield from before
-    mine, other = ([name for name in side if name not in known and name not in before] for side in (ours, theirs))
-    yield from mine if mine == other else sorted({*mine, *other})
+    our_new, their_new = (
+        [name for name in side if name not in known and name not in before] for side in (ours, theirs)
+    )
+    yield from our_new if our_new == their_new else sorted({*our_new, *their_new})
 
 
 def settled(field: str, base: Value, ours: Value, theirs: Value, prefer: Prefer | None) -> tuple[Value, Contested]:
@@ -124,10 +126,10 @@ def _first(rule: Fixed, field: str, sides: Sides) -> tuple[Value, Contested]:
 
 def _since(rule: Fixed, side: Value) -> tuple[bool, str, str]:
     """Sorts by date, what has none after that, and then by value."""
-    found: Any = side[0] if side else None
+    date: Any = side[0] if side else None
     for name in rule.since.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    moment = when(found) if isinstance(found, str) else None
+        date = date.get(name) if isinstance(date, Mapping) else None
+    moment = when(date) if isinstance(date, str) else None
     return moment is None, moment.isoformat() if moment else "", canonical(side[0]) if side else ""
 
 
@@ -164,13 +166,15 @@ def _counted(model: type[Part], name: str, sides: Sides, terms: _Terms) -> Value
 def _tables(base: Value, ours: Value, theirs: Value) -> tuple[Table, Table, Table] | None:
     """The three sides of a table that has rules for its fields; None where a side has none."""
     b, o, t = (side[0] if side else {} for side in (base, ours, theirs))
-    return (b or {}, o or {}, t or {}) if all(one is None or isinstance(one, Mapping) for one in (b, o, t)) else None
+    return (
+        (b or {}, o or {}, t or {}) if all(table is None or isinstance(table, Mapping) for table in (b, o, t)) else None
+    )
 
 
 def _table(base: Value, ours: Value, theirs: Value) -> Value | None:
     """A table that no model knows, merged key by key as far as nothing in it is contested."""
     tables = [side[0] if side else {} for side in (base, ours, theirs)]
-    if not (ours and theirs and all(isinstance(one, Mapping) for one in tables)):
+    if not (ours and theirs and all(isinstance(table, Mapping) for table in tables)):
         return None
     merged: dict[str, Any] = {}
     for name in sorted({*tables[1], *tables[2]}):
@@ -190,7 +194,7 @@ def _beside(rule: Beside, stands: Any, tables: tuple[Table, Table, Table], value
     value = three_way(*values)
     if value is not None and three_way(*_values(rule.field, *tables)) is not None:
         return value
-    having = [found for table, found in zip(tables[1:], values[1:], strict=True) if table.get(rule.field) == stands]
+    having = [value for table, value in zip(tables[1:], values[1:], strict=True) if table.get(rule.field) == stands]
     if len(having) == 1:
         return having[0]
     return combined(rule, *values) if value is None else value

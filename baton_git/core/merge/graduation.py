@@ -66,7 +66,7 @@ def gated(
     if stands is None:
         return contested
     first, second = (ours, theirs) if stands == "ours" else (theirs, ours)
-    doubted = _trust(min((one for one in (merged, first) if "source_tier" in one), key=_trust, default=first))
+    doubted = _trust(min((table for table in (merged, first) if "source_tier" in table), key=_trust, default=first))
     for name in GRADUATION:
         merged.pop(name, None)
     merged |= _part(first)
@@ -74,8 +74,8 @@ def gated(
         merged["source_tier"] = TIERS[doubted]
     differing = [name for name in GRADUATION if not alike(_value(first, name), _value(second, name))]
     names = [name for name in differing if name in ("status", "proposed_rule")] or differing
-    told = [_told(name, sides, stands, prefer) for name in names]
-    return [one for one in contested if one.field not in GRADUATION] + told
+    contested_fields = [_told(name, sides, stands, prefer) for name in names]
+    return [value for value in contested if value.field not in GRADUATION] + contested_fields
 
 
 def _told(name: str, sides: tuple[Table, Table, Table], stands: Prefer, prefer: Prefer | None) -> Contested:

@@ -66,7 +66,7 @@ def _renamed(ours: State, theirs: State, wish: Wish, place: Key) -> Wish:
     for length in (6, 12, 24, 64):
         to = place._replace(id=derived(place.id, digest(data, length)))
         entry = called(wish.entry, to.id, place.id)
-        if all(one is None or identical(one, entry) for one in (ours.entry(to), theirs.entry(to))):
+        if all(present is None or identical(present, entry) for present in (ours.entry(to), theirs.entry(to))):
             break
     return wish._replace(entry=entry, to=to, action="rekey")
 

@@ -38,9 +38,9 @@ class Side:
 def side(base: State, state: State) -> Side:
     changed = base.differing(state)
     moves: dict[Key, Key] = {}
-    for key, found in sorted(_candidates(base, state, changed).items()):
+    for key, candidates in sorted(_candidates(base, state, changed).items()):
         was = base.entry(key)
-        free = [place for place in sorted(found) if place not in moves.values()]
+        free = [place for place in sorted(candidates) if place not in moves.values()]
         place = _place(key, was, state, free) if isinstance(was, Part) else None
         if place is not None:
             moves[key] = place
@@ -50,12 +50,12 @@ def side(base: State, state: State) -> Side:
 def _candidates(base: State, state: State, changed: Iterable[Key]) -> dict[Key, list[Key]]:
     """By the key of a record that changed, the places that are new and may be where it went."""
     changed = set(changed)
-    found: dict[Key, list[Key]] = {}
+    candidates: dict[Key, list[Key]] = {}
     for place in changed:
         for key in _origins(place, state):
             if key in changed and base.entry(place) is None:
-                found.setdefault(key, []).append(place)
-    return found
+                candidates.setdefault(key, []).append(place)
+    return candidates
 
 
 def _origins(place: Key, state: State) -> Iterator[Key]:
@@ -76,7 +76,7 @@ def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
     if same(now, was):
         return None
     entries = ((place, state.entry(place)) for place in places)
-    about_it = [place for place, one in entries if isinstance(one, Part) and not are_two(key.kind, was, one)]
+    about_it = [place for place, entry in entries if isinstance(entry, Part) and not are_two(key.kind, was, entry)]
     closed = [place for place in places if place.archived and not key.archived and not _RENAMED.fullmatch(place.id)]
     if now is None:
         return next(iter((*about_it, *closed)), None)
@@ -85,20 +85,20 @@ def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
     return next((place for place in about_it if place in closed), None)
 
 
-def same(one: Entry | None, other: Entry | None) -> bool:
+def same(left: Entry | None, right: Entry | None) -> bool:
     """Whether two entries say the same; the order of the keys of a table says nothing."""
-    return one is other or same_fields(one, other)
+    return left is right or same_fields(left, right)
 
 
-def identical(one: Entry | None, other: Entry | None) -> bool:
+def identical(left: Entry | None, right: Entry | None) -> bool:
     """Whether two entries say the same and would be written alike: the order of keys, `0.0` and `-0.0`."""
-    return one is other or (same(one, other) and written(values(one)) == written(values(other)))
+    return left is right or (same(left, right) and written(values(left)) == written(values(right)))
 
 
-def are_two(kind: str, mine: Part, other: Part) -> bool:
+def are_two(kind: str, ours: Part, theirs: Part) -> bool:
     """Whether two records of one id are about different things."""
     info = ALL_KINDS[kind]
     if info.made_once:
-        return not same(mine, other)
-    subjects = [value_at(record_data(record), info.about) for record in (mine, other)]
+        return not same(ours, theirs)
+    subjects = [value_at(record_data(record), info.about) for record in (ours, theirs)]
     return kind in NUMBERED and subjects[0] != subjects[1]

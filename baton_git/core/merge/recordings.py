@@ -31,17 +31,17 @@ def own_counts(model: type[Part], ours: Table, theirs: Table) -> Own | None:
     rule = model.recording if issubclass(model, Record) else None
     if rule is None or _at(ours, rule.begins) is None or _at(ours, rule.begins) != _at(theirs, rule.begins):
         return None
-    mine, other = (_entries(rule, side) for side in (ours, theirs))
-    if mine and other and not {*mine} & {*other}:
+    our_entries, their_entries = (_entries(rule, side) for side in (ours, theirs))
+    if our_entries and their_entries and not {*our_entries} & {*their_entries}:
         return None
     latest = [when(_text(_at(side, rule.last))) for side in (ours, theirs)]
-    later = [one is not None and (two is None or one > two) for one, two in (latest, latest[::-1])]
-    return Own(max(_since(mine, other), later[0]), max(_since(other, mine), later[1]))
+    later = [own is not None and (others is None or own > others) for own, others in (latest, latest[::-1])]
+    return Own(max(_since(our_entries, their_entries), later[0]), max(_since(their_entries, our_entries), later[1]))
 
 
 def _since(entries: Sequence[str], others: Sequence[str]) -> int:
     """How many entries came after the last that the others have."""
-    return sum(1 for _ in takewhile(lambda one: one not in others, reversed(entries)))
+    return sum(1 for _ in takewhile(lambda entry: entry not in others, reversed(entries)))
 
 
 def counted_before(own: Own | None, ours: int, theirs: int) -> int:
@@ -91,8 +91,8 @@ def _without_removed(limit: int, before: Sequence[Any], now: Sequence[Any], afte
 
 
 def _entries(rule: Recording, side: Table) -> list[str]:
-    found = _at(side, rule.entries) if rule.entries else ()
-    return [canonical(one) for one in found] if isinstance(found, list | tuple) else []
+    entries = _at(side, rule.entries) if rule.entries else ()
+    return [canonical(entry) for entry in entries] if isinstance(entries, list | tuple) else []
 
 
 def _at(data: Any, path: str) -> Any:

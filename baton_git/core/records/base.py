@@ -73,7 +73,7 @@ def parse(model: type[Model], data: Mapping[str, Any], *, where: str = "", at: s
 
 
 def faults_of(error: ValidationError, at: str = "") -> list[Fault]:
-    return [Fault(dotted((at, *one["loc"]) if at else one["loc"]), _said(dict(one))) for one in error.errors()]
+    return [Fault(dotted((at, *fault["loc"]) if at else fault["loc"]), _said(dict(fault))) for fault in error.errors()]
 
 
 def dotted(location: tuple[int | str, ...]) -> str:
@@ -108,43 +108,43 @@ def _short(value: object) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def alike(one: object, other: object) -> bool:
+def alike(left: object, right: object) -> bool:
     """Whether two pieces of plain data say the same: `1`, `1.0` and `true` differ, though Python calls them equal."""
-    if type(one) is str or type(other) is str or one is other:
-        return one is other or (type(one) is type(other) and one == other)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(alike(*pair) for pair in zip(one, other, strict=True))
-    return type(one) is type(other) and one == other
+    if type(left) is str or type(right) is str or left is right:
+        return left is right or (type(left) is type(right) and left == right)
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(alike(left[key], right[key]) for key in left)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(alike(*pair) for pair in zip(left, right, strict=True))
+    return type(left) is type(right) and left == right
 
 
-def same(one: Part, other: Part) -> bool:
+def same(left: Part, right: Part) -> bool:
     """Whether two records say the same and were written alike: a default that was set is not one that was not.
 
     That is what `alike` says of what both give, without giving it.
     """
-    if one is other:
+    if left is right:
         return True
-    names = one.model_fields_set
-    if type(one) is not type(other) or names != other.model_fields_set:
+    names = left.model_fields_set
+    if type(left) is not type(right) or names != right.model_fields_set:
         return False
     # Not by attribute: a field that we do not know may be called like a method.
-    mine, theirs = ({**part.__dict__, **(part.model_extra or {})} for part in (one, other))
+    mine, theirs = ({**part.__dict__, **(part.model_extra or {})} for part in (left, right))
     return all(_same_value(mine[name], theirs[name]) for name in names)
 
 
-def _same_value(one: object, other: object) -> bool:
-    if isinstance(one, Part) and isinstance(other, Part):
-        return same(one, other)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(_same_value(*pair) for pair in zip(one, other, strict=True))
-    return alike(one, other)
+def _same_value(left: object, right: object) -> bool:
+    if isinstance(left, Part) and isinstance(right, Part):
+        return same(left, right)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(_same_value(*pair) for pair in zip(left, right, strict=True))
+    return alike(left, right)
 
 
 @cache
 def merge_rule(model: type[Part], field: str) -> MergeRule:
     """The rule that `field` of `model` declares, or `CHANGED_SIDE`."""
     info = model.model_fields.get(field)
-    rules = [one for one in info.metadata if isinstance(one, MergeRule)] if info else []
+    rules = [item for item in info.metadata if isinstance(item, MergeRule)] if info else []
     return rules[0] if rules else CHANGED_SIDE

@@ -33,12 +33,12 @@ class CoveredField(NamedTuple):
 @cache
 def covered_fields(model: type[Part]) -> Mapping[Facet, tuple[CoveredField, ...]]:
     """By facet, the covered fields of a kind; empty for a kind that nobody confirms."""
-    found: dict[Facet, tuple[CoveredField, ...]] = {}
+    fields: dict[Facet, tuple[CoveredField, ...]] = {}
     for name, info in model.model_fields.items():
-        for one in info.metadata:
-            if isinstance(one, Covered):
-                found[one.facet] = (*found.get(one.facet, ()), CoveredField(name, one.only))
-    return found
+        for covered in info.metadata:
+            if isinstance(covered, Covered):
+                fields[covered.facet] = (*fields.get(covered.facet, ()), CoveredField(name, covered.only))
+    return fields
 
 
 def covered_values(model: type[Part], facet: Facet, data: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
@@ -46,8 +46,8 @@ def covered_values(model: type[Part], facet: Facet, data: Mapping[str, Any] | No
     if data is None:
         return None
     fields = covered_fields(model).get(facet, ())
-    values = tuple(_value(one, data) for one in fields)
-    return None if all(one is None for one in values) else values
+    values = tuple(_value(field, data) for field in fields)
+    return None if all(value is None for value in values) else values
 
 
 def _value(field: CoveredField, data: Mapping[str, Any]) -> Any:

@@ -149,16 +149,16 @@ def _split_blocks(items: list[Any] | tuple[Any, ...]) -> dict[int, list[Span]]:
     texts = [item if isinstance(item, str) else "" for item in items]
     if len(texts) < 2 or not any("PRIVATE KEY" in text or "PuTTY-User-Key" in text for text in texts):
         return {}
-    found: dict[int, list[Span]] = {}
+    spans_by_item: dict[int, list[Span]] = {}
     blocks = list(private_keys.find_blocks("\n".join(texts), is_list=True))
     at = 0
     for number, text in enumerate(texts):
         end = at + len(text)
         inside = [(max(start, at) - at, min(stop, end) - at) for start, stop in blocks if start < end and stop > at]
-        found[number] = [Span(start, stop, private_keys.KIND) for start, stop in inside if start < stop]
+        spans_by_item[number] = [Span(start, stop, private_keys.KIND) for start, stop in inside if start < stop]
         at = end + 1
         blocks = [block for block in blocks if block[1] > at]
-    return found
+    return spans_by_item
 
 
 _WORD = re.compile(r"[\w-]+")

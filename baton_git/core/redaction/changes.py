@@ -20,18 +20,18 @@ def scrubbed(before: State, after: State) -> tuple[dict[Key, Entry | None], list
         if not isinstance(record, Part):
             continue
         refuse_secret(f"id of {key.kind.replace('_', ' ')}", key.id)
-        data, found = redact(record.given(), known=_strings(before, key))
-        if found:
+        data, secrets = redact(record.given(), known=_strings(before, key))
+        if secrets:
             edits[key] = type(record).model_validate(data)
-            redactions += [(key, one) for one in found]
+            redactions += [(key, secret) for secret in secrets]
     return edits, redactions
 
 
 def _strings(state: State, key: Key) -> frozenset[str]:
     """What the branch says already at a key, or (for a record that is being archived) said when it was live."""
     known: set[str] = set()
-    for one in {key, Key(key.kind, key.id)}:
-        entry = state.source.load(one)
+    for place in {key, Key(key.kind, key.id)}:
+        entry = state.source.load(place)
         if isinstance(entry, Part):
             _collect(entry.given(), known)
     return frozenset(known)

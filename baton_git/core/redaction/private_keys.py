@@ -44,8 +44,8 @@ def find_blocks(text: str, *, is_list: bool = False) -> Iterator[tuple[int, int]
 def _find_end(text: str, begin: re.Match[str], is_list: bool) -> int:
     is_putty = begin[0].startswith("PuTTY")
     end = _compiled(r"Private-MAC: {0,4}[0-9a-f]+" if is_putty else rf"-----END {_LABEL}").search(text, begin.end())
-    other = _compiled(rf"-----BEGIN {_LABEL}").search(text, begin.end())
-    if end and (other is None or end.start() < other.start()):
+    next_begin = _compiled(rf"-----BEGIN {_LABEL}").search(text, begin.end())
+    if end and (next_begin is None or end.start() < next_begin.start()):
         return end.end()
     if not is_list:
         return len(text)

@@ -74,8 +74,8 @@ class CommandLines:
 
     def _stands(self, word: str, begin: int, at: int) -> bool:
         if word not in self._places:
-            found = re.finditer(rf"(?<![\w.-]){re.escape(word)}(?![\w.-])", self._text)
-            self._places[word] = [match.start() for match in found]
+            matches = re.finditer(rf"(?<![\w.-]){re.escape(word)}(?![\w.-])", self._text)
+            self._places[word] = [match.start() for match in matches]
         places = self._places[word]
         number = bisect_left(places, begin)
         return number < len(places) and places[number] < at
@@ -88,10 +88,10 @@ Row = tuple[str, str, str]
 def shown_rows(folded: str) -> Iterable[Row]:
     """The rows of which a text, case-folded, holds a sign; in the order of the tables."""
     shapes, commands = _rows()
-    found = [row for sign, row in shapes if sign in folded]
+    rows = [row for sign, row in shapes if sign in folded]
     if " -" in folded:  # where there is no option there is no command line
-        found += [row for sign, row in commands if sign in folded]
-    return dict.fromkeys(found)
+        rows += [row for sign, row in commands if sign in folded]
+    return dict.fromkeys(rows)
 
 
 @cache
@@ -99,9 +99,9 @@ def _rows() -> tuple[list[tuple[str, Row]], list[tuple[str, Row]]]:
     """The two tables as pairs of a sign and a row; a row with several signs has several pairs."""
     shapes = [(sign, (kind, "", pattern)) for kind, signs, pattern in _read("shapes.txt") for sign in signs.split()]
     commands = [
-        (one.partition("+")[0], (kind, all_of_it, pattern))
+        (words.partition("+")[0], (kind, all_of_it, pattern))
         for kind, all_of_it, pattern in _read("commands.txt")
-        for one in all_of_it.split()
+        for words in all_of_it.split()
     ]
     return shapes, commands
 
@@ -117,5 +117,5 @@ def rule(row: Row) -> Rule:
     kind, commands, expression = row
     pattern = re.compile(expression.replace(r"\<", _BEGIN))
     group = "secret" if "secret" in pattern.groupindex else 0
-    words = tuple(frozenset(one.split("+")) for one in commands.split())
+    words = tuple(frozenset(words.split("+")) for words in commands.split())
     return Rule(kind.rstrip("!"), pattern, group, kind.endswith("!"), words)

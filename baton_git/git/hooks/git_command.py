@@ -31,11 +31,11 @@ class Git:
         Raises:
             StoreError: there is no git program, or it does not say.
         """
-        said = self.said("version") or ""
-        found = _VERSION.match(said)
-        if found is None:
-            raise StoreError(f"git does not say its version: {said[:60]!r}", hint="try: git version")
-        return int(found[1]), int(found[2])
+        printed = self.said("version") or ""
+        match = _VERSION.match(printed)
+        if match is None:
+            raise StoreError(f"git does not say its version: {printed[:60]!r}", hint="try: git version")
+        return int(match[1]), int(match[2])
 
     def said(self, *arguments: str) -> str | None:
         """What git prints, without the last line's end; None when it fails.

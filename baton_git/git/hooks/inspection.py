@@ -31,7 +31,7 @@ def exists(path: Path) -> bool:
 def is_program(path: Path) -> bool:
     """Whether git would run this file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and os.access(path, os.X_OK)
+    return stat.S_ISREG(status.st_mode) and os.access(path, os.X_OK)

@@ -108,7 +108,7 @@ def _filing(path: Path, script: Script) -> Iterator[Step]:
         if _is_spare(path):
             yield Remove(_backup(path))
         yield from _written(ours, script.text)
-    yield from (Remove(one) for one in _others_backups(path) if one != ours and _is_ours(content(one)))
+    yield from (Remove(backup) for backup in _others_backups(path) if backup != ours and _is_ours(content(backup)))
 
 
 def _written(path: Path, text: bytes) -> Iterator[Step]:
@@ -127,7 +127,7 @@ def _written(path: Path, text: bytes) -> Iterator[Step]:
     yield Write(path, text)
 
 
-def _backing_up(path: Path, found: Path, there: bytes) -> Iterator[Step]:
+def _backing_up(path: Path, file: Path, there: bytes) -> Iterator[Step]:
     backup = _backup(path)
     older = content(backup)
     if older == there:
@@ -136,8 +136,8 @@ def _backing_up(path: Path, found: Path, there: bytes) -> Iterator[Step]:
         kept = path.with_name(f"{backup.name}.{_digest(older or b'')}")
         yield Move(backup, kept)
         yield Say(f"{path.name}: an older hook from before is kept as {kept.name}, and not run")
-    yield KeepAs(found, backup)
-    yield Say(f"{found.name}: the hook that was there runs first, as {backup.name}")
+    yield KeepAs(file, backup)
+    yield Say(f"{file.name}: the hook that was there runs first, as {backup.name}")
 
 
 def _asking(place: Place, event: str) -> Iterator[Step]:
@@ -150,8 +150,8 @@ def _asking(place: Place, event: str) -> Iterator[Step]:
 
 
 def _unconfiguring(place: Place) -> Iterator[Step]:
-    said = place.git.said("config", "--local", "--name-only", "--get-regexp", r"^hook\.baton-[a-z-]+\.") or ""
-    names = dict.fromkeys(line.rpartition(".")[0] for line in said.splitlines())
+    printed = place.git.said("config", "--local", "--name-only", "--get-regexp", r"^hook\.baton-[a-z-]+\.") or ""
+    names = dict.fromkeys(line.rpartition(".")[0] for line in printed.splitlines())
     yield from (Unconfigure(name) for name in names)
 
 
@@ -164,7 +164,7 @@ def _unfiling(place: Place) -> Iterator[Step]:
 def _putting_back(path: Path) -> Iterator[Step]:
     backup = _backup(path)
     places = (path, *_others_backups(path))
-    ours = [one for one in places if _is_ours(content(one))]
+    ours = [file for file in places if _is_ours(content(file))]
     to = None
     if _is_spare(path):
         yield Remove(backup)
@@ -173,10 +173,10 @@ def _putting_back(path: Path) -> Iterator[Step]:
         yield Move(backup, to)
     elif exists(backup):
         yield Say(f"{path} is not ours any more and was left as it is; what stood there before is {backup.name}")
-    yield from (Remove(one) for one in ours if one != to)
-    for one in places:
-        if one not in ours and marked(content(one) or b""):
-            yield Say(f"{one} was changed by hand and was left as it is")
+    yield from (Remove(file) for file in ours if file != to)
+    for file in places:
+        if file not in ours and marked(content(file) or b""):
+            yield Say(f"{file} was changed by hand and was left as it is")
     for kept in sorted(path.parent.glob(f"{path.name}{BACKUP}.*")):
         yield Say(f"an older hook is kept as {kept}")
 
@@ -208,7 +208,7 @@ def _is_spare(path: Path) -> bool:
     there, older = content(path), content(_backup(path))
     if there is None or older is None:
         return False
-    return there == older or all(_PRE_COMMITS.search(one) for one in (there, older))
+    return there == older or all(_PRE_COMMITS.search(text) for text in (there, older))
 
 
 def _digest(data: bytes) -> str:

@@ -50,10 +50,10 @@ class Place:
         Raises:
             StoreError: there is no git program.
         """
-        said = git.said("config", "--show-scope", "--get", "core.hooksPath")
-        scope, _, value = (said or "").partition("\t")
+        printed = git.said("config", "--show-scope", "--get", "core.hooksPath")
+        scope, _, value = (printed or "").partition("\t")
         folder = git.said("rev-parse", "--git-path", "hooks") or str(repository.common_dir / "hooks")
-        return cls(repository, git, git.folder / folder, value if said is not None else None, scope)
+        return cls(repository, git, git.folder / folder, value if printed is not None else None, scope)
 
     @property
     def mode(self) -> Mode:

@@ -53,12 +53,12 @@ class ProgramHealth:
             with TemporaryFile() as errors:
                 status = self._status(command, errors)
                 errors.seek(0)
-                said = errors.read(1 << 16).decode("utf-8", "replace")
+                printed = errors.read(1 << 16).decode("utf-8", "replace")
         except subprocess.TimeoutExpired:
             return f"{command[0]} hangs: no answer after {SECONDS:g} seconds"
         except OSError as error:
             return f"{command[0]} cannot be started: {error.strerror}"
-        last = (said.strip().splitlines() or ["no message"])[-1]
+        last = (printed.strip().splitlines() or ["no message"])[-1]
         return f"{command[0]} fails with exit status {status}: {last[:200]}" if status else None
 
     def _status(self, command: Sequence[str], errors: IO[bytes]) -> int:
@@ -82,5 +82,5 @@ def _interpreter(path: Path) -> str | None:
         return None
     words = os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
     if words[:1] == ["/usr/bin/env"]:
-        words = [one for one in words[1:] if not one.startswith("-") and "=" not in one]
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     return words[0] if words else None

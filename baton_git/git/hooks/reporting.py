@@ -36,13 +36,13 @@ def _state(place: Place, script: Script, health: ProgramHealth) -> EventState:
     if why is not None:
         return EventState(script.event, False, why)
     file = _file(place, script.event)
-    said = {
+    how = {
         "configured": "configured in git's settings",
         "files": f"as {file}",
         "external": f"called from {file}",
     }[place.mode]
     stale = content(_script_file(place, script.event)) != script.text
-    return EventState(script.event, True, f"{said}; not up to date: baton hooks install" if stale else said)
+    return EventState(script.event, True, f"{how}; not up to date: baton hooks install" if stale else how)
 
 
 def _obstacles(place: Place, script: Script, health: ProgramHealth) -> Iterator[str]:
@@ -87,9 +87,9 @@ def _not_filed(place: Place, event: str) -> Iterator[str]:
         yield f"{file} was removed: baton hooks install puts it back"
     elif marked(there) is None:
         yield f"another tool has put its own hook at {file}: baton hooks install puts ours before it"
-    for one in (file, place.folder / event):
-        if not is_program(one):
-            yield f"{one} is not executable"
+    for path in (file, place.folder / event):
+        if not is_program(path):
+            yield f"{path} is not executable"
 
 
 def _not_called(place: Place, event: str) -> Iterator[str]:

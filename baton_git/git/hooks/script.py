@@ -76,16 +76,16 @@ class Marked(NamedTuple):
 
 def marked(data: bytes) -> Marked | None:
     """The marker of this file; None when it is somebody else's."""
-    found = _MARKER.match(data)
-    if found is None:
+    match = _MARKER.match(data)
+    if match is None:
         return None
-    return Marked(int(found[1]), found[2].decode(), sha256(data[found.end() :]).hexdigest().encode() == found[3])
+    return Marked(int(match[1]), match[2].decode(), sha256(data[match.end() :]).hexdigest().encode() == match[3])
 
 
 def command_in(data: bytes) -> tuple[str, ...]:
     """The words that an installed script starts baton with; empty when it names none."""
-    found = _COMMAND.search(data)
-    return tuple(shlex.split(found[1].decode("utf-8", "surrogateescape"))) if found else ()
+    match = _COMMAND.search(data)
+    return tuple(shlex.split(match[1].decode("utf-8", "surrogateescape"))) if match else ()
 
 
 def scripts(events: Sequence[str], prefix: str, command: Sequence[str]) -> dict[str, Script]:

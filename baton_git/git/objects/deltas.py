@@ -33,24 +33,28 @@ def chains(known: dict[Oid, int], read: Read, form: ObjectFormat) -> list[Chain]
     commits = [decoded_commit(oid, read(oid)[1]) for oid, kind in known.items() if kind == COMMIT]
     commits.sort(key=lambda commit: (-commit.time, commit.oid))
     left = dict(known)
-    found: dict[str, Chain] = {"": [commit.oid for commit in commits]}
+    chains_by_path: dict[str, Chain] = {"": [commit.oid for commit in commits]}
     for commit in commits:
         del left[commit.oid]
-        _visit(commit.tree, "/", left, found, read, form)
-    found["?"] = list(left)
-    return [chain for chain in found.values() if chain]
+        _visit(commit.tree, "/", left, chains_by_path, read, form)
+    chains_by_path["?"] = list(left)
+    return [chain for chain in chains_by_path.values() if chain]
 
 
-def _visit(oid: Oid, path: str, left: dict[Oid, int], found: dict[str, Chain], read: Read, form: ObjectFormat) -> None:
+def _visit(
+    oid: Oid, path: str, left: dict[Oid, int], chains_by_path: dict[str, Chain], read: Read, form: ObjectFormat
+) -> None:
     """Puts what is new under `path` at the end of the chain of its path."""
     kind = left.pop(oid, None)
     if kind is None:
         return
-    found.setdefault(path, []).append(oid)
+    chains_by_path.setdefault(path, []).append(oid)
     if kind == TREE:
         for name, entry in decoded_tree(read(oid)[1], form, path).items():
             if entry.oid in left:
-                _visit(entry.oid, f"{path}{name}/" if entry.is_folder else path + name, left, found, read, form)
+                _visit(
+                    entry.oid, f"{path}{name}/" if entry.is_folder else path + name, left, chains_by_path, read, form
+                )
 
 
 def encoded_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple[bytes, Indexed]]:

@@ -67,10 +67,10 @@ class PackIndex:
         while low < high:
             middle = (low + high) // 2
             at = start + middle * step
-            found = table[at : at + width]
-            if found == name:
+            present = table[at : at + width]
+            if present == name:
                 return self._offset(middle)
-            if found < name:
+            if present < name:
                 low = middle + 1
             else:
                 high = middle

@@ -178,22 +178,22 @@ class OpenPack:
     def read(self, offset: int, elsewhere: Callable[[bytes], Raw]) -> Raw:
         """The object at `offset`, whole; `elsewhere` reads a delta's base that is in another pack."""
         deltas: list[tuple[int, bytes]] = []
-        while (found := self._bases.get(offset)) is None:
+        while (base_object := self._bases.get(offset)) is None:
             head = entry_head(self.body, offset, self.form.oid_length)
             data = _expanded(self.body, head.start, head.size)
             if head.base is None:
-                found = (head.kind, data)
-                self._remember(offset, found)
+                base_object = (head.kind, data)
+                self._remember(offset, base_object)
                 break
             deltas.append((offset, data))
             if len(deltas) > _DEEPEST:
                 raise ValueError("a chain of deltas without an end")
             base = self.base_offset(offset, head.base)
             if base is None:
-                found = elsewhere(bytes(head.base))
+                base_object = elsewhere(bytes(head.base))
                 break
             offset = base
-        return self._apply(found, deltas) if deltas else found
+        return self._apply(base_object, deltas) if deltas else base_object
 
     def base_offset(self, offset: int, base: bytes | int) -> int | None:
         """Where the base of the delta at `offset` stands; None when it is in another pack."""

@@ -43,16 +43,16 @@ class ObjectFolder:
         """Lists the packs again; whether anything changed, so that another look may find more."""
         folder = self.path / "pack"
         try:
-            found = {file.name: file for file in folder.iterdir() if file.suffix == ".idx"}
+            files = {file.name: file for file in folder.iterdir() if file.suffix == ".idx"}
         except FileNotFoundError:
-            found = {}
+            files = {}
         except OSError as error:
             raise StoreError(f"cannot list {folder}: {error.strerror}", hint="check that folder") from error
-        gone = self._packs.keys() - found.keys()
+        gone = self._packs.keys() - files.keys()
         for name in gone:
             self._drop(name)
-        new = [name for name in found if name not in self._packs]
-        new.sort(key=lambda name: _mtime(found[name]), reverse=True)
+        new = [name for name in files if name not in self._packs]
+        new.sort(key=lambda name: _mtime(files[name]), reverse=True)
         for name in new:
             self._packs[name] = None
         self._order = [*new, *(name for name in self._order if name in self._packs)]
@@ -137,7 +137,7 @@ class Objects:
     def __init__(self, folder: Path, form: ObjectFormat, more: Sequence[Path] = ()) -> None:
         """`more`: further object folders to read from, such as those of a push that is not yet accepted."""
         self.form = form
-        paths = (path for one in (folder, *more) for path in _with_alternates(one, _ALTERNATES_DEEP))
+        paths = (path for start in (folder, *more) for path in _with_alternates(start, _ALTERNATES_DEEP))
         self.folders = [ObjectFolder(path, form) for path in dict.fromkeys(paths)]
         self.memory = Memory()
         self.limit = TimeLimit()
@@ -155,18 +155,18 @@ class Objects:
         """
         self.limit.check()
         with self._lock:
-            found = self._cache.get(oid)
-            if found is not None:
+            raw = self._cache.get(oid)
+            if raw is not None:
                 self._cache.move_to_end(oid)
-                return found
+                return raw
             for coming in self._coming:  # not stored yet, so not to be kept either
                 if oid in coming:
                     return coming[oid]
-            found = self._find(oid)
-            if found is None:
+            raw = self._find(oid)
+            if raw is None:
                 raise Corrupt(f"object {oid}", "is missing", hint=_REPAIR)
-            self.add(oid, found)
-            return found
+            self.add(oid, raw)
+            return raw
 
     def read(self, oid: Oid, kind: int) -> bytes:
         """The content of an object of this type; raises Corrupt also when it is of another."""
@@ -192,7 +192,7 @@ class Objects:
         name, damage = bytes.fromhex(oid), list[StoreError]()
         with self._lock:
             for _ in range(2):
-                if any(next(one.sources(name, damage), None) or one.has_file(oid) for one in self.folders):
+                if any(next(folder.sources(name, damage), None) or folder.has_file(oid) for folder in self.folders):
                     return True
                 if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  all, not up to the first
                     return False
@@ -207,7 +207,7 @@ class Objects:
             yield
         finally:
             with self._lock:
-                self._coming = tuple(one for one in self._coming if one is not coming)
+                self._coming = tuple(objects for objects in self._coming if objects is not coming)
 
     def add(self, oid: Oid, raw: Raw) -> None:
         """Keeps an object that was read, or is known to be stored, in memory."""
@@ -231,9 +231,9 @@ class Objects:
         damage: list[StoreError] = []
         for _ in range(_ATTEMPTS):
             for folder in self.folders:
-                found = self._in_packs(folder, oid, damage) or self._in_file(folder, oid, damage)
-                if found is not None:
-                    return found
+                raw = self._in_packs(folder, oid, damage) or self._in_file(folder, oid, damage)
+                if raw is not None:
+                    return raw
             if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  all, not up to the first
                 break
         if damage:
@@ -273,10 +273,10 @@ class Objects:
         return kind, data
 
     def _base(self, name: bytes) -> Raw:
-        found = self._find(Oid(name.hex()))
-        if found is None:
+        raw = self._find(Oid(name.hex()))
+        if raw is None:
             raise Corrupt(f"object {name.hex()}", "is missing, and a delta is based on it", hint=_REPAIR)
-        return found
+        return raw
 
 
 def _looked_up(pack: OpenPack, name: bytes, damage: list[StoreError]) -> int | None:
@@ -309,11 +309,11 @@ def _with_alternates(folder: Path, deeper: int) -> list[Path]:
         return [folder]
     except OSError as error:
         raise _unreadable(file, error) from error
-    found = [folder]
+    folders = [folder]
     for line in lines if deeper else ():
         if line and not line.startswith("#"):
-            found += [path for path in _with_alternates(folder / line, deeper - 1) if path not in found]
-    return found
+            folders += [path for path in _with_alternates(folder / line, deeper - 1) if path not in folders]
+    return folders
 
 
 def _mtime(path: Path) -> float:

@@ -130,7 +130,7 @@ def decoded_commit(name: Oid, data: bytes) -> CommitInfo:
     names = [*fields.get(b"tree", ()), *fields.get(b"parent", ())]
     if who is None or len(fields.get(b"tree", ())) != 1 or not all(map(_HEX.match, names)):
         raise Corrupt(f"commit {name}", "is not in the form of a commit")
-    tree, *parents = (Oid(found.decode()) for found in names)
+    tree, *parents = (Oid(name_bytes.decode()) for name_bytes in names)
     hours, minutes = divmod(int(who["zone"]), 100)
     offset = hours * 3600 + minutes * 60
     return CommitInfo(

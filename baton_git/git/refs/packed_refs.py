@@ -51,7 +51,7 @@ def packed_folders(path: Path, prefix: str) -> set[str]:
         if not _is_sorted(lines):
             tails = (name.removeprefix(prefix) for name, _ in packed_below(path, prefix))
             return {tail.partition("/")[0] for tail in tails if "/" in tail}
-        found = set()
+        folders = set()
         position = _first_at_or_after(lines, start)
         while position < len(lines):
             line, after = _line_at(lines, position)
@@ -60,10 +60,10 @@ def packed_folders(path: Path, prefix: str) -> set[str]:
                 break
             first, slash, _ = name.removeprefix(start).partition(b"/")
             if slash:
-                found.add(first.decode("utf-8", "surrogateescape"))
+                folders.add(first.decode("utf-8", "surrogateescape"))
                 after = _first_at_or_after(lines, start + first + b"0")  # what follows the slash
             position = after
-        return found
+        return folders
 
 
 @contextmanager
@@ -97,8 +97,8 @@ def _is_sorted(lines: _Lines) -> bool:
 def _position(lines: _Lines, ref: bytes) -> int | None:
     """Where the line of `ref` begins."""
     if not _is_sorted(lines):
-        found = lines.find(b" " + ref + b"\n")
-        return None if found < 0 else lines.rfind(b"\n", 0, found) + 1
+        place = lines.find(b" " + ref + b"\n")
+        return None if place < 0 else lines.rfind(b"\n", 0, place) + 1
     position = _first_at_or_after(lines, ref)
     if position >= len(lines):
         return None

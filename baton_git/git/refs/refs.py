@@ -67,12 +67,12 @@ class Refs:
         Raises:
             Corrupt: one of them has no readable value.
         """
-        found = {name: self._checked(name, value) for name, value in packed_below(self.packed, prefix)}
+        tips = {name: self._checked(name, value) for name, value in packed_below(self.packed, prefix)}
         for ref in self._loose(prefix):
             tip = self.tip(ref)
             if tip is not None:  # deleted meanwhile
-                found[ref] = tip
-        return dict(sorted(found.items()))
+                tips[ref] = tip
+        return dict(sorted(tips.items()))
 
     def folders(self, prefix: str) -> list[str]:
         """The names of the folders right below `prefix`, which ends in a slash.
@@ -81,7 +81,7 @@ class Refs:
             StoreError: they cannot be listed.
         """
         try:
-            loose = {one.name for one in os.scandir(self.common_dir / prefix) if one.is_dir()}
+            loose = {entry.name for entry in os.scandir(self.common_dir / prefix) if entry.is_dir()}
         except OSError as error:
             _unlistable(error)
             loose = set()
@@ -183,8 +183,8 @@ class Refs:
     def _checked(self, ref: str, value: bytes) -> Oid:
         text = value.removesuffix(b"\n")
         if not self._value.match(text):
-            what = "is empty" if not value.strip(b"\0\n ") else "holds no object id"
-            raise Corrupt(f"ref {ref}", what, hint=self._recovery(ref))
+            defect = "is empty" if not value.strip(b"\0\n ") else "holds no object id"
+            raise Corrupt(f"ref {ref}", defect, hint=self._recovery(ref))
         return Oid(text.decode())
 
     def last_known(self, ref: str) -> Oid | None:

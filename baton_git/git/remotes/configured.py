@@ -38,10 +38,10 @@ def git_for(repository: Repository, environment: Mapping[str, str]) -> Git:
     Raises:
         RemoteError: there is none.
     """
-    found = _program(environment)
-    if not found:
+    program = _program(environment)
+    if not program:
         raise RemoteError("the git program is not on the PATH", hint="install git: remotes are reached through it")
-    return Git(found, repository, environment)
+    return Git(program, repository, environment)
 
 
 def by_git(git: Git) -> Configured:

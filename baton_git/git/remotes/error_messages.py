@@ -102,8 +102,8 @@ def is_progress(line: str) -> bool:
 
 def as_error(name: str, text: str) -> RemoteError:
     """The error for what was said about the remote `name` (any number of lines)."""
-    said = [line for line in text.splitlines() if not line.startswith("warning: ")]
-    lines = [line for line in said if not _GENERIC.search(line)]
+    printed = [line for line in text.splitlines() if not line.startswith("warning: ")]
+    lines = [line for line in printed if not _GENERIC.search(line)]
     mismatch = next((line for line in lines if _MISMATCH.search(line)), None)
     if mismatch is not None:
         hint = "a clone has the object format of its remote: make a new one with git clone <remote>"
@@ -113,7 +113,7 @@ def as_error(name: str, text: str) -> RemoteError:
             if pattern.search(line):
                 return kind(f"{name}: {_core(line)}", hint=hint, remote=name)
     worth = (
-        [line for line in lines if _WORTH.match(line)] or lines or said or text.splitlines() or ["it gave no reason"]
+        [line for line in lines if _WORTH.match(line)] or lines or printed or text.splitlines() or ["it gave no reason"]
     )
     return RemoteError(f"{name}: {_core(worth[-1])}", hint="try it by hand: git ls-remote <remote>", remote=name)
 

@@ -70,10 +70,10 @@ class GitProgram:
             seconds = max(0.0, deadline - time.monotonic())
         with quarantine(self._git, known, limits.environment, alone=alone) as git:
             objects = cast(Path, git.view) / "objects"
-            found = self._fetched(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
+            fetched = self._fetched(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
             with Store(Repository(objects.parent, objects.parent, None)) as seen:
-                tips = {there: tip for there, here in found.items() if (tip := seen.tip(here)) is not None}
-            refs = {there: found[there] for there in tips} | {there: here for there, (here, _) in same.items()}
+                tips = {there: tip for there, here in fetched.items() if (tip := seen.tip(here)) is not None}
+            refs = {there: fetched[there] for there in tips} | {there: here for there, (here, _) in same.items()}
             tips |= {there: tip for there, (_, tip) in same.items()}
             here = frozenset((*known.values(), *(tip for _, tip in same.values())))
             yield Quarantine(tips, refs, objects, here, git)
@@ -95,8 +95,8 @@ class GitProgram:
         if done.code != 0:
             raise as_error(self.name, done.err)
         lines = (line.partition("\t") for line in done.out.splitlines())
-        found = {ref: oid(name) for name, _, ref in lines}
-        return {there: found[there] for there in refspecs.matches(wants, found)}
+        tips = {ref: oid(name) for name, _, ref in lines}
+        return {there: tips[there] for there in refspecs.matches(wants, tips)}
 
     def _fetched(self, git: Git, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
         """By those refs that exist there, where they came to."""
@@ -156,33 +156,33 @@ class GitProgram:
         return {there: here for there, here in wants.items() if "*" in there or there in present}
 
 
-def _check_size(name: str, said: str) -> None:
+def _check_size(name: str, printed: str) -> None:
     """Raises Rejected when git refused to allocate the memory for one object."""
-    found = _TOO_LARGE.search(said)
-    if found:
+    match = _TOO_LARGE.search(printed)
+    if match:
         raise Rejected(
-            f"{name}: an object of {int(found[1]):,} bytes, the limit is {int(found[2]):,}",
+            f"{name}: an object of {int(match[1]):,} bytes, the limit is {int(match[2]):,}",
             hint="nothing was taken in; ask who pushed it to take that file out again",
         )
 
 
 def _known(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
     """What came from there before, and our own branches of those names: all that a server needs to know of us."""
-    found: dict[str, Oid] = {}
+    tips: dict[str, Oid] = {}
     for ref in {part for pair in wants.items() for part in pair}:
         with suppress(StoreError):  # who cannot read it will say so; without it only more is sent
             start, star, _ = ref.partition("*")
             tip = None if star else store.tip(ref)
-            found |= store.refs(start) if star else {ref: tip} if tip is not None else {}
-    return found
+            tips |= store.refs(start) if star else {ref: tip} if tip is not None else {}
+    return tips
 
 
 def _arrived(wants: Mapping[str, str], report: str) -> dict[str, str]:
     """The refs that exist there: those named in full all do, of patterns the report says it."""
-    found = {there: here for there, here in wants.items() if "*" not in there}
+    arrived = {there: here for there, here in wants.items() if "*" not in there}
     globs = {here: there for there, here in wants.items() if "*" in there}
     shown = [full for name in _MOVED.findall(report) for full in _full_names(name)] if globs else []
-    return found | {there: here for here, there in refspecs.matches(globs, shown).items()}
+    return arrived | {there: here for here, there in refspecs.matches(globs, shown).items()}
 
 
 def _refspecs(wants: Mapping[str, str]) -> list[str]:
@@ -200,12 +200,12 @@ _KINDS: Final = ("heads", "tags", "remotes")
 def _outcomes(done: Finished) -> dict[str, Outcome]:
     """By ref what the porcelain output says; nothing about refs that the server was silent about."""
     printed = [line.removeprefix("remote:") for line in done.err.splitlines() if line.startswith("remote:")]
-    found = {}
+    outcomes = {}
     for flag, ref, summary in _PUSHED.findall(done.out):
         outcome = Accepted() if flag != "!" else _rejection(summary, printed)
         if outcome is not None:
-            found[ref] = outcome
-    return found
+            outcomes[ref] = outcome
+    return outcomes
 
 
 def _rejection(summary: str, printed: list[str]) -> Outcome | None:

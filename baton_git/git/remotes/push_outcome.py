@@ -25,7 +25,7 @@ def by_server(why: str, printed: list[str]) -> Outcome:
     A server that loses the race says so in words of its own; another ref in the way of the name stays there however
     often one tries. A bare "non-fast-forward" is a server's rule (receive.denyNonFastForwards), not a race.
     """
-    said = lines_said(printed)
-    if _MOVING.search(why) and not any(_IN_THE_WAY.search(text) for text in (why, *said)):
+    lines = lines_said(printed)
+    if _MOVING.search(why) and not any(_IN_THE_WAY.search(text) for text in (why, *lines)):
         return Overtaken(masked_line(why))
-    return Refused(masked_line(why), said)
+    return Refused(masked_line(why), lines)

@@ -110,7 +110,7 @@ class Quarantine:
         return self._packed(wanted, seconds)
 
     def _packed(self, wanted: Iterable[Oid], seconds: float) -> list[Path]:
-        revisions = "".join([*(f"{tip}\n" for tip in wanted), *(f"^{one}\n" for one in self.known)])
+        revisions = "".join([*(f"{tip}\n" for tip in wanted), *(f"^{tip}\n" for tip in self.known)])
         base = self.objects / "pack" / "accepted"
         words = ("pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", str(base))
         done = self.git.work(words, revisions.encode(), seconds)

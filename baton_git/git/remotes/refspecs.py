@@ -30,5 +30,5 @@ def filled(pattern: str, star: str) -> str:
 
 def matches(wants: Mapping[str, str], refs: Iterable[str]) -> dict[str, str]:
     """By those of `refs` (of the remote) that are wanted, the local ref."""
-    found = ((ref, here, star_of(there, ref)) for ref in refs for there, here in wants.items())
-    return {ref: filled(here, star) for ref, here, star in found if star is not None}
+    matched = ((ref, here, star_of(there, ref)) for ref in refs for there, here in wants.items())
+    return {ref: filled(here, star) for ref, here, star in matched if star is not None}

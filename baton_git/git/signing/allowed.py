@@ -103,9 +103,9 @@ class AllowedSigners:
 
     def _judged(self, case: _Case, files: _Words, when: Sequence[str]) -> Verdict:
         """Asks, as git does, whom the key may stand for, then for each of them whether the signature is good."""
-        found = self._run("find-principals", *files.allowed, *files.signature, *when)
-        why = found.last_line
-        for principal in found.out.splitlines() if found.status == 0 else ():
+        principals = self._run("find-principals", *files.allowed, *files.signature, *when)
+        why = principals.last_line
+        for principal in principals.out.splitlines() if principals.status == 0 else ():
             asked = (*NAMESPACE, *files.allowed, *files.revoked, *files.signature, *when)
             ran = self._run("verify", "-I", principal, *asked, given=case.payload)
             if ran.good_key:
@@ -160,9 +160,9 @@ def _verify_time(payload: bytes) -> tuple[str, ...] | None:
     In the local zone: the times in the file of allowed signers have none, and versions before 9.1 know no other. Like
     git it takes the present for a commit of the first second of 1970.
     """
-    found = _COMMITTED.search(payload.partition(b"\n\n")[0])
+    match = _COMMITTED.search(payload.partition(b"\n\n")[0])
     try:
-        seconds = int(found[1]) if found else -1
+        seconds = int(match[1]) if match else -1
         when = datetime.fromtimestamp(seconds)
     except (ValueError, OverflowError, OSError):
         return None

@@ -39,8 +39,8 @@ class Ran(NamedTuple):
     @property
     def good_key(self) -> str | None:
         """The fingerprint of the key, when it was asked about a signature and called it good."""
-        found = _GOOD.match(self.out) if self.status == 0 else None
-        return found[1].decode("ascii", "replace") if found else None
+        match = _GOOD.match(self.out) if self.status == 0 else None
+        return match[1].decode("ascii", "replace") if match else None
 
     @property
     def last_line(self) -> str:
@@ -105,9 +105,9 @@ def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: byt
         start_new_session=True,
     ) as process:
         try:
-            out, said = process.communicate(given, SECONDS)
+            out, printed = process.communicate(given, SECONDS)
         except BaseException:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             raise
-    return Ran(process.returncode, out, said)
+    return Ran(process.returncode, out, printed)

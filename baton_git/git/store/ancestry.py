@@ -62,7 +62,7 @@ def only_in(load: Load, tip: Oid, others: Iterable[Oid]) -> Iterator[CommitInfo]
     Raises:
         Corrupt: a commit is missing or damaged.
     """
-    known = [(other, _OTHER) for other in others]
+    known = [(tip, _OTHER) for tip in others]
     if not known:
         return all_commits(load, tip)
     walk = _Walk(load, [(tip, _ONE), *known])
@@ -113,5 +113,5 @@ class _Walk:
 
 def _number(commit: CommitInfo, at_most: float) -> float:
     """The revision that the last paragraph of the message claims; the largest possible for a commit made by hand."""
-    found = _REVISION.findall(commit.message.rpartition("\n\n")[2])
-    return float(found[-1]) if found else at_most
+    numbers = _REVISION.findall(commit.message.rpartition("\n\n")[2])
+    return float(numbers[-1]) if numbers else at_most

@@ -19,9 +19,9 @@ def checked_out_at(repository: Repository, ref: str) -> Path | None:
     for head, top in _heads(repository):
         with suppress(StoreError, OSError, ValueError):  # ValueError: a path with a NUL in it
             if durable_files.content(head).strip() == wanted:
-                found = top()
-                if found is not None:
-                    return found
+                work_tree = top()
+                if work_tree is not None:
+                    return work_tree
     return None
 
 

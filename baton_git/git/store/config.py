@@ -40,10 +40,10 @@ class Config:
             StoreError: a file cannot be read.
         """
         wanted = _folded(key)
-        found = None
+        value = None
         for path in self.paths:
-            found = _parsed(path, _version(path)).get(wanted, found)
-        return found
+            value = _parsed(path, _version(path)).get(wanted, value)
+        return value
 
     def keys(self, section: str) -> tuple[str, ...]:
         """The names set in `section`, in lower case."""
@@ -75,10 +75,10 @@ def is_true(value: str | None) -> bool:
 def _version(path: Path) -> tuple[int, ...]:
     """Changes when the file does."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:  # reading it will tell
         return ()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=8)
@@ -113,7 +113,7 @@ def _changed(path: Path, key: str, value: str) -> str:
     lines = _lines(path)
     section, _, name = key.rpartition(".")
     line = f"\t{name} = {_quoted(value)}\n"
-    spans = [span for found, _, span in _settings(path, lines) if found == _folded(key)]
+    spans = [span for name, _, span in _settings(path, lines) if name == _folded(key)]
     for start, end in reversed(spans):
         header = _HEADER.match(lines[start])
         kept = [header[0].rstrip() + "\n"] if header else []
@@ -130,10 +130,10 @@ def _changed(path: Path, key: str, value: str) -> str:
 def _end_of_section(lines: list[str], section: str) -> int | None:
     """Behind the header of the last such section."""
     matches = ((number, _HEADER.match(line)) for number, line in enumerate(lines))
-    found = [number for number, match in matches if match and _section(match) == _folded(section + ".x")[:-2]]
-    if not found or lines[found[-1]][_end_of_header(lines[found[-1]]) :].strip():
+    numbers = [number for number, match in matches if match and _section(match) == _folded(section + ".x")[:-2]]
+    if not numbers or lines[numbers[-1]][_end_of_header(lines[numbers[-1]]) :].strip():
         return None
-    return found[-1] + 1
+    return numbers[-1] + 1
 
 
 def _end_of_header(line: str) -> int:

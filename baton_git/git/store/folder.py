@@ -30,15 +30,15 @@ def entries_of(objects: Reader, tree: Oid, where: str) -> Mapping[str, Entry]:
     Raises:
         Corrupt: it cannot be read.
     """
-    found: Mapping[str, Entry] | None = objects.memory.get(("tree", tree))
-    if found is None:
+    entries: Mapping[str, Entry] | None = objects.memory.get(("tree", tree))
+    if entries is None:
         try:
             data = objects.read(tree, TREE)
         except Corrupt as error:
             raise Corrupt(where, str(error), hint=error.hint) from error
-        found = MappingProxyType(decoded_tree(data, objects.form, where))
-        objects.memory.put(("tree", tree), found, 4 * len(data))
-    return found
+        entries = MappingProxyType(decoded_tree(data, objects.form, where))
+        objects.memory.put(("tree", tree), entries, 4 * len(data))
+    return entries
 
 
 class Folder:

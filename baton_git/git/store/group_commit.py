@@ -66,13 +66,13 @@ class Line(Generic[Wish]):
         try:
             with self._lock:
                 others += [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1))]
-            serve([wish for one in (place, *others) for wish in one.wishes])
+            serve([wish for served in (place, *others) for wish in served.wishes])
         finally:
-            for one in others:
-                one.served = True
+            for waiting in others:
+                waiting.served = True
             self._hand_on()
-            for one in others:
-                one.woken.set()
+            for waiting in others:
+                waiting.woken.set()
 
     def _hand_on(self) -> None:
         """The next in line leads; where there is none, whoever comes."""

@@ -204,11 +204,11 @@ class Housekeeping:
     def _listed_by_git(self) -> bytes:
         """The bytes of git's multi-pack-index: a pack that is named there must not be removed by anybody else."""
         files = [self.packs / "multi-pack-index", *self.packs.glob("multi-pack-index.d/*.midx")]
-        found = []
+        parts = []
         for file in files:
             with suppress(FileNotFoundError):
-                found.append(file.read_bytes())
-        return b"".join(found)
+                parts.append(file.read_bytes())
+        return b"".join(parts)
 
     def _adopt_orphans(self) -> None:
         """Takes the `.keep` from packs whose writer died, and counts them as ours."""

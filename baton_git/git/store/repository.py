@@ -51,9 +51,9 @@ class Repository:
         """
         start = Path(os.path.realpath(start))
         for folder in (start, *start.parents):
-            found = _at(folder)
-            if found is not None:
-                return _usable(found)
+            repository = _at(folder)
+            if repository is not None:
+                return _usable(repository)
         return None
 
     @classmethod
@@ -65,10 +65,10 @@ class Repository:
         """
         if not _is(S_ISDIR, path):
             raise NotARepository(f"{path} is not a folder", hint="give the path of a git repository")
-        found = cls.discover(path)
-        if found is None:
+        repository = cls.discover(path)
+        if repository is None:
             raise NotARepository(f"{path} is not in a git repository", hint="make one there with `git init`")
-        return found
+        return repository
 
     @classmethod
     def create_bare(cls, path: Path) -> Repository:
@@ -158,12 +158,12 @@ def _repository(git_dir: Path, top: Path | None) -> Repository:
     """The repository of this git directory, found at the `.git` of `top` or (None) by standing in it."""
     git_dir = Path(os.path.realpath(git_dir))
     common_dir = _common(git_dir)
-    found = Repository(common_dir, git_dir, None)
+    bare = Repository(common_dir, git_dir, None)
     if git_dir != common_dir:  # a linked work tree says itself where it is
         return Repository(common_dir, git_dir, top or linked_top(git_dir))
-    config = found.config()
+    config = bare.config()
     if is_true(config.get("core.bare")):
-        return found
+        return bare
     named = config.get("core.worktree")
     if named:
         return Repository(common_dir, git_dir, Path(os.path.realpath(git_dir / named)))

@@ -108,13 +108,13 @@ class Store:
             Corrupt: it is missing, damaged, or no commit.
         """
         self._objects.limit.check()
-        found: CommitInfo | None = self.memory.get(("commit", oid))
-        if found is None:
+        commit: CommitInfo | None = self.memory.get(("commit", oid))
+        if commit is None:
             data = self._objects.read(oid, COMMIT)
-            found = decoded_commit(oid, data)
-            found = found._replace(parents=()) if oid in self._shallow else found
-            self.memory.put(("commit", oid), found, 2 * len(data))
-        return found
+            commit = decoded_commit(oid, data)
+            commit = commit._replace(parents=()) if oid in self._shallow else commit
+            self.memory.put(("commit", oid), commit, 2 * len(data))
+        return commit
 
     def raw_commit(self, oid: Oid) -> bytes:
         """The bytes of a commit as git stores it, signature included.
@@ -189,10 +189,10 @@ class Store:
     def line(self, ref: str) -> Line[Any]:
         """Where the threads that share this store wait for each other before they write `ref`."""
         with self._lock:
-            found = self._lines.get(ref)
-            if found is None:
-                found = self._lines[ref] = Line()
-            return found
+            line = self._lines.get(ref)
+            if line is None:
+                line = self._lines[ref] = Line()
+            return line
 
     def queue(self, ref: str, wait: float) -> AbstractContextManager[bool | None]:
         """Stands in line before the writers of `ref` for at most `wait` seconds; whether it is our turn.
@@ -265,7 +265,7 @@ class Store:
         kept: list[KeptPack] = []
         with durable_files.writing(f"what was fetched in {self.repository.common_dir}"):
             try:
-                kept.extend(adopt_pack(one, self.housekeeping.packs, self._objects.form) for one in packs)
+                kept.extend(adopt_pack(path, self.housekeeping.packs, self._objects.form) for path in packs)
                 yield
             finally:  # also after a failure: a ref may lead to it, and nobody is harmed by what nothing needs
                 for pack in kept:
