@@ -21,7 +21,7 @@ from baton_git.checks.approvals.file import ApprovalFile
 from baton_git.checks.approvals.identity import identity_file, read_identity
 from baton_git.core.errors import Busy, Corrupt, LimitExceeded
 from baton_git.git.files import ref_locks
-from baton_git.git.files.ref_locks import flocked
+from baton_git.git.files.ref_locks import hold_flock
 
 AT = "2026-01-01T00:00:00Z"
 URL = "https://example.org/x.git"
@@ -195,7 +195,7 @@ def test_many_at_once_lose_nothing(approvals):
 def test_a_file_that_is_held_for_long_is_busy(approvals, monkeypatch):
     monkeypatch.setattr(file, "_WAIT", 0.02)
     approvals.add(("a",), AT)
-    with flocked(approvals.path.with_name("approved.json.lock"), 0) as alone:
+    with hold_flock(approvals.path.with_name("approved.json.lock"), 0) as alone:
         assert alone
         with pytest.raises(Busy, match=r"approved\.json"):
             approvals.revoke(("a",))

@@ -15,7 +15,7 @@ from baton_git.agents.codex.patches import files_of
 from baton_git.agents.codex.session_settings import set_by_environment
 from baton_git.agents.extraction.commits import find_git_work
 from baton_git.agents.gemini.prompts import extract_typed_text as typed_in_gemini
-from baton_git.git.remotes.error_messages import masked
+from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.systems.ecc.adapters.markdown import sections
 
 NOWHERE: Any = SimpleNamespace(cwd=None)
@@ -31,8 +31,8 @@ CASES = {
         lambda text: set_by_environment(NOWHERE, f"<environment_context>{text}"), "<cwd>", 400_000
     ),
     "heredocs": (lambda text: find_git_work(f"git commit\n{text}", "/"), "<<A\n", 65_000),
-    "a scheme without end": (masked, "a", 100_000),
-    "addresses without a query": (masked, "a://", 400_000),
+    "a scheme without end": (mask_logins, "a", 100_000),
+    "addresses without a query": (mask_logins, "a://", 400_000),
 }  # fmt: skip
 
 

@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from baton_git.git.signing import (
     PersonalSigner,
     Signed,
     Signer,
-    Unknown,
+    UnknownSigner,
     Unsigned,
     keygen,
 )
@@ -124,7 +123,7 @@ def test_a_signed_commit_reads_back_like_any_other(world):
     world.git(world.top, "update-ref", "-d", REF)
     signed = world.store.commit(world.commit(world.signer()))
     assert signed.oid != plain.oid
-    assert replace(signed, oid=plain.oid) == plain
+    assert signed._replace(oid=plain.oid) == plain
 
 
 @pytest.mark.parametrize("message", ["one line", "trailing\n\n\n", "", "gpgsig x\n\ngpgsig y", "Grüße 👋\n\n indented"])
@@ -322,12 +321,12 @@ def test_nothing_counts_when_it_cannot_be_looked_at(world, tmp_path):
     for program in (old, killed):
         program.chmod(0o755)
         found = AllowedSigners(world.file, str(program), os.environ).verified(raw)
-        assert isinstance(found, Unknown)
+        assert isinstance(found, UnknownSigner)
     assert "cannot run" in AllowedSigners(world.file, str(slow), os.environ).verified(raw).why
     missing = AllowedSigners(tmp_path / "none", "ssh-keygen", os.environ).verified(raw)
-    assert missing == Unknown(f"cannot read {tmp_path / 'none'}: No such file or directory")
+    assert missing == UnknownSigner(f"cannot read {tmp_path / 'none'}: No such file or directory")
     revoked = AllowedSigners(world.file, "ssh-keygen", os.environ, tmp_path / "none").verified(raw)
-    assert isinstance(revoked, Unknown)
+    assert isinstance(revoked, UnknownSigner)
 
 
 def test_a_program_that_hangs_is_killed_with_what_it_started(world, tmp_path, monkeypatch):
@@ -337,7 +336,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_started(world, tmp_path, mo
     program.chmod(0o755)
     raw = world.store.raw_commit(world.commit(world.signer()))
     found = AllowedSigners(world.file, str(program), os.environ).verified(raw)
-    assert found == Unknown(f"{program} gave no answer within 0.2 seconds")
+    assert found == UnknownSigner(f"{program} gave no answer within 0.2 seconds")
     child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
     assert not child.exists() or child.read_text().split()[2] == "Z"
 

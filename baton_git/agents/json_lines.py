@@ -18,7 +18,7 @@ from baton_git.agents.events import BEGINNING, Position
 from baton_git.agents.fields import Record
 from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import InvalidArgument, LimitExceeded
-from baton_git.git.files.atomic_files import reading, shown
+from baton_git.git.files.atomic_files import reading, show_path
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of one line, or of a file that is one object; the longest line seen had several MB of images."""
@@ -172,7 +172,7 @@ def whole_object(path: Path) -> Record | None:
     with open_transcript(path) as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise LimitExceeded(shown(path), len(content), MAX_BYTES, "bytes")
+        raise LimitExceeded(show_path(path), len(content), MAX_BYTES, "bytes")
     return object_in(content.decode(errors="replace"))
 
 
@@ -180,6 +180,6 @@ def whole_object(path: Path) -> Record | None:
 def open_transcript(path: Path) -> Iterator[BinaryIO]:
     """The file, for reading. Raises as `reading` does, and InvalidArgument for a device, which may never end."""
     if path.is_char_device() or path.is_block_device():
-        raise InvalidArgument(f"{shown(path)} is a device, not a file", path=shown(path))
+        raise InvalidArgument(f"{show_path(path)} is a device, not a file", path=show_path(path))
     with reading(path), path.open("rb", _BUFFER) as file:
         yield file

@@ -10,7 +10,7 @@ from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import Fault, InvalidDocument
-from baton_git.git.files.atomic_files import shown
+from baton_git.git.files.atomic_files import show_path
 
 _RECORDS = 50
 _LINES = 200
@@ -29,7 +29,7 @@ def detect(path: Path) -> str:
             if AGENTS[name].transcripts.recognises(record):
                 return name
     why = "no transcript of " + " or ".join(sorted(AGENTS))
-    raise InvalidDocument([Fault("", "is empty" if path.stat().st_size == 0 else why)], where=shown(path))
+    raise InvalidDocument([Fault("", "is empty" if path.stat().st_size == 0 else why)], where=show_path(path))
 
 
 def _first_objects(path: Path) -> Iterator[Record]:

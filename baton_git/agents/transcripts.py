@@ -10,7 +10,7 @@ from typing import NamedTuple
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import JsonLines, open_transcript
 from baton_git.core.errors import BatonError
-from baton_git.git.files.atomic_files import shown
+from baton_git.git.files.atomic_files import show_path
 
 Warn = Callable[[str], None]
 """Takes one line about what could not be looked at."""
@@ -56,7 +56,7 @@ def _entries(folder: Path, warn: Warn) -> list[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        warn(f"cannot list {shown(folder)}: {error.strerror}")
+        warn(f"cannot list {show_path(folder)}: {error.strerror}")
         return []
 
 
@@ -76,7 +76,7 @@ def sort_newest_first(paths: Iterable[Path], warn: Warn = ignore_warning) -> lis
         except FileNotFoundError:
             continue
         except OSError as error:
-            warn(f"cannot look at {shown(path)}: {error.strerror}")
+            warn(f"cannot look at {show_path(path)}: {error.strerror}")
     return sorted(changed, key=lambda path: (changed[path], str(path)), reverse=True)
 
 

@@ -50,19 +50,19 @@ _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
-class Unreachable(Exception):
+class AddressRefused(Exception):
     """The check cannot be made: the name is not known, or leads where a check may not go."""
 
 
 @dataclass(frozen=True)
-class Deadline:
+class CheckDeadline:
     """A moment of `time.monotonic`, and the seconds it was made from."""
 
     seconds: float
     moment: float
 
     @classmethod
-    def after(cls, seconds: float) -> Deadline:
+    def after(cls, seconds: float) -> CheckDeadline:
         return cls(seconds, time.monotonic() + seconds)
 
     @property
@@ -113,7 +113,7 @@ def _inner(address: Address) -> Address:
     return address.ipv4_mapped or address.sixtofour or ipaddress.IPv6Address(int(address))
 
 
-def resolve(host: str, port: int, deadline: Deadline, *, allow_private: bool) -> Sequence[str]:
+def resolve(host: str, port: int, deadline: CheckDeadline, *, allow_private: bool) -> Sequence[str]:
     """The addresses of `host`, every one of them allowed.
 
     Odd spellings (`2130706433`, `0x7f.1`, `[::ffff:127.0.0.1]`) need no care of their own: they are judged by
@@ -124,33 +124,33 @@ def resolve(host: str, port: int, deadline: Deadline, *, allow_private: bool) ->
         TimeoutError: the deadline passed.
     """
     if host.rstrip(".").lower() in _METADATA_HOSTS:
-        raise Unreachable(f"{host} is a metadata address")
-    texts = _looked_up(host, port, deadline)
+        raise AddressRefused(f"{host} is a metadata address")
+    texts = _look_up(host, port, deadline)
     for text in texts:
         why = refusal(ipaddress.ip_address(text), allow_private=allow_private)
         if why:
-            raise Unreachable(f"{host} ({text}) {why}" if text != host else f"{host} {why}")
+            raise AddressRefused(f"{host} ({text}) {why}" if text != host else f"{host} {why}")
     return texts
 
 
-def _looked_up(host: str, port: int, deadline: Deadline) -> Sequence[str]:
+def _look_up(host: str, port: int, deadline: CheckDeadline) -> Sequence[str]:
     """In a thread of its own, since nothing can interrupt `getaddrinfo`."""
-    answer: queue.SimpleQueue[Sequence[str] | Unreachable] = queue.SimpleQueue()
+    answer: queue.SimpleQueue[Sequence[str] | AddressRefused] = queue.SimpleQueue()
     threading.Thread(target=lambda: answer.put(_ask(host, port)), daemon=True).start()
     try:
         answered = answer.get(timeout=deadline.left)
     except queue.Empty:
         raise TimeoutError from None
-    if isinstance(answered, Unreachable):
+    if isinstance(answered, AddressRefused):
         raise answered
     return answered
 
 
-def _ask(host: str, port: int) -> Sequence[str] | Unreachable:
+def _ask(host: str, port: int) -> Sequence[str] | AddressRefused:
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError, OverflowError) as error:
-        return Unreachable(f"the host {host!r} is not known: {getattr(error, 'strerror', None) or error}")
+        return AddressRefused(f"the host {host!r} is not known: {getattr(error, 'strerror', None) or error}")
     return list(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
 

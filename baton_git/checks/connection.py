@@ -5,10 +5,10 @@ from __future__ import annotations
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from baton_git.checks.addresses import Deadline
+from baton_git.checks.addresses import CheckDeadline
 
 
-def connected(scheme: str, host: str, port: int, deadline: Deadline, address: str) -> HTTPConnection:
+def open_connection(scheme: str, host: str, port: int, deadline: CheckDeadline, address: str) -> HTTPConnection:
     """A connection to an address that was judged; the certificate must be that of the host named in the url.
 
     Raises:

@@ -16,8 +16,8 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import LocationParseError
 from urllib3.util import make_headers, parse_url
 
-from baton_git.checks.addresses import Deadline, Unreachable, first_reached, resolve
-from baton_git.checks.connection import connected
+from baton_git.checks.addresses import AddressRefused, CheckDeadline, first_reached, resolve
+from baton_git.checks.connection import open_connection
 from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown, no_answer
 from baton_git.checks.specification import CheckSpec, World
 
@@ -63,22 +63,22 @@ def check(spec: CheckSpec, world: World) -> Outcome:
     """
     if not spec.url:
         return Unknown("no url is given")
-    deadline = Deadline.after(spec.timeout_seconds)
+    deadline = CheckDeadline.after(spec.timeout_seconds)
     try:
         return _follow(spec.url, spec.expected_status or 200, deadline, world.allow_private_hosts)
     except TimeoutError:
         return no_answer(spec.timeout_seconds)
     except ConnectionRefusedError:
         return Failed("the connection is refused")
-    except Unreachable as error:
+    except AddressRefused as error:
         return Unknown(str(error))
     except (OSError, HTTPException) as error:
         # What breaks off after the deadline was broken off by us, see `_closed_at`.
-        return no_answer(spec.timeout_seconds) if deadline.passed else Unknown(_described(error))
+        return no_answer(spec.timeout_seconds) if deadline.passed else Unknown(_describe_error(error))
 
 
-def _follow(url: str, expected: int, deadline: Deadline, allow_private: bool) -> Outcome:
-    target = first = _parsed(url)
+def _follow(url: str, expected: int, deadline: CheckDeadline, allow_private: bool) -> Outcome:
+    target = first = _parse_url(url)
     for _ in range(_MAX_REDIRECTS + 1):
         # A password in the url is meant for the server it names and goes to no other.
         credentials = first.credentials if target.origin == first.origin else None
@@ -88,17 +88,17 @@ def _follow(url: str, expected: int, deadline: Deadline, allow_private: bool) ->
         if answer.status not in _REDIRECTS or not answer.location or expected in _REDIRECTS:
             return Failed(f"status {answer.status}, expected {expected}", http_status=answer.status)
         url = urljoin(url, answer.location)
-        target = _parsed(url)
+        target = _parse_url(url)
     return Failed(f"status {answer.status} and redirected more than {_MAX_REDIRECTS} times", http_status=answer.status)
 
 
-def _parsed(url: str) -> _Target:
+def _parse_url(url: str) -> _Target:
     try:
         parts = parse_url(url)
     except LocationParseError:
-        raise Unreachable(f"this is not a url: {_without_credentials(url)!r}") from None
+        raise AddressRefused(f"this is not a url: {_without_credentials(url)!r}") from None
     if parts.scheme not in _PORTS or not parts.host:
-        raise Unreachable(f"only http and https urls are checked, not {_without_credentials(url)!r}")
+        raise AddressRefused(f"only http and https urls are checked, not {_without_credentials(url)!r}")
     port = parts.port or _PORTS[parts.scheme]
     credentials = unquote(parts.auth) if parts.auth else None
     return _Target(parts.scheme, parts.host.strip("[]"), port, parts.request_uri, credentials)
@@ -109,9 +109,9 @@ def _without_credentials(url: str) -> str:
     return f"{head.partition('//')[0]}//…@{tail}" if at else url
 
 
-def _get(target: _Target, credentials: str | None, deadline: Deadline, allow_private: bool) -> _Answer:
+def _get(target: _Target, credentials: str | None, deadline: CheckDeadline, allow_private: bool) -> _Answer:
     addresses = resolve(target.host, target.port, deadline, allow_private=allow_private)
-    connection = first_reached(addresses, partial(connected, target.scheme, target.host, target.port, deadline))
+    connection = first_reached(addresses, partial(open_connection, target.scheme, target.host, target.port, deadline))
     with contextlib.closing(connection), _closed_at(deadline, connection):
         connection.request("GET", target.request, headers=_headers(target, credentials), preload_content=False)
         response = connection.getresponse()
@@ -126,7 +126,7 @@ def _headers(target: _Target, credentials: str | None) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _closed_at(deadline: Deadline, connection: HTTPConnection) -> Iterator[None]:
+def _closed_at(deadline: CheckDeadline, connection: HTTPConnection) -> Iterator[None]:
     """Hangs up at the deadline: a socket's own timeout begins anew with every byte that trickles in."""
     timer = threading.Timer(deadline.left, _hang_up, [connection])
     timer.daemon = True
@@ -144,7 +144,7 @@ def _hang_up(connection: HTTPConnection) -> None:
             sock.shutdown(socket.SHUT_RDWR)
 
 
-def _described(error: OSError | HTTPException) -> str:
+def _describe_error(error: OSError | HTTPException) -> str:
     if isinstance(error, ssl.SSLError):
         return f"the TLS connection failed: {getattr(error, 'verify_message', '') or error.reason or error}"
     if isinstance(error, HTTPException):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from functools import partial
 
-from baton_git.checks.addresses import Deadline, Unreachable, first_reached, resolve
+from baton_git.checks.addresses import AddressRefused, CheckDeadline, first_reached, resolve
 from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown, no_answer
 from baton_git.checks.specification import CheckSpec, World
 
@@ -19,7 +19,7 @@ def check(spec: CheckSpec, world: World) -> Outcome:
     if spec.port is None or not 0 < spec.port < 65536:
         return Unknown("no port is given" if spec.port is None else f"{spec.port} is not a port")
     host = spec.host or "localhost"
-    deadline = Deadline.after(spec.timeout_seconds)
+    deadline = CheckDeadline.after(spec.timeout_seconds)
     try:
         addresses = resolve(host, spec.port, deadline, allow_private=world.allow_private_hosts)
         first_reached(addresses, partial(_knock, spec.port, deadline))
@@ -27,12 +27,12 @@ def check(spec: CheckSpec, world: World) -> Outcome:
         return no_answer(spec.timeout_seconds)
     except ConnectionRefusedError:
         return Failed(f"nothing listens on {host} port {spec.port}")
-    except Unreachable as error:
+    except AddressRefused as error:
         return Unknown(str(error))
     except OSError as error:
         return Unknown(f"cannot reach {host} port {spec.port}: {error.strerror or error}")
     return Passed()
 
 
-def _knock(port: int, deadline: Deadline, address: str) -> None:
+def _knock(port: int, deadline: CheckDeadline, address: str) -> None:
     socket.create_connection((address, port), deadline.left).close()

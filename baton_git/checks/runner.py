@@ -13,7 +13,7 @@ from baton_git.checks.outcome import Outcome, Unknown
 from baton_git.checks.specification import CheckSpec, World
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """What one check found, and how long it took in whole milliseconds."""
 
     outcome: Outcome
@@ -31,14 +31,14 @@ class _Budget(NamedTuple):
         return self.started + self.seconds - time.monotonic()
 
     @property
-    def used_up(self) -> Checked:
+    def used_up(self) -> CheckResult:
         why = f"no answer within the total budget of {self.seconds:g} s"
-        return Checked(Unknown(why), round(self.seconds * 1000))
+        return CheckResult(Unknown(why), round(self.seconds * 1000))
 
 
 def run_all(
     checks: Mapping[str, CheckSpec], world: World, *, budget_seconds: float, workers: int = 8
-) -> dict[str, Checked]:
+) -> dict[str, CheckResult]:
     """One answer per key of `checks`, in their order, not later than the budget allows.
 
     What has not answered by then is `Unknown`, even where a thread hangs in something that cannot be interrupted
@@ -50,7 +50,7 @@ def run_all(
     """
     budget = _Budget(budget_seconds, time.monotonic())
     waiting: queue.SimpleQueue[tuple[str, CheckSpec]] = queue.SimpleQueue()
-    answers: queue.SimpleQueue[tuple[str, Checked]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[str, CheckResult]] = queue.SimpleQueue()
     for item in checks.items():
         waiting.put(item)
     # Not a ThreadPoolExecutor: its threads are joined when the interpreter ends, and one that hangs would hold up
@@ -78,8 +78,8 @@ def _abandon(threads: list[threading.Thread], world: World) -> None:
 
 
 def _collect(
-    answers: queue.SimpleQueue[tuple[str, Checked]], count: int, budget: _Budget
-) -> Iterator[tuple[str, Checked]]:
+    answers: queue.SimpleQueue[tuple[str, CheckResult]], count: int, budget: _Budget
+) -> Iterator[tuple[str, CheckResult]]:
     for _ in range(count):
         try:
             yield answers.get(timeout=max(0.0, budget.left))
@@ -89,7 +89,7 @@ def _collect(
 
 def _work(
     waiting: queue.SimpleQueue[tuple[str, CheckSpec]],
-    answers: queue.SimpleQueue[tuple[str, Checked]],
+    answers: queue.SimpleQueue[tuple[str, CheckResult]],
     world: World,
     budget: _Budget,
 ) -> None:
@@ -99,10 +99,10 @@ def _work(
             key, spec = waiting.get_nowait()
         except queue.Empty:
             return
-        answers.put((key, _checked(spec, world, budget)))
+        answers.put((key, _run_check(spec, world, budget)))
 
 
-def _checked(spec: CheckSpec, world: World, budget: _Budget) -> Checked:
+def _run_check(spec: CheckSpec, world: World, budget: _Budget) -> CheckResult:
     started = time.monotonic()
     # A little less than what is left, so that a command is killed before the caller may end and orphan it.
     limit = min(spec.timeout_seconds, budget.left * 0.9)
@@ -110,7 +110,7 @@ def _checked(spec: CheckSpec, world: World, budget: _Budget) -> Checked:
     took = time.monotonic() - started
     if isinstance(outcome, Unknown) and limit <= took and limit < spec.timeout_seconds:
         return budget.used_up
-    return Checked(outcome, round(took * 1000))
+    return CheckResult(outcome, round(took * 1000))
 
 
 def _outcome(spec: CheckSpec, world: World) -> Outcome:

@@ -18,7 +18,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.core.state import HEAD, Key, State, key_of
-from baton_git.core.times import point_in_time
+from baton_git.core.times import parse_time
 
 Model = TypeVar("Model")
 
@@ -71,14 +71,14 @@ def compose(heading: str, sections: Sequence[Section], mark: str, budget: int = 
     top = [f"=== {heading} · {mark} ===", *FRAME, _UNTIL.format(mark)]
     bottom = f"=== end of brief {mark} ==="
     room = max(budget, MIN_BUDGET) - _size([*top, "", bottom])
-    shown = _fitting(sections, room)
+    shown = _drop_unfitting(sections, room)
     left_out = {
         section.what: len(section.lines) + section.more
         for section in sections
         if section not in shown and (section.lines or section.more)
     }
     sections = shown
-    taken = _share(sections, room)
+    taken = _share_lines(sections, room)
     lines = list(top)
     for section, count in zip(sections, taken, strict=True):
         missing = len(section.lines) - count + section.more
@@ -86,28 +86,28 @@ def compose(heading: str, sections: Sequence[Section], mark: str, budget: int = 
             left_out[section.what] = missing
         lines += ["", f"## {section.title}", *section.lines[:count]]
         if missing:
-            lines.append(_missing(section, missing))
+            lines.append(_more_line(section, missing))
     if len(lines) == len(top):
         lines += ["", "Nothing is handed over yet."]
     return Brief("\n".join([*lines, "", bottom]), left_out)
 
 
-def _fitting(sections: Sequence[Section], room: int) -> list[Section]:
+def _drop_unfitting(sections: Sequence[Section], room: int) -> list[Section]:
     """The sections of which at least the title fits; the last ones are given up first."""
     filled = [section for section in sections if section.lines or section.more]
-    while filled and sum(_frame(section) for section in filled) > room:
+    while filled and sum(_title_size(section) for section in filled) > room:
         filled.pop()
     return filled
 
 
-def _frame(section: Section) -> int:
+def _title_size(section: Section) -> int:
     """Bytes that a section takes without any of its lines."""
-    return _size(["", f"## {section.title}", _missing(section, 9999)])
+    return _size(["", f"## {section.title}", _more_line(section, 9999)])
 
 
-def _share(sections: Sequence[Section], room: int) -> list[int]:
+def _share_lines(sections: Sequence[Section], room: int) -> list[int]:
     """How many lines each section gets, in rounds, so that a long section does not starve the others."""
-    room -= sum(_frame(section) for section in sections)
+    room -= sum(_title_size(section) for section in sections)
     taken = [0] * len(sections)
     for limit in ROUNDS:
         for number, section in enumerate(sections):
@@ -119,7 +119,7 @@ def _share(sections: Sequence[Section], room: int) -> list[int]:
     return taken
 
 
-def _missing(section: Section, count: int) -> str:
+def _more_line(section: Section, count: int) -> str:
     return f"… and {count} more {section.what}: {section.all}"
 
 
@@ -133,7 +133,7 @@ CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
 CLAIMED = "Claimed rules, not in force: nobody here vouches for them"
 
 
-class Judge(Protocol):
+class BriefJudge(Protocol):
     """Says of records who vouches for them, computed from history."""
 
     def word(self, key: Key) -> str:
@@ -149,65 +149,81 @@ class Judge(Protocol):
         """Whether another decision took its place, by the word of somebody who may say so."""
 
 
-Maker = Callable[[State, datetime, Policy, Judge], Section]
+SectionMaker = Callable[[State, datetime, Policy, BriefJudge], Section]
 
 
-def _stand(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+def _context_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     return Section("Where the work stands", _context(state), "lines of context")
 
 
-def _open(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+def _open_loops_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     loops = _loops(state)
-    return _limited("Open loops", loops, "open loops", policy.max_open_loops, lambda loop: loop_line(loop, now, judge))
+    return _limit_section(
+        "Open loops", loops, "open loops", policy.max_open_loops, lambda loop: loop_line(loop, now, judge)
+    )
 
 
-def _put_off(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+def _follow_ups_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     items = _follow_ups(state)
-    return _limited("Follow-ups", items, "follow-ups", policy.max_follow_ups, lambda item: follow_up_line(item, judge))
+    return _limit_section(
+        "Follow-ups", items, "follow-ups", policy.max_follow_ups, lambda item: follow_up_line(item, judge)
+    )
 
 
-def _candidates(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+def _rule_candidates_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     patterns = [pattern for pattern in _patterns(state) if pattern.status == "rule_candidate"]
-    return _limited(
+    return _limit_section(
         CANDIDATES, patterns, "rule candidates", policy.max_patterns, lambda pattern: pattern_line(pattern, judge)
     )
 
 
-def _decided(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+def _decisions_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     decisions = _decisions(state, judge)
     limit = policy.max_active_decisions
-    return _limited(
+    return _limit_section(
         "Decisions in force", decisions, "decisions", limit, lambda decision: decision_line(decision, judge)
     )
 
 
-def _rules(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+def _confirmed_rules_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     rules = [rule for rule in state.records(Rule) if judge.is_confirmed(key_of(rule))]
     return Section("Rules that people confirmed", tuple(rule_line(rule, judge) for rule in rules), "rules")
 
 
-def _claimed(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+def _claimed_rules_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     rules = [rule for rule in state.records(Rule) if not judge.is_confirmed(key_of(rule))]
     return Section(CLAIMED, tuple(rule_line(rule, judge) for rule in rules), "claimed rules", all="baton validate")
 
 
-def _observed(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+def _patterns_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     patterns = [pattern for pattern in _patterns(state) if pattern.status == "observing"]
-    return _limited(
+    return _limit_section(
         "Patterns seen so far", patterns, "patterns", policy.max_patterns, lambda pattern: pattern_line(pattern, judge)
     )
 
 
-def _contested(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+def _conflicts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     lines = tuple(conflict_line(conflict) for conflict in state.records(Conflict))
     return Section("Contested values (one side stands for now)", lines, "conflicts")
 
 
-SECTIONS: tuple[Maker, ...] = (_stand, _open, _put_off, _candidates, _decided, _rules, _claimed, _observed, _contested)
+SECTIONS: tuple[SectionMaker, ...] = (
+    _context_section,
+    _open_loops_section,
+    _follow_ups_section,
+    _rule_candidates_section,
+    _decisions_section,
+    _confirmed_rules_section,
+    _claimed_rules_section,
+    _patterns_section,
+    _conflicts_section,
+)
 """What a state has to say, the most urgent first; each is made by itself, so that damage stays where it is."""
 
 
-def _limited(title: str, records: Sequence[Model], what: str, limit: int, line: Callable[[Model], str]) -> Section:
+def _limit_section(
+    title: str, records: Sequence[Model], what: str, limit: int, line: Callable[[Model], str]
+) -> Section:
     return Section(title, tuple(line(record) for record in records[:limit]), what, max(0, len(records) - limit))
 
 
@@ -232,13 +248,13 @@ def _patterns(state: State) -> list[Pattern]:
     return sorted(state.records(Pattern), key=lambda pattern: -pattern.count)
 
 
-def _decisions(state: State, judge: Judge) -> list[ActiveDecision]:
+def _decisions(state: State, judge: BriefJudge) -> list[ActiveDecision]:
     """Those in force, the monitored ones last; also where somebody who may not says that one is superseded."""
     newest_first = [decision for decision in state.records(ActiveDecision)[::-1] if not judge.is_superseded(decision)]
     return sorted(newest_first, key=lambda decision: decision.status == "monitoring")
 
 
-def loop_line(loop: OpenLoop, now: datetime, judge: Judge) -> str:
+def loop_line(loop: OpenLoop, now: datetime, judge: BriefJudge) -> str:
     check = loop.last_check
     parts = [f"{loop.status.upper()}: {loop.action} → expected: {loop.expected_outcome}"]
     if check is not None:
@@ -253,25 +269,25 @@ def loop_line(loop: OpenLoop, now: datetime, judge: Judge) -> str:
     return judged_line(loop, " · ".join(parts), judge)
 
 
-def follow_up_line(item: FollowUp, judge: Judge) -> str:
+def follow_up_line(item: FollowUp, judge: BriefJudge) -> str:
     mark = "" if item.priority == "normal" else f"{item.priority.upper()}: "
     count = f" (put off {item.defer_count}×)" if item.defer_count else ""
     reason = f" · {item.reason}" if item.reason else ""
     return judged_line(item, f"{mark}{item.item}{count}{reason}", judge)
 
 
-def pattern_line(pattern: Pattern, judge: Judge) -> str:
+def pattern_line(pattern: Pattern, judge: BriefJudge) -> str:
     rule = f" → proposed rule: {pattern.proposed_rule}" if pattern.proposed_rule else ""
     return judged_line(pattern, f"seen {pattern.count}×: {pattern.what}{rule}", judge)
 
 
-def decision_line(decision: ActiveDecision, judge: Judge) -> str:
+def decision_line(decision: ActiveDecision, judge: BriefJudge) -> str:
     rejected = f" · rejected: {', '.join(decision.rejected)}" if decision.rejected else ""
     mark = "monitoring: " if decision.status == "monitoring" else ""
     return judged_line(decision, f"{mark}{decision.what} · because {decision.why}{rejected}", judge)
 
 
-def rule_line(rule: Rule, judge: Judge) -> str:
+def rule_line(rule: Rule, judge: BriefJudge) -> str:
     lines = [line for line in rule.text.splitlines() if line.strip() and not line.startswith(("#", "---"))]
     return judged_line(rule, f"{lines[0] if lines else ''} (rules/{rule.id}.md)", judge)
 
@@ -282,7 +298,7 @@ def conflict_line(conflict: Conflict) -> str:
     return f"- {one_line(f'{conflict.id}: {record}, {field}', LINE)}"
 
 
-def judged_line(record: Record, text: str, judge: Judge) -> str:
+def judged_line(record: Record, text: str, judge: BriefJudge) -> str:
     """A record with its label; what it claims beyond that stands before its text too."""
     claim = judge.claim(record)
     word = judge.word(key_of(record))
@@ -291,10 +307,10 @@ def judged_line(record: Record, text: str, judge: Judge) -> str:
 
 def tier_line(id_: str, tier: str, text: str) -> str:
     """The tier stands before the text, so that no text can claim another one; nor can an id."""
-    return f"- {named(id_)} [{tier}] {one_line(text, LINE)}"
+    return f"- {quote_id(id_)} [{tier}] {one_line(text, LINE)}"
 
 
-def named(id_: str) -> str:
+def quote_id(id_: str) -> str:
     """An id as it stands in a line: in quotes, unless it is one plain word."""
     return id_ if _PLAIN.fullmatch(id_) else f'"{one_line(id_, 60)}"'
 
@@ -302,7 +318,7 @@ def named(id_: str) -> str:
 def age(at: str, now: datetime) -> str:
     """`5 min ago`; the text itself when it is no point in time."""
     try:
-        seconds = (now - point_in_time(at)).total_seconds()
+        seconds = (now - parse_time(at)).total_seconds()
     except ValueError:
         return one_line(at, 40)
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):

@@ -66,7 +66,7 @@ def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> It
     """A record that left the live ones for the archive (or came back) is one change, not two."""
     ours, theirs = before.entry(key), after.entry(key)
     if theirs is None and ours is not None:
-        moved = _moved(key, before, after, closed)
+        moved = _find_archived(key, before, after, closed)
         if moved is not None:
             closed.discard(moved)
             entry = after.entry(moved)
@@ -75,7 +75,7 @@ def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> It
             yield RecordChange(key.kind, key.id, "archived", title_of(key.kind, entry.record), entry.reason, fields)
             return
     if ours is None and theirs is not None:
-        moved = _moved(key, after, before, closed)
+        moved = _find_archived(key, after, before, closed)
         if moved is not None:
             closed.discard(moved)
             entry = before.entry(moved)
@@ -87,7 +87,7 @@ def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> It
     yield from _compare(key, ours, theirs)
 
 
-def _moved(key: Key, without: State, having: State, closed: set[Key]) -> Key | None:
+def _find_archived(key: Key, without: State, having: State, closed: set[Key]) -> Key | None:
     """The archive entry that only `having` has, and that is the record at `key`."""
     for candidate in sorted(candidate for candidate in closed if candidate.kind == key.kind):
         entry = having.entry(candidate)
@@ -157,36 +157,36 @@ def title_of(kind: str, data: Mapping[str, Any]) -> str:
 # --- in words
 
 
-def subject(changes: list[RecordChange], limit: int = 5) -> str:
+def commit_subject(changes: list[RecordChange], limit: int = 5) -> str:
     """The subject of a commit: `OL-7k3f9q verified; FU-003 deferred, now elevated`."""
-    phrases = [phrase for change in changes if (phrase := in_words(change))]
+    phrases = [phrase for change in changes if (phrase := describe_change(change))]
     more = f"; and {len(phrases) - limit} more" if len(phrases) > limit else ""
     return "; ".join(phrases[:limit]) + more if phrases else "no change of a record"
 
 
-def in_words(change: RecordChange) -> str:
+def describe_change(change: RecordChange) -> str:
     """What happened to one record; empty for bookkeeping that no reader asks for."""
     if change.kind in (HEAD.kind, SHAPE.kind):
-        return _head_words(change)
+        return _describe_head(change)
     about = f": {one_line(change.title, 50)}" if change.title and change.kind != "session" else ""
     name = one_line(change.id, 60)
     if change.kind == "session":
         if {field.field for field in change.fields} == {"wrote_document"}:
             return ""
-        return f"session {name} {'started' if change.action == 'added' else _verb(change)}"
+        return f"session {name} {'started' if change.action == 'added' else _describe_action(change)}"
     if change.kind == "rule":
         return f"rule {name} {'written' if change.action == 'added' else change.action}"
     info = ALL_KINDS.get(change.kind)
     if info is not None and info.began:
-        return _named(change, info, name, about)
+        return _describe_named(change, info, name, about)
     if change.action == "added":
         return f"{name} added{about}"
     if change.action == "archived":
         return f"{name} archived ({one_line(change.reason, 60)})"
-    return f"{name} {_verb(change)}"
+    return f"{name} {_describe_action(change)}"
 
 
-def _named(change: RecordChange, info: KindInfo, name: str, about: str) -> str:
+def _describe_named(change: RecordChange, info: KindInfo, name: str, about: str) -> str:
     """What happened to a record whose id does not tell its kind."""
     whose = name.partition("/")[0] if info.made_once else name
     if change.action == "added":
@@ -197,10 +197,10 @@ def _named(change: RecordChange, info: KindInfo, name: str, about: str) -> str:
         return f"{change.kind} {whose} {info.began} anew"
     if change.after(info.about) and not (info.made_once or info.replaced or info.has_fixed_fields):
         return f"{change.kind} {whose} at {one_line(str(change.after(info.about)), 50)}"
-    return f"{change.kind} {whose} {_verb(change)}"
+    return f"{change.kind} {whose} {_describe_action(change)}"
 
 
-def _verb(change: RecordChange) -> str:
+def _describe_action(change: RecordChange) -> str:
     if change.action != "changed":
         return change.action
     names = {field.field for field in change.fields}
@@ -215,14 +215,14 @@ def _verb(change: RecordChange) -> str:
         verbs.append("checked")
     if change.after("priority") in ("elevated", "escalated"):
         verbs.append(f"now {change.after('priority')}")
-    return ", ".join(verbs) or _changed(sorted({name.partition(".")[0] for name in names}))
+    return ", ".join(verbs) or _describe_fields(sorted({name.partition(".")[0] for name in names}))
 
 
-def _changed(names: list[str]) -> str:
+def _describe_fields(names: list[str]) -> str:
     shown = ", ".join(one_line(name, 40) or repr(name) for name in names[:3])
     return f"{shown}{'…' if len(names) > 3 else ''} changed"
 
 
-def _head_words(change: RecordChange) -> str:
+def _describe_head(change: RecordChange) -> str:
     names = {field.field for field in change.fields}
     return "context updated" if "context" in names else ""

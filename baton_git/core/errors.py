@@ -58,7 +58,7 @@ class InvalidName(BatonError):
     code = "invalid_name"
 
     def __init__(self, what: str, name: str, why: str, *, hint: str = "") -> None:
-        super().__init__(f"{what} {shortened(name)}: {why}", hint=hint, what=what, name=name, why=why)
+        super().__init__(f"{what} {shorten(name)}: {why}", hint=hint, what=what, name=name, why=why)
 
 
 class InvalidDocument(BatonError):
@@ -95,7 +95,7 @@ class NotFound(BatonError):
 
     def __init__(self, what: str, name: str = "", *, hint: str = "") -> None:
         """`name`: of what is missing; none where nothing was named."""
-        named = f" {shortened(name)}" if name else ""
+        named = f" {shorten(name)}" if name else ""
         super().__init__(f"there is no {what}{named}", hint=hint, what=what, name=name)
 
 
@@ -105,7 +105,7 @@ class Ambiguous(BatonError):
     def __init__(self, what: str, name: str, candidates: Sequence[str], hint: str = "give more of the id") -> None:
         shown = ", ".join(candidates[:6]) + (", …" if len(candidates) > 6 else "")
         super().__init__(
-            f"{what} {shortened(name)} could be {shown}",
+            f"{what} {shorten(name)} could be {shown}",
             hint=hint, what=what, name=name, candidates=list(candidates),
         )  # fmt: skip
 
@@ -140,7 +140,7 @@ class Stale(BatonError):
         )  # fmt: skip
 
 
-class Overtaken(BatonError):
+class StepConflict(BatonError):
     """`current` is where the run stands now, as data; None when there is none."""
 
     code = "step_conflict"
@@ -150,7 +150,7 @@ class Overtaken(BatonError):
         self.current = current
 
 
-class Ended(BatonError):
+class EndedError(BatonError):
     code = "ended"
 
 
@@ -189,6 +189,6 @@ class WriteFailed(StoreError):
     code = "write_failed"
 
 
-def shortened(text: str, limit: int = 60) -> str:
+def shorten(text: str, limit: int = 60) -> str:
     """`text` quoted for a message: control characters escaped, cut after `limit` characters."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

@@ -41,21 +41,21 @@ def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Br
             yield Breach(key, name, was[name], now.get(name))
 
 
-def refuse(before: State, after: State) -> None:
+def refuse_changes(before: State, after: State) -> None:
     """Raises NotAllowed when the edits of `after` change what is set once."""
     for key in after.edits:
         for breach in breaches(key, before.entry(key), after.entry(key)):
             raise NotAllowed(f"{key}: {breach.field} {WHY}", hint="make another one instead")
 
 
-def restored(before: State, after: State) -> tuple[State, set[Key]]:
+def restore_fixed(before: State, after: State) -> tuple[State, set[Key]]:
     """The later state with what is set once as it was before, and the keys for which that made a difference."""
     broken = {key for key in after.edits if any(breaches(key, before.entry(key), after.entry(key)))}
-    edits = {key: _kept(before.entry(key), after.entry(key)) for key in broken}
+    edits = {key: _restore_entry(before.entry(key), after.entry(key)) for key in broken}
     return State(after.source, {**after.edits, **edits}), broken
 
 
-def _kept(before: Entry | None, after: Entry | None) -> Entry | None:
+def _restore_entry(before: Entry | None, after: Entry | None) -> Entry | None:
     if not isinstance(before, Record) or not isinstance(after, Record):
         return before
     return after.replace(**{breach.field: breach.kept for breach in breaches(Key(""), before, after)})

@@ -22,8 +22,8 @@ from baton_git.core.kinds import ALL_KINDS, ARCHIVE, CLOSED, KIND_OF_FOLDER, KIN
 from baton_git.core.names import Oid
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
-from baton_git.core.state import Entry, Key, Source, State, Unreadable
-from baton_git.core.value_cache import Memory
+from baton_git.core.state import Entry, Key, State, StateSource, Unreadable
+from baton_git.core.value_cache import ValueCache
 
 FORMAT = 1
 FORMAT_FILE = "format.toml"
@@ -40,7 +40,7 @@ FRAMED = 8
 """How much larger the files may be that we make of records ourselves: what could be stored can also be closed."""
 
 
-class Item(Protocol):
+class TreeItem(Protocol):
     """One name in a folder."""
 
     @property
@@ -51,13 +51,13 @@ class Item(Protocol):
     def mode(self) -> int: ...
 
 
-class Folder(Protocol):
+class TreeFolder(Protocol):
     """A folder of a commit, read lazily; equal ids mean equal content."""
 
     @property
     def oid(self) -> Oid | None: ...
-    def entries(self) -> Mapping[str, Item]: ...
-    def folder(self, name: str) -> Folder: ...
+    def entries(self) -> Mapping[str, TreeItem]: ...
+    def folder(self, name: str) -> TreeFolder: ...
     def read(self, name: str) -> bytes | None: ...
 
 
@@ -168,7 +168,7 @@ def decode(key: Key, path: str, text: bytes) -> Entry:
     return record
 
 
-def _comes_back(key: Key, entry: Entry) -> bool:
+def _round_trips(key: Key, entry: Entry) -> bool:
     """Whether the file of a record says the same record again: TOML does, and the file of this id must be its own."""
     if not isinstance(entry, Part) or (isinstance(entry, Record) and entry.id != key.id):
         return False
@@ -182,11 +182,11 @@ class TreeSource:
     `memory` keeps what was decoded by the id of its file, for the other commits that have that file.
     """
 
-    root: Folder
-    memory: Memory | None = None
+    root: TreeFolder
+    memory: ValueCache | None = None
     _loaded: dict[Key, Entry | None] = field(default_factory=dict, compare=False, repr=False)
     _ids: dict[tuple[str, bool], Collection[str]] = field(default_factory=dict, compare=False, repr=False)
-    _folders: dict[str, Folder] = field(default_factory=dict, compare=False, repr=False)
+    _folders: dict[str, TreeFolder] = field(default_factory=dict, compare=False, repr=False)
 
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
         ids = self._ids.get((kind, archived))
@@ -215,7 +215,7 @@ class TreeSource:
         except Corrupt as error:
             return Unreadable(path, str(error))
 
-    def _remembered(self, key: Key, folder: Folder, name: str) -> Entry | None:
+    def _remembered(self, key: Key, folder: TreeFolder, name: str) -> Entry | None:
         item = folder.entries().get(name) if self.memory is not None else None
         known: Part | None = self.memory.get((key, item.oid)) if self.memory is not None and item is not None else None
         if known is not None:
@@ -226,7 +226,7 @@ class TreeSource:
             self.memory.put((key, item.oid), entry, 4 * len(text or b""))
         return entry
 
-    def carried_on(self, root: Folder, edits: Mapping[Key, Entry | None]) -> TreeSource:
+    def carried_on(self, root: TreeFolder, edits: Mapping[Key, Entry | None]) -> TreeSource:
         """The records below the next folder, which differs by just these edits: only they would have to be decoded.
 
         An edit that its file may not give back as the very same record is decoded all the same.
@@ -237,11 +237,11 @@ class TreeSource:
             if entry is None or self.load(key) is None:
                 ids.pop((key.kind, key.archived), None)
             known.pop(key, None)
-            if entry is None or _comes_back(key, entry):
+            if entry is None or _round_trips(key, entry):
                 known[key] = entry
         return TreeSource(root, self.memory, known, ids)
 
-    def _folder(self, place: str) -> Folder:
+    def _folder(self, place: str) -> TreeFolder:
         if not place:
             return self.root
         if place not in self._folders:
@@ -249,7 +249,7 @@ class TreeSource:
             self._folders[place] = self._folder(above).folder(name)
         return self._folders[place]
 
-    def differing(self, other: Source) -> Iterator[Key]:
+    def differing(self, other: StateSource) -> Iterator[Key]:
         theirs = other.root if isinstance(other, TreeSource) else None
         for path in differing_paths(self.root, theirs):
             key = key_at(path)
@@ -262,18 +262,18 @@ class TreeSource:
                 if row.id_of(path) is None:
                     yield Unreadable(f"{row.folder}/{path}".rstrip("/"), "is not the file of a record")
 
-    def _below(self, place: str) -> Iterator[Folder]:
+    def _below(self, place: str) -> Iterator[TreeFolder]:
         folder = self._folder(place)
         for name, item in folder.entries().items():
             if item.is_folder:
                 yield folder.folder(name)
 
 
-def _files_in(folder: Folder, depth: int) -> Iterator[str]:
+def _files_in(folder: TreeFolder, depth: int) -> Iterator[str]:
     return (path for path in _entries_in(folder, depth) if not path.endswith("/"))
 
 
-def _entries_in(folder: Folder, depth: int, prefix: str = "") -> Iterator[str]:
+def _entries_in(folder: TreeFolder, depth: int, prefix: str = "") -> Iterator[str]:
     """The paths of the files that are `depth` folders deep, and of what is elsewhere; a folder there ends in `/`."""
     for name, item in folder.entries().items():
         if item.is_folder and depth > 1:
@@ -282,7 +282,7 @@ def _entries_in(folder: Folder, depth: int, prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{name}{'/' if item.is_folder else ''}"
 
 
-def differing_paths(ours: Folder, theirs: Folder | None, prefix: str = "") -> Iterator[str]:
+def differing_paths(ours: TreeFolder, theirs: TreeFolder | None, prefix: str = "") -> Iterator[str]:
     """Paths of the files that are not the same in both folders; folders of one id are not opened."""
     if theirs is not None and ours.oid is not None and ours.oid == theirs.oid:
         return
@@ -297,7 +297,12 @@ def differing_paths(ours: Folder, theirs: Folder | None, prefix: str = "") -> It
 
 
 def _differing(
-    name: str, ours: Folder, theirs: Folder | None, ours_item: Item | None, theirs_item: Item | None, prefix: str
+    name: str,
+    ours: TreeFolder,
+    theirs: TreeFolder | None,
+    ours_item: TreeItem | None,
+    theirs_item: TreeItem | None,
+    prefix: str,
 ) -> Iterator[str]:
     if (ours_item is not None and ours_item.is_folder) or (theirs_item is not None and theirs_item.is_folder):
         left = ours.folder(name) if ours_item is not None and ours_item.is_folder else _EMPTY
@@ -319,20 +324,20 @@ class _Empty:
 
     oid: Oid | None = None
 
-    def entries(self) -> Mapping[str, Item]:
+    def entries(self) -> Mapping[str, TreeItem]:
         return {}
 
-    def folder(self, name: str) -> Folder:
+    def folder(self, name: str) -> TreeFolder:
         return self
 
     def read(self, name: str) -> bytes | None:
         return None
 
 
-_EMPTY: Folder = _Empty()
+_EMPTY: TreeFolder = _Empty()
 
 
-def state_of(root: Folder, memory: Memory | None = None) -> State:
+def state_of(root: TreeFolder, memory: ValueCache | None = None) -> State:
     """The state that a commit's tree holds. `memory` keeps what was decoded, for other commits of the same store.
 
     Raises:
@@ -357,6 +362,6 @@ def _check_format(text: bytes) -> None:
         )
 
 
-def paths_below(root: Folder, prefix: str = "") -> Iterable[str]:
+def paths_below(root: TreeFolder, prefix: str = "") -> Iterable[str]:
     """All files of a tree, with their paths."""
     return differing_paths(root, None, prefix)

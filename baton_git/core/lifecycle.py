@@ -28,7 +28,7 @@ from baton_git.core.records.work_items import (
     Pattern,
 )
 from baton_git.core.state import Key, State, key_of
-from baton_git.core.times import iso, point_in_time
+from baton_git.core.times import iso, parse_time
 
 PRIORITIES = ("normal", "elevated", "escalated")
 DECISION_STATUSES = ("active", "monitoring", "superseded")
@@ -71,7 +71,7 @@ class Confirmed(NamedTuple):
 def deadline(loop: OpenLoop) -> datetime | None:
     """When the loop expires; None when `created_at` is no date. A plain date counts from its end."""
     try:
-        created = point_in_time(loop.created_at)
+        created = parse_time(loop.created_at)
         if len(loop.created_at) <= len("2026-11-21"):
             created += timedelta(days=1)
         return created + timedelta(days=loop.ttl_days)
@@ -84,7 +84,7 @@ def is_due(loop: OpenLoop, now: datetime) -> bool:
     return loop.status == "open" and end is not None and now >= end
 
 
-def checked(loop: OpenLoop, check: LastCheck) -> OpenLoop:
+def apply_check(loop: OpenLoop, check: LastCheck) -> OpenLoop:
     """The loop after a check: passed → verified, failed → failed; an unknown result changes no status."""
     status = {"passed": "verified", "failed": "failed"}.get(check.result)
     return loop.replace(last_check=check, **({"status": status} if status else {}))
@@ -102,14 +102,16 @@ def waits_for_code(loop: OpenLoop) -> bool:
 # --- follow-ups
 
 
-def deferred(item: FollowUp, now: datetime, policy: Policy, reason: str | None = None) -> FollowUp:
+def apply_deferral(item: FollowUp, now: datetime, policy: Policy, reason: str | None = None) -> FollowUp:
     """Put off once more; its priority rises at `elevate_at` and `escalate_at` and never falls."""
     count = item.defer_count + 1
-    later = item.replace(defer_count=count, last_deferred=iso(now), priority=_risen(item.priority, count, policy))
+    later = item.replace(
+        defer_count=count, last_deferred=iso(now), priority=_raise_priority(item.priority, count, policy)
+    )
     return later.replace(reason=reason) if reason is not None else later
 
 
-def _risen(priority: str, count: int, policy: Policy) -> str:
+def _raise_priority(priority: str, count: int, policy: Policy) -> str:
     level = 2 if count >= policy.escalate_at else 1 if count >= policy.elevate_at else 0
     return PRIORITIES[max(level, PRIORITIES.index(priority))]
 
@@ -117,7 +119,7 @@ def _risen(priority: str, count: int, policy: Policy) -> str:
 # --- patterns
 
 
-def recurred(pattern: Pattern, session: str, context: str, now: datetime) -> Pattern:
+def record_recurrence(pattern: Pattern, session: str, context: str, now: datetime) -> Pattern:
     """Seen once more: the count goes on, the newest five occurrences are kept, a rule is proposed at the threshold."""
     occurrences = (*pattern.recent_occurrences, Occurrence(session=session, context=context))[-OCCURRENCES:]
     again = pattern.replace(
@@ -125,10 +127,10 @@ def recurred(pattern: Pattern, session: str, context: str, now: datetime) -> Pat
         last_seen=iso(now),
         recent_occurrences=[occurrence.given() for occurrence in occurrences],
     )
-    return candidate(again)
+    return propose_when_due(again)
 
 
-def candidate(pattern: Pattern) -> Pattern:
+def propose_when_due(pattern: Pattern) -> Pattern:
     """The pattern with a rule proposed, once it was seen often enough."""
     if pattern.status != "observing" or pattern.count < pattern.threshold:
         return pattern
@@ -136,20 +138,20 @@ def candidate(pattern: Pattern) -> Pattern:
     return pattern.replace(status="rule_candidate", proposed_rule=rule)
 
 
-def proposed(pattern: Pattern, rule: str) -> Pattern:
+def apply_proposal(pattern: Pattern, rule: str) -> Pattern:
     """The pattern as a candidate for `rule`, whatever its count."""
     if pattern.status in ("graduated", "dismissed"):
         raise NotAllowed(f"pattern {pattern.id} is {pattern.status}", hint="record it anew if it came back")
     return pattern.replace(status="rule_candidate", proposed_rule=rule)
 
 
-def dismissed(pattern: Pattern) -> Pattern:
+def apply_dismissal(pattern: Pattern) -> Pattern:
     if pattern.status == "graduated":
         raise NotAllowed(f"pattern {pattern.id} is graduated", hint="roll its graduation back: baton rollback")
     return pattern.replace(status="dismissed")
 
 
-def graduate(
+def apply_graduation(
     state: State, pattern: Pattern, confirmed: Confirmed | None, now: datetime, rule: str | None = None,
     *, is_claim: bool = False,
 ) -> State:  # fmt: skip
@@ -195,7 +197,7 @@ def _rule_text(pattern: Pattern, rule: str, confirmed: Confirmed, now: datetime)
 # --- decisions
 
 
-def monitored(decision: ActiveDecision) -> ActiveDecision:
+def apply_monitoring(decision: ActiveDecision) -> ActiveDecision:
     if decision.status == "superseded":
         raise NotAllowed(f"decision {decision.id} is superseded; decisions only move forward")
     return decision.replace(status="monitoring")
@@ -225,7 +227,7 @@ DECLARED: Judge = _Declared()
 """The judge where nothing is known of history, such as on a server that looks at a push."""
 
 
-def superseded(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> ActiveDecision:
+def apply_supersession(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> ActiveDecision:
     """The decision, replaced by another.
 
     Raises:
@@ -253,17 +255,17 @@ def may_supersede(target_tier: str, candidate_tier: str) -> bool:
 # --- what happens by itself
 
 
-def settle(state: State, now: datetime, policy: Policy) -> State:
+def settle_state(state: State, now: datetime, policy: Policy) -> State:
     """Everything that time and counts have brought about: expiry, escalation, candidates."""
     for loop in state.records(OpenLoop):
         if is_due(loop, now):
             state = state.put(loop.replace(status="escalated"))
     for item in state.records(FollowUp):
-        priority = _risen(item.priority, item.defer_count, policy)
+        priority = _raise_priority(item.priority, item.defer_count, policy)
         if priority != item.priority:
             state = state.put(item.replace(priority=priority))
     for pattern in state.records(Pattern):
-        state = state.put(candidate(pattern)) if candidate(pattern) is not pattern else state
+        state = state.put(propose_when_due(pattern)) if propose_when_due(pattern) is not pattern else state
     return state
 
 
@@ -282,7 +284,7 @@ def archive_closed(state: State, now: datetime, session: str | None, judge: Judg
     return state
 
 
-def known_session(state: State, id_: str) -> Session | None:
+def find_session(state: State, id_: str) -> Session | None:
     """The record of a session, also when it went to the archive."""
     live = state.entry(Key(Session.kind, id_))
     if isinstance(live, Session):
@@ -291,7 +293,7 @@ def known_session(state: State, id_: str) -> Session | None:
     return parse(Session, closed.record) if isinstance(closed, Archived) else None
 
 
-def seen_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
+def record_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
     """The state in which `session` is known; sessions beyond the newest `sessions_kept` go to the archive."""
     state = state.remove(Key(Session.kind, session.id, archived=True)).put(session)
     live = state.records(Session)
@@ -304,7 +306,7 @@ def seen_session(state: State, session: Session, now: datetime, policy: Policy) 
 # --- claims that nobody here confirmed
 
 
-class Held(NamedTuple):
+class HeldClaim(NamedTuple):
     """A claim of a document that was not taken over: the record, the field, what it said and what stands."""
 
     id: str
@@ -314,10 +316,10 @@ class Held(NamedTuple):
     why: str
 
 
-def hold(
+def hold_claims(
     base: Record | None, claim: Record, tier_of: Callable[[str], str | None], *, evidence: bool = True,
     judge: Judge = DECLARED,
-) -> tuple[Record, list[Held]]:  # fmt: skip
+) -> tuple[Record, list[HeldClaim]]:  # fmt: skip
     """`claim` (a record as a document has it) without what only a person, or nobody, may change.
 
     A graduation that `base` does not have, a tier raised to `human_confirmed` or lowered, a decision that moves
@@ -339,7 +341,7 @@ def hold(
     return type(claim).model_validate(data), holds
 
 
-def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | None], judge: Judge) -> list[Held]:
+def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | None], judge: Judge) -> list[HeldClaim]:
     holds = _tier_holds(base, claim)
     if isinstance(claim, OpenLoop):
         holds += _evidence_holds(base if isinstance(base, OpenLoop) else None, claim)
@@ -353,62 +355,62 @@ def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | No
     return holds
 
 
-def _tier_holds(base: Record | None, claim: Record) -> list[Held]:
+def _tier_holds(base: Record | None, claim: Record) -> list[HeldClaim]:
     before, after = getattr(base, "source_tier", None), getattr(claim, "source_tier", None)
     if before == after or after is None:
         return []
     if before is None:
         graduating = isinstance(claim, Pattern) and claim.status == "graduated" and after == "human_confirmed"
         why = "no person confirmed it here"
-        return [Held(claim.id, "source_tier", after, "llm_derived", why)] if graduating else []
+        return [HeldClaim(claim.id, "source_tier", after, "llm_derived", why)] if graduating else []
     if TIERS.index(after) < TIERS.index(before):
-        return [Held(claim.id, "source_tier", after, before, "tiers never go down")]
+        return [HeldClaim(claim.id, "source_tier", after, before, "tiers never go down")]
     if after == "human_confirmed":
-        return [Held(claim.id, "source_tier", after, before, "no person confirmed it here")]
+        return [HeldClaim(claim.id, "source_tier", after, before, "no person confirmed it here")]
     return []
 
 
-def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[Held]:
+def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[HeldClaim]:
     """What a probe found is written by probes; a document may repeat it, and may say what somebody else found."""
     before = base.last_check if base else None
     if claim.last_check is None or claim.last_check.by != "probe" or claim.last_check == before:
         return []
     kept = before.given() if before else None
-    return [Held(claim.id, "last_check", claim.last_check.given(), kept, "no probe found it here")]
+    return [HeldClaim(claim.id, "last_check", claim.last_check.given(), kept, "no probe found it here")]
 
 
-def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[Held]:
+def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:
     was = base is not None and base.status == "graduated"
     claims = claim.status == "graduated"
     holds = []
     if claims != was:
         kept = base.status if base is not None and base.status != "observing" else "rule_candidate"
         why = "only a person ends a rule" if was else "a pattern graduates only through a person"
-        holds.append(Held(claim.id, "status", claim.status, kept, why))
+        holds.append(HeldClaim(claim.id, "status", claim.status, kept, why))
     elif base is not None and base.status == "dismissed" != claim.status:
-        holds.append(Held(claim.id, "status", claim.status, "dismissed", "it was dismissed"))
+        holds.append(HeldClaim(claim.id, "status", claim.status, "dismissed", "it was dismissed"))
     before = base.graduated_to if base else None
     if claim.graduated_to != before:
-        holds.append(Held(claim.id, "graduated_to", claim.graduated_to, before, "set by graduation only"))
+        holds.append(HeldClaim(claim.id, "graduated_to", claim.graduated_to, before, "set by graduation only"))
     return holds
 
 
 def _decision_holds(
     base: ActiveDecision | None, claim: ActiveDecision, tier: str, tier_of: Callable[[str], str | None]
-) -> list[Held]:
+) -> list[HeldClaim]:
     """`tier` is the one that the claim has once what it may not raise was held back."""
     before, old = (base.status, base.superseded_by) if base else ("active", None)
     if DECISION_STATUSES.index(claim.status) < DECISION_STATUSES.index(before):
-        return _unmoved(claim, before, old, "decisions only move forward")
+        return _hold_status(claim, before, old, "decisions only move forward")
     by = tier_of(claim.superseded_by) if claim.superseded_by else None
     moved = claim.status == "superseded" and (claim.status, claim.superseded_by) != (before, old)
     if moved and (by or base is not None) and not may_supersede(tier, by or "llm_derived"):
         why = "both decisions were derived by a model" if by else "nobody knows the decision that takes its place"
-        return _unmoved(claim, before, old, why)
+        return _hold_status(claim, before, old, why)
     return []
 
 
-def _unmoved(claim: ActiveDecision, status: str, by: str | None, why: str) -> list[Held]:
+def _hold_status(claim: ActiveDecision, status: str, by: str | None, why: str) -> list[HeldClaim]:
     """What holds a decision where it was: the status, and by what it is superseded."""
     fields = (("status", claim.status, status), ("superseded_by", claim.superseded_by, by))
-    return [Held(claim.id, field, claimed, kept, why) for field, claimed, kept in fields if claimed != kept]
+    return [HeldClaim(claim.id, field, claimed, kept, why) for field, claimed, kept in fields if claimed != kept]

@@ -15,7 +15,7 @@ from typing import ClassVar, NewType
 from baton_git.core.errors import InvalidName
 
 Oid = NewType("Oid", str)
-"""A git object id in hex, 40 or 64 digits, lower case; made by `oid`."""
+"""A git object id in hex, 40 or 64 digits, lower case; made by `parse_oid`."""
 
 MAX_COMPONENT = 200
 """Bytes of an encoded name: a file name holds 255, less the suffixes `.toml`, `.lock` and those of git."""
@@ -47,7 +47,7 @@ def encode(text: str, *, keep: int = 0) -> str:
     except UnicodeEncodeError:
         raise InvalidName("name", text, "holds half of a surrogate pair, which is not text") from None
     encoded = text[:keep] + "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in raw)
-    encoded = _guarded(encoded)
+    encoded = _escape_reserved(encoded)
     if len(encoded) > MAX_COMPONENT:
         raise InvalidName("name", text, f"is too long for a file name ({len(encoded)} > {MAX_COMPONENT} bytes)")
     return encoded
@@ -59,20 +59,20 @@ def decode(component: str) -> str:
     Raises:
         InvalidName: `encode` never makes this component (so no two components name one thing).
     """
-    text = _unescaped(component)
+    text = _unescape(component)
     if not component or encode(text) != component:
         raise InvalidName("name", component, "is not the encoded form of a name")
     return text
 
 
-def _unescaped(component: str) -> str:
+def _unescape(component: str) -> str:
     try:
         return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), component.encode()).decode()
     except UnicodeError:
         raise InvalidName("name", component, "is not the encoded form of a name") from None
 
 
-def _guarded(encoded: str) -> str:
+def _escape_reserved(encoded: str) -> str:
     """What git and file systems give a meaning of their own, escaped: leading `.` and `-`, `..`, `.lock`, `con`."""
     encoded = encoded.replace("..", ".%2e").replace("..", ".%2e")
     if encoded[0] in ".-":
@@ -152,7 +152,7 @@ class RecordId(_Name):
     @classmethod
     def from_component(cls, component: str) -> RecordId:
         """Raises InvalidName when no id has this component."""
-        record_id = cls(_unescaped(component))
+        record_id = cls(_unescape(component))
         if record_id.component != component:
             raise InvalidName("id", component, "is not the encoded form of an id")
         return record_id
@@ -180,14 +180,14 @@ class AgentId(_Name):
             raise InvalidName(self.what, self.text, why)
 
 
-def oid(text: str) -> Oid:
+def parse_oid(text: str) -> Oid:
     """Raises InvalidName unless `text` is 40 or 64 lower-case hex digits."""
     if not _OID.match(text):
         raise InvalidName("object id", text, "must be 40 or 64 hex digits")
     return Oid(text)
 
 
-def derived(id_: str, suffix: str) -> str:
+def derive_id(id_: str, suffix: str) -> str:
     """`<id>.<suffix>`; of an id so long that this is no name any more, its beginning and a digest of it."""
     try:
         return RecordId(f"{id_}.{suffix}").text
@@ -195,7 +195,7 @@ def derived(id_: str, suffix: str) -> str:
         return f"{id_[:12]}.{sha256(id_.encode()).hexdigest()[:8]}.{suffix}"
 
 
-def minted(prefix: str, random: bytes) -> str:
+def mint_id(prefix: str, random: bytes) -> str:
     """A short fresh id, `OL-7k3f9q`: 30 of the bits of `random` (at least 4 bytes) in Crockford's base 32."""
     number = int.from_bytes(random[:4], "big")
     return f"{prefix}-" + "".join(_BASE32[number >> shift & 31] for shift in range(25, -1, -5))

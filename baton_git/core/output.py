@@ -36,7 +36,7 @@ def escape_code(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _replaced(text: str, kept: frozenset[str], write: Callable[[str], str]) -> str:
+def _replace_unsafe(text: str, kept: frozenset[str], write: Callable[[str], str]) -> str:
     """`text` with what is unsafe and not in `kept` written by `write`; lines without any are only looked at."""
     if is_safe(text):
         return text
@@ -77,12 +77,12 @@ def terminal(text: str) -> str:
     """`text` for a terminal: what is unsafe stands as an escape, line ends and tabs stay."""
     if isinstance(text, Styled):
         return text
-    return "\n".join(_replaced(line, _BREAKS, escape_code) for line in text.split("\n"))
+    return "\n".join(_replace_unsafe(line, _BREAKS, escape_code) for line in text.split("\n"))
 
 
 def terminal_line(text: str) -> str:
     """As `terminal`, on one line: line ends and tabs stand as escapes, too."""
-    return _replaced(text, _NOTHING, escape_code)
+    return _replace_unsafe(text, _NOTHING, escape_code)
 
 
 def shell_line(argv: Sequence[str]) -> str:
@@ -107,7 +107,7 @@ def html(value: Any) -> Any:
         return ""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
-    return _replaced(value.replace("\r\n", "\n"), _BREAKS | _SPACES | _JOINERS, escape_code)
+    return _replace_unsafe(value.replace("\r\n", "\n"), _BREAKS | _SPACES | _JOINERS, escape_code)
 
 
 # --- frames, logs, commits
@@ -115,7 +115,7 @@ def html(value: Any) -> Any:
 
 def one_line(text: str, limit: int) -> str:
     """`text` on one line, what is unsafe as spaces, cut after `limit` characters."""
-    flat = " ".join(_replaced(text, _NOTHING, lambda _: " ").split())
+    flat = " ".join(_replace_unsafe(text, _NOTHING, lambda _: " ").split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
@@ -129,4 +129,4 @@ def json_text(data: Any, indent: int | None = 2) -> str:
 
 def safe_json(text: str) -> str:
     """JSON text with everything unsafe in its strings as `\\uXXXX`."""
-    return "\n".join(_replaced(line, _NOTHING, lambda c: json.dumps(c)[1:-1]) for line in text.split("\n"))
+    return "\n".join(_replace_unsafe(line, _NOTHING, lambda c: json.dumps(c)[1:-1]) for line in text.split("\n"))

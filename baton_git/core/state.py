@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 from baton_git.core.errors import Ambiguous, Corrupt, NotAllowed, NotFound
-from baton_git.core.names import derived
+from baton_git.core.names import derive_id
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, same
 from baton_git.core.records.work_items import Head, Shape
@@ -59,7 +59,7 @@ class Unreadable(NamedTuple):
 Entry = Part | Unreadable
 
 
-class Source(Protocol):
+class StateSource(Protocol):
     """What a commit holds."""
 
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
@@ -68,14 +68,14 @@ class Source(Protocol):
     def load(self, key: Key) -> Entry | None:
         """What stands at `key`; None when nothing does."""
 
-    def differing(self, other: Source) -> Iterable[Key]:
+    def differing(self, other: StateSource) -> Iterable[Key]:
         """The keys whose stored content is not the same in `other`."""
 
     def damaged(self) -> Iterable[Unreadable]:
         """Files in the places of records that are none, without those that `load` finds."""
 
 
-class Nothing:
+class EmptySource:
     """The source of a namespace that does not exist yet."""
 
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
@@ -84,8 +84,8 @@ class Nothing:
     def load(self, key: Key) -> Entry | None:
         return None
 
-    def differing(self, other: Source) -> Iterable[Key]:
-        return () if isinstance(other, Nothing) else other.differing(self)
+    def differing(self, other: StateSource) -> Iterable[Key]:
+        return () if isinstance(other, EmptySource) else other.differing(self)
 
     def damaged(self) -> Iterable[Unreadable]:
         return ()
@@ -95,7 +95,7 @@ class Nothing:
 class State:
     """The records of one namespace at one moment."""
 
-    source: Source = field(default_factory=Nothing)
+    source: StateSource = field(default_factory=EmptySource)
     edits: Mapping[Key, Entry | None] = field(default_factory=dict)
 
     # --- asking
@@ -129,7 +129,7 @@ class State:
         if isinstance(entry, model):
             return entry
         if isinstance(entry, Unreadable):
-            raise _damaged(entry)
+            raise _corrupt_error(entry)
         raise NotFound(model.kind.replace("_", " "), id_)
 
     def find(self, model: type[Model], text: str) -> Model:
@@ -146,7 +146,7 @@ class State:
         kind = model.kind.replace("_", " ")
         if text and self.entry(Key(model.kind, text, archived=True)) is not None:
             raise NotFound(f"live {kind}", text, hint=f"it is in the archive; see: baton log --record {text}")
-        near = completed(ids, text, kind)
+        near = complete_id(ids, text, kind)
         if near is None:
             raise NotFound(kind, text)
         return self.get(model, near)
@@ -174,7 +174,7 @@ class State:
     def _single(self, key: Key, model: type[Single]) -> Single:
         entry = self.entry(key)
         if isinstance(entry, Unreadable):
-            raise _damaged(entry)
+            raise _corrupt_error(entry)
         return entry if isinstance(entry, model) else model()
 
     def damaged(self, kinds: Iterable[str]) -> Iterator[Unreadable]:
@@ -202,14 +202,14 @@ class State:
         key = key or key_of(record)
         now = self.entry(key)
         if isinstance(now, Unreadable):
-            raise _damaged(now)
+            raise _corrupt_error(now)
         return self if same_fields(now, record) else State(self.source, {**self.edits, key: record})
 
     def remove(self, key: Key) -> State:
         """The state without what stands at `key`; the same when nothing does."""
         now = self.entry(key)
         if isinstance(now, Unreadable):
-            raise _damaged(now)
+            raise _corrupt_error(now)
         return self if now is None else State(self.source, {**self.edits, key: None})
 
     def add(self, record: Record) -> State:
@@ -236,7 +236,7 @@ class State:
         """Its id, or `<id>.2`, `<id>.3`, … where older ones stand: found by doubling, as an id may be reused often."""
 
         def at(number: int) -> Key:
-            id_ = record.id if number == 1 else derived(record.id, str(number))
+            id_ = record.id if number == 1 else derive_id(record.id, str(number))
             return Key(record.kind, id_, archived=True)
 
         taken, free = 0, 1
@@ -251,7 +251,7 @@ class State:
 Single = TypeVar("Single", Head, Shape)
 
 
-def completed(ids: Iterable[str], text: str, what: str) -> str | None:
+def complete_id(ids: Iterable[str], text: str, what: str) -> str | None:
     """The only one of `ids` that begins with `text`, case ignored; None when none does.
 
     Raises:
@@ -280,5 +280,5 @@ def same_fields(left: Entry | None, right: Entry | None) -> bool:
     return left == right
 
 
-def _damaged(entry: Unreadable) -> Corrupt:
+def _corrupt_error(entry: Unreadable) -> Corrupt:
     return Corrupt(entry.path, entry.why, hint="the file is kept as it is; `baton rollback` brings an earlier one back")

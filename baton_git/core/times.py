@@ -23,7 +23,7 @@ def iso_exact(now: datetime) -> str:
     return now.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def point_in_time(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """An ISO 8601 date, or date and time, in UTC; without an offset it is one of UTC, a date is its beginning.
 
     Raises:
@@ -36,15 +36,15 @@ def point_in_time(text: str) -> datetime:
         raise ValueError(f"is no ISO 8601 point in time: {text[:40]!r}") from None
 
 
-def when(text: str | None) -> datetime | None:
-    """As `point_in_time`; None for what is none."""
+def parse_time_or_none(text: str | None) -> datetime | None:
+    """As `parse_time`; None for what is none."""
     try:
-        return point_in_time((text or "").strip())
+        return parse_time((text or "").strip())
     except ValueError:
         return None
 
 
-def typed(text: str, *, end_of_day: bool = False) -> datetime:
+def parse_local_time(text: str, *, end_of_day: bool = False) -> datetime:
     """What a person typed as a date or time; without an offset it is that of this place.
 
     Args:

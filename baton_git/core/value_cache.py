@@ -15,7 +15,7 @@ OVERHEAD = 200
 """What a value weighs besides."""
 
 
-class Memory:
+class ValueCache:
     """Values by key; those that nobody asked for the longest time go first. Several threads may use one side by side.
 
     A key names what its value was made of so exactly (by object ids) that the value can never become another. Who puts

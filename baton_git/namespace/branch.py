@@ -19,10 +19,10 @@ from baton_git.core.lifecycle import waits_for_code
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import one_line
 from baton_git.core.records.work_items import OpenLoop
-from baton_git.core.redaction.changes import is_secret_name, refuse_secret, scrubbed
+from baton_git.core.redaction.changes import is_secret_name, redact_edits, refuse_secret
 from baton_git.core.state import State, Unreadable
-from baton_git.core.times import typed
-from baton_git.git.store import Draft, Store
+from baton_git.core.times import parse_local_time
+from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace import write_queue
 from baton_git.namespace.commit_log import LogEntry, find_numbered, hide_shared_numbers, load_entry, revision_of
 from baton_git.namespace.machine_state import HookMarkers
@@ -268,7 +268,13 @@ class Branch:
         return write_queue.write_updates(self, updates, patience)
 
     def advance(
-        self, draft: Draft, expected: Oid | None, new: Oid, stamp: CommitStamp, *, source: RemoteSource | None = None
+        self,
+        draft: ObjectDraft,
+        expected: Oid | None,
+        new: Oid,
+        stamp: CommitStamp,
+        *,
+        source: RemoteSource | None = None,
     ) -> bool:
         """Moves the branch to a commit made elsewhere, or in `draft`; False when it does not stand at `expected`.
 
@@ -309,7 +315,7 @@ class Branch:
         )  # fmt: skip
         return self.read()
 
-    def _root(self, draft: Draft) -> Oid:
+    def _root(self, draft: ObjectDraft) -> Oid:
         tree = draft.tree(None, layout.ROOT_FILES)
         return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
 
@@ -329,9 +335,9 @@ class Branch:
             raise Stale(str(self.namespace), expected, tip.revision)
         found = change(tip)
         proposal = found if isinstance(found, ProposedState) else ProposedState(found)
-        edits, redactions = scrubbed(tip.state, proposal.state)
+        edits, redactions = redact_edits(tip.state, proposal.state)
         after = State(proposal.state.source, edits)
-        immutable_fields.refuse(tip.state, after)
+        immutable_fields.refuse_changes(tip.state, after)
         changes = diff.diff(tip.state, after)
         files = {**layout.encode(edits), **proposal.files}
         if not changes and not files:
@@ -342,7 +348,7 @@ class Branch:
         tree = draft.tree(base_tree, files)
         if tree == tip.tree and proposal.side is None:
             return Prepared(WriteResult(tip, tip))
-        subject = f"{proposal.note}: {diff.subject(changes)}" if proposal.note else diff.subject(changes)
+        subject = f"{proposal.note}: {diff.commit_subject(changes)}" if proposal.note else diff.commit_subject(changes)
         commit = self.seal(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         record_draft(self.ledger, draft)
         version = Revision(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
@@ -350,23 +356,23 @@ class Branch:
         return Prepared(outcome, draft, plain=not proposal.files)
 
     def _parents(
-        self, draft: Draft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
+        self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
     ) -> tuple[tuple[Oid, ...], int]:
         """The parents of the next commit, and the largest revision among them."""
         first = tip.commit or self._root(draft)
         if proposal.side is None:
             return (first,), tip.revision
         base, state = proposal.side
-        edits, _ = scrubbed(base.state, state)
+        edits, _ = redact_edits(base.state, state)
         tree = draft.tree(base.tree, layout.encode(edits))
-        subject = diff.subject(diff.diff(base.state, State(state.source, edits)))
+        subject = diff.commit_subject(diff.diff(base.state, State(state.source, edits)))
         onto = (base.commit or first,)
         own = self.seal(draft, tree, onto, base.revision + 1, subject, stamp, proposal.trailers)
         return (first, own), max(tip.revision, base.revision + 1)
 
     def seal(
         self,
-        draft: Draft,
+        draft: ObjectDraft,
         tree: Oid,
         parents: tuple[Oid, ...],
         revision: int,
@@ -413,7 +419,7 @@ def _named(entry: LogEntry) -> str:
 
 def _moment(text: str) -> datetime:
     try:
-        return typed(text, end_of_day=True)
+        return parse_local_time(text, end_of_day=True)
     except ValueError:
         raise InvalidArgument(
             f"{text[:60]!r} is no revision",

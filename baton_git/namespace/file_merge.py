@@ -7,9 +7,9 @@ from itertools import count
 from typing import NamedTuple
 
 from baton_git.core.layout import differing_paths, key_at, paths_below
-from baton_git.core.merge import Contested, conflict, merge_lines
+from baton_git.core.merge import ContestedValue, conflict, merge_lines
 from baton_git.core.records.conflict import Conflict
-from baton_git.git.store import Edit, Entry, Folder
+from baton_git.git.store import Edit, Folder, TreeEntry
 
 KIND = "file"
 """What a conflict about such a file says is contested."""
@@ -22,7 +22,7 @@ _MOST_BYTES = 1 << 20
 _DIGITS = 8
 """How many digits of an object id a new name has at least."""
 
-Sides = tuple[Entry | None, Entry | None, Entry | None]
+Sides = tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None]
 
 
 class MergedFiles(NamedTuple):
@@ -49,7 +49,7 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder) -> MergedFiles:
     return MergedFiles(_clear(ours, edits), tuple(conflicts))
 
 
-def entry_at(root: Folder, path: str) -> Entry | None:
+def entry_at(root: Folder, path: str) -> TreeEntry | None:
     """The file at a path; None when there is none, or a folder."""
     *folders, name = path.split("/")
     for one in folders:
@@ -76,18 +76,18 @@ def _merged(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> Me
         return MergedFiles({path: other}, ())
     if mine is None or other is None:
         kept, gone = (other, mine) if mine is None else (mine, other)
-        told = Contested("", _said(was, path), _said(kept, path), _said(gone, path), "ours")
+        told = ContestedValue("", _said(was, path), _said(kept, path), _said(gone, path), "ours")
         return MergedFiles({path: kept}, (conflict(KIND, path, told),))
     lines = _by_lines(path, sides, roots)
     if lines is not None:
         return MergedFiles({path: lines}, ())
     first, second = sorted((mine, other), key=lambda one: (one.oid, one.mode), reverse=True)
     beside = _beside(path, second, roots[1:])
-    told = Contested("", _said(was, path), _said(first, path), _said(second, beside), "ours")
+    told = ContestedValue("", _said(was, path), _said(first, path), _said(second, beside), "ours")
     return MergedFiles({path: first, beside: second}, (conflict(KIND, path, told),))
 
 
-def _beside(path: str, entry: Entry, roots: Iterable[Folder]) -> str:
+def _beside(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:
     """A name for the file that loses its path, which nothing else has: with as much of its id as that takes."""
     names = (f"{path}.{entry.oid[:digits]}" for digits in range(_DIGITS, len(entry.oid)))
     return next((name for name in names if all(_is_free(root, name, entry) for root in roots)), f"{path}.{entry.oid}")
@@ -101,7 +101,7 @@ def _is_free(root: Folder, path: str, edit: Edit) -> bool:
     return root.entries().get(name) in (None, edit)
 
 
-def _said(entry: Entry | None, path: str) -> tuple[dict[str, str], ...]:
+def _said(entry: TreeEntry | None, path: str) -> tuple[dict[str, str], ...]:
     return () if entry is None else ({"path": path, "blob": entry.oid},)
 
 
@@ -156,7 +156,7 @@ def _stays(above: Folder, path: str, gone: set[str]) -> bool:
     return not gone.issuperset(files)
 
 
-def iterate_files(root: Folder) -> Iterator[tuple[str, Entry]]:
+def iterate_files(root: Folder) -> Iterator[tuple[str, TreeEntry]]:
     """Every file of a tree with its path."""
     for path in differing_paths(root, None):
         found = entry_at(root, path)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
-from baton_git.git.files.ref_locks import flocked
+from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import CommitInfo
 from baton_git.git.store.history import in_order
 from baton_git.namespace.branch import Branch
@@ -153,7 +153,7 @@ def _seen(data: Any) -> LastSeen:
 def _write(file: Path, index: Index) -> None:
     """Puts an index in place of the one that is there, unless another process does so now or the disk refuses."""
     fresh = f"{file}.new"
-    with flocked(f"{file}.lock", 0.0) as alone, suppress(OSError):
+    with hold_flock(f"{file}.lock", 0.0) as alone, suppress(OSError):
         if alone:
             Path(fresh).write_text(json.dumps(index._asdict()))
             Path(fresh).replace(file)

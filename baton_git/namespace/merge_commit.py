@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.kinds import ALL_KINDS, SINGLETONS
 from baton_git.core.merge import Decision, apply, decide, with_conflicts
-from baton_git.core.merge.decisions import values
+from baton_git.core.merge.decisions import entry_values
 from baton_git.core.names import Oid
 from baton_git.core.output import one_line
 from baton_git.core.records.base import alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Entry, Key, State
-from baton_git.git.store import CommitInfo, Draft, Edit, Folder, Store
+from baton_git.git.store import CommitInfo, Edit, Folder, ObjectDraft, Store
 from baton_git.namespace.commit_log import parse_entry, revision_of
 from baton_git.namespace.file_merge import entry_at, merge_files, text_at
 
@@ -32,7 +32,7 @@ LATEST = 1 << 40
 class MergeCommit(NamedTuple):
     """A merge: its commit in a draft that nothing leads to yet, and how it came about."""
 
-    draft: Draft
+    draft: ObjectDraft
     commit: Oid
     tree: Oid
     decisions: tuple[Decision, ...]
@@ -77,7 +77,7 @@ def parents_in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
     return sorted(found, key=lambda info: (-revision_of(store, info), info.oid))
 
 
-def base_tree(store: Store, draft: Draft, one: Oid, other: Oid) -> Oid | None:
+def base_tree(store: Store, draft: ObjectDraft, one: Oid, other: Oid) -> Oid | None:
     """The tree that both grew from; that of several merge bases is made of them, in `draft`. None: unrelated histories.
 
     Raises:
@@ -93,7 +93,7 @@ def base_tree(store: Store, draft: Draft, one: Oid, other: Oid) -> Oid | None:
     return tree
 
 
-def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> MergedTree:
+def merge_trees(draft: ObjectDraft, base: Oid | None, ours: Oid, theirs: Oid) -> MergedTree:
     """The tree of `theirs` merged into that of `ours`; new objects go into the draft.
 
     Raises:
@@ -112,7 +112,7 @@ def merge_trees(draft: Draft, base: Oid | None, ours: Oid, theirs: Oid) -> Merge
 def _constant(base: State, ours: State, merged: State) -> State:
     """The merged state with what is set once as it is in the base, whichever side changed it."""
     changed = {key for key in (*base.differing(ours), *merged.edits) if ALL_KINDS[key.kind].has_fixed_fields}
-    kept, keys = immutable_fields.restored(base, State(merged.source, {key: merged.entry(key) for key in changed}))
+    kept, keys = immutable_fields.restore_fixed(base, State(merged.source, {key: merged.entry(key) for key in changed}))
     return State(merged.source, {**merged.edits, **{key: kept.edits[key] for key in keys}}) if keys else merged
 
 
@@ -147,14 +147,14 @@ def _place(key: Key, root: Folder, value: Any) -> dict[str, str] | None:
     """The file at `key`, if it holds a value of a conflict about the whole record."""
     path = layout.path_of(key)
     file = entry_at(root, path)
-    is_it = file is not None and alike(values(layout.decode(key, path, text_at(root, path))), (value,))
+    is_it = file is not None and alike(entry_values(layout.decode(key, path, text_at(root, path))), (value,))
     return {"path": path, "blob": file.oid} if file is not None and is_it else None
 
 
-def _message(store: Store, draft: Draft, parents: tuple[CommitInfo, CommitInfo], merged: MergedTree) -> str:
+def _message(store: Store, draft: ObjectDraft, parents: tuple[CommitInfo, CommitInfo], merged: MergedTree) -> str:
     before = State(layout.TreeSource(draft.folder(parents[0].tree)))
     after = State(layout.TreeSource(draft.folder(merged.tree)))
-    subject = diff.subject(diff.diff(before, after))
+    subject = diff.commit_subject(diff.diff(before, after))
     said = [("Baton-Op", "merge")]
     said += [
         ("Baton-Renamed", f"{one.key} → {one.to.id}") for one in merged.decisions if one.action == "rekey" and one.to

@@ -89,7 +89,7 @@ class Changed(WrittenResult):
 
 def summarise(changes: Sequence[diff.RecordChange]) -> str:
     """Return changes in words: the subject of their commit."""
-    return diff.subject(list(changes)) if changes else "nothing changed"
+    return diff.commit_subject(list(changes)) if changes else "nothing changed"
 
 
 def position(version: Revision) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from baton_git.core.layout import state_of
 from baton_git.core.merge import Decision, apply, are_two, decide, same, take_off_entries, without_counts
-from baton_git.core.merge.id_assignment import called
+from baton_git.core.merge.id_assignment import with_id
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Part, Record
 from baton_git.core.records.lineage import Session
@@ -105,7 +105,7 @@ def _with_ids(before: State, after: State, decisions: Sequence[Decision]) -> Sta
             named, entry = before.entry(one.to), after.entry(one.key)
             if isinstance(named, Part) and isinstance(entry, Part) and not are_two(one.key.kind, named, entry):
                 after = State(
-                    after.source, {**after.edits, one.key: None, one.to: called(entry, one.to.id, one.key.id)}
+                    after.source, {**after.edits, one.key: None, one.to: with_id(entry, one.to.id, one.key.id)}
                 )
     return after
 

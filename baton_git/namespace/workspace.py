@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.core.lifecycle import Confirmed, Policy
-from baton_git.core.names import minted
+from baton_git.core.names import mint_id
 from baton_git.core.records.base import Record
 from baton_git.core.state import State
 from baton_git.core.times import iso
@@ -173,12 +173,12 @@ class Workspace:
 
 def fresh_id(prefix: str) -> str:
     """A random id; collisions are refused when it is added."""
-    return minted(prefix, os.urandom(4))
+    return mint_id(prefix, os.urandom(4))
 
 
 def fresh_mark() -> str:
     """A random word for the frame around a text: who wrote what is inside cannot have known it."""
-    return minted("ctx", os.urandom(4))
+    return mint_id("ctx", os.urandom(4))
 
 
 def check_not_empty(text: str, what: str) -> None:

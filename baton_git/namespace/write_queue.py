@@ -18,7 +18,7 @@ from baton_git.core.errors import Busy, InvalidDocument, StoreError, WriteFailed
 from baton_git.core.names import Namespace
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import State
-from baton_git.git.store import Draft, Store
+from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRequest, UpdateResult, WriteResult
 
@@ -35,7 +35,7 @@ class Prepared(NamedTuple):
     """
 
     outcome: WriteResult
-    draft: Draft | None = None
+    draft: ObjectDraft | None = None
     plain: bool = False
 
 
@@ -229,7 +229,7 @@ class _PendingUpdate:
 class _CommitChain:
     """What several wishes come to, each on top of the one before; `newest` is the last version, read back."""
 
-    def __init__(self, tip: Revision, draft: Draft) -> None:
+    def __init__(self, tip: Revision, draft: ObjectDraft) -> None:
         self.tip = tip
         self.draft = draft
         self.newest = tip

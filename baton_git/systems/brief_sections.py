@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from baton_git.core.brief import LINE, Section, age, named, tier_line
+from baton_git.core.brief import LINE, Section, age, quote_id, tier_line
 from baton_git.core.output import one_line
 from baton_git.core.records.base import Part
 from baton_git.core.state import Key, State, Unreadable
-from baton_git.core.times import when
+from baton_git.core.times import parse_time_or_none
 
 if TYPE_CHECKING:
     from baton_git.systems.ecc.record import Snapshot
@@ -61,7 +61,7 @@ def _newest_first(state: State, kind: str, dated: str) -> list[Any]:
 
 def _in_time(text: str | None) -> tuple[bool, str]:
     """Sorts points in time as such; what is none stands before them."""
-    found = when(text)
+    found = parse_time_or_none(text)
     return found is not None, found.isoformat() if found is not None else ""
 
 
@@ -104,13 +104,13 @@ def _checkpoint(state: State, now: datetime, agent: str | None) -> Section:
     mine = _agent(state, agent)
     if mine is None:
         agents = sorted({name.partition("/")[0] for name in state.ids("checkpoint")})
-        who = ", ".join(named(one) for one in agents[:8])
+        who = ", ".join(quote_id(one) for one in agents[:8])
         return Section("Checkpoints", (f"- of {who}: baton restore --agent NAME",), "checkpoints")
     found = checkpoint_store.newest(state, mine, now)
     lines = tuple(_checkpoint_lines(found)) if found else ()
     since = f", {age(found.metadata.ended_at, now)}" if found else ""
-    how = f"baton restore --agent {named(mine)}"
-    title = f"Last checkpoint of {named(mine)}{since} ({how})"
+    how = f"baton restore --agent {quote_id(mine)}"
+    title = f"Last checkpoint of {quote_id(mine)}{since} ({how})"
     return Section(title, lines, "lines of the checkpoint", all=f"{how} --json")
 
 

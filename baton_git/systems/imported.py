@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton_git.core.codecs import json
-from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, shortened
+from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, shorten
 from baton_git.core.names import Namespace
 from baton_git.git.files.atomic_files import check_size
 
@@ -91,7 +91,7 @@ def _contested(entry: Found | Unusable, owners: dict[str, list[str]]) -> Found |
     if isinstance(entry, Unusable) or len(owners[entry.namespace]) == 1:
         return entry
     others = ", ".join(where for where in owners[entry.namespace] if where != entry.where) or "another row"
-    return Unusable(entry.where, f"its namespace {shortened(entry.namespace)} is also that of {others}")
+    return Unusable(entry.where, f"its namespace {shorten(entry.namespace)} is also that of {others}")
 
 
 def checked(batons: Iterable[Found]) -> list[Found]:
@@ -108,6 +108,6 @@ def checked(batons: Iterable[Found]) -> list[Found]:
         Namespace(one.namespace)
         json.check(one.baton, where=one.namespace)
         if one.namespace in seen:
-            raise InvalidArgument(f"the namespace {shortened(one.namespace)} is given twice", namespace=one.namespace)
+            raise InvalidArgument(f"the namespace {shorten(one.namespace)} is given twice", namespace=one.namespace)
         seen.add(one.namespace)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from baton_git.core.lifecycle import checked
+from baton_git.core.lifecycle import apply_check
 from baton_git.core.records.work_items import LastCheck, OpenLoop
 from baton_git.core.state import Key, State
 
@@ -48,7 +48,7 @@ def _is_news(loop: object, check: LastCheck) -> bool:
         return False
     last = loop.last_check
     said = (last.result, last.why) if last is not None else None
-    return said != (check.result, check.why) or checked(loop, check).status != loop.status
+    return said != (check.result, check.why) or apply_check(loop, check).status != loop.status
 
 
 def with_results(state: State, loops: Sequence[OpenLoop], found: Mapping[str, LastCheck]) -> State:
@@ -56,5 +56,5 @@ def with_results(state: State, loops: Sequence[OpenLoop], found: Mapping[str, La
     for loop in loops:
         now = state.entry(Key(OpenLoop.kind, loop.id))
         if isinstance(now, OpenLoop) and loop.id in found and now.verify == loop.verify:
-            state = state.put(checked(now, found[loop.id]))
+            state = state.put(apply_check(now, found[loop.id]))
     return state

@@ -11,7 +11,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr
 
 from baton_git.checks.outcome import Failed, NotApproved, Passed
-from baton_git.checks.runner import Checked, run_all
+from baton_git.checks.runner import CheckResult, run_all
 from baton_git.checks.specification import CheckSpec, World
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
@@ -125,7 +125,7 @@ def run_checks(
     """
     refusals = _refusals(ws, version, loops)
     allowed = {loop.id: _spec(loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
-    waiting = {id_: Checked(NotApproved(why), 0) for id_, why in islice(refusals.items(), most)}
+    waiting = {id_: CheckResult(NotApproved(why), 0) for id_, why in islice(refusals.items(), most)}
     specs = dict(islice(allowed.items(), most))
     answers = waiting | (run_all(specs, _world(ws), budget_seconds=budget_seconds) if specs else {})
     code = head_commit(ws.branch.store) if specs and ws.folder else None
@@ -164,7 +164,7 @@ def _spec(verify: VerifySpec) -> CheckSpec:
     return CheckSpec(**{**known, "argv": verify.argv or ()})
 
 
-def _evidence(answer: Checked, now: datetime, code: str | None) -> LastCheck:
+def _evidence(answer: CheckResult, now: datetime, code: str | None) -> LastCheck:
     outcome = answer.outcome
     result = "passed" if isinstance(outcome, Passed) else "failed" if isinstance(outcome, Failed) else "unknown"
     optional = {

@@ -15,7 +15,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key
-from baton_git.git.store import Entry
+from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.conflicts import Side, side_value, standing
@@ -75,17 +75,17 @@ class _Look:
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        self._folders: dict[tuple[Oid, str], Mapping[str, Entry]] = {}
+        self._folders: dict[tuple[Oid, str], Mapping[str, TreeEntry]] = {}
 
     def tree(self, commit: Oid) -> Oid:
         return self.ws.branch.store.commit(commit).tree
 
-    def file(self, tree: Oid, path: str) -> Entry | None:
+    def file(self, tree: Oid, path: str) -> TreeEntry | None:
         """What stands at a path; None where nothing does."""
         folder, _, name = path.rpartition("/")
         return self._entries(tree, folder).get(name)
 
-    def _entries(self, tree: Oid, path: str) -> Mapping[str, Entry]:
+    def _entries(self, tree: Oid, path: str) -> Mapping[str, TreeEntry]:
         found = self._folders.get((tree, path))
         if found is None:
             folder = self.ws.branch.store.folder(tree)

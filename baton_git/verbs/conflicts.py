@@ -9,8 +9,8 @@ from typing import Any, Literal
 from baton_git.core.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at
-from baton_git.core.lifecycle import hold
-from baton_git.core.merge.decisions import record_data, values
+from baton_git.core.lifecycle import hold_claims
+from baton_git.core.merge.decisions import entry_values, record_data
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, alike, parse
 from baton_git.core.records.conflict import Conflict
@@ -77,7 +77,7 @@ def standing(state: State, conflict: Conflict) -> tuple[Any, ...] | None:
         return None
     _, entry = _place(state, conflict)
     if conflict.field == "":
-        return values(entry)
+        return entry_values(entry)
     if not isinstance(entry, Part):
         return None
     data = record_data(entry)
@@ -181,7 +181,7 @@ def _check(state: State, key: Key, entry: Part | None, claim: Record) -> None:
         return found.source_tier if isinstance(found, ActiveDecision) else None
 
     before = parse(type(claim), entry.record) if isinstance(entry, Archived) else entry
-    _, holds = hold(before if isinstance(before, Record) else None, claim, tier_of, evidence=False)
+    _, holds = hold_claims(before if isinstance(before, Record) else None, claim, tier_of, evidence=False)
     for one in holds:
         if one.claimed == "graduated":
             raise NeedsHuman(

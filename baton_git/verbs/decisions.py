@@ -9,7 +9,7 @@ from pydantic import Field
 
 from baton_git.core.errors import NeedsHuman
 from baton_git.core.kinds import KINDS
-from baton_git.core.lifecycle import monitored, superseded
+from baton_git.core.lifecycle import apply_monitoring, apply_supersession
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import State, key_of
@@ -106,7 +106,7 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Changed:
 def monitor_decision(ws: Workspace, now: datetime, asked: MonitorDecision) -> Changed:
     """Mark a decision as being watched; it still holds."""
     return ws.edit(
-        "decision-monitor", now, ActiveDecision, asked.id, lambda state, decision: state.put(monitored(decision))
+        "decision-monitor", now, ActiveDecision, asked.id, lambda state, decision: state.put(apply_monitoring(decision))
     )
 
 
@@ -131,6 +131,6 @@ def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -
 
     def change(tip: Revision) -> State:
         old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, asked.by)
-        return tip.state.put(superseded(old, new, ws.judgement(tip)))
+        return tip.state.put(apply_supersession(old, new, ws.judgement(tip)))
 
     return Changed.of(ws.update("decision-supersede", now, change), id=id_)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from baton_git.core.kinds import KINDS
-from baton_git.core.lifecycle import deferred
+from baton_git.core.lifecycle import apply_deferral
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.times import iso_exact
@@ -90,7 +90,7 @@ def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Chang
     """Put a follow-up off once more: elevated at the third time, escalated at the fifth."""
     return ws.edit(
         "followup-defer", now, FollowUp, asked.id,
-        lambda state, item: state.put(deferred(item, now, ws.policy, asked.reason)),
+        lambda state, item: state.put(apply_deferral(item, now, ws.policy, asked.reason)),
     )  # fmt: skip
 
 

@@ -13,9 +13,9 @@ from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Part
 from baton_git.core.records.lineage import Session
-from baton_git.core.state import Key, State, completed
-from baton_git.core.times import typed
-from baton_git.git.store import Entry
+from baton_git.core.state import Key, State, complete_id
+from baton_git.core.times import parse_local_time
+from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -87,7 +87,7 @@ def moment(text: str | None, *, end: bool = False) -> datetime | None:
         InvalidArgument: it is none.
     """
     try:
-        return None if text is None else typed(text, end_of_day=end)
+        return None if text is None else parse_local_time(text, end_of_day=end)
     except ValueError:
         raise InvalidArgument(
             f"{text!r} is no ISO date or time", hint="for example 2026-06-17 or 2026-06-17T12:30"
@@ -113,7 +113,7 @@ def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
     return files_at(ws, entry.tree, paths) != before
 
 
-def files_at(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, Entry]:
+def files_at(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, TreeEntry]:
     """By path, the files of a tree among `paths`."""
     root = ws.branch.store.folder(tree)
     found = {}
@@ -138,7 +138,7 @@ def full_id(ws: Workspace, text: str) -> str:
     ids = {one for kind in KINDS for one in state.ids(kind)}
     if text in ids or any(state.entry(Key(kind, text, archived=True)) is not None for kind in KINDS):
         return text
-    return completed(ids, text, "record") or text
+    return complete_id(ids, text, "record") or text
 
 
 def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:

@@ -20,7 +20,7 @@ from baton_git.core.lifecycle import CODE_METHODS
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.git.files import durable_files
-from baton_git.git.files.ref_locks import flocked
+from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
 from baton_git.namespace.machine_state import HookMarker, HookMarkers
 from baton_git.namespace.remote_selection import automatic_remote
@@ -79,7 +79,7 @@ def turn(repository: Repository, wait: float = SECONDS + 10) -> Iterator[bool]:
     """
     asked = repository.git_dir / "baton" / "asked"
     was_asked = asked.exists()
-    with flocked(repository.common_dir / "baton" / "locks" / "hooks", wait) as alone:
+    with hold_flock(repository.common_dir / "baton" / "locks" / "hooks", wait) as alone:
         wanted = alone is not False and (asked.exists() or not was_asked)
         if wanted:
             durable_files.remove(asked)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from baton_git.core.kinds import KINDS
-from baton_git.core.lifecycle import checked
+from baton_git.core.lifecycle import apply_check
 from baton_git.core.records.base import parse
 from baton_git.core.records.check_methods import USAGE
 from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
@@ -145,7 +145,7 @@ def settle_loop(
     """Record what a person or an agent found out about a loop, in place of its check."""
     why = {"why": note} if note else {}
     evidence = LastCheck.model_validate({"result": result, "at": iso(now), "by": ws.actor.agent or "hand", **why})
-    return ws.edit("loop-verify", now, OpenLoop, id_, lambda state, loop: state.put(checked(loop, evidence)))
+    return ws.edit("loop-verify", now, OpenLoop, id_, lambda state, loop: state.put(apply_check(loop, evidence)))
 
 
 @verb(

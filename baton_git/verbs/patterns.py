@@ -8,7 +8,14 @@ from typing import Annotated
 from pydantic import Field
 
 from baton_git.core.kinds import KINDS
-from baton_git.core.lifecycle import Confirmed, candidate, dismissed, graduate, proposed, recurred
+from baton_git.core.lifecycle import (
+    Confirmed,
+    apply_dismissal,
+    apply_graduation,
+    apply_proposal,
+    propose_when_due,
+    record_recurrence,
+)
 from baton_git.core.records.base import parse
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
@@ -84,7 +91,7 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Change
     def change(tip: Revision) -> State:
         known = _known(tip.state, asked.what, asked.id)
         if known is not None:
-            again = recurred(known, ws.session, asked.context, now)
+            again = record_recurrence(known, ws.session, asked.context, now)
             return tip.state.put(again.replace(proposed_rule=asked.rule) if asked.rule else again)
         data = {
             "id": fresh,
@@ -98,7 +105,7 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Change
             "source_tier": "llm_derived",
         }
         rule = {"proposed_rule": asked.rule} if asked.rule else {}
-        return tip.state.add(candidate(parse(Pattern, data | rule)))
+        return tip.state.add(propose_when_due(parse(Pattern, data | rule)))
 
     written = ws.update("pattern-record", now, change)
     known = _known(written.before.state, asked.what, asked.id)
@@ -129,7 +136,7 @@ def propose_rule(ws: Workspace, now: datetime, asked: ProposedRule) -> Changed:
     """Propose the rule that a pattern would become, whatever its count."""
     check_not_empty(asked.rule, "rule")
     return ws.edit(
-        "pattern-propose", now, Pattern, asked.id, lambda state, pattern: state.put(proposed(pattern, asked.rule))
+        "pattern-propose", now, Pattern, asked.id, lambda state, pattern: state.put(apply_proposal(pattern, asked.rule))
     )
 
 
@@ -143,7 +150,9 @@ def propose_rule(ws: Workspace, now: datetime, asked: ProposedRule) -> Changed:
 )
 def dismiss_pattern(ws: Workspace, now: datetime, asked: DismissPattern) -> Changed:
     """Dismiss a pattern: it is kept and counted, and never becomes a rule."""
-    return ws.edit("pattern-dismiss", now, Pattern, asked.id, lambda state, pattern: state.put(dismissed(pattern)))
+    return ws.edit(
+        "pattern-dismiss", now, Pattern, asked.id, lambda state, pattern: state.put(apply_dismissal(pattern))
+    )
 
 
 @verb(
@@ -167,7 +176,7 @@ def graduate_pattern(ws: Workspace, now: datetime, asked: GraduatePattern) -> Ch
 
     def change(state: State, pattern: Pattern) -> ProposedState:
         is_claim = not ws.judgement().is_confirmed(Key(Rule.kind, pattern.id))
-        grown = graduate(state, pattern, confirmed, now, asked.rule, is_claim=is_claim)
+        grown = apply_graduation(state, pattern, confirmed, now, asked.rule, is_claim=is_claim)
         assert confirmed is not None
         return ProposedState(grown, trailers=confirmation_trailers(confirmed.how, confirmed.by, str(key_of(pattern))))
 

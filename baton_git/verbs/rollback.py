@@ -289,7 +289,7 @@ def _gated(tip: Revision, proposal: ProposedState, person: str | None, how: How)
 
 def _lawful(tip: Revision, proposal: ProposedState) -> ProposedState:
     """The proposal, with what is set once as it is."""
-    state, kept = immutable_fields.restored(tip.state, proposal.state)
+    state, kept = immutable_fields.restore_fixed(tip.state, proposal.state)
     files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
     return proposal._replace(state=state, files=files)
 

@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import FORMAT
-from baton_git.core.merge import Contested, Decision
+from baton_git.core.merge import ContestedValue, Decision
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
 from baton_git.core.records.work_items import Baton
@@ -82,7 +82,7 @@ def _decisions() -> dict[str, Any]:
         "base": {"description": f"The value that both started from; {value}"},
         "ours": {"description": f"The value of ours, or the one that stands where nobody is preferred; {value}"},
         "theirs": {"description": f"The other value; {value}"},
-        "winner": _choice(Contested, "winner", "Which of the two stands."),
+        "winner": _choice(ContestedValue, "winner", "Which of the two stands."),
     }
     decision = {
         **place,

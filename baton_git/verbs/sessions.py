@@ -10,11 +10,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from baton_git.core.brief import BUDGET, SECTIONS, Brief, Section, age, compose, judged_line, named
+from baton_git.core.brief import BUDGET, SECTIONS, Brief, Section, age, compose, judged_line, quote_id
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName
 from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, value_at
-from baton_git.core.lifecycle import archive_closed, known_session, seen_session, settle
-from baton_git.core.names import SessionId, minted
+from baton_git.core.lifecycle import archive_closed, find_session, record_session, settle_state
+from baton_git.core.names import SessionId, mint_id
 from baton_git.core.output import one_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
@@ -45,7 +45,7 @@ def init(ws: Workspace, now: datetime) -> tuple[Revision, bool]:
 
 def fresh_session(now: datetime) -> SessionId:
     """A session name in session-baton's manner, `2026-06-17-7k3f9q`: a counter would meet others' counters."""
-    return SessionId(minted(now.strftime("%Y-%m-%d"), os.urandom(4)))
+    return SessionId(mint_id(now.strftime("%Y-%m-%d"), os.urandom(4)))
 
 
 # --- boot
@@ -207,7 +207,7 @@ def _unapproved(checks: Checks) -> list[str]:
     """What a person can do about checks that wait for approval."""
     if not checks.waiting:
         return []
-    shown = ", ".join(named(one) for one in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
+    shown = ", ".join(quote_id(one) for one in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
     verb = "check from elsewhere waits" if len(checks.waiting) == 1 else "checks from elsewhere wait"
     return [f"{len(checks.waiting)} {verb} for a person's approval: {shown} (baton trust --list)"]
 
@@ -219,7 +219,7 @@ def _begun(
     loops = [one for one in _listed(before.state, OpenLoop, problems) if one.id in checks.kept]
 
     def change(tip: Revision) -> State:
-        state = settle(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
+        state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
         return _known(ws, now, with_results(state, loops, checks.kept), parent)
 
     try:
@@ -232,13 +232,13 @@ def _begun(
 
 
 def _known(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
-    known = known_session(state, ws.session)
+    known = find_session(state, ws.session)
     if known is not None:
-        return seen_session(state, known.replace(status="active"), now, ws.policy)
+        return record_session(state, known.replace(status="active"), now, ws.policy)
     optional = {"agent": ws.actor.agent, "machine": ws.actor.machine, "parent": parent}
     data: dict[str, Any] = {"id": ws.session, "started": iso(now), "status": "active"}
     session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
-    return seen_session(state, session, now, ws.policy)
+    return record_session(state, session, now, ws.policy)
 
 
 def _parent_of(state: State, session: str, said: str | None, problems: list[str]) -> str | None:
@@ -396,7 +396,7 @@ def _with_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, 
 
 def _context_at_start(ws: Workspace, tip: Revision) -> str | None:
     """What the session saw when it began or wrote last; None when it never did."""
-    if known_session(tip.state, ws.session) is None:
+    if find_session(tip.state, ws.session) is None:
         return None
     seen = last_seen(ws.branch, tip.commit, ws.session) if tip.commit else None
     for commit in (*reversed(seen.own), seen.base) if seen is not None else ():

@@ -8,7 +8,7 @@ from typing import Any
 
 from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import BatonError, NotFound, Unreachable
-from baton_git.git.remotes import Configured, SshSettings, masked, open_remote
+from baton_git.git.remotes import Configured, SshSettings, mask_logins, open_remote
 from baton_git.namespace.branch import Branch, list_namespaces
 from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.remote_selection import address_of, configured_remote, format_commits, remote_of
@@ -79,8 +79,8 @@ def sync(
             seconds=seconds, dry_run=dry_run, receive_only=receive_only, more=everything, budget=budget, retry=retry,
         )  # fmt: skip
     except Unreachable as error:
-        return Synced(masked(name), tuple(_left_as_it_is(branch, name) for branch in branches), str(error))
-    return Synced(masked(name), tuple(outcomes))
+        return Synced(mask_logins(name), tuple(_left_as_it_is(branch, name) for branch in branches), str(error))
+    return Synced(mask_logins(name), tuple(outcomes))
 
 
 def _branches(ws: Workspace) -> list[Branch]:
@@ -95,7 +95,7 @@ def _branches(ws: Workspace) -> list[Branch]:
 def _terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
     where = f"git config remote.{remote}.batonPolicy"
     policy = policy_of(ws.reach.policies.get(remote), where)
-    return Terms(policy, ws.trusted, settle, masked(remote), without_login(address_of(ws, remote)))
+    return Terms(policy, ws.trusted, settle, mask_logins(remote), without_login(address_of(ws, remote)))
 
 
 def _left_as_it_is(branch: Branch, remote: str) -> SyncOutcome:

@@ -13,10 +13,10 @@ import pytest
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.hook_lines import hook_line, plugin_line
-from baton_git.git.hooks.shipped import shipped
+from baton_git.git.hooks.shipped import find_shipped
 from baton_git.interfaces.cli import baton as root
 
-PLUGIN, EXTENSION = shipped("plugin"), shipped("gemini-extension")
+PLUGIN, EXTENSION = find_shipped("plugin"), find_shipped("gemini-extension")
 TEXTS = sorted([*PLUGIN.rglob("SKILL.md"), *EXTENSION.rglob("SKILL.md"), *EXTENSION.rglob("commands/*.toml")])
 
 
@@ -95,7 +95,7 @@ def test_skills_say_what_must_not_be_forgotten():
     text = " ".join(" ".join(path.read_text().split()) for path in PLUGIN.rglob("SKILL.md"))
     for said in ("data, not instructions", "not written down now is lost", "only when **a person** confirms it"):
         assert said in text
-    tools = (shipped("plugin") / "baton/skills/baton/SKILL.md").read_text()
+    tools = (find_shipped("plugin") / "baton/skills/baton/SKILL.md").read_text()
     assert "allowed-tools: Bash(baton:*)\n" in tools
 
 

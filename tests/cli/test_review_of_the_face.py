@@ -12,7 +12,7 @@ import pytest
 from pseudo_terminal import typing
 
 from baton_git.core.errors import NeedsHuman, NotAllowed
-from baton_git.core.lifecycle import Confirmed, graduate
+from baton_git.core.lifecycle import Confirmed, apply_graduation
 from baton_git.core.output import shell_line
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import State
@@ -190,10 +190,10 @@ def test_a_word_for_one_rule_is_none_for_another(other):
     now = datetime(2026, 11, 21, tzinfo=UTC)
     said = Confirmed("Ada", "terminal", "PAT-1", "Look first", "w")
     with pytest.raises(NotAllowed, match="changed while you were asked") as refused:
-        graduate(State().put(one), one, said._replace(**other), now)
+        apply_graduation(State().put(one), one, said._replace(**other), now)
     assert not isinstance(refused.value, NeedsHuman)
     assert "run it again" in refused.value.hint
-    assert graduate(State().put(one), one, said, now).get(Pattern, "PAT-1").status == "graduated"
+    assert apply_graduation(State().put(one), one, said, now).get(Pattern, "PAT-1").status == "graduated"
 
 
 # --- 8. a decision that a person vouches for

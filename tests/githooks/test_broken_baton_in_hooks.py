@@ -11,7 +11,7 @@ import pytest
 from broken_programs import BROKEN, spoil
 from hook_world import eventually
 
-from baton_git.git.hooks.script import Script
+from baton_git.git.hooks.script import HookScript
 
 PREFIX = "refs/heads/baton/"
 PUSHED = f"{'0' * 40} {'1' * 40} {PREFIX}work\n"
@@ -33,7 +33,7 @@ def run(git_dir: Path, event: str, program: Path, text: str, *arguments: str) ->
     """Runs the script of an event as git does, with less time for baton."""
     hook = git_dir / "hooks" / event
     limit = SECONDS[event]
-    script = Script(event, PREFIX, (str(program),)).text.decode()
+    script = HookScript(event, PREFIX, (str(program),)).text.decode()
     assert f"run_within{limit}" in script
     hook.write_text(script.replace(f"run_within{limit}", f"run_within{limit.replace(limit.strip(' )'), '0.2')}"))
     path = os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists())

@@ -11,7 +11,7 @@ import pytest
 from dulwich.repo import Repo as DulwichRepo
 from hook_world import eventually, everything, hook, quiet
 
-from baton_git.git.hooks.script import Script
+from baton_git.git.hooks.script import HookScript
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_nothing_is_started_when_nothing_is_due(baton, git, hooked, loop, tmp_pa
     program = hook(tmp_path, "called", f"#!/bin/sh\ntouch {tmp_path}/was-called\n")
     loop(1, "--verify-http", "http://127.0.0.1:1/")
     for event in ("post-commit", "post-checkout", "post-merge", "post-rewrite"):
-        text = Script(event, "refs/heads/baton/", (str(program),)).text
+        text = HookScript(event, "refs/heads/baton/", (str(program),)).text
         (hooked / ".git/hooks" / event).write_bytes(text)
     (hooked / ".git/baton/due/").mkdir(exist_ok=True)
     commit(git, hooked)
@@ -202,7 +202,7 @@ def test_one_that_was_asked_and_has_not_begun_is_asked_once(git, hooked, loop, d
 
 
 def test_a_baton_that_breaks_leaves_no_mark_in_the_way(git, hooked, loop):
-    text = Script("post-commit", "refs/heads/baton/", ("/bin/sh", "-c", "echo broken >&2; exit 1")).text
+    text = HookScript("post-commit", "refs/heads/baton/", ("/bin/sh", "-c", "echo broken >&2; exit 1")).text
     (hooked / ".git/hooks/post-commit").write_bytes(text)
     loop(1, "--verify-file", "done")
     log = hooked / ".git/baton/hooks.log"
@@ -288,7 +288,7 @@ def pushed(git, hooked):
 def along(top, code):
     """Lets pre-push call a python program in place of baton."""
     words = (sys.executable, "-c", code)
-    (top / ".git/hooks/pre-push").write_bytes(Script("pre-push", "refs/heads/baton/", words).text)
+    (top / ".git/hooks/pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", words).text)
     (top / ".git/baton/unsent").mkdir(exist_ok=True)
     (top / ".git/baton/unsent/work").touch()
 

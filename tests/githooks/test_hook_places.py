@@ -254,14 +254,14 @@ def test_files_become_settings_when_git_became_newer_and_the_other_way_round(bat
 
 
 def test_a_program_of_an_odd_name_is_quoted(baton, git, top, tmp_path, waits):
-    from baton_git.git.hooks.script import Script
+    from baton_git.git.hooks.script import HookScript
 
     baton("hooks", "install")
     odd = tmp_path / "it's $here"
     odd.mkdir()
     hook(odd, "baton", f'#!/bin/sh\necho "$@" >{shlex.quote(str(tmp_path / "called"))}\n')
     (top / ".git/hooks/post-commit").write_bytes(
-        Script("post-commit", "refs/heads/baton/", (str(odd / "baton"), "a b")).text
+        HookScript("post-commit", "refs/heads/baton/", (str(odd / "baton"), "a b")).text
     )
     commit(git, top)
     quiet(top)

@@ -10,7 +10,7 @@ import pytest
 from broken_programs import spoil
 from hook_world import CLIENT, everything, hook
 
-from baton_git.git.hooks.script import Script, marked, scripts
+from baton_git.git.hooks.script import HookScript, read_marker, scripts
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_a_hook_that_was_removed_or_lost_its_mode_will_not_run(baton, top, folde
 
 def test_a_hook_whose_baton_is_gone_will_not_run(baton, top, folder, monkeypatch):
     baton("hooks", "install")
-    (folder / "pre-push").write_bytes(Script("pre-push", "refs/heads/baton/", ("/gone/it's/python", "-m")).text)
+    (folder / "pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", ("/gone/it's/python", "-m")).text)
     path = [one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists()]
     monkeypatch.setenv("PATH", os.pathsep.join(path))
     assert "/gone/it's/python is gone" in states(baton, top)["pre-push"]["said"]
@@ -173,21 +173,21 @@ def test_a_hook_whose_baton_cannot_be_loaded_does_nothing_and_status_says_so(bat
     baton("hooks", "install")
     words = (str(tmp_path / "baton"),)
     spoil(tmp_path / "baton", "a half-finished upgrade")
-    (folder / "pre-push").write_bytes(Script("pre-push", "refs/heads/baton/", words).text)
+    (folder / "pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", words).text)
     found = states(baton, top)["pre-push"]
     assert not found["runs"]
     assert "fails with exit status 1: ModuleNotFoundError" in found["said"]
     assert found["said"].endswith(": baton hooks install")
-    (folder / "pre-push").write_bytes(Script("pre-push", "refs/heads/baton/", words).text + b"# changed\n")
+    (folder / "pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", words).text + b"# changed\n")
     assert "fails" not in states(baton, top)["pre-push"]["said"]  # it is not ours any more, so it is not run
 
 
 def test_the_marker_tells_ours_from_others():
-    text = Script("pre-push", "refs/heads/baton/", ("/a b/python", "-m", "baton_git")).text
-    assert marked(text) == (2, "pre-push", True)
-    assert marked(text + b"#") == (2, "pre-push", False)
-    assert marked(b"#!/bin/sh\necho baton-git hook\n") is None
-    assert marked(b"") is None
+    text = HookScript("pre-push", "refs/heads/baton/", ("/a b/python", "-m", "baton_git")).text
+    assert read_marker(text) == (2, "pre-push", True)
+    assert read_marker(text + b"#") == (2, "pre-push", False)
+    assert read_marker(b"#!/bin/sh\necho baton-git hook\n") is None
+    assert read_marker(b"") is None
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
@@ -336,7 +336,7 @@ def test_without_baton_nothing_is_said_and_nothing_fails(baton, git, top, folder
     baton("init")
     baton("hooks", "install")
     for event in CLIENT:
-        text = Script(event, "refs/heads/baton/", ("/nowhere/python",)).text
+        text = HookScript(event, "refs/heads/baton/", ("/nowhere/python",)).text
         (folder / event).write_bytes(text)
     (top / ".git/baton/due").mkdir(exist_ok=True)
     (top / ".git/baton/due/work").touch()

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from hook_world import everything, hook, pre_commit
 
-from baton_git.git.hooks.script import Script
+from baton_git.git.hooks.script import HookScript
 
 MINE = "#!/bin/sh\necho mine $(cat) >>ran\n"
 RUNS_OLD = '#!/bin/sh\n[ ! -x "$0.old" ] || "$0.old" "$@" || exit\necho tool >>ran\n'
@@ -35,7 +35,7 @@ def ran(git, top, folder):
         ours = {path: path.read_bytes() for path in folder.glob("pre-push*")}
         ours = {path: was for path, was in ours.items() if b"# baton-git hook" in was}
         for path in ours:
-            path.write_bytes(Script("pre-push", "refs/heads/baton/", (str(program),)).text)
+            path.write_bytes(HookScript("pre-push", "refs/heads/baton/", (str(program),)).text)
         git(top, "push", "-q", "origin", f"main:b{next(number)}")
         for path, was in ours.items():
             path.write_bytes(was)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hook_world import eventually, hook
 
-from baton_git.git.hooks.script import Script
+from baton_git.git.hooks.script import HookScript
 
 PREFIX = "refs/heads/baton/"
 
@@ -158,14 +158,14 @@ def test_a_tag_in_place_of_a_commit_is_refused(git, top, server, push):
 def test_other_branches_do_not_wait_for_baton(git, top, server, push, tmp_path):
     program = hook(tmp_path, "called", f"#!/bin/sh\ntouch {tmp_path}/was-called\n")
     for event in ("pre-receive", "post-receive"):
-        (server / "hooks" / event).write_bytes(Script(event, PREFIX, (str(program),)).text)
+        (server / "hooks" / event).write_bytes(HookScript(event, PREFIX, (str(program),)).text)
     assert push("main", "main:feature/baton/x")[0] == 0
     time.sleep(0.2)
     assert not (tmp_path / "was-called").exists()
 
 
 def test_what_cannot_be_checked_is_refused_and_the_rest_is_not(server, push, monkeypatch):
-    (server / "hooks/pre-receive").write_bytes(Script("pre-receive", PREFIX, ("/nowhere/python",)).text)
+    (server / "hooks/pre-receive").write_bytes(HookScript("pre-receive", PREFIX, ("/nowhere/python",)).text)
     path = [one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists()]
     monkeypatch.setenv("PATH", os.pathsep.join(path))
     code, said = push("baton/work")
@@ -176,7 +176,7 @@ def test_what_cannot_be_checked_is_refused_and_the_rest_is_not(server, push, mon
 
 def test_a_bug_of_ours_refuses_in_one_line(server, push, tmp_path):
     program = hook(tmp_path, "broken", "#!/bin/sh\necho 'baton: a bug in baton itself' >&2\nexit 70\n")
-    (server / "hooks/pre-receive").write_bytes(Script("pre-receive", PREFIX, (str(program),)).text)
+    (server / "hooks/pre-receive").write_bytes(HookScript("pre-receive", PREFIX, (str(program),)).text)
     code, said = push("baton/work")
     assert code == 1
     assert said.count("remote: baton: ") == 1

@@ -16,12 +16,12 @@ from world import NOW, by_hand, files, later, stored, workspace
 from baton_git.core.errors import (
     Busy,
     Corrupt,
-    Ended,
+    EndedError,
     InvalidArgument,
     InvalidDocument,
     LimitExceeded,
     NotFound,
-    Overtaken,
+    StepConflict,
     WriteFailed,
 )
 from baton_git.core.layout import path_of
@@ -99,7 +99,7 @@ def test_of_two_clients_at_once_the_second_gets_a_conflict_with_the_current_stat
         return update(*args, **more)
 
     monkeypatch.setattr(type(two.branch), "update", slow)
-    with pytest.raises(Overtaken) as caught:
+    with pytest.raises(StepConflict) as caught:
         step(two, later(minutes=2), "run-1", to("find_slot"))
     assert caught.value.current is not None
     assert caught.value.current["current_challenge"] == "confirm"
@@ -118,7 +118,7 @@ def test_of_two_that_begin_one_run_at_once_the_second_gets_a_conflict(
         return update(*args, **more)
 
     monkeypatch.setattr(type(two.branch), "update", slow)
-    with pytest.raises(Overtaken, match="another client was faster"):
+    with pytest.raises(StepConflict, match="another client was faster"):
         begun(two, n=1)
 
 
@@ -141,7 +141,7 @@ def test_who_comes_second_from_one_step_changes_nothing(ws: Workspace, going: Go
     begun(ws)
     step(ws, later(minutes=1), "run-1", to("confirm"))
     before = ws.branch.read().commit
-    with pytest.raises(Overtaken):
+    with pytest.raises(StepConflict):
         step(ws, later(minutes=2), "run-1", going)
     assert ws.branch.read().commit == before
 
@@ -149,9 +149,9 @@ def test_who_comes_second_from_one_step_changes_nothing(ws: Workspace, going: Go
 def test_a_run_that_has_ended_does_not_go_on(ws: Workspace) -> None:
     begun(ws)
     clear(ws, later(minutes=1), "run-1", "completed")
-    with pytest.raises(Overtaken, match="was completed on 2026-11-21T08:01:00Z by session s1"):
+    with pytest.raises(StepConflict, match="was completed on 2026-11-21T08:01:00Z by session s1"):
         step(ws, later(minutes=2), "run-1", to("confirm"))
-    with pytest.raises(Ended, match="was completed"):
+    with pytest.raises(EndedError, match="was completed"):
         clear(ws, later(minutes=2), "run-1", "abandoned")
 
 
@@ -203,7 +203,7 @@ def test_ended_is_not_the_same_as_never_begun(ws: Workspace) -> None:
     begun(ws)
     clear(ws, later(minutes=1), None, "abandoned")
     for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
-        with pytest.raises(Ended, match="run-1 was abandoned on 2026-11-21T08:01:00Z") as caught:
+        with pytest.raises(EndedError, match="run-1 was abandoned on 2026-11-21T08:01:00Z") as caught:
             resume(ws, NOW, session=how.get("session"), uri=how.get("uri"))
         assert caught.value.data["outcome"] == "abandoned"
     for how in ({"session": "run-2"}, {"uri": "kairos://other"}, {}):
@@ -223,11 +223,11 @@ def test_of_a_run_that_ended_twice_the_last_end_counts(ws: Workspace) -> None:
     clear(ws, later(minutes=1), "run-1", "completed")
     again(ws, "run-1", 2, "abandoned")
     for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
-        with pytest.raises(Ended, match=r"run-1 was abandoned on 2026-11-21T08:02:00Z"):
+        with pytest.raises(EndedError, match=r"run-1 was abandoned on 2026-11-21T08:02:00Z"):
             resume(ws, NOW, session=how.get("session"), uri=how.get("uri"))
     assert show(ws, "run-1").handover.step.current_challenge == "abandoned"
     again(ws, "run-0", 3, "completed")
-    with pytest.raises(Ended, match=r"run-0 was completed on 2026-11-21T08:03:00Z"):
+    with pytest.raises(EndedError, match=r"run-0 was completed on 2026-11-21T08:03:00Z"):
         resume(ws, NOW, uri=f"{URI}resolve")
 
 
@@ -236,9 +236,9 @@ def test_what_comes_after_a_gap_in_the_archive_has_ended(ws: Workspace) -> None:
     clear(ws, later(minutes=1), "run-1", "completed")
     again(ws, "run-1", 2, "abandoned")
     ws.update("gone", NOW, lambda tip: tip.state.remove(Key("handover", "run-1", archived=True)))
-    with pytest.raises(Ended, match="was abandoned"):
+    with pytest.raises(EndedError, match="was abandoned"):
         resume(ws, NOW, "run-1")
-    with pytest.raises(Overtaken, match="was abandoned"):
+    with pytest.raises(StepConflict, match="was abandoned"):
         begun(ws)
 
 
@@ -250,9 +250,9 @@ def test_runs_with_names_that_the_archive_could_make_are_runs_of_their_own(ws: W
     begun(ws)
     clear(ws, later(minutes=1), "run-1", "completed")
     again(ws, "run-1", 2, "completed")
-    with pytest.raises(Ended, match="was completed on 2026-11-21T08:02:00Z"):
+    with pytest.raises(EndedError, match="was completed on 2026-11-21T08:02:00Z"):
         resume(ws, NOW, "run-1")
-    with pytest.raises(Ended, match="was abandoned on 2026-11-21T08:03:00Z"):
+    with pytest.raises(EndedError, match="was abandoned on 2026-11-21T08:03:00Z"):
         resume(ws, NOW, "run-1.2")
 
 
@@ -261,7 +261,7 @@ def test_a_long_name_that_ended_twice_is_found(ws: Workspace) -> None:
     endings: list[tuple[int, Outcome]] = [(1, "completed"), (2, "abandoned")]
     for minutes, outcome in endings:
         again(ws, long, minutes, outcome)
-    with pytest.raises(Ended, match="was abandoned"):
+    with pytest.raises(EndedError, match="was abandoned"):
         resume(ws, NOW, long)
 
 
@@ -586,7 +586,7 @@ def test_a_late_edit_of_a_run_that_has_ended_is_refused_and_the_archive_and_the_
     edited(copy, ("a: 1", "a: 2"), ("step_index: 1", "step_index: 2"))
     text, before = copy.path.read_bytes(), files(ws)
     for verb in (take_in, import_kairos):
-        with pytest.raises(Overtaken, match=r"was completed on 2026-11-21T08:01:00Z by session s1; .* was changed"):
+        with pytest.raises(StepConflict, match=r"was completed on 2026-11-21T08:01:00Z by session s1; .* was changed"):
             verb(ws, later(minutes=2), copy)
     assert files(ws) == before
     assert copy.path.read_bytes() == text

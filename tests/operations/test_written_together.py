@@ -15,7 +15,7 @@ from world import NOW, WHO, acting, by_hand, document, stored, workspace
 from baton_git.core.errors import Busy, Corrupt, NotAllowed, Stale, WriteFailed
 from baton_git.core.names import Namespace
 from baton_git.git.store import Store
-from baton_git.git.store.group_commit import Line, _Place
+from baton_git.git.store.group_commit import CommitGroup, _Waiter
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import CommitStamp, ProposedState
 from baton_git.namespace.workspace import Workspace
@@ -351,9 +351,9 @@ def test_what_the_disk_refuses_to_one_is_told_to_nobody_else_though_another_proc
 
 @pytest.mark.parametrize("was_woken", [False, True])
 def test_who_is_interrupted_in_the_line_holds_up_nobody(was_woken):
-    line: Line[str] = Line()
+    line: CommitGroup[str] = CommitGroup()
     line._is_busy = True
-    gone, following = _Place(["gone"]), _Place(["following"])
+    gone, following = _Waiter(["gone"]), _Waiter(["following"])
     line._waiting.extend([gone, following])
     if was_woken:
         line._hand_on()

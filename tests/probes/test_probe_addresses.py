@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from baton_git.checks.addresses import Deadline, Unreachable, first_reached, refusal, resolve
+from baton_git.checks.addresses import AddressRefused, CheckDeadline, first_reached, refusal, resolve
 
 NEVER = [
     "169.254.169.254",
@@ -68,30 +68,30 @@ def test_loopback_and_the_internet_are_open(text):
 
 @pytest.mark.parametrize("host", ["2852039166", "0xa9fea9fe", "0xA9.254.0251.254", "169.254.43518"])
 def test_odd_spellings_are_judged_by_the_address_they_mean(host):
-    with pytest.raises(Unreachable, match="metadata"):
-        resolve(host, 80, Deadline.after(2), allow_private=True)
+    with pytest.raises(AddressRefused, match="metadata"):
+        resolve(host, 80, CheckDeadline.after(2), allow_private=True)
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "017700000001", "127.1"])
 def test_odd_spellings_of_loopback_are_loopback(host):
-    assert resolve(host, 80, Deadline.after(2), allow_private=False) == ["127.0.0.1"]
+    assert resolve(host, 80, CheckDeadline.after(2), allow_private=False) == ["127.0.0.1"]
 
 
 @pytest.mark.parametrize("host", ["metadata.google.internal", "Metadata.Google.Internal.", "instance-data"])
 def test_names_of_metadata_services_are_not_even_looked_up(host):
-    with pytest.raises(Unreachable, match="metadata"):
-        resolve(host, 80, Deadline.after(2), allow_private=True)
+    with pytest.raises(AddressRefused, match="metadata"):
+        resolve(host, 80, CheckDeadline.after(2), allow_private=True)
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a..b", "x" * 70, "-.invalid"])
 def test_an_unknown_name_is_said_to_be_unknown(host):
-    with pytest.raises(Unreachable, match="is not known"):
-        resolve(host, 80, Deadline.after(2), allow_private=False)
+    with pytest.raises(AddressRefused, match="is not known"):
+        resolve(host, 80, CheckDeadline.after(2), allow_private=False)
 
 
 def test_looking_up_a_name_ends_at_the_deadline():
     with pytest.raises(TimeoutError):
-        resolve("localhost", 80, Deadline.after(0), allow_private=False)
+        resolve("localhost", 80, CheckDeadline.after(0), allow_private=False)
 
 
 def test_a_refusal_counts_only_when_all_refuse():

@@ -12,7 +12,7 @@ from pathlib import Path
 from servers import Served
 
 from baton_git.core.names import Oid
-from baton_git.git.remotes import Outcome, Push, Remote, open_remote
+from baton_git.git.remotes import Push, PushOutcome, Remote, open_remote
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.ingest.fetch import fetch_and_check
 
@@ -60,7 +60,7 @@ class Place:
         """The server (its URL unless another name is given)."""
         return open_remote(self.repository, name or self.served.url, self.environment(), **options)  # type: ignore[arg-type]
 
-    def push(self, ref: str, new: Oid, expected: Oid | None) -> Outcome:
+    def push(self, ref: str, new: Oid, expected: Oid | None) -> PushOutcome:
         return self.remote().push([Push(ref, new, expected)], seconds=SECONDS)[ref]
 
     def fetch(self, there: str = X, here: str = INCOMING) -> Oid | None:

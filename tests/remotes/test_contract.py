@@ -10,7 +10,7 @@ import pytest
 from remote_world import INCOMING, SECONDS, WHO, Place, X, Y, refs_of
 
 from baton_git.core.errors import AccessDenied
-from baton_git.git.remotes import Accepted, Overtaken, Push, Refused
+from baton_git.git.remotes import Push, PushAccepted, PushOvertaken, PushRefused
 from baton_git.git.store import Store
 
 Both = tuple[Place, Place]
@@ -23,7 +23,7 @@ def _files(top: Path) -> dict[str, bytes]:
 def test_a_branch_travels_to_another_machine_and_back(both: Both, git):
     ada, bob = both
     first = ada.commit(X, "first")
-    assert ada.push(X, first, None) == Accepted()
+    assert ada.push(X, first, None) == PushAccepted()
     assert ada.tip_there() == first
     assert bob.fetch() == first
     assert bob.tip(INCOMING) == first
@@ -33,10 +33,10 @@ def test_a_branch_travels_to_another_machine_and_back(both: Both, git):
         draft_of = draft.commit(store.commit(first).tree, (), author=WHO, time=0, timezone=0, message="")
         assert store.publish(draft, X, None, draft_of, who=WHO, time=0, timezone=0, message="")
     second = bob.commit(X, "second", parents=(first,))
-    assert bob.push(X, second, first) == Accepted()
+    assert bob.push(X, second, first) == PushAccepted()
     assert ada.fetch() == second
     third = ada.commit(X, "third", parents=(second,))
-    assert ada.push(X, third, second) == Accepted()
+    assert ada.push(X, third, second) == PushAccepted()
     assert bob.fetch() == bob.tip(INCOMING) == third
     for where in (ada.top, bob.top, ada.served.bare):
         git(where, "fsck", "--strict")
@@ -65,7 +65,7 @@ def test_several_some_missing_and_patterns(both: Both, git):
     ada, bob = both
     tips = {X: ada.commit(X, "x"), Y: ada.commit(Y, "y")}
     assert ada.remote().push([Push(ref, new, None) for ref, new in tips.items()], seconds=SECONDS) == {
-        X: Accepted(), Y: Accepted(),
+        X: PushAccepted(), Y: PushAccepted(),
     }  # fmt: skip
     git(ada.served.bare, "update-ref", "refs/heads/other", tips[X])
     assert bob.received({}) == {}
@@ -99,11 +99,11 @@ def test_a_push_that_was_overtaken_changes_nothing(both: Both):
     ada.push(X, first, None)
     bob.fetch()
     theirs = ada.commit(X, "second")
-    assert ada.push(X, theirs, first) == Accepted()
+    assert ada.push(X, theirs, first) == PushAccepted()
     late = bob.commit(X, "late")
-    assert isinstance(bob.push(X, late, first), Overtaken)
-    assert isinstance(bob.push(X, late, None), Overtaken)
-    assert isinstance(bob.push(Y, late, first), Overtaken)
+    assert isinstance(bob.push(X, late, first), PushOvertaken)
+    assert isinstance(bob.push(X, late, None), PushOvertaken)
+    assert isinstance(bob.push(Y, late, first), PushOvertaken)
     assert bob.tip_there() == theirs
     assert bob.tip_there(Y) == ""
 
@@ -111,17 +111,17 @@ def test_a_push_that_was_overtaken_changes_nothing(both: Both):
 def test_what_is_there_already_is_accepted(both: Both):
     ada, bob = both
     first = ada.commit(X, "first")
-    assert ada.push(X, first, None) == Accepted()
-    assert ada.push(X, first, None) == Accepted()
+    assert ada.push(X, first, None) == PushAccepted()
+    assert ada.push(X, first, None) == PushAccepted()
     assert bob.fetch() == first
-    assert bob.push(X, first, first) == Accepted()
+    assert bob.push(X, first, first) == PushAccepted()
 
 
 def test_a_hook_refuses_with_its_own_words(both: Both):
     ada, _ = both
     ada.served.hook("pre-receive", "echo 'no secrets, please:'; printf 'line 3 of x\\033[31m\\n' >&2; exit 1")
     outcome = ada.push(X, ada.commit(X, "first"), None)
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, PushRefused)
     assert outcome.why == "pre-receive hook declined"
     assert outcome.said[0] == "no secrets, please:"
     assert outcome.said[1].startswith("line 3 of x")
@@ -134,7 +134,7 @@ def test_a_hook_may_refuse_one_of_two(both: Both):
     ada.served.hook("update", f'[ "$1" = {X} ] || {{ echo not yours; exit 1; }}')
     x, y = ada.commit(X, "x"), ada.commit(Y, "y")
     assert ada.remote().push([Push(X, x, None), Push(Y, y, None)], seconds=SECONDS) == {
-        X: Accepted(), Y: Refused("hook declined", ("not yours", f"error: hook declined to update {Y}")),
+        X: PushAccepted(), Y: PushRefused("hook declined", ("not yours", f"error: hook declined to update {Y}")),
     }  # fmt: skip
     assert (ada.tip_there(X), ada.tip_there(Y)) == (x, "")
 
@@ -144,8 +144,8 @@ def test_one_may_be_overtaken_while_the_other_is_accepted(both: Both):
     ada.push(X, ada.commit(X, "x"), None)
     x, y = bob.commit(X, "other x"), bob.commit(Y, "y")
     found = bob.remote().push([Push(X, x, None), Push(Y, y, None)], seconds=SECONDS)
-    assert isinstance(found[X], Overtaken)
-    assert found[Y] == Accepted()
+    assert isinstance(found[X], PushOvertaken)
+    assert found[Y] == PushAccepted()
 
 
 def test_a_servers_rule_against_rewinding_is_a_refusal(both: Both, git):
@@ -154,7 +154,7 @@ def test_a_servers_rule_against_rewinding_is_a_refusal(both: Both, git):
     first = ada.commit(X, "first")
     ada.push(X, first, None)
     unrelated = ada.commit(Y, "unrelated")
-    assert isinstance(ada.push(X, unrelated, first), Refused)
+    assert isinstance(ada.push(X, unrelated, first), PushRefused)
     assert ada.tip_there() == first
 
 
@@ -162,7 +162,7 @@ def test_a_name_that_is_a_folder_there_is_a_refusal(both: Both):
     ada, _ = both
     first = ada.commit(X, "first")
     ada.push(X, first, None)
-    assert isinstance(ada.push(f"{X}/below", first, None), Refused)
+    assert isinstance(ada.push(f"{X}/below", first, None), PushRefused)
 
 
 def test_a_lock_on_the_server_counts_as_overtaken(both: Both):
@@ -170,7 +170,7 @@ def test_a_lock_on_the_server_counts_as_overtaken(both: Both):
     first = ada.commit(X, "first")
     ada.push(X, first, None)
     (ada.served.bare / f"{X}.lock").write_text("")
-    assert isinstance(ada.push(X, ada.commit(X, "second"), first), Overtaken)
+    assert isinstance(ada.push(X, ada.commit(X, "second"), first), PushOvertaken)
     assert ada.tip_there() == first
 
 
@@ -207,7 +207,7 @@ def test_nothing_of_the_user_is_touched(both: Both, git):
         draft = store.draft()
         new = draft.commit(store.commit(x).tree, [x], author=WHO, time=9, timezone=0, message="more")
         assert store.publish(draft, X, None, new, who=WHO, time=9, timezone=0, message="more")
-    assert remote.push([Push(X, new, x)], seconds=SECONDS) == {X: Accepted()}
+    assert remote.push([Push(X, new, x)], seconds=SECONDS) == {X: PushAccepted()}
     assert git(bob.served.bare, "tag", "-l") == "v1"
     kept = [name for name in before if not name.startswith(objects)]
     again = _files(top)
@@ -251,7 +251,7 @@ def test_eight_that_push_at_once_lose_nothing(make_place, kind, git):
                 tree = draft.tree(base, {f"a/{place.top.name}": b"x"})
                 new = draft.commit(tree, [tip] if tip else [], author=WHO, time=1, timezone=0, message="m")
                 assert store.publish(draft, X, store.tip(X), new, who=WHO, time=1, timezone=0, message="m")
-            if place.push(X, new, tip) == Accepted():
+            if place.push(X, new, tip) == PushAccepted():
                 arrived.append(place.top.name)
                 return
 

@@ -9,7 +9,7 @@ from remote_world import SECONDS, Place
 from servers import Served, Server
 
 from baton_git.core.errors import AccessDenied
-from baton_git.git.remotes import Accepted, Push, Refused
+from baton_git.git.remotes import Push, PushAccepted, PushRefused
 
 pytestmark = pytest.mark.servers
 
@@ -39,15 +39,15 @@ def as_user(gitolite: dict[str, Server], tmp_path, git) -> As:
 def test_each_writes_where_he_may(as_user: As):
     alice, bob = as_user("alice", "memory"), as_user("bob", "memory")
     hers, his = alice.commit(ALICE, "hers"), bob.commit(BOB, "his")
-    assert alice.push(ALICE, hers, None) == Accepted()
-    assert bob.push(BOB, his, None) == Accepted()
+    assert alice.push(ALICE, hers, None) == PushAccepted()
+    assert bob.push(BOB, his, None) == PushAccepted()
     refused = bob.push(ALICE, bob.commit(ALICE, "not his", parents=()), hers)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, PushRefused)
     assert any("DENIED" in line and ALICE in line for line in refused.said), refused
     assert alice.tip_there(ALICE) == hers
     assert bob.fetch(ALICE, "refs/in/alice") == hers
     shared = bob.commit(SHARED, "shared")
-    assert bob.push(SHARED, shared, None) == Accepted()
+    assert bob.push(SHARED, shared, None) == PushAccepted()
     assert alice.fetch(SHARED, "refs/in/shared") == shared
 
 
@@ -55,15 +55,15 @@ def test_one_of_two_is_refused(as_user: As):
     bob = as_user("bob", "memory")
     his, hers = bob.commit(BOB, "his"), bob.commit(ALICE, "hers")
     found = bob.remote().push([Push(BOB, his, None), Push(ALICE, hers, None)], seconds=SECONDS)
-    assert found[BOB] == Accepted()
-    assert isinstance(found[ALICE], Refused)
+    assert found[BOB] == PushAccepted()
+    assert isinstance(found[ALICE], PushRefused)
     assert bob.tip_there(ALICE) == ""
 
 
 def test_a_private_repository_is_closed_to_others(as_user: As):
     alice, bob = as_user("alice", "private"), as_user("bob", "private")
     first = alice.commit(ALICE, "first")
-    assert alice.push(ALICE, first, None) == Accepted()
+    assert alice.push(ALICE, first, None) == PushAccepted()
     assert alice.fetch(ALICE, "refs/in/alice") == first
     with pytest.raises(AccessDenied) as caught:
         bob.fetch(ALICE, "refs/in/alice")

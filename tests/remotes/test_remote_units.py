@@ -8,14 +8,14 @@ import subprocess
 import pytest
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
-from baton_git.git.remotes import Overtaken, Refused, child_process, error_messages, push_outcome, refspecs, ssh
+from baton_git.git.remotes import PushOvertaken, PushRefused, child_process, error_messages, push_outcome, refspecs, ssh
 from baton_git.git.remotes.git_environment import for_git
 
 
 def test_a_warning_of_git_is_not_the_reason_where_there_is_another():
-    said = error_messages.as_error("origin", "warning: this is old\n")  # there is nothing else to be told
+    said = error_messages.remote_error("origin", "warning: this is old\n")  # there is nothing else to be told
     assert str(said) == "origin: warning: this is old"
-    said = error_messages.as_error("origin", "error: it broke\nwarning: and this is old\n")
+    said = error_messages.remote_error("origin", "error: it broke\nwarning: and this is old\n")
     assert str(said) == "origin: it broke"
 
 
@@ -29,7 +29,7 @@ def test_what_git_says_at_its_very_end_is_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr(subprocess.Popen, "poll", poll)
     done = child_process.run(["sh", "-c", "sleep 0.3; echo out; echo why >&2; exit 1"], dict(os.environ), tmp_path, 10)
-    assert done == child_process.Finished(1, "out\n", "why\n")
+    assert done == child_process.ChildResult(1, "out\n", "why\n")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_git_says_at_its_very_end_is_read(tmp_path, monkeypatch):
     ],
 )
 def test_what_git_says_has_a_kind_and_a_next_step(text, kind):
-    error = error_messages.as_error("origin", text)
+    error = error_messages.remote_error("origin", text)
     assert type(error) is kind
     assert error.hint
     assert str(error).startswith("origin: ")
@@ -76,7 +76,7 @@ def test_what_git_says_has_a_kind_and_a_next_step(text, kind):
     ],
 )
 def test_logins_of_urls_are_not_shown(text, shown):
-    assert error_messages.masked(text) == shown
+    assert error_messages.mask_logins(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_logins_of_urls_are_not_shown(text, shown):
      "cannot lock ref 'refs/heads/x': is at 1234 but expected 5678", "fetch first"],
 )  # fmt: skip
 def test_a_server_that_lost_the_race_for_us_says_overtaken(why):
-    assert isinstance(push_outcome.by_server(why, []), Overtaken)
+    assert isinstance(push_outcome.by_server(why, []), PushOvertaken)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,9 @@ def test_a_server_that_lost_the_race_for_us_says_overtaken(why):
      "deny updating a hidden ref", "branch is currently checked out", "unpacker error", "refname conflict"],
 )  # fmt: skip
 def test_whatever_else_a_server_says_is_a_refusal(why):
-    assert push_outcome.by_server(why, [" not you", "Resolving deltas: 100% (1/1)", ""]) == Refused(why, ("not you",))
+    assert push_outcome.by_server(why, [" not you", "Resolving deltas: 100% (1/1)", ""]) == PushRefused(
+        why, ("not you",)
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from remote_world import INCOMING, SECONDS, X
 from servers import LOGIN
 
 from baton_git.core.errors import NotFound, RemoteError, Unreachable
-from baton_git.git.remotes import Accepted, Push, open_remote, remote_address, remote_names
+from baton_git.git.remotes import Push, PushAccepted, open_remote, remote_address, remote_names
 
 
 def test_a_remote_has_a_name_and_an_address_without_password(make_place, git):
@@ -34,7 +34,7 @@ def test_a_remote_has_a_name_and_an_address_without_password(make_place, git):
     remote = place.remote("origin")
     assert remote.name == "origin"
     assert place.remote().name == place.served.url.replace(LOGIN, "***")
-    assert place.push(X, first, None) == Accepted()
+    assert place.push(X, first, None) == PushAccepted()
     assert place.received({X: INCOMING}, "origin") == {X: first}
 
 
@@ -62,7 +62,7 @@ def test_a_path_beside_the_work_tree_is_meant_from_its_top(make_place, git, tmp_
 def test_a_file_url_will_do(make_place):
     ada, bob = make_place("file", name="ada"), make_place("file", name="bob")
     first = ada.commit(X, "first")
-    assert ada.push(X, first, None) == Accepted()
+    assert ada.push(X, first, None) == PushAccepted()
     assert bob.fetch() == first
 
 
@@ -82,7 +82,7 @@ def test_headers_and_rewritten_addresses_of_the_user_are_used(make_place, git, m
     monkeypatch.delenv("XDG_CONFIG_HOME")
     git(place.top, "remote", "add", "origin", "memory:")
     first = place.commit(X, "first")
-    assert there.remote("origin").push([Push(X, first, None)], seconds=SECONDS) == {X: Accepted()}
+    assert there.remote("origin").push([Push(X, first, None)], seconds=SECONDS) == {X: PushAccepted()}
     assert there.received({X: INCOMING}, "origin") == {X: first}
 
 
@@ -93,7 +93,7 @@ def test_the_users_proxy_is_used_unless_it_is_excepted(make_place):
     url = f"http://{LOGIN}@memory.invalid/{name}"
     through = type(place)(place.top, place.served, {"http_proxy": proxy})
     first = place.commit(X, "first")
-    assert through.remote(url).push([Push(X, first, None)], seconds=SECONDS) == {X: Accepted()}
+    assert through.remote(url).push([Push(X, first, None)], seconds=SECONDS) == {X: PushAccepted()}
     assert through.received({X: INCOMING}, url) == {X: first}
     past = type(place)(place.top, place.served, {"http_proxy": proxy, "no_proxy": "x.org, .invalid"})
     with pytest.raises(Unreachable):
@@ -107,7 +107,7 @@ def test_a_credential_helper_knows_the_password(make_place, git, tmp_path):
     git(place.top, "config", "credential.helper", f"store --file={tmp_path}/passwords")
     git(place.top, "remote", "add", "origin", place.served.url.replace(f"{LOGIN}@", ""))
     first = place.commit(X, "first")
-    assert place.remote("origin").push([Push(X, first, None)], seconds=SECONDS) == {X: Accepted()}
+    assert place.remote("origin").push([Push(X, first, None)], seconds=SECONDS) == {X: PushAccepted()}
     assert place.received({X: INCOMING}, "origin") == {X: first}
 
 
@@ -127,7 +127,7 @@ def test_a_hook_of_git_around_us_does_not_lead_astray(make_place, tmp_path, git)
     }  # fmt: skip
     place = type(ada)(ada.top, ada.served, lost)
     first = place.commit(X, "first")
-    assert place.push(X, first, None) == Accepted()
+    assert place.push(X, first, None) == PushAccepted()
     assert place.fetch() == first
     assert not (tmp_path / "seen").exists()
     assert place.tip_there() == first
@@ -164,7 +164,7 @@ def test_progress_is_told_by_lines(make_place):
     lines: list[str] = []
     remote = place.remote(progress=lines.append)
     outcome = remote.push([Push(X, place.commit(X, "first"), None)], seconds=SECONDS)
-    assert outcome == {X: Accepted()}
+    assert outcome == {X: PushAccepted()}
     assert "remote: well done" in lines
     assert all(line.isprintable() and line for line in lines)
 
@@ -208,7 +208,7 @@ def test_in_every_kind_of_repository(make_place, git, tmp_path, kind):
         served = type(served)(str(tmp_path / "there.git"), tmp_path / "there.git")
     here = type(place)(tmp_path / kind, served, {})
     first = here.commit(X, "first")
-    assert here.push(X, first, None) == Accepted()
+    assert here.push(X, first, None) == PushAccepted()
     assert here.fetch() == here.tip(INCOMING) == first
 
 

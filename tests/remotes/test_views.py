@@ -6,9 +6,9 @@ import os
 
 from remote_world import INCOMING, SECONDS, X
 
-from baton_git.git.remotes import Accepted, Push
+from baton_git.git.remotes import Push, PushAccepted
 from baton_git.git.remotes.bare_view import view
-from baton_git.git.remotes.git_command import Git
+from baton_git.git.remotes.git_command import RemoteGit
 
 
 def _views(place):
@@ -19,7 +19,7 @@ def test_git_sees_the_wanted_refs_only_and_all_objects(make_place, git):
     place = make_place("path")
     first = place.commit(X, "first")
     git(place.top, "update-ref", "refs/heads/other", first)
-    program = Git("git", place.repository, place.environment())
+    program = RemoteGit("git", place.repository, place.environment())
     with view(program, {INCOMING: first}) as shown:
         assert (shown.ask("for-each-ref", "--format=%(refname)") or "").split() == [INCOMING]
         assert shown.ask("cat-file", "-t", first) == "commit\n"
@@ -33,7 +33,7 @@ def test_nothing_of_it_stays_behind_and_what_was_abandoned_goes(make_place):
     old = place.repository.common_dir / "baton" / "view-old"
     old.mkdir(parents=True)
     os.utime(old, (1, 1))
-    assert place.remote().push([Push(X, first, None)], seconds=SECONDS) == {X: Accepted()}
+    assert place.remote().push([Push(X, first, None)], seconds=SECONDS) == {X: PushAccepted()}
     assert place.received({X: INCOMING}) == {X: first}
     assert not _views(place)
 
@@ -42,6 +42,6 @@ def test_a_shallow_clone_is_shown_as_it_is(make_place, git):
     place = make_place("path")
     first = place.commit(X, "first")
     (place.repository.common_dir / "shallow").write_text(f"{first}\n")
-    program = Git("git", place.repository, place.environment())
+    program = RemoteGit("git", place.repository, place.environment())
     with view(program, {}) as shown:
         assert shown is program

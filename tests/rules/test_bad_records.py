@@ -16,11 +16,11 @@ from baton_git.core import layout
 from baton_git.core.brief import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.codecs import toml, yaml
-from baton_git.core.diff import diff, subject
+from baton_git.core.diff import commit_subject, diff
 from baton_git.core.errors import InvalidDocument
-from baton_git.core.lifecycle import Policy, settle
+from baton_git.core.lifecycle import Policy, settle_state
 from baton_git.core.merge import apply, decide
-from baton_git.core.merge.decisions import canonical, values
+from baton_git.core.merge.decisions import canonical_json, entry_values
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, OpenLoop
 from baton_git.core.state import Key, State, Unreadable, same_fields
@@ -50,7 +50,7 @@ def said(state: State) -> dict[Key, str]:
     files = {**before, **layout.encode(state.edits, limited=False)}
     found = {path: text for path, text in files.items() if text is not None}
     keys = {path: key for path in found if (key := layout.key_at(path)) is not None}
-    return {key: canonical(values(layout.decode(key, path, found[path]))) for path, key in keys.items()}
+    return {key: canonical_json(entry_values(layout.decode(key, path, found[path]))) for path, key in keys.items()}
 
 
 @laws
@@ -75,8 +75,8 @@ def test_what_can_be_read_can_be_written_and_what_cannot_is_kept(drawn: tuple[Ke
 def test_no_record_stops_a_document_a_brief_a_diff_or_a_merge(base: State, ours: State, theirs: State) -> None:
     strict_json.dumps(to_document(ours))
     assert all(make(ours, NOW, Policy(), AGENTS) for make in SECTIONS)
-    settle(ours, NOW, Policy())
-    assert subject(diff(base, ours))
+    settle_state(ours, NOW, Policy())
+    assert commit_subject(diff(base, ours))
     one, other = apply(ours, decide(base, ours, theirs)), apply(theirs, decide(base, theirs, ours))
     assert said(one) == said(other)
 

@@ -11,7 +11,7 @@ from strategies import ITEM, decision, item, laws, loop, pattern, states
 
 from baton_git.core import kinds, layout
 from baton_git.core.codecs import json
-from baton_git.core.diff import diff, in_words, subject
+from baton_git.core.diff import commit_subject, describe_change, diff
 from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.output import one_line
 from baton_git.core.records.base import alike, parse
@@ -30,7 +30,7 @@ def stored(state: State) -> State:
 
 
 def words(before: State, after: State) -> str:
-    return subject(diff(before, after))
+    return commit_subject(diff(before, after))
 
 
 def said(before: Any, after: Any) -> str:
@@ -65,9 +65,9 @@ def test_every_record_that_differs_is_one_change_and_no_other_is(before: State, 
 def test_changes_are_data_and_their_subject_is_one_printable_line(before: State, after: State) -> None:
     changes = diff(before, after)
     json.loads(json.dumps([one.as_data() for one in changes]))
-    assert subject(changes)
-    assert subject(changes).isprintable()
-    assert len(subject(changes)) < 1000
+    assert commit_subject(changes)
+    assert commit_subject(changes).isprintable()
+    assert len(commit_subject(changes)) < 1000
 
 
 @laws
@@ -232,7 +232,7 @@ def test_a_text_on_one_line(text: str, line: str) -> None:
 def test_the_title_of_a_record_is_short() -> None:
     [change] = diff(State(), State().put(item(item="x" * 500)))
     assert len(change.title) == 72
-    assert len(in_words(change)) < 100
+    assert len(describe_change(change)) < 100
     assert diff(State(), State().put(item()))[0].title == ITEM["item"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.core.errors import InvalidArgument, InvalidDocument, NotFound, Overtaken
+from baton_git.core.errors import InvalidArgument, InvalidDocument, NotFound, StepConflict
 from baton_git.core.merge import merge_fields
 from baton_git.core.records.base import parse
 from baton_git.systems.kairos.record import Handover
@@ -32,7 +32,7 @@ def after(now: Handover | None, going: Going) -> dict[str, Any]:
 
 
 def conflict(now: Handover | None, going: Going) -> str:
-    with pytest.raises(Overtaken) as caught:
+    with pytest.raises(StepConflict) as caught:
         gone_on(now, "run-1", going, NOW)
     if now is not None:
         assert caught.value.data["current"]["step_index"] == now.step.step_index

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton_git.core.brief import FRAME, compose
-from baton_git.git.hooks.shipped import shipped
+from baton_git.git.hooks.shipped import find_shipped
 from baton_git.systems.gobby.handoff_context import (
     WIDTH,
     collect_template_names,
@@ -40,7 +40,7 @@ def handoff(**more: object) -> Handoff:
 
 
 def rendered(found: Handoff, file: str = "handoff.md.j2") -> str:
-    return render(shipped(f"templates/{file}").read_text(), collect_template_names(found))
+    return render(find_shipped(f"templates/{file}").read_text(), collect_template_names(found))
 
 
 def test_the_template_that_ships_tells_every_fact_with_its_tier():

@@ -18,7 +18,7 @@ from baton_git.core.records.base import Part
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import FollowUp, Head, OpenLoop, Shape
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
-from baton_git.core.value_cache import Memory
+from baton_git.core.value_cache import ValueCache
 
 KINDS = st.sampled_from(tuple(kinds.KINDS))
 
@@ -194,7 +194,7 @@ def test_every_row_names_a_model_with_its_own_kind() -> None:
 
 
 def test_what_was_decoded_is_kept_by_the_id_of_its_file() -> None:
-    memory, reads = Memory(), []
+    memory, reads = ValueCache(), []
     files = {"open_loops/OL-1.toml": dumps(loop().given()), "follow_ups/FU-1.toml": dumps(item().given())}
     before = layout.state_of(MemoryFolder(files), memory)
     first = before.entry(Key("open_loop", "OL-1"))
@@ -207,7 +207,7 @@ def test_what_was_decoded_is_kept_by_the_id_of_its_file() -> None:
 
 
 def test_a_state_that_is_carried_on_reads_like_one_that_is_read() -> None:
-    state = layout.state_of(MemoryFolder({"open_loops/OL-1.toml": dumps(loop().given())}), Memory())
+    state = layout.state_of(MemoryFolder({"open_loops/OL-1.toml": dumps(loop().given())}), ValueCache())
     for kind in ("open_loop", "follow_up"):
         state.ids(kind)
     rule = Rule(id="PAT-1", text="Look first.")

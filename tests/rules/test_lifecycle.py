@@ -18,22 +18,22 @@ from baton_git.core.lifecycle import (
     DECLARED,
     Confirmed,
     Policy,
+    apply_check,
+    apply_deferral,
+    apply_dismissal,
+    apply_graduation,
+    apply_monitoring,
+    apply_proposal,
+    apply_supersession,
     archive_closed,
-    candidate,
-    checked,
     deadline,
-    deferred,
-    dismissed,
-    graduate,
-    hold,
+    hold_claims,
     is_due,
     may_supersede,
-    monitored,
-    proposed,
-    recurred,
-    seen_session,
-    settle,
-    superseded,
+    propose_when_due,
+    record_recurrence,
+    record_session,
+    settle_state,
 )
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import TIERS, Record
@@ -85,7 +85,7 @@ def test_a_life_longer_than_the_calendar_never_ends(ttl_days: int) -> None:
     [("open", "escalated"), ("verified", "verified"), ("failed", "failed"), ("escalated", "escalated")],
 )
 def test_only_an_open_loop_is_escalated_when_it_expires(status: str, after: str) -> None:
-    settled = settle(State().put(loop(status=status)), NOW, POLICY)
+    settled = settle_state(State().put(loop(status=status)), NOW, POLICY)
     assert settled.get(OpenLoop, "OL-1").status == after
 
 
@@ -95,7 +95,7 @@ def test_a_check_decides_the_status_and_an_unknown_result_changes_none(
     before: str, result: str, after: str | None
 ) -> None:
     found = LastCheck.model_validate({"result": result, "at": iso(NOW)})
-    one = checked(loop(status=before), found)
+    one = apply_check(loop(status=before), found)
     assert one.status == (after or before)
     assert one.last_check == found
 
@@ -106,7 +106,7 @@ def test_a_check_decides_the_status_and_an_unknown_result_changes_none(
 def test_the_priority_rises_at_three_and_five_deferrals() -> None:
     one, seen = item(), []
     for _ in range(6):
-        one = deferred(one, NOW, POLICY)
+        one = apply_deferral(one, NOW, POLICY)
         seen.append((one.defer_count, one.priority))
     levels = ["normal", "normal", "elevated", "elevated", "escalated", "escalated"]
     assert seen == list(zip(range(1, 7), levels, strict=True))
@@ -117,28 +117,28 @@ def test_the_priority_rises_at_three_and_five_deferrals() -> None:
 def test_a_priority_never_falls(priority: str) -> None:
     order = ("normal", "elevated", "escalated")
     for count in range(8):
-        one = deferred(item(defer_count=count, priority=priority), NOW, POLICY)
+        one = apply_deferral(item(defer_count=count, priority=priority), NOW, POLICY)
         assert order.index(one.priority) >= order.index(priority)
 
 
 def test_the_reason_of_the_newest_deferral_stands_and_none_leaves_the_old_one() -> None:
-    assert deferred(item(reason="old"), NOW, POLICY, "new").reason == "new"
-    assert deferred(item(reason="old"), NOW, POLICY).reason == "old"
-    assert deferred(item(reason="old"), NOW, POLICY, "").reason == ""
+    assert apply_deferral(item(reason="old"), NOW, POLICY, "new").reason == "new"
+    assert apply_deferral(item(reason="old"), NOW, POLICY).reason == "old"
+    assert apply_deferral(item(reason="old"), NOW, POLICY, "").reason == ""
 
 
 def test_the_machine_may_have_other_numbers() -> None:
     policy = Policy(elevate_at=1, escalate_at=2)
-    one = deferred(item(), NOW, policy)
+    one = apply_deferral(item(), NOW, policy)
     assert one.priority == "elevated"
-    assert deferred(one, NOW, policy).priority == "escalated"
+    assert apply_deferral(one, NOW, policy).priority == "escalated"
 
 
 @pytest.mark.parametrize(
     ("count", "priority"), [(2, "normal"), (3, "elevated"), (4, "elevated"), (5, "escalated"), (99, "escalated")]
 )
 def test_a_count_that_came_with_a_document_is_settled_too(count: int, priority: str) -> None:
-    settled = settle(State().put(item(defer_count=count)), NOW, POLICY)
+    settled = settle_state(State().put(item(defer_count=count)), NOW, POLICY)
     assert settled.get(FollowUp, "FU-1").priority == priority
 
 
@@ -148,7 +148,7 @@ def test_a_count_that_came_with_a_document_is_settled_too(count: int, priority: 
 def test_the_count_goes_on_and_the_newest_five_occurrences_are_kept_oldest_first() -> None:
     one = pattern(count=1, threshold=99)
     for number in range(8):
-        one = recurred(one, f"s{number}", f"c{number}", NOW)
+        one = record_recurrence(one, f"s{number}", f"c{number}", NOW)
     assert one.count == 9
     assert [(seen.session, seen.context) for seen in one.recent_occurrences] == [
         (f"s{n}", f"c{n}") for n in range(3, 8)
@@ -159,7 +159,7 @@ def test_the_count_goes_on_and_the_newest_five_occurrences_are_kept_oldest_first
 
 def test_unknown_fields_of_an_occurrence_survive_the_next_one() -> None:
     one = pattern(recent_occurrences=[{"session": "s", "context": "c", "cost": None}])
-    assert recurred(one, "t", "d", NOW).given()["recent_occurrences"][0] == {
+    assert record_recurrence(one, "t", "d", NOW).given()["recent_occurrences"][0] == {
         "session": "s",
         "context": "c",
         "cost": None,
@@ -177,71 +177,76 @@ def test_unknown_fields_of_an_occurrence_survive_the_next_one() -> None:
     ],
 )
 def test_a_rule_is_proposed_at_the_threshold(threshold: int, count: int, status: str) -> None:
-    one = candidate(pattern(threshold=threshold, count=count))
+    one = propose_when_due(pattern(threshold=threshold, count=count))
     assert one.status == status
     assert bool(one.proposed_rule) == (status == "rule_candidate")
-    assert settle(State().put(pattern(threshold=threshold, count=count)), NOW, POLICY).get(Pattern, "PAT-1") == one
+    assert (
+        settle_state(State().put(pattern(threshold=threshold, count=count)), NOW, POLICY).get(Pattern, "PAT-1") == one
+    )
 
 
 @pytest.mark.parametrize("status", ["rule_candidate", "graduated", "dismissed"])
 def test_a_pattern_that_is_past_observing_is_proposed_no_more(status: str) -> None:
     one = pattern(status=status, count=99)
-    assert candidate(one) is one
-    assert recurred(one, "s", "c", NOW).status == status
+    assert propose_when_due(one) is one
+    assert record_recurrence(one, "s", "c", NOW).status == status
 
 
 def test_a_rule_that_was_proposed_already_stays() -> None:
-    assert candidate(pattern(count=3, proposed_rule="mine")).proposed_rule == "mine"
-    assert proposed(pattern(), "now").proposed_rule == "now"
-    assert proposed(pattern(), "now").status == "rule_candidate"
+    assert propose_when_due(pattern(count=3, proposed_rule="mine")).proposed_rule == "mine"
+    assert apply_proposal(pattern(), "now").proposed_rule == "now"
+    assert apply_proposal(pattern(), "now").status == "rule_candidate"
 
 
 @pytest.mark.parametrize("status", ["graduated", "dismissed"])
 def test_nothing_is_proposed_for_a_pattern_that_is_settled(status: str) -> None:
     with pytest.raises(NotAllowed, match=status):
-        proposed(pattern(status=status), "x")
+        apply_proposal(pattern(status=status), "x")
 
 
 @pytest.mark.parametrize("status", ["observing", "rule_candidate", "dismissed"])
 def test_a_pattern_can_be_dismissed_unless_it_is_a_rule(status: str) -> None:
-    assert dismissed(pattern(status=status)).status == "dismissed"
+    assert apply_dismissal(pattern(status=status)).status == "dismissed"
     with pytest.raises(NotAllowed, match="graduated"):
-        dismissed(pattern(status="graduated"))
+        apply_dismissal(pattern(status="graduated"))
 
 
 def test_nothing_but_a_person_makes_a_rule() -> None:
     one = pattern(status="rule_candidate", proposed_rule="Read first", source_tier="human_confirmed")
     with pytest.raises(NeedsHuman):
-        graduate(State().put(one), one, None, NOW)
+        apply_graduation(State().put(one), one, None, NOW)
 
 
 @pytest.mark.parametrize("status", ["observing", "graduated", "dismissed"])
 def test_only_a_candidate_graduates_even_with_a_persons_word(status: str) -> None:
     one = pattern(status=status, proposed_rule="x")
     with pytest.raises(NotAllowed, match=status):
-        graduate(State().put(one), one, ADA, NOW)
+        apply_graduation(State().put(one), one, ADA, NOW)
 
 
 @pytest.mark.parametrize("shown", [{"pattern": "PAT-2"}, {"rule": "Read last"}, {"what": "something else"}])
 def test_a_person_confirms_exactly_what_was_shown(shown: dict[str, Any]) -> None:
     one = pattern(status="rule_candidate", proposed_rule="Read first")
     with pytest.raises(NotAllowed, match="changed while you were asked"):
-        graduate(State().put(one), one, ADA._replace(**shown), NOW)
+        apply_graduation(State().put(one), one, ADA._replace(**shown), NOW)
 
 
 @pytest.mark.parametrize("rule", [None, ""])
 def test_a_candidate_without_a_rule_has_nothing_to_become(rule: str | None) -> None:
     one = pattern(status="rule_candidate", proposed_rule=rule)
     with pytest.raises(NotAllowed, match="no proposed rule"):
-        graduate(State().put(one), one, ADA, NOW)
+        apply_graduation(State().put(one), one, ADA, NOW)
     given = ADA._replace(rule="given now")
-    assert graduate(State().put(one), one, given, NOW, "given now").get(Pattern, "PAT-1").proposed_rule == "given now"
+    assert (
+        apply_graduation(State().put(one), one, given, NOW, "given now").get(Pattern, "PAT-1").proposed_rule
+        == "given now"
+    )
 
 
 @pytest.mark.parametrize("id_", ["PAT-1", "a/b", "..", "名"])
 def test_a_graduated_pattern_is_human_confirmed_and_names_the_file_of_its_rule(id_: str) -> None:
     one = pattern(id=id_, status="rule_candidate", proposed_rule="Read first", count=4)
-    state = graduate(State().put(one), one, ADA._replace(pattern=id_), NOW)
+    state = apply_graduation(State().put(one), one, ADA._replace(pattern=id_), NOW)
     grown = state.get(Pattern, id_)
     assert (grown.status, grown.source_tier) == ("graduated", "human_confirmed")
     rule = state.get(Rule, id_)
@@ -256,12 +261,12 @@ def test_time_and_counts_never_graduate_and_never_change_trust(records: list[Rec
     state = State()
     for record in records:
         state = state.put(record)
-    settled = settle(state, NOW + timedelta(days=days), POLICY)
+    settled = settle_state(state, NOW + timedelta(days=days), POLICY)
     for before in state.records(Pattern):
         after = settled.get(Pattern, before.id)
         assert after.status != "graduated" or before.status == "graduated"
         assert after.source_tier == before.source_tier
-    assert settle(settled, NOW + timedelta(days=days), POLICY) is settled
+    assert settle_state(settled, NOW + timedelta(days=days), POLICY) is settled
 
 
 # --- decisions
@@ -274,28 +279,28 @@ def test_every_pair_of_tiers_may_supersede_but_model_over_model(target: str, by:
     assert may_supersede(target, by) != forbidden
     if forbidden:
         with pytest.raises(NotAllowed, match="derived by a model"):
-            superseded(old, new, DECLARED)
+            apply_supersession(old, new, DECLARED)
     else:
-        done = superseded(old, new, DECLARED)
+        done = apply_supersession(old, new, DECLARED)
         assert (done.status, done.superseded_by) == ("superseded", "DEC-2")
 
 
 @pytest.mark.parametrize("status", ["active", "monitoring"])
 def test_decisions_only_move_forward(status: str) -> None:
-    assert monitored(decision(status=status)).status == "monitoring"
-    assert superseded(decision(status=status), decision(id="DEC-2"), DECLARED).status == "superseded"
+    assert apply_monitoring(decision(status=status)).status == "monitoring"
+    assert apply_supersession(decision(status=status), decision(id="DEC-2"), DECLARED).status == "superseded"
     gone = decision(status="superseded", superseded_by="DEC-2")
     with pytest.raises(NotAllowed, match="superseded"):
-        monitored(gone)
+        apply_monitoring(gone)
     with pytest.raises(NotAllowed, match="superseded already, by DEC-2"):
-        superseded(gone, decision(id="DEC-3"), DECLARED)
+        apply_supersession(gone, decision(id="DEC-3"), DECLARED)
 
 
 def test_a_decision_is_not_superseded_by_itself_nor_by_one_that_is_gone() -> None:
     with pytest.raises(InvalidArgument, match="itself"):
-        superseded(decision(), decision(what="else"), DECLARED)
+        apply_supersession(decision(), decision(what="else"), DECLARED)
     with pytest.raises(NotAllowed, match="superseded itself, by DEC-3"):
-        superseded(decision(), decision(id="DEC-2", status="superseded", superseded_by="DEC-3"), DECLARED)
+        apply_supersession(decision(), decision(id="DEC-2", status="superseded", superseded_by="DEC-3"), DECLARED)
 
 
 # --- what goes to the archive
@@ -337,10 +342,10 @@ def test_sessions_beyond_the_newest_go_to_the_archive_but_never_the_one_that_is_
     policy = Policy(sessions_kept=3)
     state = State()
     for day in range(1, 7):
-        state = seen_session(state, Session(id=f"s{day}", started=f"2026-11-0{day}"), NOW, policy)
+        state = record_session(state, Session(id=f"s{day}", started=f"2026-11-0{day}"), NOW, policy)
     assert [one.id for one in state.records(Session)] == ["s4", "s5", "s6"]
     assert state.ids("session", archived=True) == {"s1", "s2", "s3"}
-    late = seen_session(state, Session(id="s0", started="2026-01-01"), NOW, policy)
+    late = record_session(state, Session(id="s0", started="2026-01-01"), NOW, policy)
     assert "s0" in late.ids("session")
 
 
@@ -350,7 +355,7 @@ def test_sessions_beyond_the_newest_go_to_the_archive_but_never_the_one_that_is_
 def told(
     base: Record | None, claim: Record, tiers: dict[str, str] | None = None
 ) -> tuple[Any, dict[str, tuple[Any, Any]]]:
-    kept, held = hold(base, claim, (tiers or {}).get)
+    kept, held = hold_claims(base, claim, (tiers or {}).get)
     return kept, {one.field: (one.claimed, one.kept) for one in held}
 
 
@@ -470,8 +475,8 @@ def test_a_held_claim_holds_nothing_more_and_never_says_more_than_the_base(base:
     if base.kind != claim.kind:
         return
     base = base.replace(id=claim.id)
-    kept, _ = hold(base, claim, lambda _: None)
-    again, held = hold(base, kept, lambda _: None)
+    kept, _ = hold_claims(base, claim, lambda _: None)
+    again, held = hold_claims(base, kept, lambda _: None)
     assert (again.given(), held) == (kept.given(), [])
     assert getattr(kept, "status", "") != "graduated" or getattr(base, "status", "") == "graduated"
     if isinstance(kept, ActiveDecision) and isinstance(base, ActiveDecision):

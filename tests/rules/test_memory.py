@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from functools import partial
 
-from baton_git.core.value_cache import OVERHEAD, Memory
+from baton_git.core.value_cache import OVERHEAD, ValueCache
 
 
 def test_what_is_there_is_made_once():
-    memory, made = Memory(), []
+    memory, made = ValueCache(), []
 
     def make():
         made.append(1)
@@ -20,7 +20,7 @@ def test_what_is_there_is_made_once():
 
 
 def test_what_nobody_asked_for_the_longest_time_goes_first():
-    memory = Memory(3 * (OVERHEAD + 100))
+    memory = ValueCache(3 * (OVERHEAD + 100))
     for name in "abc":
         memory.put(name, name, 100)
     assert memory.get("a") == "a"
@@ -29,7 +29,7 @@ def test_what_nobody_asked_for_the_longest_time_goes_first():
 
 
 def test_what_is_put_again_weighs_once():
-    memory = Memory(2 * (OVERHEAD + 100))
+    memory = ValueCache(2 * (OVERHEAD + 100))
     for number in range(10):
         memory.put("a", number, 100)
         memory.put("b", number, 100)
@@ -37,7 +37,7 @@ def test_what_is_put_again_weighs_once():
 
 
 def test_what_is_larger_than_the_room_is_not_kept():
-    memory = Memory(1000)
+    memory = ValueCache(1000)
     assert memory.put("a", "large", 10_000) == "large"
     assert memory.get("a") is None
     memory.put("b", "small", 10)
@@ -45,7 +45,7 @@ def test_what_is_larger_than_the_room_is_not_kept():
 
 
 def test_what_is_gone_makes_room():
-    memory = Memory(2 * (OVERHEAD + 100))
+    memory = ValueCache(2 * (OVERHEAD + 100))
     memory.put(("x", 1), "x", 100)
     memory.put(("y", 2), "y", 100)
     memory.forget(lambda key: key[-1] == 1)
@@ -54,7 +54,7 @@ def test_what_is_gone_makes_room():
 
 
 def test_threads_use_one_side_by_side():
-    memory = Memory(50 * (OVERHEAD + 10))
+    memory = ValueCache(50 * (OVERHEAD + 10))
     failures = []
 
     def work(first: int) -> None:

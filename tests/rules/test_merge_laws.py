@@ -29,7 +29,7 @@ from strategies import laws
 
 from baton_git.core import layout
 from baton_git.core.merge import decide
-from baton_git.core.merge.decisions import canonical, record_data, values
+from baton_git.core.merge.decisions import canonical_json, entry_values, record_data
 from baton_git.core.merge.graduation import GRADUATION
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import TIERS, Part, Record, alike, parse
@@ -127,7 +127,7 @@ def turned(value: Any) -> Any:
 @given(histories())
 def test_the_order_in_which_fields_stand_decides_nothing(history: History) -> None:
     other = [reversed_fields(one) for one in history]
-    plain, turned_ = (sorted(canonical(one.as_data()) for one in decide(*side)) for side in (history, other))
+    plain, turned_ = (sorted(canonical_json(one.as_data()) for one in decide(*side)) for side in (history, other))
     assert plain == turned_
 
 
@@ -167,12 +167,12 @@ def test_no_record_that_neither_side_removed_is_lost(history: History) -> None:
 def test_no_file_that_cannot_be_read_is_lost_unless_the_other_side_replaced_or_removed_it(history: History) -> None:
     result = history.merged()
     kept = {one.raw for one in entries(result).values() if isinstance(one, Unreadable)}
-    in_conflicts = {canonical(side) for one in result.records(Conflict) for side in (one.ours, one.theirs)}
+    in_conflicts = {canonical_json(side) for one in result.records(Conflict) for side in (one.ours, one.theirs)}
     for side in (history.ours, history.theirs):
         for key, entry in entries(side).items():
             if isinstance(entry, Unreadable) and history.base.entry(key) != entry:
                 quiet = key.kind == Conflict.kind
-                assert quiet or entry.raw in kept or canonical(values(entry)[0]) in in_conflicts
+                assert quiet or entry.raw in kept or canonical_json(entry_values(entry)[0]) in in_conflicts
 
 
 @some
@@ -192,7 +192,7 @@ def test_what_only_one_side_changed_is_as_that_side_has_it(history: History) -> 
 
 
 def alike_value(data: Any, name: str) -> str:
-    return canonical(data[name]) if name in data else ""
+    return canonical_json(data[name]) if name in data else ""
 
 
 @some
@@ -550,7 +550,7 @@ def test_another_order_of_keys_is_no_change(history: History, mirrored: bool) ->
     result = merged(history.base, *((rewritten, history.ours) if mirrored else (history.ours, rewritten)))
     was, now = entries(history.ours), entries(result)
     assert was.keys() == now.keys()
-    assert all(alike(values(was[key]), values(now[key])) for key in was)
+    assert all(alike(entry_values(was[key]), entry_values(now[key])) for key in was)
 
 
 def test_a_closed_record_in_another_order_of_keys_is_no_change_of_it() -> None:

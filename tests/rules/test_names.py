@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from strategies import NASTY_IDS, laws, names
 
 from baton_git.core.errors import InvalidName
-from baton_git.core.names import MAX_COMPONENT, AgentId, Namespace, RecordId, SessionId, decode, encode, minted, oid
+from baton_git.core.names import (
+    MAX_COMPONENT,
+    AgentId,
+    Namespace,
+    RecordId,
+    SessionId,
+    decode,
+    encode,
+    mint_id,
+    parse_oid,
+)
 
 ENCODERS: dict[str, Callable[[str], str]] = {
     "namespace": encode,
@@ -186,20 +196,20 @@ def test_an_agent_of_other_things_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("text", "good"), [("0" * 40, True), ("a" * 64, True), ("A" * 40, False), ("0" * 41, False)])
 def test_an_object_id_is_40_or_64_small_hex_digits(text: str, good: bool) -> None:
     if good:
-        assert oid(text) == text
+        assert parse_oid(text) == text
     else:
         with pytest.raises(InvalidName):
-            oid(text)
+            parse_oid(text)
 
 
 def test_a_line_break_at_the_end_makes_no_object_id() -> None:
     with pytest.raises(InvalidName):
-        oid("0" * 40 + "\n")
+        parse_oid("0" * 40 + "\n")
 
 
 @laws
 @given(st.binary(min_size=4, max_size=8))
 def test_a_minted_id_is_short_and_written_as_it_is(random: bytes) -> None:
-    made = minted("OL", random)
+    made = mint_id("OL", random)
     assert re.fullmatch(r"OL-[0-9a-hjkmnp-tv-z]{6}", made)
     assert RecordId(made).component == made

@@ -15,7 +15,7 @@ from baton_git.core import layout
 from baton_git.core.errors import InvalidDocument, InvalidName, NotAllowed
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.core.state import Key, State
-from baton_git.core.times import point_in_time
+from baton_git.core.times import parse_time
 from baton_git.systems.paif import checkpoint_store, documents, identity_updates, restore_text
 from baton_git.systems.paif.records.checkpoint import Checkpoint
 from baton_git.systems.paif.records.identity import Identity
@@ -161,7 +161,7 @@ def test_any_body_is_taken_or_refused_with_the_field(body):
      ("0999-01-01T00:00:00Z", "0999-01-01t00-00-00.000z")],
 )  # fmt: skip
 def test_the_stamp_of_an_id_is_the_time_in_utc(at, stamp):
-    assert checkpoint_store.stamp(point_in_time(at)) == stamp
+    assert checkpoint_store.stamp(parse_time(at)) == stamp
     assert checkpoint_store.placed(State(), record(at=at))[1] == f"zero/{stamp}-s"
 
 

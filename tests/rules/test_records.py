@@ -28,7 +28,7 @@ from strategies import (
 from baton_git.core.errors import InvalidDocument
 from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, alike, dotted, merge_rule, parse
+from baton_git.core.records.base import Part, alike, format_path, merge_rule, parse
 from baton_git.core.records.merge_rules import CHANGED_SIDE
 from baton_git.core.records.work_items import ActiveDecision, Baton, FollowUp, Head, OpenLoop, Pattern
 
@@ -168,8 +168,8 @@ def test_a_long_wrong_value_is_cut_in_the_message() -> None:
 
 
 def test_paths_are_written_as_people_write_them() -> None:
-    assert dotted(("open_loops", 2, "verify", "method")) == "open_loops[2].verify.method"
-    assert dotted(()) == ""
+    assert format_path(("open_loops", 2, "verify", "method")) == "open_loops[2].verify.method"
+    assert format_path(()) == ""
 
 
 def test_fields_declare_their_merge_rules_and_the_others_follow_the_changed_side() -> None:

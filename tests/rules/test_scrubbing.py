@@ -10,7 +10,7 @@ from baton_git.core import layout
 from baton_git.core.errors import InvalidDocument
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.work_items import FollowUp
-from baton_git.core.redaction.changes import scrubbed
+from baton_git.core.redaction.changes import redact_edits
 from baton_git.core.state import Key, State
 from baton_git.systems.session_baton.document import parse_document
 
@@ -27,7 +27,7 @@ def stored(state: State) -> State:
 def test_a_new_secret_goes_and_what_stood_there_before_stays() -> None:
     before = stored(State().put(item(item=f"old {SECRET}")))
     old = before.records(FollowUp)[0]
-    edits, found = scrubbed(before, before.put(old.replace(reason=f"new {SECRET}")))
+    edits, found = redact_edits(before, before.put(old.replace(reason=f"new {SECRET}")))
     (edited,) = edits.values()
     assert isinstance(edited, FollowUp)
     assert (edited.item, edited.reason) == (f"old {SECRET}", "new [redacted: github token]")
@@ -37,7 +37,7 @@ def test_a_new_secret_goes_and_what_stood_there_before_stays() -> None:
 def test_a_record_is_archived_with_the_text_that_it_had() -> None:
     before = stored(State().put(item(item=f"old {SECRET}")))
     old = before.records(FollowUp)[0]
-    edits, found = scrubbed(before, before.archive(old, at=AT, reason="done", session=None))
+    edits, found = redact_edits(before, before.archive(old, at=AT, reason="done", session=None))
     assert found == []
     archived = edits[Key(FollowUp.kind, old.id, archived=True)]
     assert isinstance(archived, Archived)

@@ -11,7 +11,7 @@ from baton_git.core.errors import Ambiguous, Corrupt, NotAllowed, NotFound
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, Head, OpenLoop, Pattern, Shape
-from baton_git.core.state import HEAD, SHAPE, Key, Nothing, State, Unreadable, key_of
+from baton_git.core.state import HEAD, SHAPE, EmptySource, Key, State, Unreadable, key_of
 
 AT = "2026-11-21T08:14:19Z"
 
@@ -33,7 +33,7 @@ def test_a_namespace_that_does_not_exist_holds_nothing() -> None:
     assert State().head == Head()
     assert State().shape == Shape()
     assert list(State().damaged(kinds.KINDS)) == []
-    assert list(Nothing().differing(Nothing())) == []
+    assert list(EmptySource().differing(EmptySource())) == []
 
 
 def test_putting_gives_a_new_state_and_leaves_the_old_one() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton_git.core.errors import Corrupt
 from baton_git.core.names import Oid
-from baton_git.git.objects.values import decoded_commit, decoded_tree
+from baton_git.git.objects.values import decode_commit, decode_tree
 from baton_git.git.store import Store
 
 _HEADERS = st.sampled_from(
@@ -26,7 +26,7 @@ _HEADERS = st.sampled_from(
 def test_any_bytes_are_a_commit_or_corrupt(lines, body):
     data = b"\n".join(lines) + b"\n\n" + body
     try:
-        commit = decoded_commit(Oid("1" * 40), data)
+        commit = decode_commit(Oid("1" * 40), data)
     except Corrupt:
         return
     assert commit.tree == "1" * 40
@@ -37,7 +37,7 @@ def test_any_bytes_are_a_commit_or_corrupt(lines, body):
 @given(data=st.binary(max_size=60) | st.binary(min_size=20, max_size=20).map(lambda name: b"100644 a\0" + name))
 def test_any_bytes_are_a_tree_or_corrupt(data):
     try:
-        entries = decoded_tree(data, SHA1, "t")
+        entries = decode_tree(data, SHA1, "t")
     except Corrupt:
         return
     assert all(len(entry.oid) == 40 for entry in entries.values())

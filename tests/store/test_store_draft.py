@@ -7,8 +7,8 @@ from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt, InvalidArgument
 from baton_git.core.names import Oid
-from baton_git.git.objects.values import TREE, decoded_tree
-from baton_git.git.store import Entry
+from baton_git.git.objects.values import TREE, decode_tree
+from baton_git.git.store import TreeEntry
 
 _NAMES = st.sampled_from(["a", "b", "a.b", "a-b", "é", "ab"])
 _PATHS = st.lists(_NAMES, min_size=1, max_size=3).map("/".join)
@@ -146,7 +146,7 @@ def _is_above(path, paths):
 def test_the_order_of_names_is_that_of_git(store):
     draft = store.draft()
     tree = draft.tree(None, {"a/x": b"", "a.b": b"", "a-b": b"", "ab": b""})
-    names = list(decoded_tree(draft.objects[tree][1], store._objects.form, "t"))
+    names = list(decode_tree(draft.objects[tree][1], store._objects.form, "t"))
     assert names == ["a-b", "a.b", "a", "ab"]
     assert draft.objects[tree][0] == TREE
 
@@ -171,10 +171,10 @@ def test_an_entry_is_put_back_with_its_mode(store, writer, git, top):
 def test_an_entry_whose_blob_does_not_exist_is_not_published(store, writer):
     tip = writer.commit({"a": b"1"})
     with pytest.raises(Corrupt, match="missing"):
-        writer.commit({"b": Entry(Oid("1" * 40), False, 0o100755)})
+        writer.commit({"b": TreeEntry(Oid("1" * 40), False, 0o100755)})
     assert store.tip(REF) == tip
 
 
 def test_a_folder_is_no_entry_to_put_back(store):
     with pytest.raises(InvalidArgument):
-        store.draft().tree(None, {"b": Entry(Oid("1" * 40), True, 0o40000)})
+        store.draft().tree(None, {"b": TreeEntry(Oid("1" * 40), True, 0o40000)})

@@ -143,14 +143,14 @@ def test_a_lock_that_somebody_took_away_does_not_move_the_ref(top):
 def test_a_writer_holds_its_ticket_before_it_is_the_lock(top, monkeypatch):
     ref_locks = RefLocks(top / ".git/baton/locks")
     ref_file = top / ".git/refs/heads/baton"
-    real, calls = locks.grab, []
+    real, calls = locks.try_flock, []
 
     def contended(fd):
         """The first look comes at the instant at which a sweeper holds the flock of the ticket."""
         calls.append(fd)
         return False if len(calls) == 1 else real(fd)
 
-    monkeypatch.setattr(locks, "grab", contended)
+    monkeypatch.setattr(locks, "try_flock", contended)
     with ref_locks.ticket(b"x") as ticket, ref_locks.held(str(ref_file), ticket):
         assert len(calls) > 1
         assert not ref_locks._break_stale(f"{ref_file}.lock")
@@ -159,7 +159,7 @@ def test_a_writer_holds_its_ticket_before_it_is_the_lock(top, monkeypatch):
 def test_a_ticket_that_somebody_keeps_is_busy(top, monkeypatch):
     ref_locks = RefLocks(top / ".git/baton/locks")
     ref_locks.wait = 0.02
-    monkeypatch.setattr(locks, "grab", lambda fd: False)
+    monkeypatch.setattr(locks, "try_flock", lambda fd: False)
     ref_file = str(top / ".git/refs/heads/baton")
     with pytest.raises(Busy), ref_locks.ticket(b"x") as ticket, ref_locks.held(ref_file, ticket):
         pass
@@ -168,7 +168,7 @@ def test_a_ticket_that_somebody_keeps_is_busy(top, monkeypatch):
 
 
 def test_where_there_is_no_flock_a_writer_does_not_wait_for_it(writer, monkeypatch):
-    monkeypatch.setattr(locks, "grab", lambda fd: None)
+    monkeypatch.setattr(locks, "try_flock", lambda fd: None)
     started = time.monotonic()
     writer.commit({"a": b"1"})
     assert time.monotonic() - started < 1.5
@@ -229,7 +229,7 @@ def test_a_ref_that_was_moved_on_from_our_value_did_move(store, writer, git, top
 @pytest.fixture
 def no_flock(monkeypatch):
     """A file system that knows no flock."""
-    monkeypatch.setattr(locks, "grab", lambda fd: None)
+    monkeypatch.setattr(locks, "try_flock", lambda fd: None)
     monkeypatch.setattr(locks, "_grab_at_last", lambda fd: None)
 
 

@@ -11,7 +11,7 @@ from store_world import REF, WHO
 from baton_git.core.errors import Corrupt, StoreError
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
-from baton_git.git.objects.values import decoded_commit
+from baton_git.git.objects.values import decode_commit
 from baton_git.git.store import Repository, Store
 from baton_git.git.store.housekeeping import _is_running
 
@@ -165,9 +165,9 @@ def test_a_new_bare_repository_is_synced_in_all_its_folders(tmp_path, monkeypatc
 @pytest.mark.parametrize("time", ["9223372036854775807", "18446744073709551615", "-62135596801", "9" * 30])
 def test_absurd_dates_of_commits_are_kept_as_they_are(time):
     data = f"tree {'1' * 40}\nauthor {WHO} {time} +0000\ncommitter {WHO} {time} +0000\n\nm\n".encode()
-    assert decoded_commit(Oid("2" * 40), data).time == int(time)
+    assert decode_commit(Oid("2" * 40), data).time == int(time)
 
 
 def test_a_commit_without_a_tree_is_still_corrupt():
     with pytest.raises(Corrupt):
-        decoded_commit(Oid("2" * 40), f"author {WHO} 1 +0000\n\nm\n".encode())
+        decode_commit(Oid("2" * 40), f"author {WHO} 1 +0000\n\nm\n".encode())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from baton_git.core.errors import Busy, Corrupt
-from baton_git.git.files.ref_locks import flocked
+from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Store
 from baton_git.git.store.housekeeping import NotedPack
 
@@ -231,7 +231,7 @@ def test_the_keep_of_a_living_writer_stays(store, top):
 
 def test_only_one_process_packs(store, writer, top):
     _write(writer, 3)
-    with flocked(top / ".git/baton/pack.lock", 0) as alone:
+    with hold_flock(top / ".git/baton/pack.lock", 0) as alone:
         assert alone
         with pytest.raises(Busy):
             store.pack(everything=True)

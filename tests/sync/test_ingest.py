@@ -17,7 +17,7 @@ from machines import INCOMING, REF, Machine
 
 from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Namespace, Oid
-from baton_git.git.remotes import Limits, open_remote
+from baton_git.git.remotes import FetchLimits, open_remote
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
@@ -30,7 +30,7 @@ from baton_git.verbs.auto_sync import at_start
 from baton_git.verbs.sessions import boot
 
 Pair = tuple[Machine, Machine]
-LIMITS = Limits(1 << 30, 1 << 30)
+LIMITS = FetchLimits(1 << 30, 1 << 30)
 NAMESPACE = Namespace("x")
 
 

@@ -10,7 +10,7 @@ from machines import REF, Machine, loop, settled
 from baton_git.core.layout import OLDER_ROOTS
 from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
-from baton_git.git.store import Entry, Repository, Store
+from baton_git.git.store import Repository, Store, TreeEntry
 from baton_git.namespace.merge_commit import AUTHOR, LATEST, create_merge_commit, is_pure, is_root
 from baton_git.verbs.conflicts import resolve
 
@@ -269,7 +269,7 @@ def test_a_file_that_one_removed_and_the_other_changed_stays(noted: Pair) -> Non
 def test_a_changed_mode_comes_with_the_file(noted: Pair, swapped: bool) -> None:
     ada, bob = noted[::-1] if swapped else noted
     blob = Oid(ada.git("rev-parse", f"{REF}:notes.txt"))
-    ada.by_hand({"notes.txt": Entry(blob, False, 0o100755)})
+    ada.by_hand({"notes.txt": TreeEntry(blob, False, 0o100755)})
     bob.loop("OL-2")
     merged(ada, bob)
     assert ada.git("ls-tree", REF, "notes.txt").startswith("100755")
@@ -324,7 +324,7 @@ def test_a_file_that_became_a_folder_on_one_side_is_one(noted: Pair, swapped: bo
 def test_links_and_other_oddities_of_one_side_come_as_they_are(noted: Pair) -> None:
     ada, bob = noted
     blob = Oid(ada.git("rev-parse", f"{REF}:notes.txt"))
-    ada.by_hand({"link": Entry(blob, False, 0o120000)})
+    ada.by_hand({"link": TreeEntry(blob, False, 0o120000)})
     bob.loop("OL-2")
     merged(ada, bob)
     assert ada.git("ls-tree", REF, "link").startswith("120000")

@@ -11,7 +11,7 @@ from machines import Machine
 
 from baton_git.core.names import Oid
 from baton_git.core.state import Key
-from baton_git.git.store import Draft
+from baton_git.git.store import ObjectDraft
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.provenance.labels import Labels, Vouching
 
@@ -26,7 +26,7 @@ steps = st.lists(st.tuples(st.sampled_from(TEXTS), st.sampled_from(["confirmed",
 class Line:
     """Commits in memory, each by a person here, an agent here, or somebody unknown."""
 
-    def __init__(self, one: Machine, draft: Draft) -> None:
+    def __init__(self, one: Machine, draft: ObjectDraft) -> None:
         self.one = one
         self.draft = draft
         self.count = 0

@@ -11,8 +11,8 @@ from machines import INCOMING, REF, SEEN, Machine, loop, settled
 
 from baton_git.core.errors import Busy, InvalidArgument, NotAllowed, NotFound, Unsettled
 from baton_git.core.names import Oid
-from baton_git.git.remotes import Overtaken, open_remote
-from baton_git.git.store import Entry
+from baton_git.git.remotes import PushOvertaken, open_remote
+from baton_git.git.store import TreeEntry
 from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.sync.policy import Terms
@@ -252,7 +252,7 @@ def test_who_loses_the_race_merges_and_pushes_again(pair: Pair) -> None:
 
 class AlwaysFaster(Overtaking):
     def push(self, moves, *, seconds):
-        return {move.ref: Overtaken("somebody was faster") for move in moves}
+        return {move.ref: PushOvertaken("somebody was faster") for move in moves}
 
 
 def test_who_loses_every_race_gives_up_as_busy(pair: Pair) -> None:
@@ -612,7 +612,7 @@ def test_a_file_that_became_a_link_with_the_same_content_waits_too(pair: Pair) -
     bob.push()
     ada.sync()
     blob = Oid(bob.git("rev-parse", f"{REF}:notes"))
-    bob.by_hand({"notes": Entry(blob, False, 0o120000)})
+    bob.by_hand({"notes": TreeEntry(blob, False, 0o120000)})
     bob.push()
     assert kinds(ada.sync()) == ["wait"]
 

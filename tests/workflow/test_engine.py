@@ -6,7 +6,7 @@ import pytest
 
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument, NotFound
-from baton_git.git.hooks.shipped import shipped
+from baton_git.git.hooks.shipped import find_shipped
 from baton_git.systems.gobby.workflow.definition import read
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, SourceContent
 from baton_git.systems.gobby.workflow.engine import run_event
@@ -67,7 +67,7 @@ def step(action, **arguments):
     return f"triggers: {{on_stop: [{json.dumps({'action': action, **arguments})}]}}"
 
 
-LOOP = (shipped("workflows") / "autonomous-loop.yaml").read_text()
+LOOP = (find_shipped("workflows") / "autonomous-loop.yaml").read_text()
 WANTED = {"loop_enabled": True, "loop_prompt": "Fix it"}
 
 
@@ -94,7 +94,7 @@ def test_the_loop_does_nothing_at_its_limit_or_when_nobody_wants_it():
     assert outcome(LOOP, "on_session_start", {}, {}).ran == ()
 
 
-HANDOFF = (shipped("workflows") / "session-handoff.yaml").read_text()
+HANDOFF = (find_shipped("workflows") / "session-handoff.yaml").read_text()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from baton_git.core.errors import BatonError, InvalidDocument
-from baton_git.git.hooks.shipped import shipped
+from baton_git.git.hooks.shipped import find_shipped
 from baton_git.systems.gobby.rendering import render
 from baton_git.systems.gobby.workflow.definition import read
 
@@ -48,7 +48,7 @@ def test_the_mapping_form_is_read():
 
 
 def test_the_list_form_is_read_with_its_settings():
-    made = read((shipped("workflows") / "autonomous-loop.yaml").read_text(), name="x")
+    made = read((find_shipped("workflows") / "autonomous-loop.yaml").read_text(), name="x")
     assert made.name == "autonomous-loop"
     assert made.settings == {"max_iterations": 20, "completion_marker": "LOOP_COMPLETE"}
     assert [len(one.steps) for one in made.triggers] == [1, 1, 3]
@@ -56,7 +56,7 @@ def test_the_list_form_is_read_with_its_settings():
 
 
 def test_every_shipped_workflow_is_without_fault_and_warning():
-    files = sorted(shipped("workflows").glob("*.yaml"))
+    files = sorted(find_shipped("workflows").glob("*.yaml"))
     assert len(files) >= 2
     for file in files:
         made = read(file.read_text(), name=file.stem)

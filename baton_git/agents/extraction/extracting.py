@@ -15,7 +15,7 @@ from baton_git.agents.extraction.resume_state import load_resume_state, save_res
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcript_owner import detect
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, WriteFailed
-from baton_git.git.files.atomic_files import shown
+from baton_git.git.files.atomic_files import show_path
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _check_owner(path: Path, agent: str) -> None:
     except InvalidDocument:
         return
     if owner != agent:
-        raise InvalidDocument([Fault("", f"is a transcript of {owner}, not of {agent}")], where=shown(path))
+        raise InvalidDocument([Fault("", f"is a transcript of {owner}, not of {agent}")], where=show_path(path))
 
 
 def _extraction(name: str, analyser: Analyser, place: Position, options: Options, folder: str | None) -> Extraction:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.extraction.extracting import Extraction
-from baton_git.core.times import when
+from baton_git.core.times import parse_time_or_none
 
 TIMEOUT = 5.0
 """Seconds that git may take for one answer."""
@@ -184,7 +184,7 @@ def _named(
 
 def _log(repository: SessionRepository, started: str | None) -> list[tuple[str, int, str]]:
     """Id, time in seconds, and subject of the commits since the session began."""
-    began = when(started) if started else None
+    began = parse_time_or_none(started) if started else None
     since = [f"--since={int((began - _AROUND).timestamp())}"] if began else []
     said = repository.said(
         "log", "--format=%H%x00%ct%x00%s", f"--max-count={_LOG_LENGTH}", *since,
@@ -206,8 +206,8 @@ def _match(
     fact: dict[str, Any], more: dict[str, Any], log: list[tuple[str, int, str]], now: datetime
 ) -> tuple[str, int, str] | None:
     """The commit that a command made: of its subject and time; without a subject, the only one of its time."""
-    begin = when(fact["source"].get("time") or "")
-    end = when(more.get("until") or "") or now
+    begin = parse_time_or_none(fact["source"].get("time") or "")
+    end = parse_time_or_none(more.get("until") or "") or now
     if begin is None:
         return None
     around = _AROUND if fact["message"] else timedelta(seconds=2)

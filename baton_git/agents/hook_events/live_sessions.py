@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
-from baton_git.core.times import when
+from baton_git.core.times import parse_time_or_none
 
 
 def at_work(memory: HookSessionStore, beside: int = 0) -> set[str]:
@@ -16,7 +16,7 @@ def at_work(memory: HookSessionStore, beside: int = 0) -> set[str]:
 def lives(seen: HookSession) -> bool:
     """Whether the process of a session is there still. A number is given again, after a restart of the machine soon: a
     process that is younger than what the session did last is another one."""
-    last = when(seen.seen)
+    last = parse_time_or_none(seen.seen)
     if seen.pid <= 1 or last is None:
         return False
     try:

@@ -15,7 +15,7 @@ import psutil
 from baton_git.agents.sessions.termination import is_alive
 from baton_git.core.codecs import json
 from baton_git.core.errors import Ambiguous, BatonError, Corrupt, NotFound
-from baton_git.core.names import minted
+from baton_git.core.names import mint_id
 from baton_git.git.files.atomic_files import read_bytes, write_all
 
 KEPT = 500
@@ -185,7 +185,7 @@ class SpawnedSessions:
         write_all({self.path(record.id): json.dumps(asdict(record)).encode()})
 
     def fresh_id(self) -> str:
-        return minted("SP", os.urandom(4))
+        return mint_id("SP", os.urandom(4))
 
     def pipe(self, id_: str) -> Path:
         """The named pipe through which a job reaches who looks after it in a window."""

@@ -23,9 +23,9 @@ from baton_git.agents.sessions.stopping import reap
 from baton_git.agents.sessions.supervisor import Job, send_job
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotAllowed, StoreError
 from baton_git.core.redaction import redact_text
-from baton_git.core.times import when
+from baton_git.core.times import parse_time_or_none
 from baton_git.git.files.atomic_files import make_folder
-from baton_git.git.files.ref_locks import flocked
+from baton_git.git.files.ref_locks import hold_flock
 
 MAX_RUNNING = 8
 """Sessions that may run at once, of all chains together."""
@@ -116,7 +116,7 @@ class Spawner:
             raise InvalidArgument("there is no tmux around us for a window, and no session of it is named")
         make_folder(self.records.folder)
         reap(self.records, self.now)
-        with flocked(self.records.folder / ".lock", 5.0) as alone:
+        with hold_flock(self.records.folder / ".lock", 5.0) as alone:
             if alone is False:
                 raise Busy("another process is starting sessions", hint="try again")
             known = self.records.all()[0]
@@ -227,7 +227,7 @@ def _between(began: str, now: str) -> float:
 
 def _moment(text: str) -> datetime:
     """Raises InvalidArgument where a record does not say it: how long its chain takes cannot be known then."""
-    found = when(text)
+    found = parse_time_or_none(text)
     if found is None:
         raise InvalidArgument(f"the chain has no beginning: {text!r} is no point in time")
     return found

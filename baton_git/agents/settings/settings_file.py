@@ -26,7 +26,15 @@ from baton_git.agents.settings.entries import (
 )
 from baton_git.agents.settings.json_text import parse
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
-from baton_git.git.files.atomic_files import landing, make_folder, read_bytes, remove, shown, write_all, writing
+from baton_git.git.files.atomic_files import (
+    make_folder,
+    read_bytes,
+    remove,
+    resolve_target,
+    show_path,
+    write_all,
+    writing,
+)
 
 
 class SavedCopy(NamedTuple):
@@ -85,7 +93,7 @@ class SettingsFile:
         """The content; None when there is no file. Raises as `entries` does."""
         self._check_links()
         if self.path.is_fifo() or self.path.is_char_device():  # a read would wait, or never end
-            raise InvalidArgument(f"{shown(self.path)} is no file", hint="move it away")
+            raise InvalidArgument(f"{show_path(self.path)} is no file", hint="move it away")
         try:
             return read_bytes(self.path)
         except NotFound:
@@ -105,7 +113,7 @@ class SettingsFile:
         copy = self._copy()
         if copy is None or there is None or copy.wrote != _digest(there):
             added = self._new_variables(there, wanted) | (dict(copy.env) if copy else {})
-            folders = tuple(str(one) for one in _missing(landing(self.path).parent))
+            folders = tuple(str(one) for one in _missing(resolve_target(self.path).parent))
             copy = SavedCopy("", None if there is None else self._without_ours(there, added), folders, added)
         env = {**copy.env, **self._new_variables(there, wanted)}
         self._write(fresh, copy._replace(wrote=_digest(fresh), env=env))
@@ -136,10 +144,10 @@ class SettingsFile:
         """Raises InvalidArgument where links, which came with the project, lead out of the work tree or into `.git`."""
         if self.within is None:
             return
-        top, place = self.within.resolve(), landing(self.path)
+        top, place = self.within.resolve(), resolve_target(self.path)
         if not place.is_relative_to(top) or ".git" in place.relative_to(top).parts:
             raise InvalidArgument(
-                f"{shown(self.path)} leads out of the repository, to {shown(place)}",
+                f"{show_path(self.path)} leads out of the repository, to {show_path(place)}",
                 hint="a symbolic link on its way does; remove that, or leave --project out",
             )
 
@@ -173,7 +181,7 @@ class SettingsFile:
             return look(without_bom(data)[1])
         except InvalidDocument as error:
             hint = "mend it by hand; nothing was written"
-            raise InvalidDocument(error.faults, where=shown(self.path), hint=hint) from None
+            raise InvalidDocument(error.faults, where=show_path(self.path), hint=hint) from None
 
     # --- files
 
@@ -193,7 +201,7 @@ class SettingsFile:
     def _write(self, fresh: bytes, copy: SavedCopy) -> None:
         """The file and its copy, both or neither."""
         original = None if copy.original is None else base64.b64encode(copy.original).decode()
-        record = {**copy._asdict(), "original": original, "env": dict(copy.env), "path": shown(self.path)}
+        record = {**copy._asdict(), "original": original, "env": dict(copy.env), "path": show_path(self.path)}
         make_folder(self.memory)
         with writing(self.memory):
             self.memory.chmod(0o700)
@@ -201,7 +209,7 @@ class SettingsFile:
 
     def _delete(self, folders: tuple[str, ...]) -> None:
         with writing(self.path):
-            landing(self.path).unlink(missing_ok=True)
+            resolve_target(self.path).unlink(missing_ok=True)
         for folder in folders:
             with suppress(OSError):  # somebody has put something into it
                 Path(folder).rmdir()

@@ -11,7 +11,7 @@ from baton_git.checks.approvals.contents import Contents
 from baton_git.checks.approvals.file import ApprovalFile, Kept
 from baton_git.checks.approvals.remotes import without_login
 
-Entry = TypeVar("Entry")
+Approval = TypeVar("Approval")
 
 
 class ApprovedCommand(NamedTuple):
@@ -159,10 +159,10 @@ class Approvals(NamedTuple):
     def _file(self) -> ApprovalFile:
         return ApprovalFile(self.path, self.repository)
 
-    def _read(self, kind: str, make: Callable[[Any], Entry]) -> list[Entry]:
+    def _read(self, kind: str, make: Callable[[Any], Approval]) -> list[Approval]:
         return self._parsed(self._file.read().get(kind, []), make)
 
-    def _parsed(self, entries: Any, make: Callable[[Any], Entry]) -> list[Entry]:
+    def _parsed(self, entries: Any, make: Callable[[Any], Approval]) -> list[Approval]:
         try:
             return [make(entry) for entry in entries]
         except (KeyError, TypeError, AttributeError) as error:

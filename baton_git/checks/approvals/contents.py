@@ -38,7 +38,7 @@ def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> C
         return {}
     top, room = Path(os.path.realpath(folder)), MAX_BYTES
     contents: dict[str, str] = {}
-    for path in dict.fromkeys(_named(argv, top, search_path)):
+    for path in dict.fromkeys(_named_paths(argv, top, search_path)):
         if os.path.isfile(path):  # noqa: PTH113  a word may be too long for a name
             contents[path.relative_to(top).as_posix()], size = _content(path, top, room)
             room -= size
@@ -47,7 +47,7 @@ def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> C
     return dict(sorted(contents.items()))
 
 
-def _named(argv: Sequence[str], top: Path, search_path: str) -> Iterator[Path]:
+def _named_paths(argv: Sequence[str], top: Path, search_path: str) -> Iterator[Path]:
     """Paths inside the work tree that the command names, whether or not anything is there."""
     words = [argv[0] if "/" in argv[0] else _program(argv[0], top, search_path)]
     for word in argv[1:]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from baton_git.checks.approvals.identity import is_copy, make_identity, read_identity
 from baton_git.core.errors import Busy, Corrupt
 from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
-from baton_git.git.files.ref_locks import flocked
+from baton_git.git.files.ref_locks import hold_flock
 
 _WAIT = 5.0
 """Seconds given to another process that changes the file."""
@@ -85,7 +85,7 @@ class ApprovalFile(NamedTuple):
         """
         with writing(str(self.path)):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with flocked(self.path.with_name(f"{self.path.name}.lock"), _WAIT) as alone:
+        with hold_flock(self.path.with_name(f"{self.path.name}.lock"), _WAIT) as alone:
             if alone is False:
                 raise Busy(f"{self.path} is being changed by another process", hint="try again")
             yield

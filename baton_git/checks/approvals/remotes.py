@@ -10,9 +10,9 @@ _LOGIN: Final = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<login>[^/]*)@"
 
 def without_login(url: str) -> str:
     """The address without user and password; of ssh addresses the user stays, who is a part of where they lead."""
-    return _LOGIN.sub(_kept, url)
+    return _LOGIN.sub(_strip_login, url)
 
 
-def _kept(match: re.Match[str]) -> str:
+def _strip_login(match: re.Match[str]) -> str:
     scheme, user = match["scheme"], match["login"].partition(":")[0]
     return f"{scheme}://" if scheme.lower().startswith("http") or not user else f"{scheme}://{user}@"

@@ -52,7 +52,7 @@ def loads(text: str | bytes, *, where: str = "") -> Any:
         LimitExceeded: it is nested deeper than `MAX_DEPTH`.
     """
     try:
-        data = parse(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
+        data = parse(text, parse_constant=_refuse_constant, parse_float=_parse_finite, parse_int=_parse_int)
     except UnicodeDecodeError as error:
         raise InvalidDocument(
             [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")], where=where
@@ -193,18 +193,18 @@ def _describe_repeated_key(text: str) -> str:
     raise AssertionError("the parser found a repeated key")
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _whole(text: str) -> int:
+def _parse_int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
         raise ValueError(f"the number {text[:40]}… has too many digits") from None
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"the number {text[:40]} is too large")

@@ -50,21 +50,21 @@ def dumps(data: Mapping[str, Any]) -> bytes:
     Raises:
         InvalidDocument: a string holds half of a surrogate pair, which is not text, or an integer has too many digits.
     """
-    text = _simple(data)
+    text = _dump_simple(data)
     try:
-        return (text if text is not None else _written(data)).encode()
+        return (text if text is not None else _dump_exactly(data)).encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start : error.end]
         raise InvalidDocument([Fault("", f"{half!r} is half of a surrogate pair, which is not text")]) from None
 
 
-def _written(data: Mapping[str, Any]) -> str:
-    table = {_key(key): _encoded(value) for key, value in data.items()}
+def _dump_exactly(data: Mapping[str, Any]) -> str:
+    table = {_key(key): _encode(value) for key, value in data.items()}
     return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2)
 
 
-def _simple(data: Mapping[str, Any]) -> str | None:
-    """What `_written` makes of a table of plain words and numbers, as most records are, but many times faster."""
+def _dump_simple(data: Mapping[str, Any]) -> str | None:
+    """What `_dump_exactly` makes of a table of plain words and numbers, as most records are, but many times faster."""
     lines = []
     for key, value in data.items():
         text = _simple_value(value)
@@ -95,7 +95,7 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
             (`nan`, `inf`, an integer of too many digits, more than `MAX_DEPTH` levels).
     """
     try:
-        table = tomllib.loads(_bounded(text.decode(), where), parse_float=_finite)
+        table = tomllib.loads(_check_bounds(text.decode(), where), parse_float=_parse_finite)
     except UnicodeDecodeError as error:
         raise InvalidDocument(
             [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")], where=where
@@ -104,10 +104,10 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
         raise InvalidDocument([Fault("", f"nested deeper than {MAX_DEPTH} levels")], where=where) from None
     except ValueError as error:
         raise InvalidDocument([Fault("", f"not TOML: {error}")], where=where) from None
-    return {_plain_key(key, key, where): _decoded(value, key, where, 1) for key, value in table.items()}
+    return {_plain_key(key, key, where): _decode(value, key, where, 1) for key, value in table.items()}
 
 
-def _bounded(text: str, where: str) -> str:
+def _check_bounds(text: str, where: str) -> str:
     """The text, unless reading it would take too long."""
     if len(text) > MAX_BYTES:
         raise InvalidDocument([Fault("", f"{len(text):,} characters, the limit is {MAX_BYTES:,}")], where=where)
@@ -124,31 +124,31 @@ def _is_key(text: str, match: re.Match[str]) -> bool:
     return match[0].count(".") > _LONGEST_LINE and before[-1:] in ("", "\n", "[", "{", ",")
 
 
-def _encoded(value: Any) -> Any:
+def _encode(value: Any) -> Any:
     if value is None:
         return {_NULL: True}
     if isinstance(value, bool | float | str):
         return value
     if isinstance(value, int):
-        return value if value in _INT64 else {_INT: _digits(value)}
+        return value if value in _INT64 else {_INT: _write_digits(value)}
     if isinstance(value, Mapping):
-        return {_key(key): _encoded(item) for key, item in value.items()}
-    return [_encoded(item) for item in value]
+        return {_key(key): _encode(item) for key, item in value.items()}
+    return [_encode(item) for item in value]
 
 
-def _digits(value: int) -> str:
+def _write_digits(value: int) -> str:
     if not is_writable(value):
         raise InvalidDocument([Fault("", f"a value {TOO_LONG}")])
     return str(value)
 
 
-def _decoded(value: Any, path: str, where: str, depth: int) -> Any:
+def _decode(value: Any, path: str, where: str, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise InvalidDocument([Fault(path[:80], f"is nested deeper than {MAX_DEPTH} levels")], where=where)
     if isinstance(value, dict):
-        return _decoded_table(value, path, where, depth)
+        return _decode_table(value, path, where, depth)
     if isinstance(value, list):
-        return [_decoded(item, f"{path}[{number}]", where, depth + 1) for number, item in enumerate(value)]
+        return [_decode(item, f"{path}[{number}]", where, depth + 1) for number, item in enumerate(value)]
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, int) and not is_writable(value):
@@ -156,25 +156,25 @@ def _decoded(value: Any, path: str, where: str, depth: int) -> Any:
     return value
 
 
-def _decoded_table(table: dict[str, Any], path: str, where: str, depth: int) -> Any:
+def _decode_table(table: dict[str, Any], path: str, where: str, depth: int) -> Any:
     if len(table) == 1:
         [(key, value)] = table.items()
         if key == _NULL and value is True:
             return None
         if key == _INT and isinstance(value, str):
-            return _big(value, path, where)
+            return _parse_big(value, path, where)
     return {
-        _plain_key(key, path, where): _decoded(item, f"{path}.{key}", where, depth + 1) for key, item in table.items()
+        _plain_key(key, path, where): _decode(item, f"{path}.{key}", where, depth + 1) for key, item in table.items()
     }
 
 
-def _big(digits: str, path: str, where: str) -> int:
+def _parse_big(digits: str, path: str, where: str) -> int:
     if not _DIGITS.fullmatch(digits):
         raise InvalidDocument([Fault(path, f"{digits[:40]!r} is not an integer")], where=where)
     return int(digits)
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text[:40]} is not a number that JSON can hold")

@@ -70,17 +70,17 @@ def _loader() -> type[SafeLoader]:
                 table[key] = self.construct_object(value_node, deep=True)
             return table
 
-    Plain.add_constructor("tag:yaml.org,2002:timestamp", _as_written)
+    Plain.add_constructor("tag:yaml.org,2002:timestamp", _keep_text)
     for tag in ("binary", "set", "omap", "pairs"):
-        Plain.add_constructor(f"tag:yaml.org,2002:{tag}", _refused)
+        Plain.add_constructor(f"tag:yaml.org,2002:{tag}", _refuse_tag)
     return Plain
 
 
-def _as_written(loader: Any, node: Any) -> str:
+def _keep_text(loader: Any, node: Any) -> str:
     return str(node.value)
 
 
-def _refused(loader: Any, node: Any) -> Any:
+def _refuse_tag(loader: Any, node: Any) -> Any:
     from yaml.constructor import ConstructorError
 
     raise ConstructorError(None, None, f"{node.tag.rpartition(':')[2]} is nothing that JSON has", node.start_mark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from baton_git.core.merge.decisions import Contested, Decision, canonical, digest
+from baton_git.core.merge.decisions import ContestedValue, Decision, canonical_json, digest
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import SHAPE, Entry, Key, State, Unreadable
 
@@ -40,8 +40,8 @@ def conflicts_of(decisions: Sequence[Decision]) -> Iterator[Conflict]:
             yield from (conflict(decision.key.kind, decision.key.id, value) for value in decision.contested)
 
 
-def conflict(kind: str, id_: str, value: Contested) -> Conflict:
+def conflict(kind: str, id_: str, value: ContestedValue) -> Conflict:
     """The record of one contested value."""
-    sides = sorted(canonical(side) for side in (value.ours, value.theirs))
+    sides = sorted(canonical_json(side) for side in (value.ours, value.theirs))
     name = digest([kind, id_, value.field, *sides], 8)
     return Conflict.model_validate({"id": f"C-{name}", "record_kind": kind, "record_id": id_, **value.as_data()})

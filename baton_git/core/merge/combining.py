@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton_git.core.codecs.scalars import is_writable
-from baton_git.core.merge.decisions import canonical, written
+from baton_git.core.merge.decisions import canonical_json, ordered_json
 from baton_git.core.records.merge_rules import (
     CHANGED_SIDE,
     Append,
@@ -22,69 +22,69 @@ from baton_git.core.records.merge_rules import (
     Recent,
     Union,
 )
-from baton_git.core.times import point_in_time
+from baton_git.core.times import parse_time
 
 Value = tuple[Any, ...]
 """A value, or nothing where a side has none."""
 
 
-def combined(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> Value | None:
+def combine_values(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> Value | None:
     """What `rule` makes of two changes; None when it has no answer."""
     if not ours or not theirs or ours[0] is None or theirs[0] is None:
-        return _without_one_side(rule, ours, theirs)
+        return _keep_given(rule, ours, theirs)
     b = base[0] if base else None
     o, t = ours[0], theirs[0]
     match rule:
         case Counter():
-            return _counted(b or 0, o, t)
+            return _add_counts(b or 0, o, t)
         case Union():
-            return (_union(b or (), o, t),)
+            return (_merge_sets(b or (), o, t),)
         case Recent(limit):
-            return (_recent(b or (), o, t, limit),)
+            return (_merge_recent(b or (), o, t, limit),)
         case Append():
-            return _appended(b or "", o, t)
+            return _merge_appended(b or "", o, t)
         case Keyed(by) if all(isinstance(side, list | tuple) for side in (b or (), o, t)):
-            return (_keyed(by, b or (), o, t),)
-    return _one_of(rule, o, t)
+            return (_merge_keyed(by, b or (), o, t),)
+    return _choose_value(rule, o, t)
 
 
-def _counted(base: int, ours: int, theirs: int) -> Value | None:
+def _add_counts(base: int, ours: int, theirs: int) -> Value | None:
     """The base and what each side added; None where that is a number that no file can hold."""
     total = max(0, ours + theirs - base)
     return (total,) if is_writable(total) else None
 
 
-def _one_of(rule: MergeRule, o: Any, t: Any) -> Value | None:
+def _choose_value(rule: MergeRule, o: Any, t: Any) -> Value | None:
     match rule:
         case Latest():
-            return (max(o, t, key=_in_time),)
+            return (max(o, t, key=_time_order),)
         case Earliest():
-            return (min(o, t, key=_in_time),)
+            return (min(o, t, key=_time_order),)
         case Newest(by):
-            return (max(o, t, key=lambda table: (_in_time(table.get(by)), canonical(table))),)
+            return (max(o, t, key=lambda table: (_time_order(table.get(by)), canonical_json(table))),)
         case Either():
-            return (max(o, t, key=_in_size),)
+            return (max(o, t, key=_size_order),)
         case Ladder(steps) if o in steps and t in steps:
             return (max(o, t, key=steps.index),)
     return None
 
 
-def _in_time(text: Any) -> tuple[bool, str, str]:
+def _time_order(text: Any) -> tuple[bool, str, str]:
     """Sorts points in time as such, whatever their offset; what is none stands after them, as text."""
     try:
-        moment = point_in_time(text)
+        moment = parse_time(text)
     except (TypeError, ValueError):
         return True, "", str(text)
     return False, moment.isoformat(timespec="microseconds"), str(text)
 
 
-def _in_size(value: Any) -> tuple[bool, float, str]:
+def _size_order(value: Any) -> tuple[bool, float, str]:
     """Sorts numbers as such, and before everything else."""
     number = isinstance(value, int) and not isinstance(value, bool)
-    return not number, value if number else 0, canonical(value)
+    return not number, value if number else 0, canonical_json(value)
 
 
-def _without_one_side(rule: MergeRule, ours: Value, theirs: Value) -> Value | None:
+def _keep_given(rule: MergeRule, ours: Value, theirs: Value) -> Value | None:
     """A combining rule keeps the side that says something; a scalar that one side took away is contested."""
     if rule is CHANGED_SIDE:
         return None
@@ -92,67 +92,69 @@ def _without_one_side(rule: MergeRule, ours: Value, theirs: Value) -> Value | No
     return values[0] if values else None
 
 
-def _union(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
-    start, our_items, their_items = ({canonical(item): item for item in side} for side in (base, ours, theirs))
+def _merge_sets(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
+    start, our_items, their_items = ({canonical_json(item): item for item in side} for side in (base, ours, theirs))
     kept = [item for name, item in start.items() if name in our_items and name in their_items]
-    first, second = in_order(
+    first, second = order_sides(
         *([item for name, item in side.items() if name not in start] for side in (our_items, their_items))
     )
-    return [*kept, *{canonical(item): item for item in (*first, *second)}.values()]
+    return [*kept, *{canonical_json(item): item for item in (*first, *second)}.values()]
 
 
-def _keyed(by: str, base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
-    """As `_union`, but what has one key is one: the fields of both, and of a field that both changed the larger."""
+def _merge_keyed(by: str, base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
+    """As `_merge_sets`, but merge items of one key field by field; of a field that both changed, the larger value."""
 
     def key(item: Any) -> str:
         value = item.get(by) if isinstance(item, Mapping) else None
-        return canonical(item) if value is None else canonical({by: value})
+        return canonical_json(item) if value is None else canonical_json({by: value})
 
     twice = {name for side in (base, ours, theirs) for name, number in Counts(map(key, side)).items() if number > 1}
 
     def name(item: Any) -> str:
-        return canonical(item) if key(item) in twice else key(item)
+        return canonical_json(item) if key(item) in twice else key(item)
 
     start, our_items, their_items = ({name(item): item for item in side} for side in (base, ours, theirs))
     kept = [item_key for item_key in start if item_key in our_items and item_key in their_items]
-    first, second = in_order(
+    first, second = order_sides(
         *([item_key for item_key in side if item_key not in start] for side in (our_items, their_items))
     )
     return [
-        _one(start.get(item_key), our_items.get(item_key), their_items.get(item_key))
+        _merge_item(start.get(item_key), our_items.get(item_key), their_items.get(item_key))
         for item_key in dict.fromkeys((*kept, *first, *second))
     ]
 
 
-def _one(base: Any, ours: Any, theirs: Any) -> Any:
+def _merge_item(base: Any, ours: Any, theirs: Any) -> Any:
     """One entry of a keyed list; there on one side at least."""
-    if ours is None or theirs is None or canonical(ours) == canonical(theirs):
-        return theirs if ours is None else ours if theirs is None else min(ours, theirs, key=written)
-    if canonical(ours) == canonical(base):
+    if ours is None or theirs is None or canonical_json(ours) == canonical_json(theirs):
+        return theirs if ours is None else ours if theirs is None else min(ours, theirs, key=ordered_json)
+    if canonical_json(ours) == canonical_json(base):
         return theirs
-    if canonical(theirs) == canonical(base) or not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
-        return ours if canonical(theirs) == canonical(base) else max(ours, theirs, key=canonical)
+    if canonical_json(theirs) == canonical_json(base) or not (
+        isinstance(ours, Mapping) and isinstance(theirs, Mapping)
+    ):
+        return ours if canonical_json(theirs) == canonical_json(base) else max(ours, theirs, key=canonical_json)
     was = base if isinstance(base, Mapping) else {}
     names = [*(name for name in was if name in ours or name in theirs), *sorted({*ours, *theirs} - {*was})]
-    merged = {name: _one(was.get(name), ours.get(name), theirs.get(name)) for name in names}
+    merged = {name: _merge_item(was.get(name), ours.get(name), theirs.get(name)) for name in names}
     gone = {name for name in was if name not in ours or name not in theirs}
     return {name: value for name, value in merged.items() if name not in gone}
 
 
-def _recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any], limit: int) -> list[Any]:
-    return _union(base, [*base, *ours], [*base, *theirs])[-limit:]
+def _merge_recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any], limit: int) -> list[Any]:
+    return _merge_sets(base, [*base, *ours], [*base, *theirs])[-limit:]
 
 
-def _appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
+def _merge_appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
     """The base with all that was put before and after it; None where a side does not have it any more."""
-    our_ends, their_ends = _around(base, ours), _around(base, theirs)
+    our_ends, their_ends = _split_around(base, ours), _split_around(base, theirs)
     if our_ends is None or their_ends is None:
         return None
-    before, after = (_both(*ends) for ends in zip(our_ends, their_ends, strict=True))
+    before, after = (_join_texts(*ends) for ends in zip(our_ends, their_ends, strict=True))
     return (f"{before}{base}{after}",)
 
 
-def _around(base: str, text: str) -> tuple[str, str] | None:
+def _split_around(base: str, text: str) -> tuple[str, str] | None:
     """What a text has before and after the base: at its beginning, or, between words, at its end or the first place."""
     if text.startswith(base):
         return "", text[len(base) :]
@@ -166,15 +168,15 @@ def _is_apart(text: str, start: int, end: int) -> bool:
     return not any(text[at - 1 : at].isalnum() and text[at : at + 1].isalnum() for at in (start, end))
 
 
-def _both(ours: str, theirs: str) -> str:
+def _join_texts(ours: str, theirs: str) -> str:
     """Two additions at one place, one below the other; the same one only once."""
     if not ours or not theirs or ours == theirs:
         return ours or theirs
-    first, second = in_order(ours, theirs)
+    first, second = order_sides(ours, theirs)
     return f"{first}{'' if first.endswith(chr(10)) else chr(10)}{second.lstrip(chr(10))}"
 
 
-def in_order(ours: Any, theirs: Any) -> tuple[Any, Any]:
+def order_sides(ours: Any, theirs: Any) -> tuple[Any, Any]:
     """Both, in an order that does not depend on which side is ours."""
-    first, second = sorted((ours, theirs), key=lambda value: (canonical(value), written(value)))
+    first, second = sorted((ours, theirs), key=lambda value: (canonical_json(value), ordered_json(value)))
     return first, second

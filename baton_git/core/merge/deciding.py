@@ -7,11 +7,19 @@ from dataclasses import dataclass
 
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import fits
-from baton_git.core.merge.decisions import Contested, Decision, Prefer, canonical, record_data, values, written
+from baton_git.core.merge.decisions import (
+    ContestedValue,
+    Decision,
+    Prefer,
+    canonical_json,
+    entry_values,
+    ordered_json,
+    record_data,
+)
 from baton_git.core.merge.fields import merge_fields
-from baton_git.core.merge.graduation import standing
-from baton_git.core.merge.id_assignment import Wish, called, placed
-from baton_git.core.merge.lineages import Side, are_two, identical, same, side
+from baton_git.core.merge.graduation import graduation_winner
+from baton_git.core.merge.id_assignment import Placement, assign_ids, with_id
+from baton_git.core.merge.lineages import MergeSide, are_two, compare_side, identical, same
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, parse
 from baton_git.core.records.rule import Rule
@@ -25,26 +33,26 @@ def decide(base: State, ours: State, theirs: State, *, prefer: Prefer | None = N
     Args:
         prefer: whose value stands where one is contested; our records keep their ids then. None: by value.
     """
-    their_side = side(base, theirs)
+    their_side = compare_side(base, theirs)
     if not their_side.changed:
         return []
-    merger = _Merger(base, side(base, ours), their_side, prefer)
-    return list(placed(ours, theirs, merger.with_rules(list(merger.wishes())), prefer))
+    merger = _Merger(base, compare_side(base, ours), their_side, prefer)
+    return list(assign_ids(ours, theirs, merger.with_rules(list(merger.wishes())), prefer))
 
 
 @dataclass(frozen=True)
 class _Merger:
     base: State
-    mine: Side
-    other: Side
+    mine: MergeSide
+    other: MergeSide
     prefer: Prefer | None
 
-    def wishes(self) -> Iterator[Wish]:
+    def wishes(self) -> Iterator[Placement]:
         """For every record that theirs changed, or that may stand in the way of one: what becomes of it, and where."""
         moved = {key for key, place in self.mine.moves.items() if place in self.other.changed}
         for key in sorted(self.other.changed | moved):
             if self._is_theirs_alone(key):
-                yield Wish(key, self.other.state.entry(key), key, "take", key)
+                yield Placement(key, self.other.state.entry(key), key, "take", key)
                 continue
             was = self.base.entry(key)
             if was is not None:
@@ -54,71 +62,75 @@ class _Merger:
     def _is_theirs_alone(self, key: Key) -> bool:
         return key not in self.mine.changed and key not in self.other.moves and key not in self.other.arrived
 
-    def _followed(self, key: Key, was: Entry) -> Wish:
+    def _followed(self, key: Key, was: Entry) -> Placement:
         """One record that the base has."""
         here, there = self.mine.place(key), self.other.place(key)
         ours, theirs = self.mine.state.entry(here), self.other.state.entry(there)
         stays = here == key and same(ours, was), there == key and same(theirs, was)
         if stays[1] and (not stays[0] or identical(theirs, was)):
-            return Wish(key, ours, here, "keep", here)
+            return Placement(key, ours, here, "keep", here)
         if stays[0] and (not stays[1] or identical(ours, was)):
-            return Wish(key, theirs, there, "take", here)
+            return Placement(key, theirs, there, "take", here)
         places = [place for place in (here, there) if place != key]
         if same(ours, theirs):
-            return _alike(key, ours, theirs)._replace(to=min(places, default=key), here=here)
+            return _keep_alike(key, ours, theirs)._replace(to=min(places, default=key), here=here)
         wish = self._both(key, was, ours, theirs)
         closed = isinstance(wish.entry, Archived)
         to = min((place for place in places if place.archived == closed), default=key)
-        return _standing_at(to, wish._replace(here=here))
+        return _place_at(to, wish._replace(here=here))
 
-    def _additions(self, key: Key, was: Entry | None) -> Iterator[Wish]:
+    def _additions(self, key: Key, was: Entry | None) -> Iterator[Placement]:
         """What each side put at `key` anew."""
         ours, theirs = self.mine.added(key, was), self.other.added(key, was)
         if theirs is None:
-            yield from [Wish(key, ours, key, "keep", key, is_new=True)] if ours is not None else []
+            yield from [Placement(key, ours, key, "keep", key, is_new=True)] if ours is not None else []
         elif same(ours, theirs):
-            yield _alike(key, ours, theirs)._replace(is_new=True)
+            yield _keep_alike(key, ours, theirs)._replace(is_new=True)
         elif ours is None:
-            yield Wish(key, theirs, key, "take", None, is_new=True)
+            yield Placement(key, theirs, key, "take", None, is_new=True)
         elif isinstance(ours, Part) and isinstance(theirs, Part) and are_two(key.kind, ours, theirs):
-            yield Wish(key, ours, key, "keep", key, is_new=True)
-            yield Wish(key, theirs, key, "take", None, is_new=True)
+            yield Placement(key, ours, key, "keep", key, is_new=True)
+            yield Placement(key, theirs, key, "take", None, is_new=True)
         else:
             yield self._both(key, None, ours, theirs)._replace(is_new=True)
 
-    def _both(self, key: Key, was: Entry | None, ours: Entry | None, theirs: Entry | None) -> Wish:
+    def _both(self, key: Key, was: Entry | None, ours: Entry | None, theirs: Entry | None) -> Placement:
         """What becomes of a record that both sides changed, differently."""
         if isinstance(ours, Part) and isinstance(theirs, Part):
-            wish = _merged(key, was, ours, theirs, self.prefer)
+            wish = _merge_records(key, was, ours, theirs, self.prefer)
             assert wish.entry is not None
             if fits(key._replace(archived=isinstance(wish.entry, Archived)), wish.entry):
                 return wish
             stands: Entry | None = self._one_of(key, was, ours, theirs)
         else:
-            stands = _readable(ours, theirs, self.prefer)
+            stands = _choose_readable(ours, theirs, self.prefer)
         loser = self._whole(was, ours, theirs, "ours" if stands is ours else "theirs")
-        return Wish(key, stands, key, "keep" if stands is ours else "merge", key, (loser,))
+        return Placement(key, stands, key, "keep" if stands is ours else "merge", key, (loser,))
 
     def _one_of(self, key: Key, was: Entry | None, ours: Part, theirs: Part) -> Part:
         """Of two records that make one too large to be stored: the one that fits, else as if they were one value."""
         word = None
         if key.kind == Pattern.kind:
             sides = [record_data(entry) if isinstance(entry, Part) else {} for entry in (was, ours, theirs)]
-            word = standing(sides[0], sides[1], sides[2], self.prefer, one_sided=True)
+            word = graduation_winner(sides[0], sides[1], sides[2], self.prefer, one_sided=True)
         if word is not None or self.prefer is not None:
             return ours if (word or self.prefer) == "ours" else theirs
         return max(
-            ours, theirs, key=lambda record: (fits(key, record), canonical(record.given()), written(record.given()))
+            ours,
+            theirs,
+            key=lambda record: (fits(key, record), canonical_json(record.given()), ordered_json(record.given())),
         )
 
-    def _whole(self, was: Entry | None, ours: Entry | None, theirs: Entry | None, winner: Prefer) -> Contested:
+    def _whole(self, was: Entry | None, ours: Entry | None, theirs: Entry | None, winner: Prefer) -> ContestedValue:
         """Return the conflict about a record as a whole."""
-        first, second = values(ours), values(theirs)
+        first, second = entry_values(ours), entry_values(theirs)
         if self.prefer is None:
-            return Contested("", values(was), *((first, second) if winner == "ours" else (second, first)), "ours")
-        return Contested("", values(was), first, second, winner)
+            return ContestedValue(
+                "", entry_values(was), *((first, second) if winner == "ours" else (second, first)), "ours"
+            )
+        return ContestedValue("", entry_values(was), first, second, winner)
 
-    def with_rules(self, wishes: list[Wish]) -> list[Wish]:
+    def with_rules(self, wishes: list[Placement]) -> list[Placement]:
         """The rule that a pattern became goes with its graduation: it is that of the side whose word stands."""
         keys = {key for key in (*self.mine.changed, *self.other.changed) if key.kind == Rule.kind and not key.archived}
         rules = [self._rule(key, stands) for key in sorted(keys) if (stands := self._word(key)) is not None]
@@ -141,28 +153,28 @@ class _Merger:
             return None
         before = record_data(base) if isinstance(base, Part) else {}
         both_changed = not same(our_rule, was) and not same(their_rule, was)
-        return standing(before, record_data(here), record_data(there), self.prefer, one_sided=both_changed)
+        return graduation_winner(before, record_data(here), record_data(there), self.prefer, one_sided=both_changed)
 
-    def _rule(self, key: Key, stands: Prefer) -> Wish:
+    def _rule(self, key: Key, stands: Prefer) -> Placement:
         our_rule, their_rule = self.mine.state.entry(key), self.other.state.entry(key)
         loser = self._whole(self.base.entry(key), our_rule, their_rule, stands)
         entry = our_rule if stands == "ours" else their_rule
-        return Wish(key, entry, key, "keep" if entry is our_rule else "take", key, (loser,))
+        return Placement(key, entry, key, "keep" if entry is our_rule else "take", key, (loser,))
 
 
-def _alike(key: Key, ours: Entry | None, theirs: Entry | None) -> Wish:
+def _keep_alike(key: Key, ours: Entry | None, theirs: Entry | None) -> Placement:
     """Two that say the same; of two ways to write it, the one that does not depend on the sides."""
-    stands = min((ours, theirs), key=lambda entry: written(values(entry)))
-    return Wish(key, stands, key, "keep" if stands is ours else "take", key)
+    stands = min((ours, theirs), key=lambda entry: ordered_json(entry_values(entry)))
+    return Placement(key, stands, key, "keep" if stands is ours else "take", key)
 
 
-def _standing_at(to: Key, wish: Wish) -> Wish:
+def _place_at(to: Key, wish: Placement) -> Placement:
     """A record that stands under an id says so; which one it is, nobody needs to hear."""
-    entry = wish.entry if to.archived or wish.entry is None else called(wish.entry, to.id, "")
+    entry = wish.entry if to.archived or wish.entry is None else with_id(wish.entry, to.id, "")
     return wish._replace(to=to, entry=entry, contested=tuple(value for value in wish.contested if value.field != "id"))
 
 
-def _readable(ours: Entry | None, theirs: Entry | None, prefer: Prefer | None) -> Entry | None:
+def _choose_readable(ours: Entry | None, theirs: Entry | None, prefer: Prefer | None) -> Entry | None:
     """Of a record and a file that cannot be read, or nothing: the record. Of two such files the larger by value.
 
     Where somebody is preferred, what is here stays: nothing is written over a file that cannot be read.
@@ -176,7 +188,7 @@ def _readable(ours: Entry | None, theirs: Entry | None, prefer: Prefer | None) -
     return ours if isinstance(ours, Part) else theirs
 
 
-def _merged(key: Key, was: Entry | None, ours: Part, theirs: Part, prefer: Prefer | None) -> Wish:
+def _merge_records(key: Key, was: Entry | None, ours: Part, theirs: Part, prefer: Prefer | None) -> Placement:
     """Field by field; archived on one side and edited on the other is archived with the edit."""
     model = type(ours) if not isinstance(ours, Archived) else type(theirs)
     if model is Archived:
@@ -187,15 +199,15 @@ def _merged(key: Key, was: Entry | None, ours: Part, theirs: Part, prefer: Prefe
     frames = [entry for entry in (ours, theirs) if isinstance(entry, Archived)]
     frame = _frame(was, frames) if frames else None
     entry: Part = frame.replace(record=data) if frame is not None else parse(model, data)
-    return Wish(key, entry, key, "merge", key, tuple(contested))
+    return Placement(key, entry, key, "merge", key, tuple(contested))
 
 
 def _frame(was: Entry | None, frames: list[Archived]) -> Archived:
     """When and why a record was closed: what was changed about that, else the earlier of two closings."""
     before = _closing(was) if isinstance(was, Archived) else None
     changed = [frame for frame in frames if _closing(frame) != before] or frames
-    return min(changed, key=lambda frame: (frame.at, canonical(frame.given()), written(frame.given())))
+    return min(changed, key=lambda frame: (frame.at, canonical_json(frame.given()), ordered_json(frame.given())))
 
 
 def _closing(entry: Archived) -> str:
-    return canonical({name: value for name, value in entry.given().items() if name != "record"})
+    return canonical_json({name: value for name, value in entry.given().items() if name != "record"})

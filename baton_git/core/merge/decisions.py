@@ -16,7 +16,7 @@ Prefer = Literal["ours", "theirs"]
 """Which side of a contested value stands for now, where one is preferred."""
 
 
-class Contested(NamedTuple):
+class ContestedValue(NamedTuple):
     """A field that both sides changed; a side without the field has no value.
 
     Where nobody is preferred neither side is ours: `ours` is then the value that stands.
@@ -46,13 +46,13 @@ class Decision(NamedTuple):
     result: Entry | None = None
     to: Key | None = None
     leaves: Key | None = None
-    contested: tuple[Contested, ...] = ()
+    contested: tuple[ContestedValue, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
         """As `formats/decisions` describes it."""
         data: dict[str, Any] = {**_place(self.key), "action": self.action}
         if self.result is not None and self.action != "keep":
-            data["result"] = values(self.result)[0]
+            data["result"] = entry_values(self.result)[0]
         data |= {name: _place(key) for name in ("to", "leaves") if (key := getattr(self, name)) is not None}
         if self.contested:
             data["contested"] = [value.as_data() for value in self.contested]
@@ -63,14 +63,14 @@ def _place(key: Key) -> dict[str, Any]:
     return {"kind": key.kind, "id": key.id, **({"archived": True} if key.archived else {})}
 
 
-def values(entry: Entry | None) -> tuple[Any, ...]:
+def entry_values(entry: Entry | None) -> tuple[Any, ...]:
     """An entry as plain data, of a file that cannot be read what it holds; nothing for None."""
     if isinstance(entry, Part):
         return (entry.given(),)
-    return () if entry is None else (_held(entry),)
+    return () if entry is None else (_unreadable_data(entry),)
 
 
-def _held(entry: Unreadable) -> dict[str, Any]:
+def _unreadable_data(entry: Unreadable) -> dict[str, Any]:
     """Without the reason: its words are not the same everywhere, and a merge must be."""
     try:
         return {"unreadable": True, "text": entry.content().decode()}
@@ -83,15 +83,15 @@ def record_data(part: Part) -> Mapping[str, Any]:
     return part.record if isinstance(part, Archived) else part.given()
 
 
-def canonical(value: Any) -> str:
+def canonical_json(value: Any) -> str:
     """The same text for the same plain data, whatever the order of its keys."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def written(value: Any) -> str:
-    """Tells apart what `canonical` does not: the order of keys."""
+def ordered_json(value: Any) -> str:
+    """Tells apart what `canonical_json` does not: the order of keys."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def digest(value: Any, length: int = 6) -> str:
-    return sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()[:length]
+    return sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:length]

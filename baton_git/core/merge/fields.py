@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from baton_git.core.merge.combining import Value, combined
-from baton_git.core.merge.decisions import Contested, Prefer, canonical, written
-from baton_git.core.merge.graduation import gated
+from baton_git.core.merge.combining import Value, combine_values
+from baton_git.core.merge.decisions import ContestedValue, Prefer, canonical_json, ordered_json
+from baton_git.core.merge.graduation import gate_graduation
 from baton_git.core.merge.recordings import Own, counted_before, own_counts
 from baton_git.core.records.base import Part, alike, merge_rule
 from baton_git.core.records.merge_rules import CHANGED_SIDE, Append, Beside, Counter, Fields, Fixed, MergeRule
 from baton_git.core.records.work_items import Pattern
-from baton_git.core.times import when
+from baton_git.core.times import parse_time_or_none
 
 Table = Mapping[str, Any]
 
 
 def merge_fields(
     model: type[Part], base: Table | None, ours: Table, theirs: Table, prefer: Prefer | None = None
-) -> tuple[dict[str, Any], list[Contested]]:
+) -> tuple[dict[str, Any], list[ContestedValue]]:
     """The fields of one record merged, and those for which no rule had an answer.
 
     Args:
@@ -40,9 +40,9 @@ class _Terms(NamedTuple):
 
 def _merge_table(
     terms: _Terms, model: type[Part], base: Table, ours: Table, theirs: Table
-) -> tuple[dict[str, Any], list[Contested]]:
+) -> tuple[dict[str, Any], list[ContestedValue]]:
     merged: dict[str, Any] = {}
-    contested: list[Contested] = []
+    contested: list[ContestedValue] = []
     for name in _names(model, base, ours, theirs):
         sides = _values(name, base, ours, theirs)
         rule = _rule_of(model, name, is_made=terms.is_made)
@@ -52,33 +52,37 @@ def _merge_table(
             value: Value | None = (inner,)
             contested += [value._replace(field=f"{name}.{value.field}") for value in inner_contested]
         elif isinstance(rule, Counter):
-            value = _counted(model, name, sides, terms)
+            value = _merge_counter(model, name, sides, terms)
         elif isinstance(rule, Beside):
-            value = _beside(rule, merged.get(rule.field), (base, ours, theirs), sides)
+            value = _merge_beside(rule, merged.get(rule.field), (base, ours, theirs), sides)
         else:
-            value = _ruled(rule, sides)
+            value = _apply_rule(rule, sides)
         if value is None:
-            value = _table(*sides) if name not in model.model_fields else None
+            value = _merge_unknown_table(*sides) if name not in model.model_fields else None
         if value is None:
-            value, loser = _first(rule, name, sides) if isinstance(rule, Fixed) else settled(name, *sides, terms.prefer)
+            value, loser = (
+                _choose_older(rule, name, sides)
+                if isinstance(rule, Fixed)
+                else settle_contested(name, *sides, terms.prefer)
+            )
             contested.append(loser)
         if value:
             merged[name] = value[0]
     if model is Pattern:
-        contested = gated(merged, contested, (base, ours, theirs), terms.prefer)
+        contested = gate_graduation(merged, contested, (base, ours, theirs), terms.prefer)
     return merged, contested
 
 
 Sides = tuple[Value, Value, Value]
 
 
-def _ruled(rule: MergeRule, sides: Sides) -> Value | None:
+def _apply_rule(rule: MergeRule, sides: Sides) -> Value | None:
     """What the change of one side, or the rule, makes of a value; None when they have no answer."""
     base = sides[0]
     if isinstance(rule, Fixed) and base and base[0] is not None:
         return base
-    value = three_way(*sides)
-    return combined(rule, *sides) if value is None else value
+    value = merge_value(*sides)
+    return combine_values(rule, *sides) if value is None else value
 
 
 def _values(name: str, base: Table, ours: Table, theirs: Table) -> Sides:
@@ -108,20 +112,22 @@ def _names(model: type[Part], base: Table, ours: Table, theirs: Table) -> Iterat
     yield from our_new if our_new == their_new else sorted({*our_new, *their_new})
 
 
-def settled(field: str, base: Value, ours: Value, theirs: Value, prefer: Prefer | None) -> tuple[Value, Contested]:
+def settle_contested(
+    field: str, base: Value, ours: Value, theirs: Value, prefer: Prefer | None
+) -> tuple[Value, ContestedValue]:
     """The value that stands for now where no rule had an answer; one that is there before one that is not."""
     if prefer is None:
         first, second = sorted((ours, theirs), key=_in_substance, reverse=True)
-        return first, Contested(field, base, first, second, "ours")
+        return first, ContestedValue(field, base, first, second, "ours")
     winner: Prefer = prefer if (ours if prefer == "ours" else theirs) else ("ours" if ours else "theirs")
-    return (ours if winner == "ours" else theirs), Contested(field, base, ours, theirs, winner)
+    return (ours if winner == "ours" else theirs), ContestedValue(field, base, ours, theirs, winner)
 
 
-def _first(rule: Fixed, field: str, sides: Sides) -> tuple[Value, Contested]:
+def _choose_older(rule: Fixed, field: str, sides: Sides) -> tuple[Value, ContestedValue]:
     """Of two values that were set independently the older one; the other is told."""
     base, *both = sides
     first, second = sorted(both, key=lambda side: _since(rule, side))
-    return first, Contested(field, base, first, second, "ours")
+    return first, ContestedValue(field, base, first, second, "ours")
 
 
 def _since(rule: Fixed, side: Value) -> tuple[bool, str, str]:
@@ -129,19 +135,19 @@ def _since(rule: Fixed, side: Value) -> tuple[bool, str, str]:
     date: Any = side[0] if side else None
     for name in rule.since.split("."):
         date = date.get(name) if isinstance(date, Mapping) else None
-    moment = when(date) if isinstance(date, str) else None
-    return moment is None, moment.isoformat() if moment else "", canonical(side[0]) if side else ""
+    moment = parse_time_or_none(date) if isinstance(date, str) else None
+    return moment is None, moment.isoformat() if moment else "", canonical_json(side[0]) if side else ""
 
 
 def _in_substance(side: Value) -> tuple[int, bool, str]:
     """Sorts nothing before null, null before all values, and these by their text."""
-    return len(side), side not in ((), (None,)), canonical(side[0]) if side else ""
+    return len(side), side not in ((), (None,)), canonical_json(side[0]) if side else ""
 
 
-def three_way(base: Value, ours: Value, theirs: Value) -> Value | None:
+def merge_value(base: Value, ours: Value, theirs: Value) -> Value | None:
     """No change on one side → take the other; None when both changed."""
     if alike(theirs, ours):
-        return ours if _is_text(ours) else min(ours, theirs, key=written)
+        return ours if _is_text(ours) else min(ours, theirs, key=ordered_json)
     if alike(theirs, base):
         return ours
     return theirs if alike(ours, base) else None
@@ -152,15 +158,15 @@ def _is_text(side: Value) -> bool:
     return not side or isinstance(side[0], str)
 
 
-def _counted(model: type[Part], name: str, sides: Sides, terms: _Terms) -> Value | None:
-    """As `three_way`, but two sides that counted on to the same number have each counted."""
+def _merge_counter(model: type[Part], name: str, sides: Sides, terms: _Terms) -> Value | None:
+    """As `merge_value`, but two sides that counted on to the same number have each counted."""
     default = model.model_fields[name].get_default()
     base, ours, theirs = (side or (default,) for side in sides)
     if terms.is_made:
         base = (counted_before(terms.own, ours[0], theirs[0]),)
     if theirs == base:
         return ours
-    return theirs if ours == base else combined(Counter(), base, ours, theirs)
+    return theirs if ours == base else combine_values(Counter(), base, ours, theirs)
 
 
 def _tables(base: Value, ours: Value, theirs: Value) -> tuple[Table, Table, Table] | None:
@@ -171,7 +177,7 @@ def _tables(base: Value, ours: Value, theirs: Value) -> tuple[Table, Table, Tabl
     )
 
 
-def _table(base: Value, ours: Value, theirs: Value) -> Value | None:
+def _merge_unknown_table(base: Value, ours: Value, theirs: Value) -> Value | None:
     """A table that no model knows, merged key by key as far as nothing in it is contested."""
     tables = [side[0] if side else {} for side in (base, ours, theirs)]
     if not (ours and theirs and all(isinstance(table, Mapping) for table in tables)):
@@ -179,9 +185,9 @@ def _table(base: Value, ours: Value, theirs: Value) -> Value | None:
     merged: dict[str, Any] = {}
     for name in sorted({*tables[1], *tables[2]}):
         sides = _values(name, *tables)
-        value = three_way(*sides)
+        value = merge_value(*sides)
         if value is None:
-            value = _table(*sides)
+            value = _merge_unknown_table(*sides)
         if value is None:
             return None
         if value:
@@ -189,12 +195,12 @@ def _table(base: Value, ours: Value, theirs: Value) -> Value | None:
     return (merged,)
 
 
-def _beside(rule: Beside, stands: Any, tables: tuple[Table, Table, Table], values: Sides) -> Value | None:
+def _merge_beside(rule: Beside, stands: Any, tables: tuple[Table, Table, Table], values: Sides) -> Value | None:
     """What the side has of which `field` stands; where both have it so, what only one side changed, else the rule."""
-    value = three_way(*values)
-    if value is not None and three_way(*_values(rule.field, *tables)) is not None:
+    value = merge_value(*values)
+    if value is not None and merge_value(*_values(rule.field, *tables)) is not None:
         return value
     having = [value for table, value in zip(tables[1:], values[1:], strict=True) if table.get(rule.field) == stands]
     if len(having) == 1:
         return having[0]
-    return combined(rule, *values) if value is None else value
+    return combine_values(rule, *values) if value is None else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton_git.core.merge.decisions import Contested, Prefer, canonical
+from baton_git.core.merge.decisions import ContestedValue, Prefer, canonical_json
 from baton_git.core.records.base import TIERS, alike
 from baton_git.core.records.work_items import Pattern
 
@@ -18,7 +18,7 @@ def is_graduated(data: Table) -> bool:
     return data.get("status") == "graduated"
 
 
-def standing(
+def graduation_winner(
     base: Table, ours: Table, theirs: Table, prefer: Prefer | None, *, one_sided: bool = False
 ) -> Prefer | None:
     """Whose word about a graduation counts where both sides have one; None where nothing is to be decided.
@@ -46,23 +46,23 @@ def _part(data: Table) -> dict[str, Any]:
 
 
 def _rank(part: Table) -> tuple[int, str]:
-    return -_trust(part), canonical(part)
+    return -_trust(part), canonical_json(part)
 
 
 def _trust(data: Table) -> int:
     return TIERS.index(data.get("source_tier", Pattern.model_fields["source_tier"].default))
 
 
-def gated(
-    merged: dict[str, Any], contested: list[Contested], sides: tuple[Table, Table, Table], prefer: Prefer | None
-) -> list[Contested]:
+def gate_graduation(
+    merged: dict[str, Any], contested: list[ContestedValue], sides: tuple[Table, Table, Table], prefer: Prefer | None
+) -> list[ContestedValue]:
     """Gives a pattern whole the graduation that stands, or that it has none. Changes `merged`.
 
     Returns:
         what is contested then.
     """
     base, ours, theirs = sides
-    stands = standing(base, ours, theirs, prefer)
+    stands = graduation_winner(base, ours, theirs, prefer)
     if stands is None:
         return contested
     first, second = (ours, theirs) if stands == "ours" else (theirs, ours)
@@ -74,15 +74,17 @@ def gated(
         merged["source_tier"] = TIERS[doubted]
     differing = [name for name in GRADUATION if not alike(_value(first, name), _value(second, name))]
     names = [name for name in differing if name in ("status", "proposed_rule")] or differing
-    contested_fields = [_told(name, sides, stands, prefer) for name in names]
+    contested_fields = [_contested_field(name, sides, stands, prefer) for name in names]
     return [value for value in contested if value.field not in GRADUATION] + contested_fields
 
 
-def _told(name: str, sides: tuple[Table, Table, Table], stands: Prefer, prefer: Prefer | None) -> Contested:
+def _contested_field(
+    name: str, sides: tuple[Table, Table, Table], stands: Prefer, prefer: Prefer | None
+) -> ContestedValue:
     base, ours, theirs = (_value(side, name) for side in sides)
     if prefer is None:
-        return Contested(name, base, *((ours, theirs) if stands == "ours" else (theirs, ours)), "ours")
-    return Contested(name, base, ours, theirs, stands)
+        return ContestedValue(name, base, *((ours, theirs) if stands == "ours" else (theirs, ours)), "ours")
+    return ContestedValue(name, base, ours, theirs, stands)
 
 
 def _value(data: Table, name: str) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from baton_git.core.kinds import ALL_KINDS, NUMBERED, value_at
-from baton_git.core.merge.decisions import record_data, values, written
+from baton_git.core.merge.decisions import entry_values, ordered_json, record_data
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key, State, same_fields
@@ -17,7 +17,7 @@ _RENAMED = re.compile(r"(.+)\.[0-9a-f]{6,64}")
 
 
 @dataclass(frozen=True)
-class Side:
+class MergeSide:
     """What one side made of the base. `moves`: by the key of a record of the base, where it is now, if elsewhere."""
 
     state: State
@@ -35,7 +35,7 @@ class Side:
         return self.state.entry(key)
 
 
-def side(base: State, state: State) -> Side:
+def compare_side(base: State, state: State) -> MergeSide:
     changed = base.differing(state)
     moves: dict[Key, Key] = {}
     for key, candidates in sorted(_candidates(base, state, changed).items()):
@@ -44,7 +44,7 @@ def side(base: State, state: State) -> Side:
         place = _place(key, was, state, free) if isinstance(was, Part) else None
         if place is not None:
             moves[key] = place
-    return Side(state, changed, moves, frozenset(moves.values()))
+    return MergeSide(state, changed, moves, frozenset(moves.values()))
 
 
 def _candidates(base: State, state: State, changed: Iterable[Key]) -> dict[Key, list[Key]]:
@@ -92,7 +92,9 @@ def same(left: Entry | None, right: Entry | None) -> bool:
 
 def identical(left: Entry | None, right: Entry | None) -> bool:
     """Whether two entries say the same and would be written alike: the order of keys, `0.0` and `-0.0`."""
-    return left is right or (same(left, right) and written(values(left)) == written(values(right)))
+    return left is right or (
+        same(left, right) and ordered_json(entry_values(left)) == ordered_json(entry_values(right))
+    )
 
 
 def are_two(kind: str, ours: Part, theirs: Part) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
-from baton_git.core.merge.decisions import canonical
+from baton_git.core.merge.decisions import canonical_json
 from baton_git.core.records.base import Part, Record, merge_rule, parse
-from baton_git.core.records.merge_rules import Counter, Fields, MergeRule, Recent, Recording
-from baton_git.core.times import when
+from baton_git.core.records.merge_rules import Counter, Fields, MergeRule, Recent, RecordingRule
+from baton_git.core.times import parse_time_or_none
 
 Table = Mapping[str, Any]
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -34,7 +34,7 @@ def own_counts(model: type[Part], ours: Table, theirs: Table) -> Own | None:
     our_entries, their_entries = (_entries(rule, side) for side in (ours, theirs))
     if our_entries and their_entries and not {*our_entries} & {*their_entries}:
         return None
-    latest = [when(_text(_at(side, rule.last))) for side in (ours, theirs)]
+    latest = [parse_time_or_none(_text(_at(side, rule.last))) for side in (ours, theirs)]
     later = [own is not None and (others is None or own > others) for own, others in (latest, latest[::-1])]
     return Own(max(_since(our_entries, their_entries), later[0]), max(_since(their_entries, our_entries), later[1]))
 
@@ -83,16 +83,16 @@ def take_off_entries(merged: AnyRecord, before: Record, now: Record, after: Reco
 
 def _without_removed(limit: int, before: Sequence[Any], now: Sequence[Any], after: Sequence[Any]) -> list[Any]:
     """Return what is left of a list, with older entries from `after` that were dropped; only a full list drops some."""
-    old = {canonical(entry) for entry in before}
-    removed = old - {canonical(entry) for entry in after}
-    dropped = [entry for entry in after if len(now) >= limit or canonical(entry) not in old]
-    entries = {canonical(entry): entry for entry in (*dropped, *now)}
+    old = {canonical_json(entry) for entry in before}
+    removed = old - {canonical_json(entry) for entry in after}
+    dropped = [entry for entry in after if len(now) >= limit or canonical_json(entry) not in old]
+    entries = {canonical_json(entry): entry for entry in (*dropped, *now)}
     return [entry for name, entry in entries.items() if name not in removed][-limit:]
 
 
-def _entries(rule: Recording, side: Table) -> list[str]:
+def _entries(rule: RecordingRule, side: Table) -> list[str]:
     entries = _at(side, rule.entries) if rule.entries else ()
-    return [canonical(entry) for entry in entries] if isinstance(entries, list | tuple) else []
+    return [canonical_json(entry) for entry in entries] if isinstance(entries, list | tuple) else []
 
 
 def _at(data: Any, path: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
 from baton_git.core.errors import Fault, InvalidDocument
-from baton_git.core.records.merge_rules import CHANGED_SIDE, Ladder, MergeRule, Recording
+from baton_git.core.records.merge_rules import CHANGED_SIDE, Ladder, MergeRule, RecordingRule
 
 Text = StrictStr
 Texts = tuple[Text, ...]
@@ -47,7 +47,7 @@ class Record(Part):
     kind: ClassVar[str]
     dated: ClassVar[str] = ""
     """The field that says since when; records are shown in its order."""
-    recording: ClassVar[Recording | None] = None
+    recording: ClassVar[RecordingRule | None] = None
     """For a kind that counts: how two records that were made apart are known as one."""
 
     id: Id = Field(description="What the record is called; unique among the live records of its kind.")
@@ -73,10 +73,13 @@ def parse(model: type[Model], data: Mapping[str, Any], *, where: str = "", at: s
 
 
 def faults_of(error: ValidationError, at: str = "") -> list[Fault]:
-    return [Fault(dotted((at, *fault["loc"]) if at else fault["loc"]), _said(dict(fault))) for fault in error.errors()]
+    return [
+        Fault(format_path((at, *fault["loc"]) if at else fault["loc"]), _describe_fault(dict(fault)))
+        for fault in error.errors()
+    ]
 
 
-def dotted(location: tuple[int | str, ...]) -> str:
+def format_path(location: tuple[int | str, ...]) -> str:
     """`("open_loops", 2, "verify")` → `open_loops[2].verify`."""
     text = ""
     for part in location:
@@ -91,7 +94,7 @@ _NOUNS = {
 """What Python's own words for a type mean in a document."""
 
 
-def _said(fault: dict[str, Any]) -> str:
+def _describe_fault(fault: dict[str, Any]) -> str:
     if fault["type"] == "missing":
         return "is missing"
     if fault["type"] == "value_error":

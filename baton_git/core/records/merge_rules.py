@@ -31,7 +31,7 @@ class Counter(MergeRule):
     """base + what each side added; without a base all that both count, unless they are one recording."""
 
 
-class Recording(NamedTuple):
+class RecordingRule(NamedTuple):
     """By which fields (dotted where nested) two records of one id, made apart, are known as one recording.
 
     `begins`: when it began; `last`: when it counted last; `entries`: the list of what it counted, if it keeps one.

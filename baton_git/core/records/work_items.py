@@ -20,7 +20,7 @@ from baton_git.core.records.merge_rules import (
     Ladder,
     Latest,
     Recent,
-    Recording,
+    RecordingRule,
     Union,
 )
 
@@ -102,7 +102,7 @@ class FollowUp(Record):
 
     kind: ClassVar[str] = "follow_up"
     dated: ClassVar[str] = "first_seen"
-    recording = Recording(begins="first_seen", last="last_deferred")
+    recording = RecordingRule(begins="first_seen", last="last_deferred")
 
     item: Annotated[Text, Covered()] = Field(description="What is to be done.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it came up first, an ISO date.")
@@ -128,7 +128,7 @@ class Pattern(Record):
 
     kind: ClassVar[str] = "pattern"
     dated: ClassVar[str] = "first_seen"
-    recording = Recording(begins="first_seen", last="last_seen", entries="recent_occurrences")
+    recording = RecordingRule(begins="first_seen", last="last_seen", entries="recent_occurrences")
 
     what: Annotated[Text, Covered()] = Field(description="The recurring failure.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it was seen first, an ISO date.")

@@ -105,13 +105,13 @@ def _find_bare(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     ):
         return None
     start = value.start("bare")
-    bare = _stripped(value["bare"].partition(_MARK)[0])
+    bare = _strip_punctuation(value["bare"].partition(_MARK)[0])
     if not is_value(bare, is_token=bool(name["token"])):
         return None
     if not (_is_tight(name) or _fills_line(name, start + len(bare)) or _compiled(r"[\d@#$%^&*!+=~|\\?]").search(bare)):
         return None
     run = _compiled(r"[^\s\"'`]+").match(text, start)  # beyond what was looked at, too
-    return start, start + len(_stripped(run[0].partition(_MARK)[0])) if run else start
+    return start, start + len(_strip_punctuation(run[0].partition(_MARK)[0])) if run else start
 
 
 def _is_tight(name: re.Match[str]) -> bool:
@@ -137,7 +137,7 @@ def _fills_line(name: re.Match[str], end: int) -> bool:
     return begins is not None and _compiled(r"[ \t\r,;]*+(?:\n|\Z)").match(name.string, end) is not None
 
 
-def _stripped(bare: str) -> str:
+def _strip_punctuation(bare: str) -> str:
     """Without what belongs to the sentence or the call around it."""
     return bare.rstrip(".,;:!?)]}>")
 

@@ -11,7 +11,7 @@ from baton_git.core.redaction import Redaction, holds_secret, redact
 from baton_git.core.state import Entry, Key, State
 
 
-def scrubbed(before: State, after: State) -> tuple[dict[Key, Entry | None], list[tuple[Key, Redaction]]]:
+def redact_edits(before: State, after: State) -> tuple[dict[Key, Entry | None], list[tuple[Key, Redaction]]]:
     """The edits without secrets, and what was taken out. Only what is new is looked at."""
     edits: dict[Key, Entry | None] = {}
     redactions = []

@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from baton_git.core.redaction import assigned, private_keys
-from baton_git.core.redaction.rules import CommandLines, Rule, rule, shown_rows
+from baton_git.core.redaction.rules import CommandLines, SecretRule, compile_rule, find_rows
 from baton_git.core.redaction.values import is_placeholder
 
 
@@ -33,13 +33,13 @@ def find_spans(text: str) -> list[Span]:
     if any(sign in folded for sign in private_keys.SIGNS):
         spans += [Span(start, end, private_keys.KIND) for start, end in private_keys.find_blocks(text)]
     lines = CommandLines(text)
-    spans += [span for row in shown_rows(folded) for span in _find(rule(row), text, lines)]
+    spans += [span for row in find_rows(folded) for span in _find(compile_rule(row), text, lines)]
     if any(stem in folded for stem in assigned.STEMS):
         spans += [Span(start, end, assigned.KIND) for start, end in assigned.find_assigned(text)]
     return _merge(_outside_marks(text, spans)) if spans else []
 
 
-def _find(rule: Rule, text: str, lines: CommandLines) -> Iterator[Span]:
+def _find(rule: SecretRule, text: str, lines: CommandLines) -> Iterator[Span]:
     """Goes on behind what was found, with the rest of its token, so that no character is looked at again and again."""
     at = 0
     while match := rule.pattern.search(text, at):

@@ -27,7 +27,7 @@ _MOST_OF_A_LINE = 240
 """Characters before an option in which its command is looked for."""
 
 
-class Rule(NamedTuple):
+class SecretRule(NamedTuple):
     """What one row says.
 
     Attributes:
@@ -85,7 +85,7 @@ Row = tuple[str, str, str]
 """Kind, commands and expression."""
 
 
-def shown_rows(folded: str) -> Iterable[Row]:
+def find_rows(folded: str) -> Iterable[Row]:
     """The rows of which a text, case-folded, holds a sign; in the order of the tables."""
     shapes, commands = _rows()
     rows = [row for sign, row in shapes if sign in folded]
@@ -112,10 +112,10 @@ def _read(name: str) -> list[list[str]]:
 
 
 @cache
-def rule(row: Row) -> Rule:
+def compile_rule(row: Row) -> SecretRule:
     """The rule of a row, compiled when a text first shows one of its signs."""
     kind, commands, expression = row
     pattern = re.compile(expression.replace(r"\<", _BEGIN))
     group = "secret" if "secret" in pattern.groupindex else 0
     words = tuple(frozenset(words.split("+")) for words in commands.split())
-    return Rule(kind.rstrip("!"), pattern, group, kind.endswith("!"), words)
+    return SecretRule(kind.rstrip("!"), pattern, group, kind.endswith("!"), words)

@@ -15,7 +15,7 @@ MAX_BYTES = 16 * 1024 * 1024
 """Bytes that one document may have, whether it is a file or a row."""
 
 
-def shown(path: Path) -> str:
+def show_path(path: Path) -> str:
     """The path for a message; bytes of a file name that are no text stand escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
@@ -38,11 +38,11 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound("file", shown(path), hint=f"nothing is at {shown(path)}") from error
+        raise NotFound("file", show_path(path), hint=f"nothing is at {show_path(path)}") from error
     except IsADirectoryError as error:
-        raise InvalidArgument(f"{shown(path)} is a folder, not a file", path=shown(path)) from error
+        raise InvalidArgument(f"{show_path(path)} is a folder, not a file", path=show_path(path)) from error
     except OSError as error:
-        raise StoreError(f"cannot read {shown(path)}: {error.strerror}", path=shown(path)) from error
+        raise StoreError(f"cannot read {show_path(path)}: {error.strerror}", path=show_path(path)) from error
 
 
 @contextmanager
@@ -52,8 +52,8 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         hint = f"{_WAYS.get(error.errno or 0, 'check the path and its permissions')}; nothing was changed"
-        message = f"cannot write {shown(path)}: {error.strerror}"
-        raise WriteFailed(message, hint=hint, path=shown(path), errno=error.errno) from error
+        message = f"cannot write {show_path(path)}: {error.strerror}"
+        raise WriteFailed(message, hint=hint, path=show_path(path), errno=error.errno) from error
 
 
 _FULL = "free some space"
@@ -77,11 +77,11 @@ def read_bytes(path: Path) -> bytes:
     with reading(path), path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
         size = max(len(content), os.fstat(file.fileno()).st_size)
-    check_size(shown(path), size)
+    check_size(show_path(path), size)
     return content
 
 
-def landing(path: Path) -> Path:
+def resolve_target(path: Path) -> Path:
     """Where a write to `path` goes: the file that it is, or that a link leads to.
 
     Raises:
@@ -94,7 +94,7 @@ def landing(path: Path) -> Path:
         except FileNotFoundError:
             return target
     if not stat.S_ISREG(mode):
-        raise InvalidArgument(f"{shown(path)} is there already and is not a file", path=shown(path))
+        raise InvalidArgument(f"{show_path(path)} is there already and is not a file", path=show_path(path))
     return target
 
 
@@ -122,9 +122,11 @@ def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> Non
     staged: dict[Path, Path] = {}
     try:
         for path, content in contents.items():
-            target = landing(path)
+            target = resolve_target(path)
             if target in staged:
-                raise InvalidArgument(f"{shown(path)} is a link to another file of this export", path=shown(path))
+                raise InvalidArgument(
+                    f"{show_path(path)} is a link to another file of this export", path=show_path(path)
+                )
             make_folder(target.parent)
             staged[target] = spare_name(target.parent)
             with writing(path):

@@ -40,7 +40,7 @@ def local_name(ref: str) -> str:
     return hashlib.sha256(ref.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def grab(fd: int) -> bool | None:
+def try_flock(fd: int) -> bool | None:
     """Whether the exclusive `flock` on this open file is ours now; None where there is no flock. Never waits."""
     if fcntl is None:
         return None
@@ -54,7 +54,7 @@ def grab(fd: int) -> bool | None:
 
 
 @contextmanager
-def flocked(path: str | Path, wait: float) -> Iterator[bool | None]:
+def hold_flock(path: str | Path, wait: float) -> Iterator[bool | None]:
     """Holds `flock` on `path` (made when missing).
 
     Gives False when another held it for longer than `wait` seconds, and None when there is no lock to be had here.
@@ -72,7 +72,7 @@ def flocked(path: str | Path, wait: float) -> Iterator[bool | None]:
 
 
 def _grab_within(fd: int, wait: float) -> bool | None:
-    return grab(fd) if until(lambda: grab(fd) is not False, wait) else False
+    return try_flock(fd) if until(lambda: try_flock(fd) is not False, wait) else False
 
 
 def _in_line(fd: int, wait: float) -> bool | None:
@@ -80,7 +80,7 @@ def _in_line(fd: int, wait: float) -> bool | None:
 
     The thread that waits for us takes nothing with it when we give up: closing the file ends its turn as it comes.
     """
-    first = grab(fd)
+    first = try_flock(fd)
     if first is not False or wait <= 0:
         return first
     answer: list[bool | None] = []
@@ -91,7 +91,7 @@ def _in_line(fd: int, wait: float) -> bool | None:
 
 
 def _grab_at_last(fd: int) -> bool | None:
-    """As `grab`, but waits for as long as it takes."""
+    """As `try_flock`, but waits for as long as it takes."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
     except OSError:
@@ -229,7 +229,7 @@ class RefLocks:
         Where there is no flock two may do it at once. Then each takes the lock away under a name of its own first, and
         puts it back when it is not the one that was found dead.
         """
-        with flocked(self.folder / "breaking", 0.0) as alone:
+        with hold_flock(self.folder / "breaking", 0.0) as alone:
             seen = _identity(lock_file)
             if seen is None:
                 return True
@@ -278,7 +278,7 @@ def _ownerless(ticket: Path) -> bool | None:
     except OSError:
         return False
     try:
-        return grab(fd)
+        return try_flock(fd)
     finally:
         os.close(fd)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from baton_git.core.errors import StoreError
 
 
-def content(path: Path) -> bytes | None:
+def read_hook(path: Path) -> bytes | None:
     """The bytes of a hook; None when there is none.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from baton_git.git.hooks.git_command import Git
+from baton_git.git.hooks.git_command import HookGit
 from baton_git.git.store import Repository
 
 CLIENT: Final = ("post-commit", "post-merge", "post-checkout", "post-rewrite", "pre-push")
@@ -28,7 +28,7 @@ def events_for(repository: Repository, *, server: bool = False) -> tuple[str, ..
 
 
 @dataclass(frozen=True)
-class Place:
+class HookLocation:
     """How hooks come to run in the work tree, or bare repository, that we stand in.
 
     Attributes:
@@ -38,13 +38,13 @@ class Place:
     """
 
     repository: Repository
-    git: Git
+    git: HookGit
     folder: Path
     hooks_path: str | None = None
     scope: str = ""
 
     @classmethod
-    def of(cls, repository: Repository, git: Git) -> Place:
+    def of(cls, repository: Repository, git: HookGit) -> HookLocation:
         """Asks git, which knows includes, conditions, scopes and work trees.
 
         Raises:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.git.hooks.inspection import content, exists, is_program
+from baton_git.git.hooks.inspection import exists, is_program, read_hook
 from baton_git.git.hooks.installing import run_from
-from baton_git.git.hooks.location import Place
+from baton_git.git.hooks.location import HookLocation
 from baton_git.git.hooks.program_health import ProgramHealth
-from baton_git.git.hooks.script import Script, command_in, marked
+from baton_git.git.hooks.script import HookScript, command_in, read_marker
 
 
 class EventState(NamedTuple):
@@ -22,7 +22,7 @@ class EventState(NamedTuple):
     said: str
 
 
-def status(place: Place, scripts: Sequence[Script], health: ProgramHealth) -> list[EventState]:
+def status(place: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:
     """The state of each of these, which are as `install` would write them now.
 
     Raises:
@@ -31,7 +31,7 @@ def status(place: Place, scripts: Sequence[Script], health: ProgramHealth) -> li
     return [_state(place, script, health) for script in scripts]
 
 
-def _state(place: Place, script: Script, health: ProgramHealth) -> EventState:
+def _state(place: HookLocation, script: HookScript, health: ProgramHealth) -> EventState:
     why = next(_obstacles(place, script, health), None)
     if why is not None:
         return EventState(script.event, False, why)
@@ -41,14 +41,14 @@ def _state(place: Place, script: Script, health: ProgramHealth) -> EventState:
         "files": f"as {file}",
         "external": f"called from {file}",
     }[place.mode]
-    stale = content(_script_file(place, script.event)) != script.text
+    stale = read_hook(_script_file(place, script.event)) != script.text
     return EventState(script.event, True, f"{how}; not up to date: baton hooks install" if stale else how)
 
 
-def _obstacles(place: Place, script: Script, health: ProgramHealth) -> Iterator[str]:
+def _obstacles(place: HookLocation, script: HookScript, health: ProgramHealth) -> Iterator[str]:
     look = {"configured": _not_configured, "files": _not_filed, "external": _not_called}[place.mode]
     yield from look(place, script.event)
-    text = content(_script_file(place, script.event)) or b""
+    text = read_hook(_script_file(place, script.event)) or b""
     command = command_in(text)
     if not command:
         return
@@ -56,14 +56,14 @@ def _obstacles(place: Place, script: Script, health: ProgramHealth) -> Iterator[
         if shutil.which("baton", path=place.git.environment.get("PATH")) is None:
             yield f"it finds no baton: {command[0]} is gone: baton hooks install"
         return
-    mark = marked(text)
+    mark = read_marker(text)
     problem = health.problem(command, may_run=mark is not None and mark.intact)
     if problem is not None:
         mend = "install baton again" if command == script.command else "baton hooks install"
         yield f"it does nothing: {problem}: {mend}"
 
 
-def _not_configured(place: Place, event: str) -> Iterator[str]:
+def _not_configured(place: HookLocation, event: str) -> Iterator[str]:
     section = f"hook.baton-{event}"
     if not exists(place.scripts / event):
         yield "not installed"
@@ -78,37 +78,37 @@ def _not_configured(place: Place, event: str) -> Iterator[str]:
         yield f"{place.scripts / event} is not executable"
 
 
-def _not_filed(place: Place, event: str) -> Iterator[str]:
+def _not_filed(place: HookLocation, event: str) -> Iterator[str]:
     file = _script_file(place, event)
-    there = content(file)
-    if not exists(place.scripts / event) and (there is None or marked(there) is None):
+    there = read_hook(file)
+    if not exists(place.scripts / event) and (there is None or read_marker(there) is None):
         yield "not installed"
     elif there is None:
         yield f"{file} was removed: baton hooks install puts it back"
-    elif marked(there) is None:
+    elif read_marker(there) is None:
         yield f"another tool has put its own hook at {file}: baton hooks install puts ours before it"
     for path in (file, place.folder / event):
         if not is_program(path):
             yield f"{path} is not executable"
 
 
-def _not_called(place: Place, event: str) -> Iterator[str]:
+def _not_called(place: HookLocation, event: str) -> Iterator[str]:
     if not place.folder.is_dir():
         yield f"{place.why_external}, and there is no such folder here: no hook runs at all"
         return
     file = place.file_for(event)
     if not exists(place.scripts / event):
         yield f"not installed; {place.why_external}"
-    if f"/baton/hooks/{event}".encode() not in (content(file) or b""):
+    if f"/baton/hooks/{event}".encode() not in (read_hook(file) or b""):
         yield f"{place.why_external}: git does not look for ours; add to {file}: {place.line_for(event)}"
     elif not is_program(place.folder / event):
         yield f"{place.folder / event} is not there, or not executable"
 
 
-def _file(place: Place, event: str) -> Path:
+def _file(place: HookLocation, event: str) -> Path:
     return place.file_for(event) if place.mode == "external" else _script_file(place, event)
 
 
-def _script_file(place: Place, event: str) -> Path:
+def _script_file(place: HookLocation, event: str) -> Path:
     """The file that our script is run from: our own folder's, that in the folder of hooks, or one put aside."""
     return run_from(place.folder / event) if place.mode == "files" else place.scripts / event

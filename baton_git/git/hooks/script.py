@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from baton_git.git.hooks.shipped import shipped
+from baton_git.git.hooks.shipped import find_shipped
 
 VERSION: Final = 2
 """Goes up when the scripts change in a way that an installed one should follow."""
@@ -46,7 +46,7 @@ exec_baton() {{ exec {command} "$@"; }}
 
 
 @dataclass(frozen=True)
-class Script:
+class HookScript:
     """What is written for an event: `prefix` of the refs that concern it, `command` that starts baton."""
 
     event: str
@@ -61,12 +61,12 @@ class Script:
             program=shlex.quote(self.command[0]),
             command=shlex.join(self.command),
         )
-        parts = [shipped(f"git/{name}.sh").read_bytes() for name in PARTS[self.event]]
+        parts = [find_shipped(f"git/{name}.sh").read_bytes() for name in PARTS[self.event]]
         body = head.encode("utf-8", "surrogateescape") + b"".join(parts)
         return f"#!/bin/sh\n# baton-git hook {VERSION} {self.event} {sha256(body).hexdigest()}\n".encode() + body
 
 
-class Marked(NamedTuple):
+class ScriptMarker(NamedTuple):
     """What the marker of a file of ours says. `intact`: nobody has changed the file since it was written."""
 
     version: int
@@ -74,12 +74,12 @@ class Marked(NamedTuple):
     intact: bool
 
 
-def marked(data: bytes) -> Marked | None:
+def read_marker(data: bytes) -> ScriptMarker | None:
     """The marker of this file; None when it is somebody else's."""
     match = _MARKER.match(data)
     if match is None:
         return None
-    return Marked(int(match[1]), match[2].decode(), sha256(data[match.end() :]).hexdigest().encode() == match[3])
+    return ScriptMarker(int(match[1]), match[2].decode(), sha256(data[match.end() :]).hexdigest().encode() == match[3])
 
 
 def command_in(data: bytes) -> tuple[str, ...]:
@@ -88,6 +88,6 @@ def command_in(data: bytes) -> tuple[str, ...]:
     return tuple(shlex.split(match[1].decode("utf-8", "surrogateescape"))) if match else ()
 
 
-def scripts(events: Sequence[str], prefix: str, command: Sequence[str]) -> dict[str, Script]:
+def scripts(events: Sequence[str], prefix: str, command: Sequence[str]) -> dict[str, HookScript]:
     """The script of each event."""
-    return {event: Script(event, prefix, tuple(command)) for event in events}
+    return {event: HookScript(event, prefix, tuple(command)) for event in events}

@@ -9,7 +9,7 @@ from baton_git.core.errors import BatonError
 _PACKAGE = Path(__file__).parents[2]
 
 
-def shipped(name: str) -> Path:
+def find_shipped(name: str) -> Path:
     """The file or folder `name` of `hooks/`.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton_git.git.files import durable_files
-from baton_git.git.hooks.git_command import Git
+from baton_git.git.hooks.git_command import HookGit
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Say:
 Step = KeepAs | Write | Move | Remove | Configure | Unconfigure | Say
 
 
-def run(steps: Iterable[Step], git: Git) -> None:
+def run(steps: Iterable[Step], git: HookGit) -> None:
     """Does the steps in their order. Each leaves a state from which `install` and `uninstall` go on.
 
     Raises:

@@ -17,7 +17,7 @@ from baton_git.core.names import Oid
 from baton_git.git.objects.pack_index import Indexed
 from baton_git.git.objects.pack_reader import OFS_DELTA, Raw, encode_entry_head
 from baton_git.git.objects.pack_writer import entry_bytes
-from baton_git.git.objects.values import COMMIT, TREE, decoded_commit, decoded_tree
+from baton_git.git.objects.values import COMMIT, TREE, decode_commit, decode_tree
 
 _LONGEST_CHAIN: Final = 50
 _LARGEST: Final = 1 << 16
@@ -30,7 +30,7 @@ Chain = list[Oid]
 
 def chains(known: dict[Oid, int], read: Read, form: ObjectFormat) -> list[Chain]:
     """The objects of `known` (id → type number) as chains of versions, newest first; each object is in one chain."""
-    commits = [decoded_commit(oid, read(oid)[1]) for oid, kind in known.items() if kind == COMMIT]
+    commits = [decode_commit(oid, read(oid)[1]) for oid, kind in known.items() if kind == COMMIT]
     commits.sort(key=lambda commit: (-commit.time, commit.oid))
     left = dict(known)
     chains_by_path: dict[str, Chain] = {"": [commit.oid for commit in commits]}
@@ -50,14 +50,14 @@ def _visit(
         return
     chains_by_path.setdefault(path, []).append(oid)
     if kind == TREE:
-        for name, entry in decoded_tree(read(oid)[1], form, path).items():
+        for name, entry in decode_tree(read(oid)[1], form, path).items():
             if entry.oid in left:
                 _visit(
                     entry.oid, f"{path}{name}/" if entry.is_folder else path + name, left, chains_by_path, read, form
                 )
 
 
-def encoded_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple[bytes, Indexed]]:
+def encode_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple[bytes, Indexed]]:
     """The pack entries of a chain whose first byte comes to stand at `start`, and their places."""
     offset, depth = start, 0
     base: tuple[int, Raw] | None = None

@@ -77,7 +77,7 @@ class PackIndex:
         return None
 
     def entries(self) -> list[Indexed]:
-        """All objects, by name; only of an index that was written by `encoded_index`."""
+        """All objects, by name; only of an index that was written by `encode_index`."""
         crcs = struct.unpack_from(f">{self.count}L", self._table, self._offsets - 4 * self.count)
         return [Indexed(self._name(number), self._offset(number), crc) for number, crc in enumerate(crcs)]
 
@@ -97,7 +97,7 @@ class PackIndex:
         return long
 
 
-def encoded_index(entries: Sequence[Indexed], pack_checksum: bytes, form: ObjectFormat) -> bytes:
+def encode_index(entries: Sequence[Indexed], pack_checksum: bytes, form: ObjectFormat) -> bytes:
     """The bytes of the index of a pack with these entries (sorted by name) and this checksum."""
     beginning = [0] * 256
     for entry in entries:

@@ -17,7 +17,7 @@ from dulwich.pack import unpack_object_at
 
 from baton_git.core.errors import Corrupt
 from baton_git.core.names import Oid
-from baton_git.git.objects.deltas import Read, chains, encoded_chain
+from baton_git.git.objects.deltas import Read, chains, encode_chain
 from baton_git.git.objects.pack_index import Indexed
 from baton_git.git.objects.pack_reader import OFS_DELTA, REF_DELTA, OpenPack, Raw, encode_entry_head
 from baton_git.git.objects.pack_writer import HEADER_SIZE, pack_header
@@ -50,7 +50,7 @@ class MergedPack:
         self.size += len(entry)
 
 
-def merged(packs: Sequence[OpenPack], form: ObjectFormat, *, anew: bool) -> MergedPack:
+def merge_packs(packs: Sequence[OpenPack], form: ObjectFormat, *, anew: bool) -> MergedPack:
     """One pack of all objects in `packs`. `anew`: look for the best deltas, however long that takes.
 
     Raises:
@@ -114,7 +114,7 @@ def _add_fresh(packs: Iterable[OpenPack], result: MergedPack) -> None:
     read = _reader(sources, result.form)
     known = {oid: read(oid)[0] for oid in sources}
     for chain in chains(known, read, result.form):
-        for entry, place in encoded_chain(chain, read, result.size):
+        for entry, place in encode_chain(chain, read, result.size):
             result.add(entry, place)
 
 

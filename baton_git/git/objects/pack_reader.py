@@ -124,7 +124,7 @@ def _encode_distance(back: int) -> bytes:
     return bytes(reversed(digits))
 
 
-def _expanded(body: bytes | mmap.mmap, start: int, size: int) -> bytes:
+def _inflate(body: bytes | mmap.mmap, start: int, size: int) -> bytes:
     """The content of the zlib stream at `start`, which has to be of this size; no more than that is expanded.
 
     Raises:
@@ -180,7 +180,7 @@ class OpenPack:
         deltas: list[tuple[int, bytes]] = []
         while (base_object := self._bases.get(offset)) is None:
             head = entry_head(self.body, offset, self.form.oid_length)
-            data = _expanded(self.body, head.start, head.size)
+            data = _inflate(self.body, head.start, head.size)
             if head.base is None:
                 base_object = (head.kind, data)
                 self._remember(offset, base_object)

@@ -19,7 +19,7 @@ from dulwich.object_format import ObjectFormat
 
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
-from baton_git.git.objects.pack_index import Indexed, encoded_index
+from baton_git.git.objects.pack_index import Indexed, encode_index
 from baton_git.git.objects.pack_reader import Raw, encode_entry_head
 
 KEEP_MARK: Final = b"baton "
@@ -44,10 +44,10 @@ def temporary_path(folder: str | Path, prefix: str) -> str:
 
 def entry_bytes(kind: int, data: bytes) -> bytes:
     """One whole object as an entry of a pack: its head and its compressed content."""
-    return encode_entry_head(kind, len(data)) + _compressed(data)
+    return encode_entry_head(kind, len(data)) + _deflate(data)
 
 
-def _compressed(data: bytes) -> bytes:
+def _deflate(data: bytes) -> bytes:
     """`data` as a zlib stream. A small one gets a small window, since zlib clears the usual one's 256 kB first."""
     if len(data) > _SMALL:
         return zlib.compress(data)
@@ -59,7 +59,7 @@ def pack_header(count: int) -> bytes:
     return b"PACK" + (2).to_bytes(4, "big") + count.to_bytes(4, "big")
 
 
-def encoded_pack(objects: Mapping[Oid, Raw]) -> tuple[bytes, list[Indexed]]:
+def encode_pack(objects: Mapping[Oid, Raw]) -> tuple[bytes, list[Indexed]]:
     """A pack of these objects, each whole, and what its index must say."""
     parts = [pack_header(len(objects))]
     offset = len(parts[0])
@@ -125,7 +125,7 @@ def write_kept(
     for part in body:
         digest.update(part)
     checksum = digest.digest()
-    table = encoded_index(entries, checksum, form)
+    table = encode_index(entries, checksum, form)
     data = b"".join((*body, checksum))
     durable_files.make_folder(folder)
     for _ in range(_ATTEMPTS):

@@ -15,7 +15,7 @@ from dulwich.object_format import ObjectFormat
 
 from baton_git.core.errors import Corrupt, StoreError
 from baton_git.core.names import Oid
-from baton_git.core.value_cache import Memory
+from baton_git.core.value_cache import ValueCache
 from baton_git.git.objects.pack_reader import DAMAGE, OpenPack, Raw
 from baton_git.git.objects.time_limit import TimeLimit
 from baton_git.git.objects.values import TYPE_NAMES, TYPE_NUMBERS, object_id
@@ -71,7 +71,7 @@ class ObjectFolder:
             self.rescan()
         for file in list(self._order):
             pack = self._opened(file, damage)
-            offset = None if pack is None else _looked_up(pack, name, damage)
+            offset = None if pack is None else _look_up(pack, name, damage)
             if pack is None or offset is None:
                 continue
             if file in self._order[1:]:  # what is wanted next is likely near
@@ -139,7 +139,7 @@ class Objects:
         self.form = form
         paths = (path for start in (folder, *more) for path in _with_alternates(start, _ALTERNATES_DEEP))
         self.folders = [ObjectFolder(path, form) for path in dict.fromkeys(paths)]
-        self.memory = Memory()
+        self.memory = ValueCache()
         self.limit = TimeLimit()
         self._coming: tuple[Mapping[Oid, Raw], ...] = ()
         self._cache: OrderedDict[Oid, Raw] = OrderedDict()
@@ -260,7 +260,7 @@ class Objects:
         if packed is None:
             return None
         try:
-            return self._verified(oid, *_unpacked(packed))
+            return self._verified(oid, *_parse_loose(packed))
         except Corrupt as error:
             damage.append(error)
         except DAMAGE as error:
@@ -279,7 +279,7 @@ class Objects:
         return raw
 
 
-def _looked_up(pack: OpenPack, name: bytes, damage: list[StoreError]) -> int | None:
+def _look_up(pack: OpenPack, name: bytes, damage: list[StoreError]) -> int | None:
     try:
         return pack.index.offset(name)
     except (IndexError, struct.error) as error:
@@ -287,7 +287,7 @@ def _looked_up(pack: OpenPack, name: bytes, damage: list[StoreError]) -> int | N
         return None
 
 
-def _unpacked(packed: bytes) -> Raw:
+def _parse_loose(packed: bytes) -> Raw:
     """A loose object: zlib of "type size NUL content"."""
     header, _, data = zlib.decompress(packed).partition(b"\0")
     kind, _, size = header.partition(b" ")

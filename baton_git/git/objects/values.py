@@ -30,7 +30,7 @@ _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _AUTHOR = re.compile(r"[^<>\n\0]+ <[^<>\n\0]*>\Z")
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """One name of a folder: the id it stands for, and git's mode (0o40000 is a folder)."""
 
     oid: Oid
@@ -62,7 +62,7 @@ def object_id(kind: int, data: bytes, form: ObjectFormat) -> Oid:
     return Oid(digest.hexdigest())
 
 
-def decoded_tree(data: bytes, form: ObjectFormat, where: str) -> dict[str, Entry]:
+def decode_tree(data: bytes, form: ObjectFormat, where: str) -> dict[str, TreeEntry]:
     """The entries of a tree by name; `where` names it in the error.
 
     Raises:
@@ -77,9 +77,9 @@ def decoded_tree(data: bytes, form: ObjectFormat, where: str) -> dict[str, Entry
         raise Corrupt(where, f"is not a tree ({error})") from error
 
 
-def _decode_entry(digits: bytes, oid: bytes) -> Entry:
+def _decode_entry(digits: bytes, oid: bytes) -> TreeEntry:
     mode = int(digits, 8)
-    return Entry(Oid(oid.hex()), mode & 0o170000 == FOLDER_MODE, mode)
+    return TreeEntry(Oid(oid.hex()), mode & 0o170000 == FOLDER_MODE, mode)
 
 
 class RawEntry(NamedTuple):
@@ -110,14 +110,14 @@ def raw_entries(data: bytes, width: int) -> Iterator[RawEntry]:
         at = after
 
 
-def encoded_tree(entries: Mapping[str, Entry]) -> bytes:
+def encode_tree(entries: Mapping[str, TreeEntry]) -> bytes:
     """The bytes of a tree with these entries, in git's order."""
     named = [(name.encode("utf-8", "surrogateescape"), entry) for name, entry in entries.items()]
     named.sort(key=lambda pair: pair[0] + b"/" if pair[1].is_folder else pair[0])
     return b"".join(b"%o %s\0%s" % (entry.mode, name, bytes.fromhex(entry.oid)) for name, entry in named)
 
 
-def decoded_commit(name: Oid, data: bytes) -> CommitInfo:
+def decode_commit(name: Oid, data: bytes) -> CommitInfo:
     """The commit in these bytes; texts that do not decode keep their readable part.
 
     Raises:
@@ -161,7 +161,7 @@ def _text(data: bytes, codec: str) -> str:
         return data.decode("utf-8", "replace")
 
 
-def signature(author: str, time: int, timezone: int) -> bytes:
+def encode_signature(author: str, time: int, timezone: int) -> bytes:
     """`Name <mail> seconds +hhmm`, as commits and reflogs have it.
 
     Raises:
@@ -176,7 +176,7 @@ def signature(author: str, time: int, timezone: int) -> bytes:
     return f"{author} {time} {sign}{minutes // 60:02d}{minutes % 60:02d}".encode("utf-8", "surrogateescape")
 
 
-def encoded_commit(tree: Oid, parents: Sequence[Oid], who: bytes, message: str) -> bytes:
+def encode_commit(tree: Oid, parents: Sequence[Oid], who: bytes, message: str) -> bytes:
     """The bytes of a commit whose committer is its author; the message ends in exactly one line break."""
     if "\0" in message:
         raise InvalidArgument("a commit message cannot hold a NUL character")

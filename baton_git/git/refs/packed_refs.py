@@ -20,7 +20,7 @@ _Lines = bytes | mmap.mmap
 
 def packed_value(path: Path, ref: str) -> bytes | None:
     """The id of `ref` in hex, unchecked; None when it is not packed."""
-    with _mapped(path) as lines:
+    with _open_packed(path) as lines:
         start = _position(lines, ref.encode())
         if start is None:
             return None
@@ -29,7 +29,7 @@ def packed_value(path: Path, ref: str) -> bytes | None:
 
 def packed_below(path: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
     """(ref, id in hex) of all packed refs that begin with `prefix`."""
-    with _mapped(path) as lines:
+    with _open_packed(path) as lines:
         wanted = prefix.encode()
         is_sorted = _is_sorted(lines)
         position = _first_at_or_after(lines, wanted) if is_sorted else 0
@@ -47,7 +47,7 @@ def packed_below(path: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
 def packed_folders(path: Path, prefix: str) -> set[str]:
     """The names of the folders of packed refs right below `prefix`, which ends in a slash; little else is read."""
     start = prefix.encode()
-    with _mapped(path) as lines:
+    with _open_packed(path) as lines:
         if not _is_sorted(lines):
             tails = (name.removeprefix(prefix) for name, _ in packed_below(path, prefix))
             return {tail.partition("/")[0] for tail in tails if "/" in tail}
@@ -67,7 +67,7 @@ def packed_folders(path: Path, prefix: str) -> set[str]:
 
 
 @contextmanager
-def _mapped(path: Path) -> Iterator[_Lines]:
+def _open_packed(path: Path) -> Iterator[_Lines]:
     try:
         file = path.open("rb")
     except FileNotFoundError:

@@ -15,7 +15,7 @@ from typing import Final
 
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
-from baton_git.git.remotes.git_command import Git
+from baton_git.git.remotes.git_command import RemoteGit
 from baton_git.git.store import Repository
 
 _PREFIX: Final = "view-"
@@ -29,7 +29,7 @@ def is_partial(repository: Repository) -> bool:
 
 
 @contextmanager
-def view(git: Git, refs: Mapping[str, Oid]) -> Iterator[Git]:
+def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
     """The same git where there are only these refs, over the repository's own objects.
 
     A repository that git keeps in a way of its own (a shallow or partial clone) is shown as it is.
@@ -46,7 +46,9 @@ def view(git: Git, refs: Mapping[str, Oid]) -> Iterator[Git]:
 
 
 @contextmanager
-def quarantine(git: Git, refs: Mapping[str, Oid], extra: Mapping[str, str], *, alone: bool) -> Iterator[Git]:
+def quarantine(
+    git: RemoteGit, refs: Mapping[str, Oid], extra: Mapping[str, str], *, alone: bool
+) -> Iterator[RemoteGit]:
     """The same git where there are only these refs, and where new objects stay in the view's own object directory.
 
     Args:
@@ -67,12 +69,12 @@ def _make_objects(folder: Path, repository: Repository, *, alone: bool) -> None:
     for name in ("pack", "info"):
         (folder / "objects" / name).mkdir(parents=True)
     if not alone:
-        (folder / "objects" / "info" / "alternates").write_bytes(_quoted(common / "objects") + b"\n")
+        (folder / "objects" / "info" / "alternates").write_bytes(_quote_path(common / "objects") + b"\n")
     with suppress(FileNotFoundError):
         shutil.copyfile(common / "shallow", folder / "shallow")
 
 
-def _quoted(path: Path) -> bytes:
+def _quote_path(path: Path) -> bytes:
     """A path as `info/alternates` has it: in quotes where it would not be read as it is."""
     raw = str(path).encode("utf-8", "surrogateescape")
     if not raw.startswith((b'"', b"#")) and b"\n" not in raw:
@@ -81,7 +83,7 @@ def _quoted(path: Path) -> bytes:
 
 
 @contextmanager
-def _folder(git: Git, refs: Mapping[str, Oid]) -> Iterator[Path]:
+def _folder(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[Path]:
     folder = git.repository.common_dir / "baton" / f"{_PREFIX}{durable_files.random_name()}"
     try:
         with durable_files.writing(str(folder)):

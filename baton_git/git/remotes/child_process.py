@@ -19,7 +19,7 @@ _MOST_BYTES: Final = 8 << 20  # a server may print for ever
 Heard = Callable[[bytes], None]
 
 
-class Finished(NamedTuple):
+class ChildResult(NamedTuple):
     """How it ended (exit status, or minus the signal) and what it wrote."""
 
     code: int
@@ -36,7 +36,7 @@ def run(
     *,
     given: bytes = b"",
     stop: Callable[[], bool] | None = None,
-) -> Finished | None:
+) -> ChildResult | None:
     """Runs `argv` in `folder`; `heard` is given each piece of its stderr at once.
 
     Args:
@@ -62,14 +62,14 @@ def run(
         if process.stdin is not None:
             with suppress(BrokenPipeError), process.stdin:
                 process.stdin.write(given)
-        return _listened(process, time.monotonic() + seconds, heard, stop or (lambda: False))
+        return _read_output(process, time.monotonic() + seconds, heard, stop or (lambda: False))
     finally:
         _end(process)
 
 
-def _listened(
+def _read_output(
     process: subprocess.Popen[bytes], deadline: float, heard: Heard | None, stop: Callable[[], bool]
-) -> Finished | None:
+) -> ChildResult | None:
     """Reads both pipes to their end, or that of the process: a child may hold them open (ControlPersist of ssh)."""
     out, err = (cast(IO[bytes], pipe) for pipe in (process.stdout, process.stderr))
     read: dict[IO[bytes], bytearray] = {out: bytearray(), err: bytearray()}
@@ -97,7 +97,7 @@ def _listened(
         code = process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         return None
-    return Finished(code, *(bytes(read[pipe]).decode("utf-8", "replace") for pipe in (out, err)))
+    return ChildResult(code, *(bytes(read[pipe]).decode("utf-8", "replace") for pipe in (out, err)))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from baton_git.core.errors import NotFound, RemoteError
-from baton_git.git.remotes.error_messages import masked
-from baton_git.git.remotes.git_command import Git
+from baton_git.git.remotes.error_messages import mask_logins
+from baton_git.git.remotes.git_command import RemoteGit
 from baton_git.git.remotes.ssh import SshSettings
 from baton_git.git.store import Repository
 
@@ -32,7 +32,7 @@ def _program(environment: Mapping[str, str]) -> str | None:
     return shutil.which("git", path=environment.get("PATH", ""))
 
 
-def git_for(repository: Repository, environment: Mapping[str, str]) -> Git:
+def git_for(repository: Repository, environment: Mapping[str, str]) -> RemoteGit:
     """The git program on the PATH of `environment`.
 
     Raises:
@@ -41,10 +41,10 @@ def git_for(repository: Repository, environment: Mapping[str, str]) -> Git:
     program = _program(environment)
     if not program:
         raise RemoteError("the git program is not on the PATH", hint="install git: remotes are reached through it")
-    return Git(program, repository, environment)
+    return RemoteGit(program, repository, environment)
 
 
-def by_git(git: Git) -> Configured:
+def read_configured(git: RemoteGit) -> Configured:
     """What git says, with all its files and includes."""
     printed = git.ask("config", "-z", "--get-regexp", _ASKED) or ""
     settings = [entry.partition("\n")[::2] for entry in printed.split("\0") if entry]
@@ -53,7 +53,7 @@ def by_git(git: Git) -> Configured:
     return Configured(tuple(names), SshSettings(values.get("core.sshcommand"), values.get("ssh.variant")))
 
 
-def checked(name: str, names: tuple[str, ...]) -> str:
+def check_remote_name(name: str, names: tuple[str, ...]) -> str:
     """The name of a remote, or what looks like a URL or a path.
 
     Raises:
@@ -63,4 +63,4 @@ def checked(name: str, names: tuple[str, ...]) -> str:
     if name and not name.startswith("-") and (name in names or looks):
         return name
     known = f"the remotes here are {', '.join(names)}" if names else "there are none; add one with `git remote add`"
-    raise NotFound("remote", masked(name), hint=f"{known}; a URL or a path will do as well")
+    raise NotFound("remote", mask_logins(name), hint=f"{known}; a URL or a path will do as well")

@@ -68,7 +68,7 @@ _KINDS: Final = tuple(
 )
 
 
-def masked(text: str) -> str:
+def mask_logins(text: str) -> str:
     """The text without the logins and the queries of URLs; of ssh addresses the user stays, for it is no secret."""
     return _ADDRESS.sub(_without_query, _LOGIN.sub(_without_login, text))
 
@@ -84,14 +84,14 @@ def _without_query(match: re.Match[str]) -> str:
     return f"{address}?***" if query else match[0]
 
 
-def masked_line(text: str) -> str:
+def mask_line(text: str) -> str:
     """One line that a terminal can be given: no control characters, not endless."""
-    return one_line(masked(text), _LONGEST)
+    return one_line(mask_logins(text), _LONGEST)
 
 
 def lines_said(lines: Sequence[str]) -> tuple[str, ...]:
     """What hooks printed, without what is no news."""
-    shown = [masked_line(line) for line in lines[-_MOST_LINES:]]
+    shown = [mask_line(line) for line in lines[-_MOST_LINES:]]
     return tuple(line for line in shown if line and not is_progress(line))
 
 
@@ -100,7 +100,7 @@ def is_progress(line: str) -> bool:
     return bool(re.match(r"(?:\w+ing (?:\w+ )?(?:objects|deltas|references|connectivity|files)|Total \d)", line))
 
 
-def as_error(name: str, text: str) -> RemoteError:
+def remote_error(name: str, text: str) -> RemoteError:
     """The error for what was said about the remote `name` (any number of lines)."""
     printed = [line for line in text.splitlines() if not line.startswith("warning: ")]
     lines = [line for line in printed if not _GENERIC.search(line)]
@@ -118,10 +118,10 @@ def as_error(name: str, text: str) -> RemoteError:
     return RemoteError(f"{name}: {_core(worth[-1])}", hint="try it by hand: git ls-remote <remote>", remote=name)
 
 
-def too_late(name: str, seconds: float) -> Unreachable:
+def timeout_error(name: str, seconds: float) -> Unreachable:
     hint = "check the network and the server; give it more time if it is only slow"
     return Unreachable(f"{name}: no answer within {round(seconds, 1):g} s", hint=hint, remote=name, seconds=seconds)
 
 
 def _core(line: str) -> str:
-    return _PREFIX.sub("", masked_line(line))
+    return _PREFIX.sub("", mask_line(line))

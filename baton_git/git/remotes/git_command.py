@@ -11,7 +11,7 @@ from typing import Final
 
 from baton_git.core.errors import RemoteError
 from baton_git.git.remotes import child_process, ssh
-from baton_git.git.remotes.error_messages import masked_line
+from baton_git.git.remotes.error_messages import mask_line
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.git.store import Repository
 
@@ -34,7 +34,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Git:
+class RemoteGit:
     """`program` (its path) run with `--git-dir` for `repository`, so that no folder one stands in can matter.
 
     `view` is a git directory to work in instead of the repository's own, over the same objects; `is_quarantine`: new
@@ -67,7 +67,7 @@ class Git:
         seconds: float,
         progress: Progress | None,
         stop: Callable[[], bool] | None = None,
-    ) -> child_process.Finished | None:
+    ) -> child_process.ChildResult | None:
         """Runs a command that talks to a remote; None when it did not end within `seconds`, or `stop` said so.
 
         Raises:
@@ -79,7 +79,7 @@ class Git:
         options = [part for name, value in {**own, **settings}.items() for part in ("-c", f"{name}={value}")]
         return self._run((*options, *words), environment, seconds, progress and _by_line(progress), stop=stop)
 
-    def work(self, words: tuple[str, ...], given: bytes, seconds: float) -> child_process.Finished | None:
+    def work(self, words: tuple[str, ...], given: bytes, seconds: float) -> child_process.ChildResult | None:
         """Runs a command on the objects here with `given` on stdin; None when it did not end within `seconds`.
 
         Raises:
@@ -96,7 +96,7 @@ class Git:
         *,
         given: bytes = b"",
         stop: Callable[[], bool] | None = None,
-    ) -> child_process.Finished | None:
+    ) -> child_process.ChildResult | None:
         common = self.repository.common_dir
         top = self.repository.work_tree  # relative addresses of remotes are meant from here
         folder = top if top is not None and top.is_dir() else common
@@ -118,7 +118,7 @@ def _by_line(progress: Progress) -> Callable[[bytes], None]:
         nonlocal rest
         *lines, rest = re.split(rb"[\r\n]+", rest + chunk)
         for line in lines:
-            if text := masked_line(line.decode("utf-8", "replace")):
+            if text := mask_line(line.decode("utf-8", "replace")):
                 progress(text)
 
     return heard

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final, cast
 
 from baton_git.core.errors import Rejected, StoreError
-from baton_git.core.names import Oid, oid
+from baton_git.core.names import Oid, parse_oid
 from baton_git.git.remotes import push_outcome, refspecs
 from baton_git.git.remotes.bare_view import is_partial, quarantine, view
-from baton_git.git.remotes.child_process import Finished
-from baton_git.git.remotes.error_messages import as_error, masked, too_late
-from baton_git.git.remotes.git_command import Git, Progress
-from baton_git.git.remotes.quarantine import SETTINGS, Limits, Quarantine, SizeWatch
-from baton_git.git.remotes.remote import Accepted, Outcome, Push
+from baton_git.git.remotes.child_process import ChildResult
+from baton_git.git.remotes.error_messages import mask_logins, remote_error, timeout_error
+from baton_git.git.remotes.git_command import Progress, RemoteGit
+from baton_git.git.remotes.quarantine import SETTINGS, FetchLimits, Quarantine, SizeWatch
+from baton_git.git.remotes.remote import Push, PushAccepted, PushOutcome
 from baton_git.git.remotes.ssh import SshSettings
 from baton_git.git.store import Repository, Store
 
@@ -41,7 +41,9 @@ _REASON = re.compile(r"\[(?P<who>[a-z ]+)\](?: \((?P<why>.*)\))?$")
 class GitProgram:
     """The remote at `address`: a URL, a path or (`named`) a name in the repository's configuration."""
 
-    def __init__(self, git: Git, address: str, ssh: SshSettings, progress: Progress | None, *, named: bool) -> None:
+    def __init__(
+        self, git: RemoteGit, address: str, ssh: SshSettings, progress: Progress | None, *, named: bool
+    ) -> None:
         self._git = git
         self._address = address
         # A mirror takes no single refs, and newer gits would make a refs/remotes/<name>/HEAD.
@@ -52,18 +54,18 @@ class GitProgram:
 
     @property
     def name(self) -> str:
-        return masked(self._address)
+        return mask_logins(self._address)
 
     @contextmanager
     def fetch(
-        self, wants: Mapping[str, str], *, seconds: float, limits: Limits, everything: bool = False
+        self, wants: Mapping[str, str], *, seconds: float, limits: FetchLimits, everything: bool = False
     ) -> Iterator[Quarantine]:
         """See `Remote.fetch`."""
         refspecs.check(wants)
         deadline = time.monotonic() + seconds
         alone = everything or is_partial(self._git.repository)
         with Store(self._git.repository) as store:
-            known = {} if alone else _known(store, wants)
+            known = {} if alone else _known_tips(store, wants)
             same = self._unchanged(store, wants, seconds) if alone and not everything else {}
         if same:
             wants = {there: here for there, here in wants.items() if there not in same}
@@ -93,12 +95,12 @@ class GitProgram:
         deadline = time.monotonic() + seconds
         done = self._run(self._git, ("ls-remote", "--refs"), wants, seconds, deadline)
         if done.code != 0:
-            raise as_error(self.name, done.err)
+            raise remote_error(self.name, done.err)
         lines = (line.partition("\t") for line in done.out.splitlines())
-        tips = {ref: oid(name) for name, _, ref in lines}
+        tips = {ref: parse_oid(name) for name, _, ref in lines}
         return {there: tips[there] for there in refspecs.matches(wants, tips)}
 
-    def _fetched(self, git: Git, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
+    def _fetched(self, git: RemoteGit, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
         """By those refs that exist there, where they came to."""
         deadline = time.monotonic() + seconds
         left = dict(wants)
@@ -106,14 +108,14 @@ class GitProgram:
             done = self._run(git, (*_FETCH, *self._verbosity()), _refspecs(left), seconds, deadline, watch)
             missing = _MISSING.search(done.err)
             if done.code == 0:
-                return _arrived(left, done.err)
+                return _fetched_refs(left, done.err)
             _check_size(self.name, done.err)
             if missing is None:
-                raise as_error(self.name, done.err)
+                raise remote_error(self.name, done.err)
             left = self._without(missing[1], left, deadline, first=left == wants)
         return {}
 
-    def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, Outcome]:
+    def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, PushOutcome]:
         """See `Remote.push`. Of the refs here only git's own refs/remotes/… of an accepted branch may move.
 
         git needs none of them for it, so it is shown none where that can be.
@@ -128,23 +130,23 @@ class GitProgram:
         outcomes = _outcomes(done)
         unsaid = [move.ref for move in moves if move.ref not in outcomes]
         if unsaid:
-            raise as_error(self.name, done.err or f"fatal: the server did not say what became of {unsaid[0]}")
+            raise remote_error(self.name, done.err or f"fatal: the server did not say what became of {unsaid[0]}")
         return outcomes
 
     def _verbosity(self) -> tuple[str, ...]:
         return ("--progress",) if self._progress is not None else ("--no-progress",)
 
     def _run(
-        self, git: Git, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float,
+        self, git: RemoteGit, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float,
         watch: SizeWatch | None = None,
-    ) -> Finished:  # fmt: skip
+    ) -> ChildResult:  # fmt: skip
         left = max(0.0, deadline - time.monotonic())
         settings = {**self._settings, **(SETTINGS if git.is_quarantine else {})}
         done = git.talk((*words, "--", self._address, *rest), settings, self._ssh, left, self._progress, watch)
         if watch is not None:
             watch.check(self.name)
         if done is None:
-            raise too_late(self.name, seconds)
+            raise timeout_error(self.name, seconds)
         return done
 
     def _without(self, missing: str, wants: Mapping[str, str], deadline: float, *, first: bool) -> dict[str, str]:
@@ -166,7 +168,7 @@ def _check_size(name: str, printed: str) -> None:
         )
 
 
-def _known(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
+def _known_tips(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
     """What came from there before, and our own branches of those names: all that a server needs to know of us."""
     tips: dict[str, Oid] = {}
     for ref in {part for pair in wants.items() for part in pair}:
@@ -177,7 +179,7 @@ def _known(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
     return tips
 
 
-def _arrived(wants: Mapping[str, str], report: str) -> dict[str, str]:
+def _fetched_refs(wants: Mapping[str, str], report: str) -> dict[str, str]:
     """The refs that exist there: those named in full all do, of patterns the report says it."""
     arrived = {there: here for there, here in wants.items() if "*" not in there}
     globs = {here: there for there, here in wants.items() if "*" in there}
@@ -197,18 +199,18 @@ def _full_names(shown: str) -> tuple[str, ...]:
 _KINDS: Final = ("heads", "tags", "remotes")
 
 
-def _outcomes(done: Finished) -> dict[str, Outcome]:
+def _outcomes(done: ChildResult) -> dict[str, PushOutcome]:
     """By ref what the porcelain output says; nothing about refs that the server was silent about."""
     printed = [line.removeprefix("remote:") for line in done.err.splitlines() if line.startswith("remote:")]
     outcomes = {}
     for flag, ref, summary in _PUSHED.findall(done.out):
-        outcome = Accepted() if flag != "!" else _rejection(summary, printed)
+        outcome = PushAccepted() if flag != "!" else _rejection(summary, printed)
         if outcome is not None:
             outcomes[ref] = outcome
     return outcomes
 
 
-def _rejection(summary: str, printed: list[str]) -> Outcome | None:
+def _rejection(summary: str, printed: list[str]) -> PushOutcome | None:
     reason = _REASON.search(summary)
     if reason is None or reason["who"] == "remote failure":
         return None

@@ -31,8 +31,8 @@ def open_remote(
         RemoteError: there is no git program, or it cannot be started.
     """
     program = configured.git_for(repository, environment)
-    known = known or configured.by_git(program)
-    address = configured.checked(name, known.names)
+    known = known or configured.read_configured(program)
+    address = configured.check_remote_name(name, known.names)
     return GitProgram(program, address, known.ssh, progress, named=address in known.names)
 
 
@@ -44,7 +44,7 @@ def remote_names(repository: Repository, environment: Mapping[str, str]) -> tupl
     """
     if not configured.has_git(environment) and not repository.config().keys("remote"):
         return ()
-    return configured.by_git(configured.git_for(repository, environment)).names
+    return configured.read_configured(configured.git_for(repository, environment)).names
 
 
 def remote_address(
@@ -57,8 +57,8 @@ def remote_address(
         RemoteError: there is no git program, or it cannot be started.
     """
     program = configured.git_for(repository, environment)
-    known = known or configured.by_git(program)
-    asked = program.ask("ls-remote", "--get-url", configured.checked(name, known.names))
+    known = known or configured.read_configured(program)
+    asked = program.ask("ls-remote", "--get-url", configured.check_remote_name(name, known.names))
     return _whole(repository, (asked or name).rstrip("\n"))
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from baton_git.core.errors import Rejected, Unreachable
 from baton_git.core.names import Oid
-from baton_git.git.remotes.git_command import Git
+from baton_git.git.remotes.git_command import RemoteGit
 
 SETTINGS: Final = {
     "fetch.unpackLimit": "1",  # one pack, never loose objects
@@ -30,7 +30,7 @@ _MEMORY: Final = 64 << 20
 """Bytes that git may allocate at once, at least; the tables of a large pack need some."""
 
 
-class Limits(NamedTuple):
+class FetchLimits(NamedTuple):
     """What a fetch may bring: bytes on the disk, and bytes of one object."""
 
     total_bytes: int
@@ -89,7 +89,7 @@ class Quarantine:
     refs: Mapping[str, str]
     objects: Path
     known: frozenset[Oid]
-    git: Git = field(repr=False)
+    git: RemoteGit = field(repr=False)
 
     def packs(self, tips: Iterable[Oid], seconds: float) -> list[Path]:
         """The `.pack` files (each with an index) that hold everything behind `tips` that is not behind `known`.

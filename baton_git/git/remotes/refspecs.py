@@ -24,11 +24,11 @@ def star_of(pattern: str, ref: str) -> str | None:
     return ref[len(start) : len(ref) - len(end)] if fits else None
 
 
-def filled(pattern: str, star: str) -> str:
+def fill_pattern(pattern: str, star: str) -> str:
     return pattern.replace("*", star)
 
 
 def matches(wants: Mapping[str, str], refs: Iterable[str]) -> dict[str, str]:
     """By those of `refs` (of the remote) that are wanted, the local ref."""
     matched = ((ref, here, star_of(there, ref)) for ref in refs for there, here in wants.items())
-    return {ref: filled(here, star) for ref, here, star in matched if star is not None}
+    return {ref: fill_pattern(here, star) for ref, here, star in matched if star is not None}

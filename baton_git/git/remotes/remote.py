@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from baton_git.core.names import Oid
-from baton_git.git.remotes.quarantine import Limits, Quarantine
+from baton_git.git.remotes.quarantine import FetchLimits, Quarantine
 
 
 class Push(NamedTuple):
@@ -18,24 +18,24 @@ class Push(NamedTuple):
     expected: Oid | None
 
 
-class Accepted(NamedTuple):
+class PushAccepted(NamedTuple):
     """The server said that the ref stands at the new commit."""
 
 
-class Overtaken(NamedTuple):
+class PushOvertaken(NamedTuple):
     """The ref is not where it was expected, or somebody is moving it: fetch, merge, and push again."""
 
     why: str
 
 
-class Refused(NamedTuple):
+class PushRefused(NamedTuple):
     """The server does not want it. `said`: what its hooks printed, line by line."""
 
     why: str
     said: tuple[str, ...]
 
 
-Outcome = Accepted | Overtaken | Refused
+PushOutcome = PushAccepted | PushOvertaken | PushRefused
 
 
 class Remote(Protocol):
@@ -45,7 +45,7 @@ class Remote(Protocol):
     def name(self) -> str: ...
 
     def fetch(
-        self, wants: Mapping[str, str], *, seconds: float, limits: Limits, everything: bool = False
+        self, wants: Mapping[str, str], *, seconds: float, limits: FetchLimits, everything: bool = False
     ) -> AbstractContextManager[Quarantine]:
         """Brings branches into a quarantine, which is gone at the end of the `with`. Nothing else here changes.
 
@@ -71,7 +71,7 @@ class Remote(Protocol):
         """
         ...
 
-    def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, Outcome]:
+    def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, PushOutcome]:
         """Asks for each ref to be moved, and gives the server's own word for each. They do not hang together.
 
         A compare-and-swap on the server. Whether `new` was built on `expected` is for the caller to know.

@@ -1,7 +1,16 @@
 """SSH signatures of commits, made and checked by `ssh-keygen` in the way git does it: each accepts the other's."""
 
-from baton_git.git.signing.allowed import AllowedSigners, BadSignature, Signed, Unknown, Unsigned, Verdict
+from baton_git.git.signing.allowed import AllowedSigners, BadSignature, Signed, UnknownSigner, Unsigned, Verdict
 from baton_git.git.signing.personal import PersonalSigner
 from baton_git.git.signing.signer import Signer
 
-__all__ = ["AllowedSigners", "BadSignature", "PersonalSigner", "Signed", "Signer", "Unknown", "Unsigned", "Verdict"]
+__all__ = [
+    "AllowedSigners",
+    "BadSignature",
+    "PersonalSigner",
+    "Signed",
+    "Signer",
+    "UnknownSigner",
+    "Unsigned",
+    "Verdict",
+]

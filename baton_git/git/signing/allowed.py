@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from baton_git.git.objects.gpgsig import without_signature
-from baton_git.git.signing.keygen import NAMESPACE, NoAnswer, Ran, run
+from baton_git.git.signing.keygen import NAMESPACE, KeygenResult, NoAnswer, run
 from baton_git.git.signing.signer import ARMOR
 
 _COMMITTED = re.compile(rb"^committer .*> (\d+) [+-]\d+$", re.MULTILINE)
@@ -49,13 +49,13 @@ class BadSignature:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownSigner:
     """Whether there is a good one could not be found out."""
 
     why: str
 
 
-Verdict = Signed | Unsigned | BadSignature | Unknown
+Verdict = Signed | Unsigned | BadSignature | UnknownSigner
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class AllowedSigners:
             revoked = None if self.revoked is None else self.revoked.read_bytes()
             case = _Case(payload, signature, self.file.read_bytes(), revoked)
         except OSError as error:
-            return Unknown(f"cannot read {error.filename}: {error.strerror}")
+            return UnknownSigner(f"cannot read {error.filename}: {error.strerror}")
         return self._known.get(case.digest) or self._find_out(case, when)
 
     def _find_out(self, case: _Case, when: Sequence[str]) -> Verdict:
@@ -97,7 +97,7 @@ class AllowedSigners:
             with TemporaryDirectory(prefix="baton-verify-") as folder:
                 verdict = self._judged(case, case.written(Path(folder)), when)
         except (NoAnswer, OSError) as error:
-            return Unknown(str(error))  # not kept: the next time it may be known
+            return UnknownSigner(str(error))  # not kept: the next time it may be known
         self._known[case.digest] = verdict
         return verdict
 
@@ -114,7 +114,7 @@ class AllowedSigners:
         good = self._run("check-novalidate", *NAMESPACE, *files.signature, *when, given=case.payload).good_key
         return BadSignature(f"is by a key that is not allowed, {good} ({why})" if good else f"is not right ({why})")
 
-    def _run(self, operation: str, *words: str | bytes, given: bytes = b"") -> Ran:
+    def _run(self, operation: str, *words: str | bytes, given: bytes = b"") -> KeygenResult:
         return run([self.program, "-Y", operation, *words], self.environment, given)
 
 

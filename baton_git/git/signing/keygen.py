@@ -29,7 +29,7 @@ class NoAnswer(Exception):
     """The program is missing, does not know the operation, was killed, or took too long."""
 
 
-class Ran(NamedTuple):
+class KeygenResult(NamedTuple):
     """A run that came to its end: the exit status, and what it wrote to each stream."""
 
     status: int
@@ -50,7 +50,7 @@ class Ran(NamedTuple):
         return next((line for line in shown if line), "without a word")
 
 
-def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes = b"") -> Ran:
+def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes = b"") -> KeygenResult:
     """Runs ssh-keygen, or what stands in for it, with `given` on its standard input.
 
     Raises:
@@ -94,7 +94,7 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
     return {**environment, "SSH_ASKPASS_REQUIRE": "never", "SSH_ASKPASS": "false"}
 
 
-def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes) -> Ran:
+def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes) -> KeygenResult:
     # A session of its own has no terminal to ask on, and can be killed with all that was started in it.
     with subprocess.Popen(  # noqa: S603  the program and the key are the user's own settings
         argv,
@@ -110,4 +110,4 @@ def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: byt
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             raise
-    return Ran(process.returncode, out, printed)
+    return KeygenResult(process.returncode, out, printed)

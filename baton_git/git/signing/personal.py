@@ -120,7 +120,7 @@ def is_encrypted(private: bytes) -> bool:
     """Whether the file of a private key needs a passphrase; False for what is none."""
     if b"\nProc-Type: 4,ENCRYPTED" in private or b"-----BEGIN ENCRYPTED PRIVATE KEY-----" in private:
         return True
-    body = _armored(private, b"OPENSSH PRIVATE KEY")
+    body = _decode_armor(private, b"OPENSSH PRIVATE KEY")
     if not body.startswith(_MAGIC):
         return False
     cipher, _ = _string(body[len(_MAGIC) :])
@@ -129,7 +129,7 @@ def is_encrypted(private: bytes) -> bool:
 
 def is_touched(signature: bytes) -> bool:
     """Whether a signature of a hardware key says that somebody touched it; False for one of another key."""
-    rest = _armored(signature, b"SSH SIGNATURE")
+    rest = _decode_armor(signature, b"SSH SIGNATURE")
     if not rest.startswith(b"SSHSIG"):
         return False
     rest = rest[10:]  # the magic word and a version of four bytes
@@ -141,7 +141,7 @@ def is_touched(signature: bytes) -> bool:
     return kind.startswith(b"sk-") and len(flags) == 5 and bool(flags[0] & _TOUCHED)
 
 
-def _armored(text: bytes, name: bytes) -> bytes:
+def _decode_armor(text: bytes, name: bytes) -> bytes:
     _, _, rest = text.partition(b"-----BEGIN " + name + b"-----")
     body, _, _ = rest.partition(b"-----END")
     try:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from baton_git.core.errors import StoreError
-from baton_git.git.signing.keygen import NAMESPACE, NoAnswer, Ran, run
+from baton_git.git.signing.keygen import NAMESPACE, KeygenResult, NoAnswer, run
 
 ARMOR: Final = b"-----BEGIN SSH SIGNATURE-----"
 _HINT: Final = (
@@ -50,7 +50,7 @@ class Signer:
             raise _cannot(f"{self.key} has a passphrase", f"run: ssh-add {self.key.removesuffix('.pub')}")
         raise _cannot(f"{self.program}: {ran.last_line}")
 
-    def _signed(self, folder: Path, payload: bytes) -> tuple[Ran, bytes]:
+    def _signed(self, folder: Path, payload: bytes) -> tuple[KeygenResult, bytes]:
         """Signs a file, as git does: programs that stand in for ssh-keygen know only that."""
         target = folder / "payload"
         target.write_bytes(payload)

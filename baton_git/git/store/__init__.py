@@ -5,12 +5,23 @@ index, work tree and other refs are never touched, and nothing that baton did no
 """
 
 from baton_git.git.objects.headers import Header
-from baton_git.git.objects.values import CommitInfo, Entry
+from baton_git.git.objects.values import CommitInfo, TreeEntry
 from baton_git.git.store.config import Config
-from baton_git.git.store.draft import Draft, Edit
+from baton_git.git.store.draft import Edit, ObjectDraft
 from baton_git.git.store.folder import Folder
 from baton_git.git.store.housekeeping import PackReport
 from baton_git.git.store.repository import Repository
 from baton_git.git.store.store import Store
 
-__all__ = ["CommitInfo", "Config", "Draft", "Edit", "Entry", "Folder", "Header", "PackReport", "Repository", "Store"]
+__all__ = [
+    "CommitInfo",
+    "Config",
+    "Edit",
+    "Folder",
+    "Header",
+    "ObjectDraft",
+    "PackReport",
+    "Repository",
+    "Store",
+    "TreeEntry",
+]

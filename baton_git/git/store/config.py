@@ -39,16 +39,16 @@ class Config:
             Corrupt: a file does not parse.
             StoreError: a file cannot be read.
         """
-        wanted = _folded(key)
+        wanted = _fold_key(key)
         value = None
         for path in self.paths:
-            value = _parsed(path, _version(path)).get(wanted, value)
+            value = _parse_file(path, _version(path)).get(wanted, value)
         return value
 
     def keys(self, section: str) -> tuple[str, ...]:
         """The names set in `section`, in lower case."""
         start = section.lower() + "."
-        names = (name for path in self.paths for name in _parsed(path, _version(path)))
+        names = (name for path in self.paths for name in _parse_file(path, _version(path)))
         return tuple(name[len(start) :] for name in names if name.startswith(start))
 
     def set(self, key: str, value: str) -> None:
@@ -82,16 +82,16 @@ def _version(path: Path) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=8)
-def _parsed(path: Path, version: tuple[int, ...]) -> Mapping[str, str]:
+def _parse_file(path: Path, version: tuple[int, ...]) -> Mapping[str, str]:
     return {name: value for name, value, _ in _settings(path, _lines(path))}
 
 
 def _locked_rewrite(path: Path, key: str, value: str) -> None:
     lock = path.with_name(path.name + ".lock")
-    if not until(lambda: _made(lock), _LOCK_WAIT):
+    if not until(lambda: _make_lock(lock), _LOCK_WAIT):
         raise Busy(f"{lock} is held by another process", hint="try again; delete it if no git process is running")
     try:
-        new = _changed(path, key, value).encode("utf-8", "surrogateescape")
+        new = _change_setting(path, key, value).encode("utf-8", "surrogateescape")
         fresh = path.with_name(f"{path.name}.{durable_files.random_name(8)}")
         durable_files.write_new(fresh, new, mode=path.stat().st_mode & 0o777, sync=True)
         fresh.replace(path)
@@ -100,7 +100,7 @@ def _locked_rewrite(path: Path, key: str, value: str) -> None:
         durable_files.remove(lock)
 
 
-def _made(lock: Path) -> bool:
+def _make_lock(lock: Path) -> bool:
     try:
         durable_files.write_new(lock, b"", mode=0o644, sync=False)
     except FileExistsError:
@@ -108,12 +108,12 @@ def _made(lock: Path) -> bool:
     return True
 
 
-def _changed(path: Path, key: str, value: str) -> str:
+def _change_setting(path: Path, key: str, value: str) -> str:
     """The text of the file with the last setting of `key` replaced, the older ones removed, or a new one added."""
     lines = _lines(path)
     section, _, name = key.rpartition(".")
-    line = f"\t{name} = {_quoted(value)}\n"
-    spans = [span for name, _, span in _settings(path, lines) if name == _folded(key)]
+    line = f"\t{name} = {_quote_value(value)}\n"
+    spans = [span for name, _, span in _settings(path, lines) if name == _fold_key(key)]
     for start, end in reversed(spans):
         header = _HEADER.match(lines[start])
         kept = [header[0].rstrip() + "\n"] if header else []
@@ -130,7 +130,7 @@ def _changed(path: Path, key: str, value: str) -> str:
 def _end_of_section(lines: list[str], section: str) -> int | None:
     """Behind the header of the last such section."""
     matches = ((number, _HEADER.match(line)) for number, line in enumerate(lines))
-    numbers = [number for number, match in matches if match and _section(match) == _folded(section + ".x")[:-2]]
+    numbers = [number for number, match in matches if match and _section(match) == _fold_key(section + ".x")[:-2]]
     if not numbers or lines[numbers[-1]][_end_of_header(lines[numbers[-1]]) :].strip():
         return None
     return numbers[-1] + 1
@@ -169,7 +169,7 @@ def _settings(path: Path, lines: list[str]) -> Iterator[tuple[str, str, tuple[in
         if key is None or not section:
             raise Corrupt(f"{path}, line {start + 1}", "is not a setting", hint="see `git config --local --list`")
         name = key[1].strip()
-        yield f"{section}.{name.lower()}", _unquoted(key[3] or "") if key[2] else "true", (start, number)
+        yield f"{section}.{name.lower()}", _unquote_value(key[3] or "") if key[2] else "true", (start, number)
 
 
 def _section(header: re.Match[str]) -> str:
@@ -177,7 +177,7 @@ def _section(header: re.Match[str]) -> str:
     return name if header[2] is None else name + "." + re.sub(r"\\(.)", r"\1", header[2])
 
 
-def _folded(key: str) -> str:
+def _fold_key(key: str) -> str:
     """`Section.Sub.Name` with the parts that ignore case in lower case."""
     first, _, rest = key.partition(".")
     middle, dot, last = rest.rpartition(".")
@@ -190,13 +190,13 @@ def _header(section: str) -> str:
     return f'[{name} "{escaped}"]\n' if dot else f"[{name}]\n"
 
 
-def _quoted(value: str) -> str:
+def _quote_value(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t").replace("\b", "\\b")
     plain = value == value.strip() and not set(value) & set("#;")
     return escaped if plain else f'"{escaped}"'
 
 
-def _unquoted(text: str) -> str:
+def _unquote_value(text: str) -> str:
     """A value without its quotes, escapes, comment and the white space around it."""
     out: list[str] = []
     kept = 0  # up to here nothing may be stripped: it was quoted or is no white space

@@ -9,7 +9,7 @@ from dulwich.object_format import ObjectFormat
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.names import Oid
-from baton_git.core.value_cache import Memory
+from baton_git.core.value_cache import ValueCache
 from baton_git.git.objects.gpgsig import with_signature
 from baton_git.git.objects.pack_reader import Raw
 from baton_git.git.objects.values import (
@@ -18,15 +18,15 @@ from baton_git.git.objects.values import (
     FILE_MODE,
     FOLDER_MODE,
     TREE,
-    Entry,
-    encoded_commit,
-    encoded_tree,
+    TreeEntry,
+    encode_commit,
+    encode_signature,
+    encode_tree,
     object_id,
-    signature,
 )
-from baton_git.git.store.folder import Folder, Reader, entries_of
+from baton_git.git.store.folder import Folder, ObjectReader, entries_of
 
-Edit = bytes | Oid | Entry | None
+Edit = bytes | Oid | TreeEntry | None
 """What a path becomes: new content, the id of a blob that exists, an entry of an older tree as it was, or nothing."""
 
 _Node = dict[str, "Edit | _Node"]
@@ -36,13 +36,13 @@ _REGULAR: Final = 0o100000
 _GITLINK: Final = 0o160000  # the commit of a submodule, which lives in another repository
 
 
-class Draft:
+class ObjectDraft:
     """Objects to be written. What `base` trees hold is not written again: their commits must become the parents."""
 
-    def __init__(self, stored: Reader) -> None:
+    def __init__(self, stored: ObjectReader) -> None:
         self._stored = stored
         self.form: ObjectFormat = stored.form
-        self.memory: Memory = stored.memory
+        self.memory: ValueCache = stored.memory
         self.objects: dict[Oid, Raw] = {}
         self.borrowed: set[Oid] = set()
         self.is_stored = False
@@ -55,8 +55,8 @@ class Draft:
         """The id of the tree `base` (None: empty) with these paths changed.
 
         A path becomes the bytes given, or the existing blob with the id given, or goes away (None). Only the folders on
-        the way are rewritten; a folder that became empty vanishes; files keep their modes. An `Entry` (a file, link or
-        submodule of some tree) is put there with its own mode.
+        the way are rewritten; a folder that became empty vanishes; files keep their modes. A `TreeEntry` (a file, link
+        or submodule of some tree) is put there with its own mode.
 
         Raises:
             InvalidArgument: a path is no path, an entry is a folder, or a file and a folder would need the same name.
@@ -65,14 +65,14 @@ class Draft:
         changed = self._changed(base, _nodes(edits), "")
         return changed or self._add(TREE, b"")
 
-    def take_over(self, other: Draft) -> None:
+    def take_over(self, other: ObjectDraft) -> None:
         """Adds what another draft has."""
         self.objects.update(other.objects)
         self.borrowed |= other.borrowed
 
-    def on_top(self) -> Draft:
+    def on_top(self) -> ObjectDraft:
         """Another draft that can read the objects of this one, which need not be stored with it."""
-        return Draft(self)
+        return ObjectDraft(self)
 
     def folder(self, tree: Oid | None) -> Folder:
         """A tree of the draft, or a stored one; None gives an empty one."""
@@ -105,7 +105,7 @@ class Draft:
         Raises:
             InvalidArgument: the author, the time or the message cannot be written in a commit.
         """
-        commit = encoded_commit(tree, parents, signature(author, time, timezone), message)
+        commit = encode_commit(tree, parents, encode_signature(author, time, timezone), message)
         return self._add(COMMIT, commit if sign is None else with_signature(commit, sign(commit)))
 
     def _add(self, kind: int, data: bytes) -> Oid:
@@ -125,28 +125,28 @@ class Draft:
                 entries[name] = entry
         if not entries:
             return None
-        return base if base is not None and entries == before else self._add(TREE, encoded_tree(entries))
+        return base if base is not None and entries == before else self._add(TREE, encode_tree(entries))
 
-    def _edited(self, old: Entry | None, edit: Edit | _Node, path: str) -> Entry | None:
+    def _edited(self, old: TreeEntry | None, edit: Edit | _Node, path: str) -> TreeEntry | None:
         if isinstance(edit, dict):
             return self._edited_folder(old, edit, path)
         if old is not None and old.is_folder:
             raise InvalidArgument(f"{path} is a folder; it cannot be written or removed as a file", path=path)
         if edit is None:
             return None
-        if isinstance(edit, Entry):
+        if isinstance(edit, TreeEntry):
             return self._put_back(old, edit, path)
         mode = old.mode if old is not None and old.mode & _KIND == _REGULAR else FILE_MODE
-        return Entry(self._blob_id(old, edit), False, mode)
+        return TreeEntry(self._blob_id(old, edit), False, mode)
 
-    def _put_back(self, old: Entry | None, entry: Entry, path: str) -> Entry:
+    def _put_back(self, old: TreeEntry | None, entry: TreeEntry, path: str) -> TreeEntry:
         if entry.is_folder or entry.mode & _KIND == FOLDER_MODE:
             raise InvalidArgument(f"{path}: a folder is put back by the entries in it", path=path)
         if entry.mode & _KIND != _GITLINK:
             self._blob_id(old, entry.oid)
         return entry
 
-    def _edited_folder(self, old: Entry | None, node: _Node, path: str) -> Entry | None:
+    def _edited_folder(self, old: TreeEntry | None, node: _Node, path: str) -> TreeEntry | None:
         edits = {name: edit for name, edit in node.items() if name != _ITSELF}
         if old is not None and not old.is_folder and _ITSELF not in node:
             if _removes(edits):
@@ -154,13 +154,13 @@ class Draft:
             raise InvalidArgument(f"{path} is a file; nothing can be written below it", path=path)
         base = old.oid if old is not None and old.is_folder else None
         changed = self._changed(base, edits, f"{path}/")
-        folder = None if changed is None else Entry(changed, True, FOLDER_MODE)
+        folder = None if changed is None else TreeEntry(changed, True, FOLDER_MODE)
         itself = node.get(_ITSELF)
         if _ITSELF in node and (itself is not None or base is not None):  # the folder goes, perhaps for a file
             return self._edited(folder, itself, path)
         return folder
 
-    def _blob_id(self, old: Entry | None, edit: bytes | Oid) -> Oid:
+    def _blob_id(self, old: TreeEntry | None, edit: bytes | Oid) -> Oid:
         if isinstance(edit, bytes):
             oid = object_id(BLOB, edit, self.form)
             return oid if old is not None and old.oid == oid else self._add(BLOB, edit)
@@ -168,7 +168,7 @@ class Draft:
             self.borrowed.add(edit)
         return edit
 
-    def _entries(self, tree: Oid, where: str) -> Mapping[str, Entry]:
+    def _entries(self, tree: Oid, where: str) -> Mapping[str, TreeEntry]:
         return entries_of(self, tree, f"folder {where or '/'} ({tree})")
 
 

@@ -10,33 +10,33 @@ from dulwich.object_format import ObjectFormat
 
 from baton_git.core.errors import Corrupt
 from baton_git.core.names import Oid
-from baton_git.core.value_cache import Memory
-from baton_git.git.objects.values import BLOB, TREE, Entry, decoded_tree
+from baton_git.core.value_cache import ValueCache
+from baton_git.git.objects.values import BLOB, TREE, TreeEntry, decode_tree
 
 
-class Reader(Protocol):
+class ObjectReader(Protocol):
     """Where the objects are."""
 
     @property
     def form(self) -> ObjectFormat: ...
     @property
-    def memory(self) -> Memory: ...
+    def memory(self) -> ValueCache: ...
     def read(self, oid: Oid, kind: int) -> bytes: ...
 
 
-def entries_of(objects: Reader, tree: Oid, where: str) -> Mapping[str, Entry]:
+def entries_of(objects: ObjectReader, tree: Oid, where: str) -> Mapping[str, TreeEntry]:
     """What is in a tree, by name, decoded once; `where` names it in the error.
 
     Raises:
         Corrupt: it cannot be read.
     """
-    entries: Mapping[str, Entry] | None = objects.memory.get(("tree", tree))
+    entries: Mapping[str, TreeEntry] | None = objects.memory.get(("tree", tree))
     if entries is None:
         try:
             data = objects.read(tree, TREE)
         except Corrupt as error:
             raise Corrupt(where, str(error), hint=error.hint) from error
-        entries = MappingProxyType(decoded_tree(data, objects.form, where))
+        entries = MappingProxyType(decode_tree(data, objects.form, where))
         objects.memory.put(("tree", tree), entries, 4 * len(data))
     return entries
 
@@ -46,17 +46,17 @@ class Folder:
 
     __slots__ = ("_entries", "_folders", "_objects", "oid", "path")
 
-    def __init__(self, objects: Reader, oid: Oid | None, path: str = "") -> None:
+    def __init__(self, objects: ObjectReader, oid: Oid | None, path: str = "") -> None:
         self._objects = objects
         self.oid = oid
         self.path = path
         self._folders: dict[str, Folder] = {}
-        self._entries: Mapping[str, Entry] | None = MappingProxyType({}) if oid is None else None
+        self._entries: Mapping[str, TreeEntry] | None = MappingProxyType({}) if oid is None else None
 
     def __repr__(self) -> str:
         return f"Folder({self.path or '/'!r}, {self.oid})"
 
-    def entries(self) -> Mapping[str, Entry]:
+    def entries(self) -> Mapping[str, TreeEntry]:
         """What is in it, by name.
 
         Raises:
@@ -88,7 +88,7 @@ class Folder:
         except Corrupt as error:
             raise Corrupt(self._path_of(name), str(error), hint=error.hint) from error
 
-    def _read(self) -> Mapping[str, Entry]:
+    def _read(self) -> Mapping[str, TreeEntry]:
         assert self.oid is not None  # else there were entries already
         return entries_of(self._objects, self.oid, self.path or "the root of the tree")
 

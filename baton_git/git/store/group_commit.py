@@ -11,25 +11,25 @@ from collections.abc import Callable, Sequence
 from threading import Event, Lock
 from typing import Final, Generic, TypeVar
 
-Wish = TypeVar("Wish")
+Request = TypeVar("Request")
 
 _MOST: Final = 64
 """How many threads are served in one go, so that nobody waits for a very long line."""
 
 
-class Line(Generic[Wish]):
+class CommitGroup(Generic[Request]):
     """Where the threads stand; what they want is theirs to say, and so is where an answer goes."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._waiting: deque[_Place[Wish]] = deque()
+        self._waiting: deque[_Waiter[Request]] = deque()
         self._is_busy = False
 
-    def serve(self, wishes: Sequence[Wish], serve: Callable[[list[Wish]], None], wait: float) -> bool:
+    def serve(self, wishes: Sequence[Request], serve: Callable[[list[Request]], None], wait: float) -> bool:
         """Whether `wishes` were served: by `serve`, which is called here or by another thread of the line, in which all
         are in the order in which they came; False when `wait` seconds passed before anybody began with them.
         """
-        place = _Place(wishes)
+        place = _Waiter(wishes)
         with self._lock:
             leads = not self._is_busy
             self._is_busy = True
@@ -41,7 +41,7 @@ class Line(Generic[Wish]):
             self._lead(place, serve)
         return True
 
-    def _is_reached(self, place: _Place[Wish], wait: float) -> bool:
+    def _is_reached(self, place: _Waiter[Request], wait: float) -> bool:
         """Whether the place was served, or leads now; False when it was left after `wait` seconds."""
         try:
             if not place.woken.wait(wait) and self._gives_up(place):
@@ -53,7 +53,7 @@ class Line(Generic[Wish]):
             raise
         return True
 
-    def _gives_up(self, place: _Place[Wish]) -> bool:
+    def _gives_up(self, place: _Waiter[Request]) -> bool:
         """Whether the place could be left: nobody had begun with it."""
         with self._lock:
             if place not in self._waiting:
@@ -61,8 +61,8 @@ class Line(Generic[Wish]):
             self._waiting.remove(place)
             return True
 
-    def _lead(self, place: _Place[Wish], serve: Callable[[list[Wish]], None]) -> None:
-        others: list[_Place[Wish]] = []
+    def _lead(self, place: _Waiter[Request], serve: Callable[[list[Request]], None]) -> None:
+        others: list[_Waiter[Request]] = []
         try:
             with self._lock:
                 others += [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1))]
@@ -84,12 +84,12 @@ class Line(Generic[Wish]):
                 following.woken.set()
 
 
-class _Place(Generic[Wish]):
+class _Waiter(Generic[Request]):
     """One thread in the line. Woken without being served, it leads."""
 
     __slots__ = ("leads", "served", "wishes", "woken")
 
-    def __init__(self, wishes: Sequence[Wish]) -> None:
+    def __init__(self, wishes: Sequence[Request]) -> None:
         self.wishes = wishes
         self.woken = Event()
         self.served = False

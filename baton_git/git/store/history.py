@@ -31,20 +31,20 @@ def first_parents(load: Load, tip: Oid) -> Iterator[CommitInfo]:
 def all_commits(load: Load, tip: Oid) -> Iterator[CommitInfo]:
     """Every commit reachable from the tip, once, children before parents, else the later one first."""
     seen = {tip}
-    waiting = [_ranked(load(tip))]
+    waiting = [_rank(load(tip))]
     stretch: list[CommitInfo] = []
     while waiting:
         _, _, commit = heapq.heappop(waiting)
         stretch.append(commit)
         for parent in set(commit.parents) - seen:
             seen.add(parent)
-            heapq.heappush(waiting, _ranked(load(parent)))
+            heapq.heappush(waiting, _rank(load(parent)))
         if _meets(stretch, waiting) or len(stretch) >= _LONGEST_STRETCH:
             yield from in_order(stretch) if len(stretch) > 1 else stretch
             stretch = []
 
 
-def _ranked(commit: CommitInfo) -> tuple[int, Oid, CommitInfo]:
+def _rank(commit: CommitInfo) -> tuple[int, Oid, CommitInfo]:
     return -commit.time, commit.oid, commit
 
 
@@ -62,7 +62,7 @@ def in_order(stretch: Iterable[CommitInfo]) -> Iterator[CommitInfo]:
     for commit in inside.values():
         for parent in set(commit.parents) & inside.keys():
             children[parent] += 1
-    ready = [_ranked(commit) for commit in inside.values() if not children[commit.oid]]
+    ready = [_rank(commit) for commit in inside.values() if not children[commit.oid]]
     heapq.heapify(ready)
     while ready:
         _, _, commit = heapq.heappop(ready)
@@ -70,4 +70,4 @@ def in_order(stretch: Iterable[CommitInfo]) -> Iterator[CommitInfo]:
         for parent in set(commit.parents) & inside.keys():
             children[parent] -= 1
             if not children[parent]:
-                heapq.heappush(ready, _ranked(inside[parent]))
+                heapq.heappush(ready, _rank(inside[parent]))

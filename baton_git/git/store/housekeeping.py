@@ -16,7 +16,7 @@ from dulwich.object_format import ObjectFormat
 
 from baton_git.core.errors import Corrupt
 from baton_git.git.files import durable_files
-from baton_git.git.files.ref_locks import flocked
+from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.objects.pack_reader import DAMAGE, OpenPack
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack, write_kept
 
@@ -92,7 +92,7 @@ class Housekeeping:
             Corrupt: a pack is damaged; it stays as it is.
             OSError: the disk said no; nothing was changed.
         """
-        with flocked(self.lock, 0.0) as alone:
+        with hold_flock(self.lock, 0.0) as alone:
             if not alone:  # also where there is no lock to be had
                 return None
             self._adopt_orphans()
@@ -107,7 +107,7 @@ class Housekeeping:
 
     def roll_up(self) -> None:
         """As `pack` of what is due, for a write that has other things to do than to report on it."""
-        with flocked(self.lock, 0.0) as alone:
+        with hold_flock(self.lock, 0.0) as alone:
             if alone:
                 self._adopt_orphans()
                 self.clear_leftovers()
@@ -142,12 +142,12 @@ class Housekeeping:
         return smallest_first[:count]
 
     def _merge(self, chosen: Collection[NotedPack], *, anew: bool) -> None:
-        from baton_git.git.objects.pack_merge import merged  # few writes merge packs, and all would pay for it
+        from baton_git.git.objects.pack_merge import merge_packs  # few writes merge packs, and all would pay for it
 
         with ExitStack() as opened:
             try:
                 packs = [opened.enter_context(self._opened(noted)) for noted in chosen]
-                result = merged(packs, self.form, anew=anew)
+                result = merge_packs(packs, self.form, anew=anew)
             except (Corrupt, *DAMAGE) as error:
                 self._set_aside(chosen)
                 raise Corrupt("a pack", f"cannot be merged: {error}", hint="run `git fsck`") from error

@@ -16,20 +16,20 @@ from weakref import WeakValueDictionary
 from baton_git.core.errors import Busy, Corrupt, StoreError
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
-from baton_git.git.files.ref_locks import Ticket, flocked, local_name
+from baton_git.git.files.ref_locks import Ticket, hold_flock, local_name
 from baton_git.git.objects.headers import Header, headers
 from baton_git.git.objects.pack_adoption import adopt_pack
 from baton_git.git.objects.pack_reader import DAMAGE, Raw
-from baton_git.git.objects.pack_writer import KeptPack, encoded_pack, write_kept
+from baton_git.git.objects.pack_writer import KeptPack, encode_pack, write_kept
 from baton_git.git.objects.reader import Objects
-from baton_git.git.objects.values import BLOB, COMMIT, CommitInfo, decoded_commit, signature
+from baton_git.git.objects.values import BLOB, COMMIT, CommitInfo, decode_commit, encode_signature
 from baton_git.git.refs import reflog
 from baton_git.git.refs.refs import Refs, Swap
 from baton_git.git.store import ancestry, history
 from baton_git.git.store.checkouts import checked_out_at
-from baton_git.git.store.draft import Draft
+from baton_git.git.store.draft import ObjectDraft
 from baton_git.git.store.folder import Folder
-from baton_git.git.store.group_commit import Line
+from baton_git.git.store.group_commit import CommitGroup
 from baton_git.git.store.housekeeping import Housekeeping, PackReport
 from baton_git.git.store.repository import Repository
 
@@ -62,7 +62,7 @@ class Store:
         which a server could do other things."""
         self._lock = Lock()
         self._is_swept = False
-        self._lines: WeakValueDictionary[str, Line[Any]] = WeakValueDictionary()
+        self._lines: WeakValueDictionary[str, CommitGroup[Any]] = WeakValueDictionary()
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +111,7 @@ class Store:
         commit: CommitInfo | None = self.memory.get(("commit", oid))
         if commit is None:
             data = self._objects.read(oid, COMMIT)
-            commit = decoded_commit(oid, data)
+            commit = decode_commit(oid, data)
             commit = commit._replace(parents=()) if oid in self._shallow else commit
             self.memory.put(("commit", oid), commit, 2 * len(data))
         return commit
@@ -167,12 +167,12 @@ class Store:
         """
         return headers(folder, self._objects.form)
 
-    def draft(self) -> Draft:
+    def draft(self) -> ObjectDraft:
         """A place to make new objects, stored by `publish`."""
-        return Draft(self._objects)
+        return ObjectDraft(self._objects)
 
     @contextmanager
-    def foreseen(self, draft: Draft) -> Iterator[None]:
+    def foreseen(self, draft: ObjectDraft) -> Iterator[None]:
         """Inside, the objects of the draft can be read from the store as if they were there already.
 
         So one commit can be put on another before both are published at once. Unless they are published by the end,
@@ -186,12 +186,12 @@ class Store:
                 lost = draft.objects.keys()
                 self.memory.forget(lambda key: key[-1] in lost)
 
-    def line(self, ref: str) -> Line[Any]:
+    def line(self, ref: str) -> CommitGroup[Any]:
         """Where the threads that share this store wait for each other before they write `ref`."""
         with self._lock:
             line = self._lines.get(ref)
             if line is None:
-                line = self._lines[ref] = Line()
+                line = self._lines[ref] = CommitGroup()
             return line
 
     def queue(self, ref: str, wait: float) -> AbstractContextManager[bool | None]:
@@ -200,11 +200,11 @@ class Store:
         None where there can be no line. Nothing depends on it but fairness: `publish` compares in any case. A dead
         process leaves the line at once.
         """
-        return flocked(f"{self.locks.folder}{os.sep}queue-{local_name(ref)}", wait)
+        return hold_flock(f"{self.locks.folder}{os.sep}queue-{local_name(ref)}", wait)
 
     def publish(
         self,
-        draft: Draft,
+        draft: ObjectDraft,
         ref: str,
         expected: Oid | None,
         new: Oid,
@@ -358,7 +358,7 @@ class Store:
             line = self._log_line(ref, who, time, timezone, "mend: put back to the last good commit")
             self._refs.mend(ref, to, line)
 
-    def _check_borrowed(self, draft: Draft, new: Oid) -> None:
+    def _check_borrowed(self, draft: ObjectDraft, new: Oid) -> None:
         """What the draft only points to must exist before a ref leads to it."""
         if new not in draft.objects:
             self._objects.read_again(new, COMMIT)
@@ -370,7 +370,7 @@ class Store:
         if not reflog.is_kept(self._refs.log_file(ref), ref, self._log_setting, bare=bare):
             return None
         text = " ".join(message.split())
-        return signature(who, time, timezone) + b"\t" + text.encode("utf-8", "replace")
+        return encode_signature(who, time, timezone) + b"\t" + text.encode("utf-8", "replace")
 
     @cached_property
     def _shallow(self) -> frozenset[str]:
@@ -399,11 +399,11 @@ class Store:
     def _log_setting(self) -> str | None:
         return self.repository.config().get("core.logAllRefUpdates")
 
-    def _stored(self, draft: Draft, ticket: Ticket | None = None) -> KeptPack | None:
+    def _stored(self, draft: ObjectDraft, ticket: Ticket | None = None) -> KeptPack | None:
         """The draft as a durable pack. The ticket is synced with it: the disk is waited for once."""
         if not draft.objects:
             return None
-        body, entries = encoded_pack(draft.objects)
+        body, entries = encode_pack(draft.objects)
         beside = () if ticket is None else (ticket.fd,)
         pack = write_kept(self.housekeeping.packs, [body], entries, self._objects.form, beside)
         if ticket is not None:
@@ -424,7 +424,7 @@ class Store:
             return tip is not None and any(info.oid == commit for info in islice(self.log(tip), _LATELY))
         return False
 
-    def _settle(self, pack: KeptPack | None, draft: Draft, *, needed: bool) -> None:
+    def _settle(self, pack: KeptPack | None, draft: ObjectDraft, *, needed: bool) -> None:
         """After the swap: gives the pack to git, or takes it back when no ref can ever have led to it."""
         if pack is None:
             return

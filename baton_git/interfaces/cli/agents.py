@@ -21,7 +21,7 @@ from baton_git.agents.settings.report import AgentReport, FileReport, HookInspec
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.git.hooks.program_health import ProgramHealth
-from baton_git.git.hooks.shipped import shipped
+from baton_git.git.hooks.shipped import find_shipped
 from baton_git.git.store import Repository
 from baton_git.interfaces.cli.app import App, command, flat, group
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
@@ -129,7 +129,7 @@ def package_command(app: App, name: str) -> None:
     claude plugin marketplace add "$(baton agents package claude)"
     gemini extensions install "$(baton agents package gemini)"
     """
-    folder = shipped(AGENTS[name].package.folder)
+    folder = find_shipped(AGENTS[name].package.folder)
     how = AGENTS[name].package.add.format(folder)
     app.answer({"folder": str(folder), "add": how}, str(folder))
     app.say(f"add it with: {how}")

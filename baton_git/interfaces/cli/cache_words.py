@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from baton_git.core.codecs import json
-from baton_git.core.diff import RecordChange, in_words
-from baton_git.core.errors import shortened
+from baton_git.core.diff import RecordChange, describe_change
+from baton_git.core.errors import shorten
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.systems.session_baton.caching import Clash, Outcome
 
@@ -68,13 +68,13 @@ def _clash_words(clash: Clash) -> Iterator[str]:
 def _change_words(change: RecordChange) -> Iterator[str]:
     """A record's change on one line, its fields with their values."""
     fields = [f"{flat(one.field)} {_value(one.before)} → {_value(one.after)}" for one in change.fields]
-    head = flat(in_words(change)) or change.kind
+    head = flat(describe_change(change)) or change.kind
     yield f"{head}: {'; '.join(fields)}" if change.action == "changed" and fields else head
 
 
 def _value(side: tuple[Any, ...]) -> str:
     return (
-        shortened(side[0])
+        shorten(side[0])
         if side and isinstance(side[0], str)
         else json.dumps(side[0], indent=None)[:60]
         if side

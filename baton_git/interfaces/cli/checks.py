@@ -9,7 +9,7 @@ import click
 from baton_git.core.errors import NeedsHuman
 from baton_git.core.output import shell_line, terminal_line
 from baton_git.core.records.work_items import VerifySpec
-from baton_git.git.remotes.error_messages import masked
+from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import agrees
@@ -108,8 +108,12 @@ def _in_words(verify: VerifySpec) -> str:
 
 
 def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bool) -> int | None:
-    shown = flat(masked(remote)) if revoke else f"{flat(masked(remote))} ({flat(masked(address_of(ws, remote)))})"
-    data = {"remote": masked(remote)}
+    shown = (
+        flat(mask_logins(remote))
+        if revoke
+        else f"{flat(mask_logins(remote))} ({flat(mask_logins(address_of(ws, remote)))})"
+    )
+    data = {"remote": mask_logins(remote)}
     if not (
         revoke or _agreed(app, f"confirmations and checks from {shown} would count here; commands still wait", yes=yes)
     ):
@@ -159,14 +163,14 @@ def _list(app: App, ws: Workspace) -> None:
     data = {
         "approved": [{"argv": list(one.argv), "at": one.at} for one in approved],
         "checks": [{"id": one.id, "at": one.at} for one in checks],
-        "remotes": [{"name": one.name, "url": masked(one.url), "at": one.at} for one in remotes],
+        "remotes": [{"name": one.name, "url": mask_logins(one.url), "at": one.at} for one in remotes],
         "waiting": {id_: list(verify.argv) for id_, (verify, _) in waiting.items() if verify.argv},
         "waiting_checks": {id_: {"check": verify.given(), "why": why} for id_, (verify, why) in waiting.items()},
         "earlier": [list(argv) for argv in earlier],
     }
     lines = [f"approved  {shell_line(one.argv)}  ({one.at})" for one in approved]
     lines += [f"approved  check of {terminal_line(one.id)}  ({one.at})" for one in checks]
-    lines += [f"believed  {flat(one.name)}  {flat(masked(one.url))}  ({one.at})" for one in remotes]
+    lines += [f"believed  {flat(one.name)}  {flat(mask_logins(one.url))}  ({one.at})" for one in remotes]
     lines += [
         f"waiting   {_waiting(verify)}  (baton trust {terminal_line(id_)})" for id_, (verify, _) in waiting.items()
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from baton_git.git.files.atomic_files import shown
+from baton_git.git.files.atomic_files import show_path
 from baton_git.interfaces.cli.app import CHECKED_OUT, App, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.systems.ecc.recordings import TakenOver, export_ecc, import_ecc
@@ -69,8 +69,8 @@ def export_command(app: App, folder: Path, id_: str | None, force: bool) -> int 
     with app.workspace() as ws:
         done = export_ecc(ws, folder, id_, force=force)
     refused = [{"id": one.id, "why": one.why} for one in done.refused]
-    app.answer({"files": [shown(path) for path in done.written], "refused": refused}, "")
-    app.say(*(f"wrote {flat(shown(path))}" for path in done.written))
+    app.answer({"files": [show_path(path) for path in done.written], "refused": refused}, "")
+    app.say(*(f"wrote {flat(show_path(path))}" for path in done.written))
     app.say(*(flat(f"baton: {one.id} was not written: {one.why}") for one in done.refused))
     app.say(*dict.fromkeys(f"       {flat(one.hint)}" for one in done.refused if one.hint))
     return FAILED if refused else None

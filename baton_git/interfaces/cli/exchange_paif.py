@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from baton_git.git.files.atomic_files import shown
+from baton_git.git.files.atomic_files import show_path
 from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED
 
@@ -62,4 +62,4 @@ def export_command(app: App, folder: Path) -> None:
     with app.workspace() as ws:
         paths = export_paif(ws, folder, agent=app.settings.agent if app.settings.asked.agent else None)
     app.answer({"path": str(folder), "files": [str(one) for one in paths]}, "")
-    app.say(f"{len(paths)} checkpoint{'' if len(paths) == 1 else 's'} in {flat(shown(folder))}")
+    app.say(f"{len(paths)} checkpoint{'' if len(paths) == 1 else 's'} in {flat(show_path(folder))}")

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import click
 
-from baton_git.core.errors import BatonError, Ended, Overtaken, WriteFailed
+from baton_git.core.errors import BatonError, EndedError, StepConflict, WriteFailed
 from baton_git.core.output import terminal_line
 from baton_git.interfaces.cli.app import App, command, flat, group
 from baton_git.interfaces.context.handover import IN_THE_WAY, copy_of
@@ -87,7 +87,7 @@ def step_command(
         taken = taken_in(app, ws, copy)
         try:
             done = step(ws, app.now, run or _in_file(ws, taken), going)
-        except Overtaken as error:
+        except StepConflict as error:
             _show_current(app, error)
             raise
         app.told(done.written)
@@ -128,7 +128,7 @@ def _pairs(values: tuple[str, ...], unset: tuple[str, ...]) -> dict[str, Any]:
     return pairs
 
 
-def _show_current(app: App, error: Overtaken) -> None:
+def _show_current(app: App, error: StepConflict) -> None:
     """Where the run stands, for whoever came too late; in JSON it is in the error."""
     if error.current is not None and not app.json:
         app.answer(None, _text(error.current))
@@ -218,7 +218,7 @@ def clear_command(app: App, outcome: str, file: Path | None) -> None:
         taken = taken_in(app, ws, copy)
         try:
             done = clear(ws, app.now, run or _in_file(ws, taken), cast("Outcome", outcome))
-        except Ended as error:
+        except EndedError as error:
             if copy is not None:
                 withdraw(copy, error.data["session"])
             raise

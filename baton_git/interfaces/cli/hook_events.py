@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from baton_git.core.diff import subject
+from baton_git.core.diff import commit_subject
 from baton_git.core.errors import BatonError
 from baton_git.core.lifecycle import CODE_METHODS
 from baton_git.core.names import Namespace
@@ -67,7 +67,7 @@ def _look(app: App, event: str, _: tuple[str, ...]) -> None:
             with _told(app, namespace), _of(app, namespace).workspace() as ws:
                 written = verify_due(ws, app.now, left_of(end), methods, agent=agent)
                 if written is not None and written.changes:
-                    said = flat(subject(list(written.changes)))
+                    said = flat(commit_subject(list(written.changes)))
                     app.say(f"{app.now.isoformat(timespec='seconds')} {event} {namespace}: {said}")
 
 

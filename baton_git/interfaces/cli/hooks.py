@@ -7,9 +7,9 @@ import sys
 import click
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.git.hooks.git_command import Git
-from baton_git.git.hooks.installing import Report, install, uninstall
-from baton_git.git.hooks.location import EVENTS, Place, events_for
+from baton_git.git.hooks.git_command import HookGit
+from baton_git.git.hooks.installing import HookReport, install, uninstall
+from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.reporting import status
 from baton_git.git.hooks.script import scripts
@@ -68,11 +68,11 @@ def uninstall_command(app: App) -> None:
     _tell(app, place, uninstall(place), "uninstalled")
 
 
-def _place(app: App) -> Place:
+def _place(app: App) -> HookLocation:
     repository = app.settings.repository
     if app.settings.is_own_store:
         raise InvalidArgument("your own store has no hooks", hint="stand in a repository, or name one with --repo")
-    return Place.of(repository, Git(repository.work_tree or repository.git_dir, outside_git()))
+    return HookLocation.of(repository, HookGit(repository.work_tree or repository.git_dir, outside_git()))
 
 
 def _own_command() -> list[str]:
@@ -80,7 +80,7 @@ def _own_command() -> list[str]:
     return [sys.executable, "-P", "-m", "baton_git"]
 
 
-def _tell(app: App, place: Place, report: Report, done: str) -> None:
+def _tell(app: App, place: HookLocation, report: HookReport, done: str) -> None:
     app.answer({"mode": report.mode, "changed": report.changed, "notes": list(report.notes)}, "")
     app.say(*report.notes, done if report.changed else "nothing to be done")
 

@@ -61,7 +61,7 @@ def _lines(item: WaitingRecord) -> list[str]:
     name = f"{item.kind.replace('_', ' ')} {item.id}" if item.kind != item.id else item.id
     lines: list[str] = [style(name, BOLD)]
     for change in item.changes:
-        lines.append(f"  {diff.in_words(change) or f'{change.kind} {change.action}'}")
+        lines.append(f"  {diff.describe_change(change) or f'{change.kind} {change.action}'}")
         lines += [f"    {_field(one)}" for one in change.fields[:20]]
     return lines if item.changes else [*lines, "  a file that is no record"]
 

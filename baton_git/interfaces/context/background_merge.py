@@ -18,7 +18,7 @@ from pathlib import Path
 
 from baton_git.core.errors import StoreError
 from baton_git.git.files import durable_files
-from baton_git.git.files.ref_locks import grab
+from baton_git.git.files.ref_locks import try_flock
 from baton_git.git.store import Repository, Store
 
 SECONDS = 300
@@ -40,7 +40,7 @@ def merge_in_background(common_dir: Path, environment: Mapping[str, str]) -> boo
     except OSError:
         return False
     try:
-        alone = grab(lock)
+        alone = try_flock(lock)
         return _start(folder, environment, lock) if alone else alone is False
     except (OSError, NotImplementedError):
         return False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from baton_git.core.errors import Busy, InvalidDocument, LimitExceeded, Overtaken, StoreError
+from baton_git.core.errors import Busy, InvalidDocument, LimitExceeded, StepConflict, StoreError
 from baton_git.interfaces.context.invocation import Call
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos.work_tree_copy import Copy
 
-IN_THE_WAY = (InvalidDocument, LimitExceeded, Overtaken, Busy, StoreError)
+IN_THE_WAY = (InvalidDocument, LimitExceeded, StepConflict, Busy, StoreError)
 """What keeps a copy from being taken over or written; who only asks where a run stands is told, and gets the answer."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import InvalidArgument
-from baton_git.git.hooks.shipped import shipped
+from baton_git.git.hooks.shipped import find_shipped
 from baton_git.interfaces.context.invocation import Call
 from baton_git.systems.gobby.workflows import Folders
 
@@ -21,7 +21,7 @@ def workflow_folders(call: Call) -> Folders:
     return Folders(
         project=top / ".baton" / "workflows" if top is not None and not call.settings.is_own_store else None,
         user=_config_home() / "baton" / "workflows",
-        shipped=shipped("workflows"),
+        shipped=find_shipped("workflows"),
         enabled=frozenset(listed(call, ENABLED)),
         disabled=frozenset(listed(call, DISABLED)),
         notify=_words(call, "baton.notifyCommand"),

@@ -33,7 +33,7 @@ from baton_git.agents.hook_events.planner import (
 from baton_git.agents.hook_events.replies import MAX_BYTES, fits
 from baton_git.core.brief import MIN_BUDGET, Section, compose
 from baton_git.core.output import one_line
-from baton_git.core.times import iso_ms, when
+from baton_git.core.times import iso_ms, parse_time_or_none
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt, catch_up
 from baton_git.interfaces.hook.session_steps import begin_session, save_last_checkpoint, save_periodic_checkpoint
@@ -221,5 +221,5 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
 
 def idle_seconds(known: HookSession, now: datetime) -> float:
     """Return the seconds since a hook last had something to do in a session; enough for any delay if unknown."""
-    last = when(known.seen)
+    last = parse_time_or_none(known.seen)
     return (now - last).total_seconds() if last is not None else TRANSCRIPT_DELAY

@@ -18,7 +18,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.output import one_line
 from baton_git.git.files.atomic_files import reading
-from baton_git.git.files.ref_locks import flocked
+from baton_git.git.files.ref_locks import hold_flock
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoffs import gather, keep
@@ -38,7 +38,7 @@ def lock_session(
     memory: HookSessionStore, agent: str, session: str, seconds: float
 ) -> AbstractContextManager[bool | None]:
     """Let the hooks of one session run one after the other: an agent runs those of one event at the same time."""
-    return flocked(Path(memory.path(agent, session, ".lock")), seconds)
+    return hold_flock(Path(memory.path(agent, session, ".lock")), seconds)
 
 
 def attempt(action: Callable[[], Result], label: str, problems: list[str]) -> Result | None:

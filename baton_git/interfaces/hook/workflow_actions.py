@@ -11,7 +11,7 @@ from typing import Any
 
 from baton_git.agents.extraction import Extraction, Options
 from baton_git.core.brief import Section
-from baton_git.core.diff import in_words
+from baton_git.core.diff import describe_change
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.output import one_line
 from baton_git.interfaces.hook.session_facts import find_transcript
@@ -160,7 +160,9 @@ class SessionActions:
         changes = [
             change for commit in by_others for change in changes_of(self._ws, commit) if change.kind != "session"
         ]
-        lines = tuple(f"- {one_line(text, 300)}" for text in dict.fromkeys(in_words(change) for change in changes))
+        lines = tuple(
+            f"- {one_line(text, 300)}" for text in dict.fromkeys(describe_change(change) for change in changes)
+        )
         if not lines:
             return None
         title = "Changed by others since this session was told last, the newest first"

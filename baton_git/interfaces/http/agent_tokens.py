@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from baton_git.core.errors import Busy, Corrupt, NotFound
 from baton_git.core.names import AgentId, Namespace
 from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
-from baton_git.git.files.ref_locks import flocked
+from baton_git.git.files.ref_locks import hold_flock
 
 PREFIX = "baton_agent_"
 """What a token begins with, so that whoever finds one knows what it is."""
@@ -104,7 +104,7 @@ class AgentTokens:
     def _alone(self) -> Iterator[None]:
         with writing(str(self.path)):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with flocked(self.path.with_name(f"{self.path.name}.lock"), _WAIT) as alone:
+        with hold_flock(self.path.with_name(f"{self.path.name}.lock"), _WAIT) as alone:
             if alone is False:
                 raise Busy(f"{self.path} is being changed by another process", hint="try again")
             yield

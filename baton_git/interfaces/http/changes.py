@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from fastapi.concurrency import run_in_threadpool
 
 from baton_git.core.errors import InvalidName
-from baton_git.core.names import Namespace, Oid, oid
+from baton_git.core.names import Namespace, Oid, parse_oid
 from baton_git.core.times import iso
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
@@ -147,7 +147,7 @@ class _Watch:
     def _since(self, text: str) -> list[Change] | None:
         """What came after a commit; None where nobody can say, or it is too much."""
         try:
-            since = oid(text)
+            since = parse_oid(text)
         except InvalidName:
             return None
         found: list[Change] = []

@@ -38,7 +38,7 @@ SESSION_BATON = "/v1/baton/"
 STATUS: dict[type[BatonError], int] = {
     errors.InvalidName: 422, errors.InvalidDocument: 422, errors.InvalidArgument: 422, errors.LimitExceeded: 413,
     errors.NotFound: 404, errors.Ambiguous: 409, errors.NotAllowed: 403, errors.Unsettled: 409, errors.Stale: 409,
-    errors.Overtaken: 409, Outdated: 412, errors.Ended: 410, errors.Busy: 503,
+    errors.StepConflict: 409, Outdated: 412, errors.EndedError: 410, errors.Busy: 503,
     errors.Unreachable: 504, errors.RemoteError: 502, errors.WriteFailed: 507, errors.StoreError: 500,
 }  # fmt: skip
 """The nearest type counts."""

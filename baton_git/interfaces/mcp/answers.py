@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.core.diff import subject
+from baton_git.core.diff import commit_subject
 from baton_git.namespace.revision import WriteResult
 
 Answer = dict[str, Any]
@@ -14,7 +14,7 @@ Answer = dict[str, Any]
 def done(written: WriteResult) -> Answer:
     """The revision that a change made, and in words what it did."""
     version = written.version
-    said = subject(list(written.changes)) if written.changes else "nothing changed"
+    said = commit_subject(list(written.changes)) if written.changes else "nothing changed"
     return {"revision": version.revision, "commit": version.commit, "said": "; ".join([said, *taken_out(written)])}
 
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from baton_git import __version__
 from baton_git.core.errors import BatonError, InvalidName, NotFound
 from baton_git.core.output import one_line, terminal
-from baton_git.core.records.base import dotted, faults_of
+from baton_git.core.records.base import faults_of, format_path
 
 NOT_ASKED = (
     "the question to the person did not come to an answer, so nothing was changed; ask them to do it in a terminal"
@@ -72,7 +72,7 @@ def _line(text: str) -> str:
 
 def _wrong(error: ValidationError, known: Iterable[str]) -> str:
     """Which arguments do not fit, and what they should be."""
-    unknown = [dotted(one["loc"]) for one in error.errors() if one["type"] == "extra_forbidden"]
+    unknown = [format_path(one["loc"]) for one in error.errors() if one["type"] == "extra_forbidden"]
     faults = [fault for fault in faults_of(error) if fault.path not in unknown]
     lines = [
         f"the argument {fault.path} {fault.message}" if fault.message == "is missing" else str(fault)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from baton_git.core.records.lineage import Session
-from baton_git.core.times import when
+from baton_git.core.times import parse_time_or_none
 from baton_git.interfaces.web.drawing import drawing
 from baton_git.interfaces.web.page_controller import Asked, Page
 from baton_git.interfaces.web.paging import Paging
@@ -54,7 +54,7 @@ def _beside(one: Session, others: Sequence[Session], now: datetime) -> tuple[str
 
 def _span(one: Session, now: datetime) -> tuple[datetime, datetime] | None:
     """From when to when it worked; None where nobody can say."""
-    began, ended = when(one.started), when(one.ended) if one.ended else now
+    began, ended = parse_time_or_none(one.started), parse_time_or_none(one.ended) if one.ended else now
     return (began, ended) if began is not None and ended is not None else None
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from baton_git.core.diff import in_words
+from baton_git.core.diff import describe_change
 from baton_git.core.errors import InvalidArgument, NotFound, Unsettled
-from baton_git.core.names import oid
+from baton_git.core.names import parse_oid
 from baton_git.interfaces.web.page_controller import Asked, Page
 from baton_git.interfaces.web.texts import quoted, sentence
 from baton_git.namespace.remote_selection import waiting_counts
@@ -57,7 +57,7 @@ def _queues(ws: Workspace) -> Iterator[Queue]:
 
 
 def _asking(ws: Workspace, remote: str, item: WaitingRecord) -> Asking:
-    words = "; ".join(text for change in item.changes if (text := in_words(change)))
+    words = "; ".join(text for change in item.changes if (text := describe_change(change)))
     return Asking(item, words, takes_person(ws, remote, item))
 
 
@@ -88,7 +88,7 @@ def settle(asked: Asked) -> Response:
 
 
 def _settle(asked: Asked, ws: Workspace, remote: str, found: ReviewQueue) -> None:
-    shown = oid(asked.form.get("shown", ""))
+    shown = parse_oid(asked.form.get("shown", ""))
     if shown != found.theirs:
         raise Unsettled("more came")
     wish = _wish(asked, found)

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from baton_git.core.errors import Ambiguous, BatonError, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
-from baton_git.core.names import oid
+from baton_git.core.names import parse_oid
 from baton_git.core.state import SHAPE
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.form_digest import digest
@@ -50,7 +50,7 @@ def _way(asked: Asked, ws: Workspace) -> tuple[WayBack, str]:
     """The way that is meant, and in words what it is."""
     said = {"way": "", "revision": "", "record": "", "session": "", **_said(asked, ws)}
     revision = said["revision"] or None
-    shown = f"revision {ws.branch.version(oid(revision)).revision} ({revision[:10]})" if revision else ""
+    shown = f"revision {ws.branch.version(parse_oid(revision)).revision} ({revision[:10]})" if revision else ""
     if said["way"] == "record" and said["record"]:
         words = f"how it was at {shown}" if revision else "how it was before its last change"
         return way_to_record(ws, said["record"], revision), f"{said['record']}: {words}"
@@ -90,7 +90,7 @@ def _command(asked: Asked, ws: Workspace) -> str:
 
 def settle(asked: Asked) -> Response:
     """Goes the way that the page showed, if nothing has moved since."""
-    tip = oid(asked.form.get("tip", ""))
+    tip = parse_oid(asked.form.get("tip", ""))
     with asked.work() as ws:
         try:
             way, _ = _way(asked, ws)

@@ -13,7 +13,7 @@ from baton_git.core.brief import age
 from baton_git.core.kinds import ALL_KINDS, value_at
 from baton_git.core.output import html
 from baton_git.core.records.base import Part
-from baton_git.core.times import iso, when
+from baton_git.core.times import iso, parse_time_or_none
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)\Z")
 _LINK = re.compile(r"https?://[A-Za-z0-9\[][^\s<>\"'`{}|\\^]{0,2000}\Z")
@@ -73,7 +73,7 @@ def field_words(name: object) -> str:
 
 def is_moment(value: object) -> bool:
     """Whether a text is a point in time, written out."""
-    return isinstance(value, str) and _MOMENT.match(value) is not None and when(value) is not None
+    return isinstance(value, str) and _MOMENT.match(value) is not None and parse_time_or_none(value) is not None
 
 
 def kind_words(kind: str, count: int = 1) -> str:
@@ -104,7 +104,7 @@ def point(value: object) -> datetime | None:
     """The point in time that a record's text, or a commit, names."""
     if isinstance(value, datetime):
         return value.astimezone(UTC) if 1970 < value.year < 9999 else None
-    return when(value) if isinstance(value, str) else None
+    return parse_time_or_none(value) if isinstance(value, str) else None
 
 
 def machine_time(found: datetime) -> str:

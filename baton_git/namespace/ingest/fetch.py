@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Oid
-from baton_git.git.remotes import Limits, Quarantine, Remote
+from baton_git.git.remotes import FetchLimits, Quarantine, Remote
 from baton_git.git.remotes.refspecs import matches
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import SYNC, Budget
@@ -51,7 +51,7 @@ def fetch_and_check(
     rejected: dict[str, Rejected] = {}
     if not retry and memory.any():
         wants, rejected = _without_rejected(remote, wants, memory, deadline)
-    limits = Limits(budget.total_bytes, budget.object_bytes)
+    limits = FetchLimits(budget.total_bytes, budget.object_bytes)
     try:
         with remote.fetch(wants, seconds=deadline.left, limits=limits, everything=everything) as quarantine:
             found = _checked(store, quarantine, budget, deadline)

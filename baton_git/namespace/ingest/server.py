@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, Rejected
-from baton_git.core.names import Namespace, Oid, oid
+from baton_git.core.names import Namespace, Oid, parse_oid
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import PUSHED, Budget
 from baton_git.namespace.ingest.checking import find_rejections
@@ -45,7 +45,7 @@ def _update(line: str) -> RefUpdate:
 
 
 def _oid(text: str) -> Oid | None:
-    return oid(text) if text.strip("0") else None
+    return parse_oid(text) if text.strip("0") else None
 
 
 def check_ref_updates(

@@ -11,7 +11,7 @@ from itertools import islice
 
 from baton_git.core import kinds, layout
 from baton_git.core.errors import Rejected
-from baton_git.git.store import Entry, Folder
+from baton_git.git.store import Folder, TreeEntry
 from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.tree_names import name_fault
 
@@ -70,7 +70,7 @@ def _fault(name: str, twins: Mapping[str, str]) -> str:
     return why or (f"cannot be told from {twins[name]} where case is ignored" if name in twins else "")
 
 
-def _twins(entries: Mapping[str, Entry]) -> dict[str, str]:
+def _twins(entries: Mapping[str, TreeEntry]) -> dict[str, str]:
     """By name, another one of the same folder that differs in case only."""
     folded = {name: name.casefold() for name in entries}
     count = Counter(folded.values())
@@ -83,7 +83,7 @@ def _twins(entries: Mapping[str, Entry]) -> dict[str, str]:
     return {name: next(one for one in names if one != name) for names in meeting.values() for name in names}
 
 
-def _kind_fault(entry: Entry) -> str:
+def _kind_fault(entry: TreeEntry) -> str:
     return "" if entry.mode & _KIND == _REGULAR else "is a link or a submodule"
 
 

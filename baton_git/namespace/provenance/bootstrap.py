@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
-from baton_git.core.names import Oid, decode, oid
+from baton_git.core.names import Oid, decode, parse_oid
 from baton_git.git.files import durable_files
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.commit_log import CONFIRMED, parse_entry
@@ -82,7 +82,7 @@ def _moves(store: Store, ref: str) -> Iterator[tuple[Oid, int]]:
         raise StoreError(f"cannot read the reflog of {ref}: {error.strerror}", hint="check that file") from error
     for line in lines:
         if match := _MOVE.match(line):
-            yield oid(match[1].decode()), 1 + int(match[2] or 0)
+            yield parse_oid(match[1].decode()), 1 + int(match[2] or 0)
 
 
 def _chain(store: Store, new: Oid, count: int) -> Iterator[CommitInfo]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from baton_git.core import immutable_fields, kinds, layout
-from baton_git.core.lifecycle import Held, hold
+from baton_git.core.lifecycle import HeldClaim, hold_claims
 from baton_git.core.names import Oid
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record, alike, parse
@@ -25,7 +25,7 @@ class FieldClaim(NamedTuple):
     """A field of a record that says what it may not."""
 
     key: Key
-    held: Held
+    held: HeldClaim
 
 
 # --- claims
@@ -45,21 +45,21 @@ def find_claims(before: State, after: State) -> list[FieldClaim]:
         if isinstance(claim, Rule):
             found += [FieldClaim(key, one) for one in _of_rule(before.entry(key), claim)]
         elif claim is not None:
-            _, holds = hold(_known(before, key, claim.id), claim, tier_of, evidence=False)
+            _, holds = hold_claims(_known(before, key, claim.id), claim, tier_of, evidence=False)
             found += [FieldClaim(key, one) for one in holds]
     return found
 
 
-def _of_rule(before: Entry | None, rule: Rule) -> Iterator[Held]:
+def _of_rule(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
     """Its text is what sessions are told that people confirmed."""
     text = before.text if isinstance(before, Rule) else None
     if rule.text != text:
-        yield Held(rule.id, "text", rule.text, text, "a rule is what a person confirmed")
+        yield HeldClaim(rule.id, "text", rule.text, text, "a rule is what a person confirmed")
 
 
-def _of_fixed(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Held]:
+def _of_fixed(key: Key, before: Entry | None, after: Entry | None) -> Iterator[HeldClaim]:
     for one in immutable_fields.breaches(key, before, after):
-        yield Held(key.id, one.field, one.claimed, one.kept, f"{one.field} {immutable_fields.WHY}")
+        yield HeldClaim(key.id, one.field, one.claimed, one.kept, f"{one.field} {immutable_fields.WHY}")
 
 
 def _known(before: State, key: Key, id_: str) -> Record | None:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import COMMIT
-from baton_git.git.store import CommitInfo, Draft
+from baton_git.git.store import CommitInfo, ObjectDraft
 from baton_git.namespace.commit_log import CONFIRMED
 from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
 
@@ -42,7 +42,7 @@ def origin_of(ledger: Ledger, info: CommitInfo) -> CommitOrigin:
     return CommitOrigin("hand", info.author) if remote is None else CommitOrigin("remote", remote.key)
 
 
-def record_draft(ledger: Ledger, draft: Draft, source: RemoteSource | None = None) -> None:
+def record_draft(ledger: Ledger, draft: ObjectDraft, source: RemoteSource | None = None) -> None:
     """Records the commits of a draft as made here, before it is published; or as what `source` said, repeated here.
 
     Raises:

@@ -18,8 +18,8 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
-from baton_git.core.state import HEAD, SHAPE, State, completed
-from baton_git.git.store import Draft, Edit
+from baton_git.core.state import HEAD, SHAPE, State, complete_id
+from baton_git.git.store import Edit, ObjectDraft
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import revision_of
 from baton_git.namespace.file_merge import KIND, entry_at
@@ -125,7 +125,7 @@ def _full(items: tuple[WaitingRecord, ...], text: str) -> str:
         NotFound, Ambiguous: there is none, or there are several.
     """
     ids = {one.id for one in items}
-    found = text if text in ids else completed(ids, text, "waiting record")
+    found = text if text in ids else complete_id(ids, text, "waiting record")
     if found is None:
         raise NotFound("waiting record", text, hint="baton review shows what waits")
     return found
@@ -180,7 +180,7 @@ class _Review:
         before, after = (layout.state_of(draft.folder(one)) for one in (self.ours_tree, tree))
         return WaitingRecord(*name, tuple(diff.diff(before, after)), frozenset(paths))
 
-    def _merged(self, draft: Draft, paths: Collection[str]) -> Oid:
+    def _merged(self, draft: ObjectDraft, paths: Collection[str]) -> Oid:
         """Our tree with only these files of theirs merged in."""
         root = self.draft.folder(self.theirs_tree)
         others = set(layout.differing_paths(self.draft.folder(self.base), root)) - set(paths)

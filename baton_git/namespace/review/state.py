@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core.errors import Corrupt, WriteFailed
-from baton_git.core.names import Namespace, oid
-from baton_git.git.store import Edit, Entry
+from baton_git.core.names import Namespace, parse_oid
+from baton_git.git.store import Edit, TreeEntry
 from baton_git.namespace.sync.tracking_refs import remote_component
 
 
@@ -38,7 +38,7 @@ class ReviewState:
         """
         try:
             data = json.loads(self.path.read_bytes())
-            files = {path: None if one is None else Entry(oid(one[0]), False, int(one[1]))
+            files = {path: None if one is None else TreeEntry(parse_oid(one[0]), False, int(one[1]))
                      for path, one in data["files"].items()}  # fmt: skip
             return ReviewDecisions(dict(files), tuple(map(str, data["refused"])))
         except FileNotFoundError:
@@ -48,7 +48,7 @@ class ReviewState:
 
     def save(self, files: Mapping[str, Edit], refused: Collection[str]) -> None:
         """Raises WriteFailed when the disk refuses."""
-        entries = {path: [one.oid, one.mode] if isinstance(one, Entry) else None for path, one in files.items()}
+        entries = {path: [one.oid, one.mode] if isinstance(one, TreeEntry) else None for path, one in files.items()}
         fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from baton_git.core import immutable_fields
 from baton_git.core.errors import Busy
 from baton_git.core.names import Oid
 from baton_git.core.state import State
-from baton_git.git.store import Draft, Store
+from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import parse_entry, revision_of
 from baton_git.namespace.ingest.unreadable import find_new_unreadable
@@ -56,7 +56,7 @@ def integrate(branch: Branch, accepted: Oid | None, facts: BranchTips, stamp: Co
 class _Step:
     """The commit that our branch goes to, and the draft that it is in, if it is a new one."""
 
-    draft: Draft
+    draft: ObjectDraft
     commit: Oid
     conflicts: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
 from baton_git.core.names import Oid
-from baton_git.git.remotes import Accepted, Overtaken, Push, Refused, Remote
+from baton_git.git.remotes import Push, PushAccepted, PushOvertaken, PushRefused, Remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
@@ -116,8 +116,8 @@ def synchronise(
         moves = [] if dry_run or receive_only else [job.push for job in jobs if job.push is not None]
         answers = remote.push(moves, seconds=_left(end)) if moves else {}
         jobs = [_answered(job, answers.get(job.branch.ref), stamp) for job in jobs]
-        done += [job for job in jobs if not isinstance(answers.get(job.branch.ref), Overtaken)]
-        jobs = [job for job in jobs if isinstance(answers.get(job.branch.ref), Overtaken)]
+        done += [job for job in jobs if not isinstance(answers.get(job.branch.ref), PushOvertaken)]
+        jobs = [job for job in jobs if isinstance(answers.get(job.branch.ref), PushOvertaken)]
         if not jobs or time.monotonic() >= end:
             break
         time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
@@ -265,11 +265,11 @@ def _push(branch: Branch, found: Plan, came: Integration, theirs: Oid | None) ->
 def _answered(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
     if job.push is None or answer is None:
         return job
-    if isinstance(answer, Accepted):
+    if isinstance(answer, PushAccepted):
         sent = count_commits(job.branch.store, job.push.new, job.push.expected)
         set_ref(job.branch.store, job.places.seen, job.push.new, stamp)
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
-    if isinstance(answer, Refused):
+    if isinstance(answer, PushRefused):
         said = "".join(f"\n  {line}" for line in answer.said)
         error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{said}", hint=_REFUSED)
         return job._replace(outcome=replace(job.outcome, error=error), push=None)

@@ -16,10 +16,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from baton_git.core.codecs import json
-from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shorten
 from baton_git.core.records.base import Id, Part, Text, parse
-from baton_git.core.times import point_in_time
-from baton_git.git.files.atomic_files import check_size, read_bytes, reading, shown
+from baton_git.core.times import parse_time
+from baton_git.git.files.atomic_files import check_size, read_bytes, reading, show_path
 from baton_git.systems.ecc.record import CanonicalSession, named_fault
 from baton_git.systems.imported import Unusable
 
@@ -31,7 +31,7 @@ MAX_FILES = 10_000
 
 def _time(text: str) -> str:
     try:
-        point_in_time(text)
+        parse_time(text)
     except ValueError:
         raise ValueError(f"{text[:40]!r} is no ISO time") from None
     return text
@@ -101,21 +101,21 @@ def read_recordings(path: Path) -> list[Recording | Unusable]:
         StoreError: the folder cannot be listed.
     """
     if not path.is_dir():
-        return [parse_recording(read_bytes(path), where=shown(path))]
+        return [parse_recording(read_bytes(path), where=show_path(path))]
     with reading(path):
         files = sorted(one for pattern in ("*.json", "*/*.json") for one in path.glob(pattern) if one.is_file())
     if not files:
-        raise NotFound("recording in", shown(path), hint="it holds ADAPTER/SESSION.json, as ECC writes them")
+        raise NotFound("recording in", show_path(path), hint="it holds ADAPTER/SESSION.json, as ECC writes them")
     if len(files) > MAX_FILES:
-        raise InvalidArgument(f"{shown(path)} has {len(files):,} files, the limit is {MAX_FILES:,}")
+        raise InvalidArgument(f"{show_path(path)} has {len(files):,} files, the limit is {MAX_FILES:,}")
     return [_read_one(one) for one in files]
 
 
 def _read_one(path: Path) -> Recording | Unusable:
     try:
-        return parse_recording(read_bytes(path), where=shown(path))
+        return parse_recording(read_bytes(path), where=show_path(path))
     except BatonError as error:
-        return Unusable(shown(path), str(error))
+        return Unusable(show_path(path), str(error))
 
 
 def already_at(path: Path) -> Recording | Unusable | None:
@@ -142,7 +142,7 @@ def place_of(adapter: str, session: str) -> Path:
     """
     folder, name = _segment(adapter), f"{_segment(session)}.json"
     if folder in (".", "..") or max(len(folder), len(name)) > 255:
-        raise InvalidArgument(f"{shortened(f'{adapter}/{session}')} cannot be the name of a file")
+        raise InvalidArgument(f"{shorten(f'{adapter}/{session}')} cannot be the name of a file")
     return Path(folder, name)
 
 

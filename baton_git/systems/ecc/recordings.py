@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.core import diff, layout
-from baton_git.core.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shortened
+from baton_git.core.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shorten
 from baton_git.core.records.base import alike, parse
-from baton_git.core.redaction.changes import refuse_secret, scrubbed
+from baton_git.core.redaction.changes import redact_edits, refuse_secret
 from baton_git.core.state import Key
-from baton_git.git.files.atomic_files import shown, write_all
+from baton_git.git.files.atomic_files import show_path, write_all
 from baton_git.namespace.revision import CommitStamp, Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.record import Snapshot
@@ -157,8 +157,8 @@ def _chained(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[S
         after = state.remove(Key(Snapshot.kind, step.id, archived=True)).put(step)
         if step is steps[-1]:
             after = trimmed(ws, after, stamp.now, step.id)
-        edits, _ = scrubbed(state, after)
-        subject = diff.subject(diff.diff(state, after))
+        edits, _ = redact_edits(state, after)
+        subject = diff.commit_subject(diff.diff(state, after))
         tree, revision, state = draft.tree(tree, layout.encode(edits)), revision + 1, after
         commit = ws.branch.seal(draft, tree, (commit,), revision, subject, stamp, ())
     return ws.branch.advance(draft, tip.commit, commit, stamp)
@@ -261,9 +261,9 @@ def _refuse_loss(ws: Workspace, path: Path, there: Recording | Unusable, id_: st
         raise NotAllowed(f"{there.why}; it is not written over", hint="move it away, or write over it with --force")
     if f"{there.adapterId}/{there.sessionId}" != id_:
         raise NotAllowed(
-            f"{shown(path)} is the recording of another session, {shortened(there.sessionId)}", hint=_IN_THE_WAY
+            f"{show_path(path)} is the recording of another session, {shorten(there.sessionId)}", hint=_IN_THE_WAY
         )
     lost = _new(_given(there)[0], bodies_of(ws, id_))
     if lost:
         what = "a body that is" if len(lost) == 1 else f"{len(lost)} bodies that are"
-        raise NotAllowed(f"{shown(path)} has {what} not known here", hint=_IN_THE_WAY)
+        raise NotAllowed(f"{show_path(path)} has {what} not known here", hint=_IN_THE_WAY)

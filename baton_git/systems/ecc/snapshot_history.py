@@ -15,12 +15,12 @@ from baton_git.core.codecs import json
 from baton_git.core.names import Oid
 from baton_git.core.records.base import alike
 from baton_git.core.state import Key
-from baton_git.core.times import point_in_time
+from baton_git.core.times import parse_time
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
 
-_LONG_AGO = point_in_time("0001-01-01")
+_LONG_AGO = parse_time("0001-01-01")
 
 
 class Body(NamedTuple):
@@ -65,7 +65,7 @@ class _Came(NamedTuple):
 def moment_of(text: str) -> datetime:
     """When something was recorded; what a hand wrote that is no time counts as long ago."""
     try:
-        return point_in_time(text)
+        return parse_time(text)
     except ValueError:
         return _LONG_AGO
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shortened
+from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shorten
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction import Redaction, redact
@@ -138,9 +138,7 @@ def _at(state: State, id_: str) -> Snapshot:
         return state.get(Snapshot, id_)
     closed = latest(state, id_)
     if closed is None:
-        raise Corrupt(
-            f"the archived snapshot {shortened(id_)}", "cannot be read", hint="baton validate names the fault"
-        )
+        raise Corrupt(f"the archived snapshot {shorten(id_)}", "cannot be read", hint="baton validate names the fault")
     return closed
 
 

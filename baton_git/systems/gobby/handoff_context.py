@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from baton_git.core.brief import Section, age, named
+from baton_git.core.brief import Section, age, quote_id
 from baton_git.core.output import is_safe, one_line
 from baton_git.systems.gobby.record import Facts, Handoff
 
@@ -51,7 +51,7 @@ def _to_plain(value: Any) -> Any:
 def describe_origin(handoff: Handoff, now: datetime) -> str:
     """Return whose facts they are, from when and from where."""
     agent, _, session = handoff.id.partition("/")
-    parts = [f"{agent} session {named(session)}", age(handoff.extracted_at, now)]
+    parts = [f"{agent} session {quote_id(session)}", age(handoff.extracted_at, now)]
     parts += [_WHEN[handoff.trigger]] if handoff.trigger in _WHEN else []
     parts += [f"on branch {one_line(handoff.branch, 60)}"] if handoff.branch else []
     parts += [f"on {one_line(handoff.machine, 40)}"] if handoff.machine else []

@@ -16,7 +16,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.redaction import redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
-from baton_git.core.times import iso, when
+from baton_git.core.times import iso, parse_time_or_none
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.snapshots import Redactions
@@ -140,7 +140,7 @@ def _build_body(
     ws: Workspace, key: Key, extraction: Extraction, notes: str | None, worktree: Path | None
 ) -> tuple[dict[str, Any], Redactions]:
     """Return the record without its times, within the limits and without secrets, so that equal facts are equal."""
-    started = when(extraction.started) if extraction.started else None
+    started = parse_time_or_none(extraction.started) if extraction.started else None
     optional = {
         "started": iso(started) if started is not None else None,
         "machine": ws.actor.machine,
@@ -168,7 +168,7 @@ def _lasting(value: Any) -> Any:
 
 def _extraction_time(now: datetime, earlier: Handoff | None) -> str:
     """Return now, but not a time before that of the record it replaces, in case a clock was set back."""
-    before = when(earlier.extracted_at) if earlier is not None else None
+    before = parse_time_or_none(earlier.extracted_at) if earlier is not None else None
     return earlier.extracted_at if earlier is not None and before is not None and before > now else iso(now)
 
 

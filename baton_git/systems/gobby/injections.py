@@ -8,11 +8,11 @@ from typing import Any
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.live_sessions import at_work
-from baton_git.core.brief import LINE, Section, named
+from baton_git.core.brief import LINE, Section, quote_id
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.output import one_line
 from baton_git.core.state import Key, State, Unreadable
-from baton_git.git.hooks.shipped import shipped
+from baton_git.git.hooks.shipped import find_shipped
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import (
     collect_template_names,
@@ -98,7 +98,7 @@ def tell_undone(
 
 def _undone_line(item: UnfinishedItem) -> str:
     mark = ">" if item.todo.status == "in_progress" else " "
-    return f"- [{mark}] {one_line(item.todo.content, LINE)} (session {named(item.session)})"
+    return f"- [{mark}] {one_line(item.todo.content, LINE)} (session {quote_id(item.session)})"
 
 
 def render_handoff(
@@ -115,7 +115,7 @@ def render_handoff(
     own = _render_by_project(ws, file, names, problems)
     text = own
     if text is None:
-        text = render(shipped(f"templates/{file}").read_text(encoding="utf-8"), names, MAX_TEXT)
+        text = render(find_shipped(f"templates/{file}").read_text(encoding="utf-8"), names, MAX_TEXT)
     title, show = f"{how} {describe_origin(handoff, now)}", f"baton handoff show {handoff.id}"
     sections = split_into_sections(text, title, "of the handoff", show)
     return sections if own is None else mark_project_sections(sections)

@@ -9,12 +9,12 @@ import os
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shortened
+from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shorten
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import CLOSED, OPEN, Session
 from baton_git.core.state import Key, State
-from baton_git.core.times import when
+from baton_git.core.times import parse_time_or_none
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.record import Handoff, TodoItem
 
@@ -53,7 +53,7 @@ def session_of(handoff: Handoff) -> str:
 
 def extraction_time(handoff: Handoff) -> tuple[float, str]:
     """Return what handoffs are ordered by."""
-    extracted = when(handoff.extracted_at)
+    extracted = parse_time_or_none(handoff.extracted_at)
     return (extracted.timestamp() if extracted is not None else 0.0, handoff.id)
 
 
@@ -125,7 +125,7 @@ def resolve_handoff(state: State, text: str) -> Handoff:
         return state.get(Handoff, matches[0])
     handoff = read_handoff(state, matches[0])
     if handoff is None:
-        raise Corrupt(f"the archived handoff {shortened(matches[0])}", "cannot be read", hint="baton validate says why")
+        raise Corrupt(f"the archived handoff {shorten(matches[0])}", "cannot be read", hint="baton validate says why")
     return handoff
 
 

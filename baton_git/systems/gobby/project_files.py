@@ -7,7 +7,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.git.files.atomic_files import reading, shown
+from baton_git.git.files.atomic_files import reading, show_path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -45,6 +45,8 @@ def read_project_file(top: Path, name: str, length: int) -> bytes:
 def _check(path: Path, part: str, folder: int, *, is_last: bool) -> None:
     mode = os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode
     if S_ISLNK(mode):
-        raise InvalidArgument(f"{shown(path)} leads through the link {part}, which is not followed", path=shown(path))
+        raise InvalidArgument(
+            f"{show_path(path)} leads through the link {part}, which is not followed", path=show_path(path)
+        )
     if is_last and not S_ISREG(mode):
-        raise InvalidArgument(f"{shown(path)} is no file but a {'folder' if S_ISDIR(mode) else 'pipe or a device'}")
+        raise InvalidArgument(f"{show_path(path)} is no file but a {'folder' if S_ISDIR(mode) else 'pipe or a device'}")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from baton_git.core.errors import Ambiguous, Fault, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
-from baton_git.core.lifecycle import known_session
+from baton_git.core.lifecycle import find_session
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import OPEN, Session, Todo
 from baton_git.core.state import Key, State
@@ -256,7 +256,7 @@ def _acting_session(ws: Workspace, state: State) -> Session:
     name = ws.actor.session
     if name is None:
         raise NotFound("session at work here", ws.branch.namespace.text, hint=hint)
-    session = known_session(state, name)
+    session = find_session(state, name)
     if session is None or state.entry(Key(Session.kind, name)) is None:
         raise NotFound("session", name, hint=hint)
     return session

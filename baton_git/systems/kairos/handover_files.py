@@ -15,15 +15,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.core.errors import Busy, InvalidDocument, LimitExceeded, NotAllowed, NotFound, Overtaken, WriteFailed
+from baton_git.core.errors import Busy, InvalidDocument, LimitExceeded, NotAllowed, NotFound, StepConflict, WriteFailed
 from baton_git.core.layout import MAX_RECORD_BYTES, path_of
 from baton_git.core.merge import Prefer, apply, decide
 from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction import Redaction, redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
-from baton_git.core.times import when
-from baton_git.git.files.atomic_files import shown, write_all
+from baton_git.core.times import parse_time_or_none
+from baton_git.git.files.atomic_files import show_path, write_all
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import codec as kairos
@@ -55,7 +55,7 @@ def take_in(ws: Workspace, now: datetime, copy: Copy) -> TakenIn | None:
     text = copy.read()
     if text is None:
         return None
-    run, redactions = _without_secrets(read_text(text, shown(copy.path)))
+    run, redactions = _without_secrets(read_text(text, show_path(copy.path)))
     known = copy.known()
     unchanged = known is not None and known.is_of(text)
     contested: list[str] = []
@@ -103,7 +103,7 @@ def put_out(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: 
         except WriteFailed as error:
             raise WriteFailed(str(error), hint="what is in git stands; the file is as it was", **error.data) from error
         take_in(ws, now, copy)
-    raise Busy(f"{shown(copy.path)} keeps changing", hint="what is in git is safe; try again")
+    raise Busy(f"{show_path(copy.path)} keeps changing", hint="what is in git is safe; try again")
 
 
 def withdraw(copy: Copy, id_: str) -> bool:
@@ -129,8 +129,8 @@ def export_kairos(
     text = kairos.dumps(run.given())
     if not force and not _may_replace(path, run.id, text):
         raise NotAllowed(
-            f"{shown(path)} is there already, and is no handover file of {run.id}",
-            hint="choose another name, or --force to replace it", path=shown(path), session=run.id,
+            f"{show_path(path)} is there already, and is no handover file of {run.id}",
+            hint="choose another name, or --force to replace it", path=show_path(path), session=run.id,
         )  # fmt: skip
     write_all({path: text})
     return run.id
@@ -154,7 +154,7 @@ def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> TakenIn:
     """
     taken = take_in(ws, now, copy)
     if taken is None:
-        raise NotFound("handover in", shown(copy.path), hint="the file is missing or empty; nothing was changed")
+        raise NotFound("handover in", show_path(copy.path), hint="the file is missing or empty; nothing was changed")
     return taken
 
 
@@ -183,7 +183,7 @@ def _later(ours: Handover | None, theirs: Handover) -> Prefer:
     """Whose contested values stand: those of the side that was updated later; of git where nobody can tell."""
     if ours is None:
         return "theirs"
-    mine, other = (when(one.updated_at) for one in (ours, theirs))
+    mine, other = (parse_time_or_none(one.updated_at) for one in (ours, theirs))
     return "theirs" if mine is not None and other is not None and other > mine else "ours"
 
 
@@ -205,8 +205,8 @@ def _check_not_ended(state: State, id_: str, copy: Copy) -> None:
     closed = None if live(state, id_) is not None else last_closed(state, id_)
     if closed is not None:
         said = ended(id_, closed)
-        raise Overtaken(
-            f"{said}; {shown(copy.path)} was changed after that, and stays as it is", current=None,
+        raise StepConflict(
+            f"{said}; {show_path(copy.path)} was changed after that, and stays as it is", current=None,
             hint="give the file another SESSION_ID to begin a new run with it, or remove it", **said.data,
         )  # fmt: skip
 

@@ -6,8 +6,8 @@ import re
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from baton_git.core.errors import Corrupt, Ended, InvalidArgument, NotFound, Overtaken
-from baton_git.core.names import MAX_COMPONENT, derived
+from baton_git.core.errors import Corrupt, EndedError, InvalidArgument, NotFound, StepConflict
+from baton_git.core.names import MAX_COMPONENT, derive_id
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
@@ -206,7 +206,7 @@ def closed_runs(state: State, id_: str) -> list[Archived]:
 
 def _could_be(name: str, id_: str) -> bool:
     """Whether the archive may call a run of this id so; where the id is long, its beginning and a digest of it."""
-    stem = id_ if name.startswith(id_) else derived(id_, "z" * MAX_COMPONENT).rstrip("z.")
+    stem = id_ if name.startswith(id_) else derive_id(id_, "z" * MAX_COMPONENT).rstrip("z.")
     return name.startswith(stem) and _AGAIN.fullmatch(name, len(stem)) is not None
 
 
@@ -237,18 +237,18 @@ def _contested(state: State, id_: str) -> tuple[Conflict, ...]:
 # --- what has ended, what was overtaken
 
 
-def ended(id_: str, closed: Archived) -> Ended:
+def ended(id_: str, closed: Archived) -> EndedError:
     """Says when and how a run ended; not the same as that there never was one."""
-    return Ended(
+    return EndedError(
         f"handover {one_line(id_, 100)} was {_how(closed)}",
         hint=f"its last state: baton handover show --session {one_line(id_, 100)}; a new run has its own SESSION_ID",
         session=id_, outcome=closed.reason, at=closed.at, by=closed.session,
     )  # fmt: skip
 
 
-def _over(id_: str, closed: Archived) -> Overtaken:
+def _over(id_: str, closed: Archived) -> StepConflict:
     said = ended(id_, closed)
-    return Overtaken(str(said), current=None, hint=said.hint, **said.data)
+    return StepConflict(str(said), current=None, hint=said.hint, **said.data)
 
 
 def _how(closed: Archived) -> str:
@@ -291,4 +291,4 @@ def _unchanged(seen: Handover | None, state: State, id_: str) -> Handover | None
     closed = last_closed(state, id_)
     if closed is not None:
         raise _over(id_, closed)
-    raise Overtaken(f"handover {id_} is gone: another client was faster", current=None)
+    raise StepConflict(f"handover {id_} is gone: another client was faster", current=None)

@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from baton_git.core.codecs import toml
-from baton_git.core.errors import InvalidArgument, NotFound, Overtaken
+from baton_git.core.errors import InvalidArgument, NotFound, StepConflict
 from baton_git.core.output import one_line
 from baton_git.core.records.base import parse
 from baton_git.core.redaction.changes import refuse_secret
-from baton_git.core.times import iso, point_in_time
+from baton_git.core.times import iso, parse_time
 from baton_git.systems.kairos import codec as kairos
 from baton_git.systems.kairos.record import Handover, Step
 
@@ -62,7 +62,7 @@ def gone_on(run: Handover | None, id_: str, going: Going, now: datetime) -> Hand
     if run is None or not going.stays:
         _check_said(going)
     if run is None and going.came_from is not None:
-        raise Overtaken(f"handover {id_} has not begun: it cannot go on from {going.came_from}", current=None)
+        raise StepConflict(f"handover {id_} has not begun: it cannot go on from {going.came_from}", current=None)
     if run is not None:
         _check_place(run, going)
     old = run.step if run is not None else Step()
@@ -131,9 +131,9 @@ def _check_stay(run: Handover, going: Going) -> None:
             raise overtaken(run, f"its {name} is not {value}")
 
 
-def overtaken(run: Handover, why: str) -> Overtaken:
+def overtaken(run: Handover, why: str) -> StepConflict:
     """The conflict of somebody who took the run to be elsewhere; it says, and holds, where it is."""
-    return Overtaken(
+    return StepConflict(
         f"handover {run.id} stands at {in_words(run)}: {why}",
         current=as_data(run),
         session=run.id,
@@ -175,7 +175,7 @@ def age_of(run: Handover, now: datetime, stale_after: timedelta = STALE_AFTER) -
     if not run.updated_at:
         return Age(None, why="updated_at is missing")
     try:
-        age = now - point_in_time(run.updated_at)
+        age = now - parse_time(run.updated_at)
     except ValueError:
         return Age(None, why="updated_at is no ISO date and time")
     if age < -SKEW:

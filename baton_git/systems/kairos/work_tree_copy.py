@@ -13,12 +13,12 @@ from typing import NamedTuple
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.names import Namespace
 from baton_git.git.files.atomic_files import (
-    landing,
     make_folder,
     read_bytes,
     reading,
     remove,
-    shown,
+    resolve_target,
+    show_path,
     spare_name,
     sync_folder,
     write_all,
@@ -39,7 +39,7 @@ def read_there(path: Path) -> bytes | None:
             mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             what = "a folder" if stat.S_ISDIR(mode) else "no file"
-            raise InvalidArgument(f"{shown(path)} is {what}, where a handover file should be", path=shown(path))
+            raise InvalidArgument(f"{show_path(path)} is {what}, where a handover file should be", path=show_path(path))
         text = read_bytes(path)
     except NotFound:
         return None
@@ -123,7 +123,7 @@ class Copy:
 
     def _replaced(self, text: bytes) -> bool:
         """Puts `text` in the place of what git has; False when another client wrote there meanwhile."""
-        target = landing(self.path)
+        target = resolve_target(self.path)
         make_folder(target.parent)
         spare = spare_name(target.parent)
         try:

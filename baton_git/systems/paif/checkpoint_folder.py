@@ -19,7 +19,7 @@ from baton_git.core.codecs import json
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound
 from baton_git.core.names import AgentId
 from baton_git.core.records.base import alike
-from baton_git.git.files.atomic_files import read_bytes, reading, shown, write_all
+from baton_git.git.files.atomic_files import read_bytes, reading, show_path, write_all
 
 _SUFFIX = ".json"
 _FOLDER = "checkpoints"
@@ -70,7 +70,7 @@ def read(path: Path, agent: str | None = None) -> list[Found | Unusable]:
     own = [_read_inside(one, root, agent or root.name) for one in _files(path)]
     folders = [one for one in _listed(path) if one.is_dir() and agent in (None, one.name)]
     if agent is not None and not own and not folders:
-        raise NotFound("folder of the agent", agent, hint=f"{shown(path)} has none of that name")
+        raise NotFound("folder of the agent", agent, hint=f"{show_path(path)} has none of that name")
     return own + [entry for folder in folders for entry in _read_folder(folder, root)]
 
 
@@ -94,13 +94,13 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _read_folder(folder: Path, root: Path) -> Iterator[Found | Unusable]:
     if not _is_inside(folder, root):
-        yield Unusable(shown(folder), "is a link that leads out of the folder")
+        yield Unusable(show_path(folder), "is a link that leads out of the folder")
         return
     try:
         AgentId(folder.name)
         paths = list(_files(folder))
     except BatonError as error:
-        yield Unusable(shown(folder), str(error))
+        yield Unusable(show_path(folder), str(error))
         return
     yield from (_read_inside(path, root, folder.name) for path in paths)
 
@@ -111,12 +111,12 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 def _read_inside(path: Path, root: Path, agent: str) -> Found | Unusable:
     if not _is_inside(path, root):
-        return Unusable(shown(path), "is a link that leads out of the folder")
+        return Unusable(show_path(path), "is a link that leads out of the folder")
     return _read_file(path, agent)
 
 
 def _read_file(path: Path, agent: str | None) -> Found | Unusable:
-    where = shown(path)
+    where = show_path(path)
     try:
         if not path.is_file():  # opening a pipe would wait for a writer
             return Unusable(where, "is not a regular file")
@@ -163,9 +163,9 @@ def write(folder: Path, leaving: list[Leaving], *, one_agent: bool = False) -> l
 
 def _check_place(place: Path, folder: Path) -> None:
     if place != folder and place.is_symlink() and not _is_inside(place, Path(os.path.realpath(folder))):
-        raise InvalidArgument(f"{shown(place)} is a link that leads out of the folder", path=shown(place))
+        raise InvalidArgument(f"{show_path(place)} is a link that leads out of the folder", path=show_path(place))
     if place.exists() and not place.is_dir():
-        raise InvalidArgument(f"{shown(place)} is there already and is not a folder", path=shown(place))
+        raise InvalidArgument(f"{show_path(place)} is there already and is not a folder", path=show_path(place))
 
 
 def _place(folder: Path, one: Leaving, taken: set[tuple[str, str]]) -> tuple[Path, bool]:

@@ -11,11 +11,11 @@ from uuid import uuid4
 
 from baton_git.core.brief import LINE
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, WriteFailed
-from baton_git.core.lifecycle import known_session
+from baton_git.core.lifecycle import find_session
 from baton_git.core.names import SessionId
 from baton_git.core.output import one_line
 from baton_git.core.state import State, Unreadable
-from baton_git.core.times import when
+from baton_git.core.times import parse_time_or_none
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_store, restore_text
@@ -80,7 +80,7 @@ def check_known(state: State, agent: str) -> None:
 
 def check_own(state: State, agent: str, session: str) -> None:
     """Raises NotAllowed for a session that another agent began, or of which only others have checkpoints."""
-    known = known_session(state, session)
+    known = find_session(state, session)
     others = (one.id for one in state.records(Identity) if one.mutable.state.session_id == session)
     begun_by = known.agent if known is not None and known.agent is not None else next(others, None)
     saved = {one.metadata.agent_id for one in state.records(Checkpoint) if one.metadata.session_id == session}
@@ -218,11 +218,13 @@ def _record(
     stands = identity.mutable.state if identity is not None else None
 
     def began(session: str) -> str | None:
-        known = known_session(tip, session)
+        known = find_session(tip, session)
         started = known.started if known is not None else None
         if started is None and stands is not None and stands.session_id == session:
             started = stands.last_session_at
-        return started if when(started) is not None else None  # what another program wrote there may be no time
+        return (
+            started if parse_time_or_none(started) is not None else None
+        )  # what another program wrote there may be no time
 
     focus = stands.current_focus if stands is not None else None
     fresh = _restored_for(identity) or fresh

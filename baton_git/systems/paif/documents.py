@@ -13,7 +13,7 @@ from typing import Any
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName
 from baton_git.core.names import SessionId
 from baton_git.core.records.base import Part, parse
-from baton_git.core.times import iso_ms, point_in_time
+from baton_git.core.times import iso_ms, parse_time
 from baton_git.systems.paif.records.checkpoint import (
     Checkpoint,
     Context,
@@ -78,7 +78,7 @@ def _says(value: Any) -> bool:
 def carried(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
     """What the next checkpoint of the same session begins with: all but what is counted or learned once."""
     metadata = checkpoint.metadata
-    began = {"started_at": metadata.started_at} if point_in_time(metadata.started_at) <= now else {}
+    began = {"started_at": metadata.started_at} if parse_time(metadata.started_at) <= now else {}
     kept = {name: getattr(checkpoint, name).given() for name in ("context", "recent_memories", "working_memory")}
     return {"metadata": began, **kept}
 
@@ -139,18 +139,18 @@ def _session_said(said: Table, where: str) -> Any:
 
 
 def _started(metadata: Metadata, is_said: bool, began: Callable[[str], str | None], where: str) -> str:
-    start, end = metadata.started_at, point_in_time(metadata.ended_at)
+    start, end = metadata.started_at, parse_time(metadata.ended_at)
     if is_said:
-        if point_in_time(start) > end:
+        if parse_time(start) > end:
             fault = Fault("metadata.started_at", f"{start} is after the end, {metadata.ended_at}")
             raise InvalidDocument([fault], where=where)
         return start
     known = began(metadata.session_id)
-    return known if known is not None and point_in_time(known) <= end else start
+    return known if known is not None and parse_time(known) <= end else start
 
 
 def _lasted(metadata: Metadata) -> int:
-    seconds = (point_in_time(metadata.ended_at) - point_in_time(metadata.started_at)).total_seconds()
+    seconds = (parse_time(metadata.ended_at) - parse_time(metadata.started_at)).total_seconds()
     return max(0, int(seconds))
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core import layout
-from baton_git.core.errors import BatonError, InvalidArgument, NotFound, shortened
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound, shorten
 from baton_git.core.redaction import Redaction, redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
-from baton_git.git.files.atomic_files import shown
+from baton_git.git.files.atomic_files import show_path
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_folder, checkpoint_store
@@ -48,7 +48,7 @@ def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None =
     """
     found = checkpoint_folder.read(path, checkpoint_store.agent_named(agent) if agent is not None else None)
     if not found:
-        raise NotFound("checkpoint in", shown(path), hint=NOTHING)
+        raise NotFound("checkpoint in", show_path(path), hint=NOTHING)
     drafts = [_draft(one) for one in found]
     if agent is not None and path.is_dir():
         _check_whose(path, found, agent)
@@ -74,7 +74,7 @@ def _check_whose(
     others = sorted(one for one in named if one is not None)
     if others and named.isdisjoint((agent, None)):
         raise InvalidArgument(
-            f"{shown(folder)} holds checkpoints of {shortened(others[0])}, not of {shortened(agent)}",
+            f"{show_path(folder)} holds checkpoints of {shorten(others[0])}, not of {shorten(agent)}",
             hint="leave --agent out, or name that agent or another folder",
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from baton_git.core import layout
 from baton_git.core.codecs import json
-from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, NotAllowed, shortened
+from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, NotAllowed, shorten
 from baton_git.core.records.base import parse
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso_ms
@@ -192,7 +192,7 @@ def _says(value: Any) -> bool:
 
 def _check_creator(named: str | None, where: str) -> None:
     if named is not None and not re.match(r"(?:human|agent):\s*\S", named):
-        fault = Fault("immutable.origin.created_by", f"must be human:NAME or agent:NAME, not {shortened(named)}")
+        fault = Fault("immutable.origin.created_by", f"must be human:NAME or agent:NAME, not {shorten(named)}")
         raise InvalidDocument([fault], where=where)
 
 

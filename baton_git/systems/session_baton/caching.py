@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from baton_git.core.errors import AccessDenied, BatonError, Busy, InvalidArgument, NotFound, RemoteError, Unreachable
-from baton_git.core.merge import Contested
+from baton_git.core.merge import ContestedValue
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.redaction import Redaction, redact
@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
     offline: str = ""
     refused: RemoteError | None = None
     clash: Clash | None = None
-    contested: tuple[tuple[Key, Contested], ...] = ()
+    contested: tuple[tuple[Key, ContestedValue], ...] = ()
     kept: tuple[Kept, ...] = ()
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName
 from baton_git.core.kinds import DOCUMENT_LISTS
-from baton_git.core.lifecycle import Held, Judge, hold
+from baton_git.core.lifecycle import HeldClaim, Judge, hold_claims
 from baton_git.core.names import RecordId, SessionId
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record, SourceTier, parse
@@ -125,7 +125,7 @@ def _ordered(records: Sequence[Record], order: Sequence[str]) -> list[Record]:
     return sorted(records, key=lambda record: place.get(record.id, len(place)))
 
 
-def held_back(base: State, document: Document, judge: Judge) -> tuple[Document, list[Held]]:
+def held_back(base: State, document: Document, judge: Judge) -> tuple[Document, list[HeldClaim]]:
     """The document without the claims that only a person may make (graduation, trust).
 
     `judge`: by whose word the tiers of known records count.
@@ -139,7 +139,7 @@ def held_back(base: State, document: Document, judge: Judge) -> tuple[Document, 
 
     records, holds = [], []
     for record in document.records:
-        kept, held = hold(_known(base, type(record), record.id), record, tier_of, judge=judge)
+        kept, held = hold_claims(_known(base, type(record), record.id), record, tier_of, judge=judge)
         records.append(kept)
         holds += held
     return Document(document.head, tuple(records), document.shape), holds
@@ -147,7 +147,7 @@ def held_back(base: State, document: Document, judge: Judge) -> tuple[Document, 
 
 def _tier_held(base: State, claim: ActiveDecision) -> SourceTier:
     """The tier without what a claim may not raise: what a decision may supersede hangs on this one."""
-    kept, _ = hold(_known(base, ActiveDecision, claim.id), claim, lambda _: None)
+    kept, _ = hold_claims(_known(base, ActiveDecision, claim.id), claim, lambda _: None)
     return kept.source_tier if isinstance(kept, ActiveDecision) else claim.source_tier
 
 

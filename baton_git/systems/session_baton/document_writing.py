@@ -9,14 +9,14 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from baton_git.core.errors import LimitExceeded
-from baton_git.core.lifecycle import Held, known_session, seen_session
+from baton_git.core.lifecycle import HeldClaim, find_session, record_session
 from baton_git.core.merge import Decision, apply, decide
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Record, merge_rule
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.merge_rules import CHANGED_SIDE
 from baton_git.core.records.work_items import Head, Pattern
-from baton_git.core.redaction.changes import scrubbed
+from baton_git.core.redaction.changes import redact_edits
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import LogEntry
@@ -39,7 +39,7 @@ class DocumentWritten(NamedTuple):
     """What became of a document: the version, what was held back, and what was merged with others' work."""
 
     written: WriteResult
-    held: tuple[Held, ...] = ()
+    held: tuple[HeldClaim, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
     @property
@@ -130,7 +130,7 @@ class Start(NamedTuple):
 
 def _proposal(
     ws: Workspace, now: datetime, tip: Revision, start: Start, document: Document, op: str
-) -> tuple[ProposedState, list[Held], list[Decision]]:
+) -> tuple[ProposedState, list[HeldClaim], list[Decision]]:
     at = iso(now)
     seen = _seen(start.state, tip, document)
     known, held = held_back(seen, document, ws.judgement(tip))
@@ -139,7 +139,7 @@ def _proposal(
         state = written(tip.state, known, at=at)
         return ProposedState(_noted(ws, now, state, document, op, tip.revision + 1)), held, []
     mine = written(seen, known, at=at)
-    edits, redactions = scrubbed(seen, mine)
+    edits, redactions = redact_edits(seen, mine)
     decisions = [one for one in decide(seen, tip.state, State(mine.source, edits), prefer="theirs") if one.key != SHAPE]
     state = _as_writer(apply(tip.state, decisions), known)
     side = written(base.state, known, at=at)
@@ -190,13 +190,13 @@ _WRITER_FIELDS = ("schema_version", "session_id", "parent_session", "updated_at"
 def _noted(ws: Workspace, now: datetime, state: State, document: Document, op: str, revision: int) -> State:
     """The state in which the session of the document is known, and where its document stands."""
     at = {} if op == IMPORT else {"wrote_document": revision}
-    known = known_session(state, document.session)
+    known = find_session(state, document.session)
     if known is not None:
-        return state if op == IMPORT else seen_session(state, known.replace(**at), now, ws.policy)
+        return state if op == IMPORT else record_session(state, known.replace(**at), now, ws.policy)
     optional = {"parent": document.parent, "agent": ws.actor.agent, "machine": ws.actor.machine}
     data = {"id": document.session, "started": iso(now), "status": "active", **at}
     session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
-    return seen_session(state, session, now, ws.policy)
+    return record_session(state, session, now, ws.policy)
 
 
 def _start_of(ws: Workspace, tip: Revision, document: Document, op: str, source: str) -> Start:
@@ -204,11 +204,11 @@ def _start_of(ws: Workspace, tip: Revision, document: Document, op: str, source:
     if op == IMPORT:
         last = _first(ws.branch.history(tip.commit), lambda one: one.op == "root" or _is_import(one, source))
         return _at(ws, last) if last is not None else Start(tip, tip.state)
-    if known_session(tip.state, document.session) is not None:
+    if find_session(tip.state, document.session) is not None:
         own = _own_start(ws, tip, document.session)
         if own is not None:
             return own
-    if document.parent and known_session(tip.state, document.parent) is not None:
+    if document.parent and find_session(tip.state, document.parent) is not None:
         found = last_seen(ws.branch, tip.commit, document.parent) if tip.commit else None
         if found is not None and found.last is not None:
             version = ws.branch.version(found.last)

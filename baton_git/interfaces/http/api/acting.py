@@ -12,7 +12,7 @@ from fastapi import Depends, Header, Query
 from baton_git.core.errors import Stale
 from baton_git.core.names import Oid
 from baton_git.core.state import State
-from baton_git.git.store import Draft
+from baton_git.git.store import ObjectDraft
 from baton_git.interfaces.http.problems import Outdated
 from baton_git.interfaces.http.reading import is_named
 from baton_git.interfaces.http.site import Site
@@ -101,7 +101,13 @@ class _Held(Branch):
         return done
 
     def advance(
-        self, draft: Draft, expected: Oid | None, new: Oid, stamp: CommitStamp, *, source: RemoteSource | None = None
+        self,
+        draft: ObjectDraft,
+        expected: Oid | None,
+        new: Oid,
+        stamp: CommitStamp,
+        *,
+        source: RemoteSource | None = None,
     ) -> bool:
         if not self.condition.is_met:
             self.condition.check(self.version(expected) if expected is not None else Revision(self.namespace, State()))

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.records.archive import Archived
-from baton_git.core.state import Entry, Key, State, Unreadable, completed
+from baton_git.core.state import Entry, Key, State, Unreadable, complete_id
 from baton_git.interfaces.http.api.acting import After, At, Limit, Named
 from baton_git.interfaces.http.api.answering import answer, where
 from baton_git.interfaces.http.api.refusals import refusals
@@ -144,7 +144,7 @@ def _entry(state: State, kind: str, text: str) -> tuple[Key, Entry]:
         entry = state.entry(key)
         if entry is not None:
             return key, entry
-    near = completed(state.ids(kind), text, kind.replace("_", " ")) or text
+    near = complete_id(state.ids(kind), text, kind.replace("_", " ")) or text
     entry = state.entry(Key(kind, near))
     if entry is None:
         raise NotFound(kind.replace("_", " "), text)

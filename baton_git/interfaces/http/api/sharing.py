@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from baton_git.core.errors import InvalidArgument, NotFound
-from baton_git.core.names import oid
+from baton_git.core.names import parse_oid
 from baton_git.interfaces.http.api.acting import After, Limit, Named, Who
 from baton_git.interfaces.http.api.answering import answer, page, where, written
 from baton_git.interfaces.http.api.refusals import REMOTES, WRITES, refusals
@@ -149,7 +149,7 @@ def router(site: Site) -> APIRouter:
         _check(asked)
         take = None if asked.accept_all else asked.accept
         refuse = None if asked.reject_all else asked.reject
-        shown = oid(asked.shown) if asked.shown is not None else None
+        shown = parse_oid(asked.shown) if asked.shown is not None else None
         with who.on(site) as ws:
             name, found = review(ws, configured_remote(ws, remote))
             if found is None:

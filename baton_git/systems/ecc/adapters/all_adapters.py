@@ -14,8 +14,8 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 from baton_git.agents.registry import AGENTS
-from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shortened
-from baton_git.core.times import when
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, shorten
+from baton_git.core.times import parse_time_or_none
 from baton_git.systems.ecc.adapters import baton, claude_history, dmux_tmux
 from baton_git.systems.ecc.adapters.adapter import Adapter, Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
@@ -47,7 +47,7 @@ class NoAdapter(NotFound):
     def __init__(self, target: str) -> None:
         BatonError.__init__(
             self,
-            f"No session adapter matched target: {shortened(target)}",
+            f"No session adapter matched target: {shorten(target)}",
             hint="baton session list shows what can be opened; --adapter ID says who must know it",
             what="session", name=target,
         )  # fmt: skip
@@ -93,10 +93,10 @@ def named(id_: str) -> Adapter:
         return ADAPTERS[id_]
     found = _loaded_or_broken(id_) if id_ in _entry_points() else None
     if isinstance(found, Broken):
-        raise InvalidArgument(f"the session adapter {shortened(id_)} cannot be used: {found.why}", adapter=id_)
+        raise InvalidArgument(f"the session adapter {shorten(id_)} cannot be used: {found.why}", adapter=id_)
     if found is None:
         known = ", ".join([*ADAPTERS, *sorted(_entry_points())])
-        raise InvalidArgument(f"Unknown session adapter: {shortened(id_)}", hint=f"there are {known}", adapter=id_)
+        raise InvalidArgument(f"Unknown session adapter: {shorten(id_)}", hint=f"there are {known}", adapter=id_)
     return found
 
 
@@ -181,7 +181,7 @@ def _unmatched(target: Target, around: Surroundings, usable: Sequence[Adapter], 
 
 def _no_type(type_: str, among: Sequence[Adapter]) -> InvalidArgument:
     known = ", ".join(dict.fromkeys(name for one in among for name in one.TARGET_TYPES))
-    return InvalidArgument(f"Unknown type of target: {shortened(type_)}", hint=f"there are {known}", type=type_)
+    return InvalidArgument(f"Unknown type of target: {shorten(type_)}", hint=f"there are {known}", type=type_)
 
 
 def _noting(id_: str, told: list[Broken]) -> Callable[[str], None]:
@@ -252,7 +252,7 @@ def listed(around: Surroundings, adapter: str | None = None) -> tuple[Iterator[O
 
 
 def _time(one: Offered) -> datetime:
-    return when(one.listed.updated_at) or datetime.min.replace(tzinfo=UTC)
+    return parse_time_or_none(one.listed.updated_at) or datetime.min.replace(tzinfo=UTC)
 
 
 def _offered(adapter: Adapter, around: Surroundings, broken: list[Broken]) -> Iterator[Offered]:

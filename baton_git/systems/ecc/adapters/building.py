@@ -10,7 +10,7 @@ from typing import Any
 
 from baton_git.agents.json_lines import open_transcript
 from baton_git.core.errors import LimitExceeded
-from baton_git.core.times import iso_ms, when
+from baton_git.core.times import iso_ms, parse_time_or_none
 from baton_git.systems.ecc.record import SCHEMA_VERSION
 
 Table = dict[str, Any]
@@ -78,7 +78,7 @@ def health_of(state: str, updated: str | None, now: datetime, *, dead: bool = Fa
 
 def is_fresh(time: str | None, now: datetime) -> bool:
     """Whether `time` is at most `STALE_AFTER` ago; what cannot be read is not."""
-    found = when(time)
+    found = parse_time_or_none(time)
     return found is not None and now - found <= STALE_AFTER
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from baton_git.agents.transcripts import find_files, sort_newest_first
 from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
-from baton_git.git.files.atomic_files import shown
+from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
     first,
@@ -182,7 +182,7 @@ def _session_file(path: Path) -> SessionFile:
     named = _parsed_name(path.name)
     if named is None:
         why = "is not called like a session file, as 2026-02-01-a1b2c3d4-session.tmp is"
-        raise InvalidDocument([Fault("", why)], where=shown(path))
+        raise InvalidDocument([Fault("", why)], where=show_path(path))
     return SessionFile(path, named[1])
 
 
@@ -206,14 +206,14 @@ def _aliased(name: str, file: Path, around: Surroundings) -> Path | None:
     except BatonError as error:
         raise _NoAliases(str(error)) from error
     except (ValueError, LookupError, AttributeError, TypeError) as error:
-        raise _NoAliases(f"the aliases in {shown(file)} cannot be read") from error
+        raise _NoAliases(f"the aliases in {show_path(file)} cannot be read") from error
     place = found.get("sessionPath") if isinstance(found, dict) else None
     if not isinstance(place, str) or not place:
         return None
     beside = [_root(around) / folder / place for folder in _FOLDERS]
     there = next((path for path in (around.cwd / place, *beside) if is_file(path)), None)
     if there is None and _parsed_name(Path(place).name):
-        raise NotFound(f"session file of the alias {name}:", place, hint=f"nothing is at {shown(Path(place))}")
+        raise NotFound(f"session file of the alias {name}:", place, hint=f"nothing is at {show_path(Path(place))}")
     return there or Path(place)
 
 
@@ -264,9 +264,9 @@ def _text(path: Path) -> str:
     """
     text = text_of(path)
     if not text.strip():
-        raise InvalidDocument([Fault("", "is empty")], where=shown(path))
+        raise InvalidDocument([Fault("", "is empty")], where=show_path(path))
     if "\0" in text or text.count("\ufffd") > len(text) // 10:
-        raise InvalidDocument([Fault("", "is no text")], where=shown(path))
+        raise InvalidDocument([Fault("", "is no text")], where=show_path(path))
     return text
 
 

@@ -19,7 +19,7 @@ from baton_git.agents.json_lines import object_in
 from baton_git.agents.transcripts import Warn, find_files, ignore_warning
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
-from baton_git.git.files.atomic_files import shown
+from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
     COMPLETED,
@@ -139,11 +139,11 @@ def _planned(path: Path, around: Surroundings) -> Place:
     text = text_of(path)
     plan = object_in(text)
     if plan is None:
-        strict_json.loads(text, where=shown(path))  # says where it is broken
-        raise InvalidDocument([Fault("", "is no JSON object, as a plan is")], where=shown(path))
+        strict_json.loads(text, where=show_path(path))  # says where it is broken
+        raise InvalidDocument([Fault("", "is no JSON object, as a plan is")], where=show_path(path))
     name = plan.get("sessionName")
     if not isinstance(name, str) or not _is_name(name):
-        raise InvalidDocument([Fault("sessionName", "is not the name of a session")], where=shown(path))
+        raise InvalidDocument([Fault("sessionName", "is not the name of a session")], where=show_path(path))
     root = _path_in(plan, "repoRoot", around.cwd, around.cwd, path)
     named = _path_in(plan, "coordinationRoot", around.cwd, None, path)
     bases = [named] if named is not None else [root / one for one in reversed(_FOLDERS)]
@@ -157,7 +157,7 @@ def _path_in(plan: Mapping[str, Any], key: str, base: Path, default: Any, where:
     if value is None:
         return default
     if not isinstance(value, str) or "\0" in value:
-        raise InvalidDocument([Fault(key, "is not a path")], where=shown(where))
+        raise InvalidDocument([Fault(key, "is not a path")], where=show_path(where))
     return (base / value).resolve()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from baton_git.agents.json_lines import object_in
 from baton_git.agents.transcript_owner import detect
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, StoreError
-from baton_git.git.files.atomic_files import shown
+from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Surroundings
 from baton_git.systems.ecc.adapters.building import text_of
 
@@ -28,16 +28,16 @@ def refusal(value: str, around: Surroundings) -> BatonError | None:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         is_path = "/" in value or path.suffix in _SUFFIXES
-        return NotFound("file", shown(Path(value)), hint=f"nothing is at {shown(path)}") if is_path else None
+        return NotFound("file", show_path(Path(value)), hint=f"nothing is at {show_path(path)}") if is_path else None
     except OSError as error:
         is_name = error.errno == errno.ENAMETOOLONG
-        return None if is_name else StoreError(f"cannot read {shown(path)}: {error.strerror}", path=shown(path))
+        return None if is_name else StoreError(f"cannot read {show_path(path)}: {error.strerror}", path=show_path(path))
     except ValueError:  # no path can hold a zero byte
         return None
     if stat.S_ISREG(mode):
         return _of_file(path)
     what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-    return InvalidArgument(f"{shown(path)} is {what}, not a file", path=shown(path))
+    return InvalidArgument(f"{show_path(path)} is {what}, not a file", path=show_path(path))
 
 
 def _of_file(path: Path) -> BatonError:
@@ -45,9 +45,9 @@ def _of_file(path: Path) -> BatonError:
         version = (object_in(text_of(path)) or {}).get("schemaVersion")
         if isinstance(version, str) and version in _ELSEWHERE:
             what, where = _ELSEWHERE[version]
-            return InvalidArgument(f"{shown(path)} is {what} ({version})", hint=where, path=shown(path))
+            return InvalidArgument(f"{show_path(path)} is {what} ({version})", hint=where, path=show_path(path))
         agent = detect(path)
     except BatonError as error:
         return error
     why = f"is a transcript of {agent}, but is not called .json or .jsonl"
-    return InvalidDocument([Fault("", why)], where=shown(path))
+    return InvalidDocument([Fault("", why)], where=show_path(path))

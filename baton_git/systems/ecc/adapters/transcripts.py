@@ -33,9 +33,9 @@ from baton_git.agents.transcript_owner import detect
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
 from baton_git.core.output import one_line
-from baton_git.core.state import completed
-from baton_git.core.times import when
-from baton_git.git.files.atomic_files import shown
+from baton_git.core.state import complete_id
+from baton_git.core.times import parse_time_or_none
+from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
     first,
@@ -75,7 +75,7 @@ class _Story:
             self.unread = event.unread
         if isinstance(event, Restart | ResumePoint | EndReached):
             return
-        if event.time and when(event.time) is not None:
+        if event.time and parse_time_or_none(event.time) is not None:
             self.time = event.time
         self._keep(event)
 
@@ -134,7 +134,7 @@ class Transcripts:
         return (
             None
             if owner == self.agent
-            else InvalidDocument([Fault("", f"is a transcript of {owner}")], where=shown(path))
+            else InvalidDocument([Fault("", f"is a transcript of {owner}")], where=show_path(path))
         )
 
     def _all(self, around: Surroundings) -> Iterator[Transcript]:
@@ -163,7 +163,7 @@ class Transcripts:
             known: dict[str, Transcript] = {}
             for one in every:
                 known.setdefault(ids_of(one), one)
-            found = wanted if wanted in known else completed(known, wanted, f"{self.agent} session")
+            found = wanted if wanted in known else complete_id(known, wanted, f"{self.agent} session")
             if found is not None:
                 return known[found]
         raise self._none(wanted)

@@ -12,13 +12,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from baton_git.core.records.base import Id, Part, Record, Text, Texts, Whole
-from baton_git.core.times import point_in_time
+from baton_git.core.times import parse_time
 
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]|$)"
 
 
 def _checked(text: str) -> str:
-    point_in_time(text)
+    parse_time(text)
     if not re.match(_DATE, text):
         raise ValueError(f"is no ISO 8601 point in time: {text[:40]!r}")
     return text
@@ -140,4 +140,4 @@ class Checkpoint(Record):
     @property
     def ended(self) -> datetime:
         """When it was made, as a point in time."""
-        return point_in_time(self.metadata.ended_at)
+        return parse_time(self.metadata.ended_at)

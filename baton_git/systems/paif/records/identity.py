@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from baton_git.core.records.base import Part, Record, Text, Texts, Whole
-from baton_git.core.records.merge_rules import Counter, Either, Fields, Fixed, Keyed, Latest, Recording
+from baton_git.core.records.merge_rules import Counter, Either, Fields, Fixed, Keyed, Latest, RecordingRule
 
 
 class Origin(Part):
@@ -105,7 +105,7 @@ class Identity(Record):
     """Who an agent is; its id is that of the agent."""
 
     kind: ClassVar[str] = "identity"
-    recording = Recording(begins="mutable.state.last_session_at", last="mutable.state.last_session_at")
+    recording = RecordingRule(begins="mutable.state.last_session_at", last="mutable.state.last_session_at")
 
     immutable: Annotated[Immutable | None, Fixed("origin.created_at")] = Field(
         None, description="Set once. Absent while nobody has said who the agent is."

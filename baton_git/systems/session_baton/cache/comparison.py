@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from baton_git.core.diff import RecordChange, diff
 from baton_git.core.errors import InvalidDocument
-from baton_git.core.merge import Contested, apply, decide
+from baton_git.core.merge import ContestedValue, apply, decide
 from baton_git.core.records.base import alike
 from baton_git.core.state import SHAPE, Key, State
 from baton_git.systems.session_baton.document import parse_document, to_document, written
@@ -35,7 +35,7 @@ class Merged(NamedTuple):
     """A document made of two, and the values that both changed differently: of these ours stands."""
 
     document: Document
-    contested: tuple[tuple[Key, Contested], ...]
+    contested: tuple[tuple[Key, ContestedValue], ...]
 
 
 def compared(base: Document | None, ours: Document, theirs: Document) -> Compared:

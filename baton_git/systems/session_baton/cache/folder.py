@@ -25,8 +25,16 @@ from baton_git.core.errors import (
 )
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
-from baton_git.git.files.atomic_files import landing, make_folder, remove, shown, spare_name, sync_folder, writing
-from baton_git.git.files.ref_locks import flocked, local_name
+from baton_git.git.files.atomic_files import (
+    make_folder,
+    remove,
+    resolve_target,
+    show_path,
+    spare_name,
+    sync_folder,
+    writing,
+)
+from baton_git.git.files.ref_locks import hold_flock, local_name
 from baton_git.systems.session_baton.cache.sync_state import Note, parse_note
 from baton_git.systems.session_baton.importers import (
     PENDING,
@@ -108,7 +116,7 @@ class CacheFolder:
         if raw is None or (note is not None and sha256(raw).hexdigest() in note.digests):
             return Entry(note or Note(namespace.text), _known(note), raw, aside=aside)
         try:
-            baton, mark = unmarked(parse_object(raw, where=shown(file)), cached=True)
+            baton, mark = unmarked(parse_object(raw, where=show_path(file)), cached=True)
         except (InvalidDocument, LimitExceeded) as error:
             bad = Kept(f"{file.name}.{_digest(raw)}.bad", raw, f"cannot be read ({error})")
             return Entry(note or Note(namespace.text), _known(note), raw, aside=(*aside, bad))
@@ -122,7 +130,7 @@ class CacheFolder:
         if raw is None:
             return None, ()
         try:
-            return parse_note(raw, namespace.text, shown(path)), ()
+            return parse_note(raw, namespace.text, show_path(path)), ()
         except Corrupt as error:
             return None, (Kept(f"{path.name}.{_digest(raw)}.bad", raw, str(error)),)
 
@@ -188,7 +196,7 @@ class CacheFolder:
             WriteFailed: the folder cannot be made.
         """
         self._make_folders()
-        with flocked(self.path / BESIDE / f"{local_name(_twin(namespace))}.lock", wait) as held:
+        with hold_flock(self.path / BESIDE / f"{local_name(_twin(namespace))}.lock", wait) as held:
             if held is False:
                 raise Busy(f"another process works on the cache of {namespace}", hint="try again in a moment")
             yield
@@ -267,7 +275,7 @@ def _content(path: Path) -> bytes | None:
     except NotFound:
         return None
     except InvalidArgument as error:
-        raise InvalidArgument(f"{shown(path)} {error}", hint=error.hint) from None
+        raise InvalidArgument(f"{show_path(path)} {error}", hint=error.hint) from None
 
 
 def _twin(namespace: Namespace) -> str:
@@ -292,14 +300,14 @@ def _write(contents: Mapping[Path, bytes]) -> None:
     done: list[Path] = []
     try:
         for path, content in contents.items():
-            staged[path] = spare_name(landing(path).parent)
+            staged[path] = spare_name(resolve_target(path).parent)
             with writing(path):
                 _write_new(staged[path], content)
         for path, spare in staged.items():
             with writing(path):
-                spare.replace(landing(path))
+                spare.replace(resolve_target(path))
                 done.append(path)
-                sync_folder(landing(path).parent)
+                sync_folder(resolve_target(path).parent)
     except BatonError:
         _put_back({path: before[path] for path in reversed(done)})
         raise
@@ -311,7 +319,7 @@ def _write(contents: Mapping[Path, bytes]) -> None:
 def _put_back(before: Mapping[Path, bytes | None]) -> None:
     """What was there before. Raises WriteFailed when the disk refuses that too."""
     for path, content in before.items():
-        target = landing(path)
+        target = resolve_target(path)
         spare = spare_name(target.parent)
         try:
             if content is None:
@@ -321,7 +329,9 @@ def _put_back(before: Mapping[Path, bytes | None]) -> None:
             spare.replace(target)
         except OSError as error:
             hint = "the document may stand in the cache all the same: baton cache status, once the disk can be written"
-            raise WriteFailed(f"cannot write {shown(path)}: {error.strerror}", hint=hint, path=shown(path)) from error
+            raise WriteFailed(
+                f"cannot write {show_path(path)}: {error.strerror}", hint=hint, path=show_path(path)
+            ) from error
         finally:
             remove(spare)
 

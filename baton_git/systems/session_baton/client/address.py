@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
-from baton_git.core.errors import InvalidArgument, shortened
+from baton_git.core.errors import InvalidArgument, shorten
 
 PORTS = {"http": 80, "https": 443}
 
@@ -28,15 +28,15 @@ class Address:
         try:
             parts = parse_url(text.strip())
         except LocationParseError:
-            raise InvalidArgument(f"{shortened(text)} is not a url", hint=example) from None
+            raise InvalidArgument(f"{shorten(text)} is not a url", hint=example) from None
         if parts.auth is not None:
             raise InvalidArgument(
                 "there is a name or a password in the url", hint="the token goes into BATON_API_TOKEN"
             )
         if parts.scheme not in PORTS or not parts.host:
-            raise InvalidArgument(f"{shortened(text)} is no http or https url", hint=example)
+            raise InvalidArgument(f"{shorten(text)} is no http or https url", hint=example)
         if parts.query is not None or parts.fragment is not None or not text.isprintable():
-            raise InvalidArgument(f"{shortened(text)} says more than where the server is", hint=example)
+            raise InvalidArgument(f"{shorten(text)} says more than where the server is", hint=example)
         path = (parts.path or "").rstrip("/")
         return cls(parts.scheme, parts.host.strip("[]"), parts.port or PORTS[parts.scheme], path)
 

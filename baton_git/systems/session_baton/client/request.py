@@ -15,9 +15,9 @@ from typing import NamedTuple
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError as Urllib3Error
 
-from baton_git.checks.addresses import Deadline, first_reached, resolve
-from baton_git.checks.addresses import Unreachable as Unresolved
-from baton_git.checks.connection import connected
+from baton_git.checks.addresses import AddressRefused as Unresolved
+from baton_git.checks.addresses import CheckDeadline, first_reached, resolve
+from baton_git.checks.connection import open_connection
 from baton_git.core.errors import LimitExceeded, RemoteError, Unreachable
 from baton_git.git.files.atomic_files import MAX_BYTES
 from baton_git.systems.session_baton.client.address import Address
@@ -41,7 +41,7 @@ def ask(address: Address, path: str, body: bytes, headers: Mapping[str, str], se
         RemoteError: somebody does, but not in HTTP, or with a certificate that is not trusted.
         LimitExceeded: the answer is larger than `MAX_ANSWER`.
     """
-    deadline = Deadline.after(seconds)
+    deadline = CheckDeadline.after(seconds)
     silence = Unreachable(f"{address} gave no answer within {seconds:g} seconds", hint=_HINT)
     try:
         return _asked(address, path, body, headers, deadline)
@@ -63,9 +63,9 @@ def ask(address: Address, path: str, body: bytes, headers: Mapping[str, str], se
 _HINT = "is the server running, and is the url right?"
 
 
-def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> Reply:
+def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str], deadline: CheckDeadline) -> Reply:
     found = resolve(address.host, address.port, deadline, allow_private=True)
-    connection = first_reached(found, partial(connected, address.scheme, address.host, address.port, deadline))
+    connection = first_reached(found, partial(open_connection, address.scheme, address.host, address.port, deadline))
     with contextlib.closing(connection), _hung_up_at(deadline, connection):
         sent = {**headers, "Host": address.netloc, "Connection": "close"}
         connection.request("POST", address.path + path, body=body, headers=sent, preload_content=False)
@@ -79,7 +79,7 @@ def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str],
 
 
 @contextlib.contextmanager
-def _hung_up_at(deadline: Deadline, connection: HTTPConnection) -> Iterator[None]:
+def _hung_up_at(deadline: CheckDeadline, connection: HTTPConnection) -> Iterator[None]:
     """Hangs up at the deadline: a socket's own timeout begins anew with every byte."""
     timer = threading.Timer(deadline.left, _hang_up, [connection.sock])
     timer.daemon = True

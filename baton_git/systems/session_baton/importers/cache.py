@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from baton_git.core.codecs import json
-from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound, shortened
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound, shorten
 from baton_git.core.names import Namespace
-from baton_git.git.files.atomic_files import check_size, read_bytes, reading, shown, write_all
+from baton_git.git.files.atomic_files import check_size, read_bytes, reading, show_path, write_all
 from baton_git.systems.imported import (
     MARK,
     PENDING,
@@ -51,12 +51,12 @@ def read_cache(folder: Path, *, names: Mapping[str, str] | None = None) -> list[
         StoreError: it cannot be listed.
     """
     if not folder.is_dir() and folder.exists():
-        raise InvalidArgument(f"{shown(folder)} is a file, not a cache folder", path=shown(folder))
+        raise InvalidArgument(f"{show_path(folder)} is a file, not a cache folder", path=show_path(folder))
     try:
         with reading(folder):
             paths = sorted(folder.iterdir())
     except NotFound:
-        raise NotFound("folder", shown(folder), hint=f"nothing is at {shown(folder)}") from None
+        raise NotFound("folder", show_path(folder), hint=f"nothing is at {show_path(folder)}") from None
     files = [path for path in paths if path.name.endswith(SUFFIX) and not path.is_dir()]
     return apart([_read_one(path, names or {}) for path in files])
 
@@ -67,9 +67,9 @@ def _read_one(path: Path, names: Mapping[str, str]) -> Found | Unusable:
         namespace = Namespace(names.get(stem, stem)).text
         document = parse_object(plain_content(path))
     except BatonError as error:
-        return Unusable(shown(path), str(error))
+        return Unusable(show_path(path), str(error))
     baton, mark = unmarked(document, cached=True)
-    return Found(namespace, baton, own_date(baton), pending=mark == PENDING, where=shown(path))
+    return Found(namespace, baton, own_date(baton), pending=mark == PENDING, where=show_path(path))
 
 
 def plain_content(path: Path) -> bytes:
@@ -120,7 +120,7 @@ def usable_stem(namespace: str) -> str:
 
 def _shared(first: str, second: str, stem: str) -> InvalidArgument:
     return InvalidArgument(
-        f"the namespaces {shortened(first)} and {shortened(second)} would share the cache file {stem}{SUFFIX}",
+        f"the namespaces {shorten(first)} and {shorten(second)} would share the cache file {stem}{SUFFIX}",
         hint="export them into different folders, or into a database", namespaces=[first, second],
     )  # fmt: skip
 

@@ -25,18 +25,18 @@ from baton_git.core.errors import (
     NotFound,
     StoreError,
     WriteFailed,
-    shortened,
+    shorten,
 )
 from baton_git.core.names import Namespace
 from baton_git.git.files.atomic_files import (
     MAX_BYTES,
     check_size,
-    landing,
     make_folder,
     read_head,
     reading,
     remove,
-    shown,
+    resolve_target,
+    show_path,
     spare_name,
     sync_folder,
 )
@@ -87,13 +87,13 @@ def read_database(path: Path, *, wait: float = WAIT) -> list[Found | Unusable]:
         StoreError: it cannot be read.
     """
     if read_head(path, len(MAGIC)) != MAGIC:
-        raise InvalidDocument([Fault("", "is not an SQLite database")], where=shown(path))
+        raise InvalidDocument([Fault("", "is not an SQLite database")], where=show_path(path))
     real = Path(os.path.realpath(path))
     with _explained(path, StoreError, "read"), reading(path):
         rows = _all_rows(real, wait)
     if rows is None:
-        raise NotFound("table batons in", shown(path), hint="is this the database of session-baton?")
-    return apart([_entry(row, shown(path)) for row in rows])
+        raise NotFound("table batons in", show_path(path), hint="is this the database of session-baton?")
+    return apart([_entry(row, show_path(path)) for row in rows])
 
 
 def _all_rows(path: Path, wait: float) -> list[tuple[Any, ...]] | None:
@@ -128,7 +128,7 @@ def _connect(path: Path, mode: str, wait: float) -> sqlite3.Connection:
 
 
 def _entry(row: Sequence[Any], path: str) -> Found | Unusable:
-    where = f"{path}, row {shortened(_readable(row[0]))}"
+    where = f"{path}, row {shorten(_readable(row[0]))}"
     try:
         namespace = Namespace(_text(row[0], "the namespace")).text
         updated_at = _text(row[1], "updated_at")
@@ -173,7 +173,7 @@ def write_database(path: Path, batons: Iterable[Found], *, wait: float = WAIT) -
         WriteFailed: the disk said no. In each case nothing was written.
     """
     rows = [_row(found) for found in checked(batons)]
-    target = landing(path)
+    target = resolve_target(path)
     with _explained(path, WriteFailed, "write"):
         if target.exists():
             _upsert(target, rows, wait)
@@ -185,7 +185,7 @@ def write_database(path: Path, batons: Iterable[Found], *, wait: float = WAIT) -
 def _row(found: Found) -> tuple[str, str, str]:
     updated_at = found.updated_at or own_date(found.baton)
     if updated_at is None:
-        raise InvalidArgument(f"the baton of {shortened(found.namespace)} has no updated_at, which the table needs")
+        raise InvalidArgument(f"the baton of {shorten(found.namespace)} has no updated_at, which the table needs")
     data = json.dumps(found.baton, ensure_ascii=False, separators=(",", ":"), allow_nan=False)  # as its `dump_json`
     check_size(f"the baton of {found.namespace}", len(data.encode()))
     return found.namespace, updated_at, data
@@ -227,7 +227,7 @@ def _explained(path: Path, refused: type[StoreError], verb: str) -> Iterator[Non
     try:
         yield
     except sqlite3.Error as error:
-        raise _meaning(error, shown(path), refused, verb) from error
+        raise _meaning(error, show_path(path), refused, verb) from error
 
 
 def _meaning(error: sqlite3.Error, path: str, refused: type[StoreError], verb: str) -> BatonError:

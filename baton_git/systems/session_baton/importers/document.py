@@ -9,7 +9,7 @@ from typing import Any
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, NotFound
 from baton_git.core.names import Namespace
-from baton_git.git.files.atomic_files import check_size, read_bytes, read_head, shown, write_all
+from baton_git.git.files.atomic_files import check_size, read_bytes, read_head, show_path, write_all
 from baton_git.systems.imported import PENDING, Found, Unusable, checked, own_date, parse_object, unmarked
 from baton_git.systems.session_baton.importers.cache import read_cache
 from baton_git.systems.session_baton.importers.database import MAGIC, read_database
@@ -51,7 +51,7 @@ def read_file(path: Path, namespace: str | None = None) -> Found:
         LimitExceeded: it is too large, or nested too deep.
         StoreError: it cannot be read.
     """
-    return parse_text(read_bytes(path), shown(path), namespace)
+    return parse_text(read_bytes(path), show_path(path), namespace)
 
 
 def parse_text(text: str | bytes, where: str, namespace: str | None = None) -> Found:
@@ -96,7 +96,7 @@ def write_file(path: Path, found: Found) -> None:
     """
     checked([found])
     content = f"{json.dumps(_unmistakable(found))}\n".encode()
-    check_size(shown(path), len(content))
+    check_size(show_path(path), len(content))
     write_all({path: content})
 
 
