@@ -24,8 +24,11 @@ PAGES = [
     if not GOLDEN & set(page.relative_to(ROOT).parts)
 ]
 
-LIMITS = {"README.md": 7000}
+LIMITS = {"README.md": 7000, "ARCHITECTURE.md": 8000}
 """The most bytes that a page may have."""
+
+LAYERS = ("core", "git", "checks", "namespace", "agents", "recall", "systems", "verbs", "interfaces")
+"""The folders of the package."""
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^()\s]+)\)")
@@ -69,6 +72,11 @@ def find_calls(words: list[str]) -> Iterator[list[str]]:
             yield rest[:end]
 
 
+def find_modules(text: str) -> list[str]:
+    """The modules and folders of the package that a page names in code, for example `core/kinds`."""
+    return re.findall(rf"`((?:{'|'.join(LAYERS)})/[\w/]*)`", text)
+
+
 def parse_command(arguments: list[str]) -> None:
     """Parses a command line without running it.
 
@@ -102,6 +110,14 @@ def test_commands_in_examples_exist() -> None:
     assert len(calls) > 100
     for arguments in calls:
         parse_command(arguments)
+
+
+def test_modules_that_are_named_exist() -> None:
+    pages = [ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs/decisions").glob("*.md"))]
+    named = {name for page in pages for name in find_modules(page.read_text(encoding="utf-8"))}
+    assert len(named) > 20
+    package = ROOT / "baton_git"
+    assert {name for name in named if not (package / name).is_dir() and not (package / f"{name}.py").is_file()} == set()
 
 
 @pytest.mark.parametrize("name", LIMITS)
