@@ -36,7 +36,7 @@ def grow(ws: Workspace, ids: list[str]) -> None:
         key = Key("follow_up", ids[number % len(ids)])
         record = tip.state.get(FollowUp, key.id).replace(item=f"item {number}")
         tree = draft.tree(tree, layout.encode({key: record}))
-        message = f"edit\n\nBaton-Op: bench\nBaton-Revision: {tip.revision + number + 1}\n"
+        message = f"edit\n\nBaton-Op: bench\nBaton-Revision: {tip.number + number + 1}\n"
         commit = draft.commit(
             tree, (commit,), author="B <b@x>", time=1_700_000_000 + number, timezone=0, message=message
         )

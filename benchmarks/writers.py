@@ -56,11 +56,11 @@ def ours(path: Path, writer: int) -> Write:
         if id_ is None:
             made = add_follow_up(ws, now(), item=f"Item of {writer}: " + "words on what is to be done " * 4, reason="0")
             id_ = made.id
-            return str(made.written.version.commit).encode()
+            return str(made.written.revision.commit).encode()
         done = ws.edit(
             "bench", now(), FollowUp, id_, lambda state, record: state.put(record.replace(reason=str(number)))
         )
-        return str(done.written.version.commit).encode()
+        return str(done.written.revision.commit).encode()
 
     return write
 

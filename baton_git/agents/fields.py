@@ -22,7 +22,7 @@ def table_at(record: Record, key: str) -> Record:
 
 def tables(value: Any) -> list[Record]:
     """The objects of a list; none when it is no list."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def texts(content: Any, *kinds: str) -> list[str]:
@@ -30,5 +30,5 @@ def texts(content: Any, *kinds: str) -> list[str]:
     if isinstance(content, str):
         return [content]
     parts = tables([content] if isinstance(content, dict) else content)
-    found = (text_at(part, "text") for part in parts if not kinds or part.get("type") in kinds)
-    return [text for text in found if text is not None]
+    values = (text_at(part, "text") for part in parts if not kinds or part.get("type") in kinds)
+    return [text for text in values if text is not None]

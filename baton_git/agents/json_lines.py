@@ -66,8 +66,8 @@ class JsonLines:
                     self.end = Position(place.line + 1, place.offset + len(line))
                     yield place, record
                     continue
-                for one in self._read(line, file):
-                    yield place, one
+                for object_ in self._read(line, file):
+                    yield place, object_
                 if self.is_open:
                     return
 
@@ -111,20 +111,20 @@ def _skip_line(file: BinaryIO) -> tuple[int, bool]:
 
 def _objects(text: str) -> tuple[list[Record], bool]:
     """The objects of one line, and whether that is all there is in it."""
-    found: list[Record] = []
+    objects: list[Record] = []
     at = 0
     try:
         check_nesting(text)
         while at < len(text):
             value, at = decode_value(text, at)
             if not isinstance(value, dict):
-                return found, False
-            found.append(value)
+                return objects, False
+            objects.append(value)
             while at < len(text) and text[at] in _AROUND:
                 at += 1
     except ValueError:
-        return found, False
-    return found, True
+        return objects, False
+    return objects, True
 
 
 def decode_value(text: str, at: int = 0) -> tuple[Any, int]:
@@ -139,16 +139,16 @@ def decode_value(text: str, at: int = 0) -> tuple[Any, int]:
         raise ValueError("no JSON value") from None
     # Only an escape can make half a pair, and JavaScript and Rust escape nothing else of that range.
     if "\\u" in text and ("\\ud" in text or "\\uD" in text):
-        value = _mended(value)
+        value = _replace_surrogates(value)
     return value, end
 
 
-def _mended(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
-    return [_mended(item) for item in value] if isinstance(value, list) else value
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
+    return [_replace_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 def object_in(text: str) -> Record | None:

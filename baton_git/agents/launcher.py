@@ -57,11 +57,11 @@ def read_objects(output: str) -> Iterator[dict[str, Any]]:
     """The JSON objects of `output`: the whole of it, else each line that is one."""
     try:
         check_nesting(output)
-        found = json.loads(output)
+        value = json.loads(output)
     except ValueError:
         yield from _lines(output)
         return
-    yield from (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict))
+    yield from (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict))
 
 
 def _lines(output: str) -> Iterator[dict[str, Any]]:
@@ -69,10 +69,10 @@ def _lines(output: str) -> Iterator[dict[str, Any]]:
         if line.startswith("{"):
             try:
                 check_nesting(line)
-                found = json.loads(line)
+                value = json.loads(line)
             except ValueError:
                 continue
-            yield found
+            yield value
 
 
 def read_token_count(value: Any) -> int:

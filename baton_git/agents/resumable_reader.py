@@ -22,7 +22,7 @@ class TranscriptReader(Protocol):
     def events(self, place: Position, record: Record) -> Iterable[Event]:
         """What a record tells."""
 
-    def held(self) -> Iterator[Event]:
+    def flush(self) -> Iterator[Event]:
         """What waits for another record, told as if none came."""
 
     def memory(self) -> Mapping[str, Any]:
@@ -51,7 +51,7 @@ def read_events(
             yield settled
         yield from reader.events(place, record)
     end = settled or ResumePoint(lines.end, since.unread + lines.unread_before, reader.memory())
-    held = list(reader.held())
+    held = list(reader.flush())
     if settled is None and (held or lines.is_open):
         yield end
     yield from held

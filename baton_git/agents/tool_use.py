@@ -114,9 +114,9 @@ def describe_call(name: str, arguments: Mapping[str, Any]) -> str:
     """A call of any tool: its name, and the argument that says most."""
     known = (text_at(arguments, key) for keys in _SAYS for key in keys)
     others = (value for key, value in arguments.items() if isinstance(value, str) and key not in _SAYS_NOTHING)
-    said = next((text for text in (*known, *others) if text and text.strip()), None)
+    detail = next((text for text in (*known, *others) if text and text.strip()), None)
     name = name or "unknown"
-    return f"{name}: {shorten_line(said, CONTEXT_LENGTH)}" if said else f"Called {name}"
+    return f"{name}: {shorten_line(detail, CONTEXT_LENGTH)}" if detail else f"Called {name}"
 
 
 def name_server_tool(name: str) -> str:
@@ -127,5 +127,5 @@ def name_server_tool(name: str) -> str:
 
 def read_todos(items: list[Record], content: str) -> tuple[ToolTodo, ...]:
     """The items of a list whose text stands under the key `content`."""
-    found = (ToolTodo(text_at(one, content) or "", text_at(one, "status") or "pending") for one in items)
-    return tuple(one for one in found if one.content)
+    todos = (ToolTodo(text_at(item, content) or "", text_at(item, "status") or "pending") for item in items)
+    return tuple(todo for todo in todos if todo.content)

@@ -97,19 +97,19 @@ class Branch:
             return Revision(self.namespace, State())
         if tip is None:
             raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
-        return self.version(self.resolve(at, tip) if at is not None else tip)
+        return self.revision_at(self.resolve(at, tip) if at is not None else tip)
 
-    def version(self, commit: Oid) -> Revision:
+    def revision_at(self, commit: Oid) -> Revision:
         """The namespace at one commit; what is decoded of it is kept, as long as the store has room for it.
 
         Raises:
             Corrupt, NotAllowed: as for `read`.
         """
         return self.store.memory.made(
-            ("version", self.namespace, commit), lambda: self._version(commit), write_queue.VERSION_WEIGHT
+            ("version", self.namespace, commit), lambda: self._load_revision(commit), write_queue.VERSION_WEIGHT
         )
 
-    def _version(self, commit: Oid) -> Revision:
+    def _load_revision(self, commit: Oid) -> Revision:
         info = self.store.commit(commit)
         entry = load_entry(self.store, info)
         root = self.store.folder(info.tree)
@@ -160,16 +160,16 @@ class Branch:
         """
         first, *before = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
         older = next((entry for entry in before[1:] if entry.tree == first.tree), None)
-        return None if older is None or self._says_so(first) or self._repairs(before[0], first) else older
+        return None if older is None or self._names_revert(first) or self._repairs(before[0], first) else older
 
-    def _says_so(self, entry: LogEntry) -> bool:
+    def _names_revert(self, entry: LogEntry) -> bool:
         """Whether git's message names a commit behind this one that it reverts."""
         behind = islice(self.history(entry.commit), 1, REVERT_DEPTH) if entry.reverts else ()
         return any(older.commit.startswith(entry.reverts) for older in behind)
 
     def _repairs(self, before: LogEntry, after: LogEntry) -> bool:
         """Whether all that a commit changes are records that could not be read."""
-        state = self.version(before.commit).state
+        state = self.revision_at(before.commit).state
         paths = layout.differing_paths(self.store.folder(before.tree), self.store.folder(after.tree))
         keys = [layout.key_at(path) for path in paths]
         return all(key is not None and isinstance(state.entry(key), Unreadable) for key in keys)
@@ -187,10 +187,12 @@ class Branch:
         if tip is None:
             raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
         if match := _REVISION.fullmatch(text):
-            found = find_numbered(self.store, tip, int(match[1]))
-            if len(found) > 1:
-                raise Ambiguous("revision", text, [_named(one) for one in found], hint="name the commit by its id")
-            return found[0].commit if found else self._missing(text)
+            matches = find_numbered(self.store, tip, int(match[1]))
+            if len(matches) > 1:
+                raise Ambiguous(
+                    "revision", text, [_describe_entry(entry) for entry in matches], hint="name the commit by its id"
+                )
+            return matches[0].commit if matches else self._missing(text)
         test = self._test_of(text)
         for number, entry in enumerate(self.history(tip, first_parent=not _COMMIT.fullmatch(text))):
             if test(number, entry):
@@ -206,7 +208,7 @@ class Branch:
             return lambda number, _: number == back
         if _COMMIT.fullmatch(text):
             return lambda _, entry: entry.commit.startswith(text)
-        latest = _moment(text)
+        latest = _parse_time(text)
         return lambda _, entry: entry.time <= latest
 
     def shown_entry(self, commit: Oid) -> LogEntry:
@@ -228,7 +230,7 @@ class Branch:
         """Whether a commit is one of baton's, and not of a branch that only has such a name."""
         return layout.FORMAT_FILE in self.store.folder(self.store.commit(commit).tree).entries()
 
-    def beside(self, ref: str) -> Branch | None:
+    def sibling(self, ref: str) -> Branch | None:
         """The branch of the same store that `ref` names; None when that is no namespace."""
         try:
             return Branch(self.store, Namespace.from_component(ref.removeprefix(self.prefix)), self.prefix, self.sign)
@@ -289,8 +291,8 @@ class Branch:
             who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
         )  # fmt: skip
         if moved:
-            before = self.version(expected).state if expected is not None else State()
-            self.mark(before, self.version(new).state)
+            before = self.revision_at(expected).state if expected is not None else State()
+            self.mark(before, self.revision_at(new).state)
         return moved
 
     def mark(self, before: State, after: State) -> None:
@@ -299,7 +301,7 @@ class Branch:
         if marks.synced.has(self.namespace.component):
             marks.unsent.set(self.namespace.component)
         loops = (after.entry(key) for key in before.differing(after) if key.kind == OpenLoop.kind and not key.archived)
-        if any(isinstance(one, OpenLoop) and waits_for_code(one) for one in loops):
+        if any(isinstance(loop, OpenLoop) and waits_for_code(loop) for loop in loops):
             marks.due.set(self.namespace.component)
 
     def create(self, stamp: CommitStamp) -> Revision:
@@ -319,22 +321,22 @@ class Branch:
         tree = draft.tree(None, layout.ROOT_FILES)
         return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
 
-    def following(self, work: Prepared) -> Revision:
+    def predict_revision(self, work: Prepared) -> Revision:
         """The new version as it will be read back, with what was decoded of the one before."""
-        made, source = work.outcome.version, work.outcome.before.state.source
+        made, source = work.outcome.revision, work.outcome.before.state.source
         assert made.commit is not None
-        version = self._version(made.commit)
+        version = self._load_revision(made.commit)
         if not work.plain or not isinstance(source, layout.TreeSource):
             return version
         root = self.store.folder(version.tree)
         return version._replace(state=State(source.carried_on(root, made.state.edits)))
 
-    def prepared(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
+    def prepare(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
         """Everything up to the commit, in memory."""
-        if expected is not None and expected != tip.revision:
-            raise Stale(str(self.namespace), expected, tip.revision)
-        found = change(tip)
-        proposal = found if isinstance(found, ProposedState) else ProposedState(found)
+        if expected is not None and expected != tip.number:
+            raise Stale(str(self.namespace), expected, tip.number)
+        result = change(tip)
+        proposal = result if isinstance(result, ProposedState) else ProposedState(result)
         edits, redactions = redact_edits(tip.state, proposal.state)
         after = State(proposal.state.source, edits)
         immutable_fields.refuse_changes(tip.state, after)
@@ -361,14 +363,14 @@ class Branch:
         """The parents of the next commit, and the largest revision among them."""
         first = tip.commit or self._root(draft)
         if proposal.side is None:
-            return (first,), tip.revision
+            return (first,), tip.number
         base, state = proposal.side
         edits, _ = redact_edits(base.state, state)
         tree = draft.tree(base.tree, layout.encode(edits))
         subject = diff.commit_subject(diff.diff(base.state, State(state.source, edits)))
         onto = (base.commit or first,)
-        own = self.seal(draft, tree, onto, base.revision + 1, subject, stamp, proposal.trailers)
-        return (first, own), max(tip.revision, base.revision + 1)
+        own = self.seal(draft, tree, onto, base.number + 1, subject, stamp, proposal.trailers)
+        return (first, own), max(tip.number, base.number + 1)
 
     def seal(
         self,
@@ -404,20 +406,20 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 def list_namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
     """The namespaces of a store, by name; refs below the prefix that are no namespace are left out."""
-    found = []
+    names = []
     for ref in store.refs(prefix):
         try:
-            found.append(Namespace.from_component(ref.removeprefix(prefix)))
+            names.append(Namespace.from_component(ref.removeprefix(prefix)))
         except InvalidName:
             continue
-    return sorted(found, key=str)
+    return sorted(names, key=str)
 
 
-def _named(entry: LogEntry) -> str:
+def _describe_entry(entry: LogEntry) -> str:
     return f"{entry.commit[:10]} ({one_line(entry.subject, 60)})"
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
         return parse_local_time(text, end_of_day=True)
     except ValueError:

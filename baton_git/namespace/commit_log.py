@@ -41,29 +41,29 @@ class LogEntry(NamedTuple):
     reverts: tuple[str, ...] = ()
     """The commits that git's own message says are reverted; an id may be abbreviated."""
 
-    def said(self, name: str) -> list[str]:
+    def trailer_values(self, name: str) -> list[str]:
         """The values of a trailer."""
         return [value for trailer, value in self.trailers if trailer == name]
 
-    def takes_back(self) -> list[str]:
+    def undone_commits(self) -> list[str]:
         """The commits that this one says it takes back, by `baton undo` or `git revert`."""
-        return [*self.said(UNDOES), *self.reverts]
+        return [*self.trailer_values(UNDOES), *self.reverts]
 
 
 def confirmation_trailers(how: str, by: str, *records: str) -> tuple[tuple[str, str], ...]:
     """The trailers of a commit in which a person confirmed these records (kind and id, as `Key` writes them)."""
-    return ((CONFIRMED, f"{how}, by {by}"), *((CONFIRMS, one) for one in records))
+    return ((CONFIRMED, f"{how}, by {by}"), *((CONFIRMS, record) for record in records))
 
 
 def parse_entry(info: CommitInfo) -> LogEntry:
     """A commit with what its trailers say."""
     subject, _, body = info.message.partition("\n")
     trailers = tuple(_TRAILER.findall(body))
-    said = dict(trailers)
-    revision = said.get("Baton-Revision", "")
+    values = dict(trailers)
+    revision = values.get("Baton-Revision", "")
     return LogEntry(
         info.oid, info.parents, info.tree, _time_of(info.time), info.author, subject,
-        said.get("Baton-Op", ""), said.get("Baton-Session"), said.get("Baton-Agent"), said.get("Baton-Machine"),
+        values.get("Baton-Op", ""), values.get("Baton-Session"), values.get("Baton-Agent"), values.get("Baton-Machine"),
         int(revision) if revision.isdecimal() and len(revision) < 10 else None, trailers, tuple(_REVERTS.findall(body)),
     )  # fmt: skip
 
@@ -78,26 +78,26 @@ def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
     gone: set[str] = set()
     for entry in newest_first:
         if entry.commit not in gone:
-            gone.update(entry.takes_back())
+            gone.update(entry.undone_commits())
     return gone
 
 
 def revision_of(store: Store, info: CommitInfo) -> int:
     """The number in the trailer; for a commit made by hand, counted on from the largest of its parents'."""
     own = load_entry(store, info).revision
-    return own if own is not None else _counted(store, info.oid)
+    return own if own is not None else _count_revision(store, info.oid)
 
 
-def _counted(store: Store, commit: Oid) -> int:
+def _count_revision(store: Store, commit: Oid) -> int:
     numbers: dict[Oid, int] = {}
     waiting = [commit]
     while waiting:
         entry = load_entry(store, store.commit(waiting[-1]))
-        missing = [] if entry.revision is not None else [one for one in entry.parents if one not in numbers]
+        missing = [] if entry.revision is not None else [parent for parent in entry.parents if parent not in numbers]
         if missing:
             waiting += missing
             continue
-        counted = 1 + max((numbers[one] for one in entry.parents), default=-1) if entry.revision is None else 0
+        counted = 1 + max((numbers[parent] for parent in entry.parents), default=-1) if entry.revision is None else 0
         numbers[waiting.pop()] = counted if entry.revision is None else entry.revision
     return numbers[commit]
 
@@ -107,22 +107,22 @@ def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
 
     A commit's number is larger than those of its parents, so only what has larger ones is read.
     """
-    found, seen, waiting = [], {tip}, [store.commit(tip)]
+    matches, seen, waiting = [], {tip}, [store.commit(tip)]
     while waiting:
         info = waiting.pop()
         if revision_of(store, info) == number:
-            found.append(load_entry(store, info))
-        parents = [store.commit(one) for one in info.parents if one not in seen]
-        onward = [one for one in parents if _may_lead_to(store, one, number)]
-        seen.update(one.oid for one in onward)
+            matches.append(load_entry(store, info))
+        parents = [store.commit(parent) for parent in info.parents if parent not in seen]
+        onward = [parent for parent in parents if _may_lead_to(store, parent, number)]
+        seen.update(parent.oid for parent in onward)
         waiting += onward
-    return sorted(found, key=lambda entry: (entry.time, entry.commit), reverse=True)
+    return sorted(matches, key=lambda entry: (entry.time, entry.commit), reverse=True)
 
 
 def _may_lead_to(store: Store, info: CommitInfo, number: int) -> bool:
     """Whether a commit of that number may be behind this one; so too where its own number is a lie."""
     own = revision_of(store, info)
-    return own >= number or any(revision_of(store, store.commit(one)) >= own for one in info.parents)
+    return own >= number or any(revision_of(store, store.commit(parent)) >= own for parent in info.parents)
 
 
 def hide_shared_numbers(store: Store, newest_first: Iterable[LogEntry]) -> Iterator[LogEntry]:
@@ -137,14 +137,14 @@ def hide_shared_numbers(store: Store, newest_first: Iterable[LogEntry]) -> Itera
         stretch.append(entry)
         seen.add(entry.commit)
         ahead.discard(entry.commit)
-        ahead.update(one for one in entry.parents if one not in seen)
+        ahead.update(parent for parent in entry.parents if parent not in seen)
         if len(ahead) <= 1:
-            yield from _told_apart(store, stretch)
+            yield from _hide_repeated_numbers(store, stretch)
             stretch = []
-    yield from _told_apart(store, stretch)
+    yield from _hide_repeated_numbers(store, stretch)
 
 
-def _told_apart(store: Store, stretch: Sequence[LogEntry]) -> Iterator[LogEntry]:
+def _hide_repeated_numbers(store: Store, stretch: Sequence[LogEntry]) -> Iterator[LogEntry]:
     if len(stretch) == 1:
         yield stretch[0]
         return

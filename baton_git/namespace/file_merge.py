@@ -43,19 +43,19 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder) -> MergedFiles:
         sides = (entry_at(base, path), entry_at(ours, path), entry_at(theirs, path))
         if sides[2] in (sides[0], sides[1]):
             continue
-        found = _merged(path, sides, (base, ours, theirs))
-        edits |= found.edits
-        conflicts += found.conflicts
-    return MergedFiles(_clear(ours, edits), tuple(conflicts))
+        merged = _merge_path(path, sides, (base, ours, theirs))
+        edits |= merged.edits
+        conflicts += merged.conflicts
+    return MergedFiles(_avoid_collisions(ours, edits), tuple(conflicts))
 
 
 def entry_at(root: Folder, path: str) -> TreeEntry | None:
     """The file at a path; None when there is none, or a folder."""
     *folders, name = path.split("/")
-    for one in folders:
-        root = root.folder(one)
-    found = root.entries().get(name)
-    return None if found is None or found.is_folder else found
+    for folder in folders:
+        root = root.folder(folder)
+    entry = root.entries().get(name)
+    return None if entry is None or entry.is_folder else entry
 
 
 def text_at(root: Folder, path: str) -> bytes:
@@ -65,29 +65,33 @@ def text_at(root: Folder, path: str) -> bytes:
         Corrupt: it cannot be read.
     """
     *folders, name = path.split("/")
-    for one in folders:
-        root = root.folder(one)
+    for folder in folders:
+        root = root.folder(folder)
     return root.read(name) or b""
 
 
-def _merged(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> MergedFiles:
-    was, mine, other = sides
+def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> MergedFiles:
+    was, mine, theirs = sides
     if mine == was:
-        return MergedFiles({path: other}, ())
-    if mine is None or other is None:
-        kept, gone = (other, mine) if mine is None else (mine, other)
-        told = ContestedValue("", _said(was, path), _said(kept, path), _said(gone, path), "ours")
-        return MergedFiles({path: kept}, (conflict(KIND, path, told),))
-    lines = _by_lines(path, sides, roots)
+        return MergedFiles({path: theirs}, ())
+    if mine is None or theirs is None:
+        kept, gone = (theirs, mine) if mine is None else (mine, theirs)
+        contested = ContestedValue(
+            "", _describe_side(was, path), _describe_side(kept, path), _describe_side(gone, path), "ours"
+        )
+        return MergedFiles({path: kept}, (conflict(KIND, path, contested),))
+    lines = _merge_by_lines(path, sides, roots)
     if lines is not None:
         return MergedFiles({path: lines}, ())
-    first, second = sorted((mine, other), key=lambda one: (one.oid, one.mode), reverse=True)
-    beside = _beside(path, second, roots[1:])
-    told = ContestedValue("", _said(was, path), _said(first, path), _said(second, beside), "ours")
-    return MergedFiles({path: first, beside: second}, (conflict(KIND, path, told),))
+    first, second = sorted((mine, theirs), key=lambda entry: (entry.oid, entry.mode), reverse=True)
+    beside = _name_second_copy(path, second, roots[1:])
+    contested = ContestedValue(
+        "", _describe_side(was, path), _describe_side(first, path), _describe_side(second, beside), "ours"
+    )
+    return MergedFiles({path: first, beside: second}, (conflict(KIND, path, contested),))
 
 
-def _beside(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:
+def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:
     """A name for the file that loses its path, which nothing else has: with as much of its id as that takes."""
     names = (f"{path}.{entry.oid[:digits]}" for digits in range(_DIGITS, len(entry.oid)))
     return next((name for name in names if all(_is_free(root, name, entry) for root in roots)), f"{path}.{entry.oid}")
@@ -96,18 +100,18 @@ def _beside(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:
 def _is_free(root: Folder, path: str, edit: Edit) -> bool:
     """Whether nothing stands at the path, or what is to stand there."""
     *folders, name = path.split("/")
-    for one in folders:
-        root = root.folder(one)
+    for folder in folders:
+        root = root.folder(folder)
     return root.entries().get(name) in (None, edit)
 
 
-def _said(entry: TreeEntry | None, path: str) -> tuple[dict[str, str], ...]:
+def _describe_side(entry: TreeEntry | None, path: str) -> tuple[dict[str, str], ...]:
     return () if entry is None else ({"path": path, "blob": entry.oid},)
 
 
-def _by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> bytes | None:
+def _merge_by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> bytes | None:
     """Both sides' changes together; None where they meet, or where these are no texts of one mode."""
-    regular = all(one is None or one.mode & _KIND == _REGULAR for one in sides)
+    regular = all(side is None or side.mode & _KIND == _REGULAR for side in sides)
     if not regular or sides[1] is None or sides[2] is None or sides[1].mode != sides[2].mode:
         return None
     texts = [text_at(root, path) for root in roots]
@@ -117,28 +121,32 @@ def _by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> 
     return None if lines is None else b"".join(lines)
 
 
-def _clear(ours: Folder, edits: Mapping[str, Edit]) -> dict[str, Edit]:
+def _avoid_collisions(ours: Folder, edits: Mapping[str, Edit]) -> dict[str, Edit]:
     """The edits, with a new name where a file would stand in the way of a folder of ours, or a folder of a file."""
     gone = {path for path, edit in edits.items() if edit is None}
     clear: dict[str, Edit] = {}
     for path, edit in edits.items():
-        clear[path if edit is None else _free(ours, path, gone, {**edits, **clear}, edit)] = edit
+        clear[path if edit is None else _find_free_path(ours, path, gone, {**edits, **clear}, edit)] = edit
     return clear
 
 
-def _free(ours: Folder, path: str, gone: set[str], edits: Mapping[str, Edit], edit: Edit) -> str:
+def _find_free_path(ours: Folder, path: str, gone: set[str], edits: Mapping[str, Edit], edit: Edit) -> str:
     """The path itself, or one whose first part that is in the way has a name that nothing has."""
     parts = path.split("/")
     root = ours
     for number, name in enumerate(parts):
-        found = root.entries().get(name)
+        entry = root.entries().get(name)
         last = number == len(parts) - 1
-        if found is not None and found.is_folder == last and _stays(root, "/".join(parts[: number + 1]), gone):
+        if entry is not None and entry.is_folder == last and _stays(root, "/".join(parts[: number + 1]), gone):
             before, after = parts[:number], parts[number + 1 :]
             there = root.entries()
-            names = (one for one in _other_names(name, found.oid) if there.get(one) in (None, edit if last else None))
-            paths = ("/".join([*before, one, *after]) for one in names)
-            return next(one for one in paths if edits.get(one, edit) == edit)
+            names = (
+                free_name
+                for free_name in _other_names(name, entry.oid)
+                if there.get(free_name) in (None, edit if last else None)
+            )
+            paths = ("/".join([*before, free_name, *after]) for free_name in names)
+            return next(free_path for free_path in paths if edits.get(free_path, edit) == edit)
         root = root.folder(name)
     return path
 
@@ -151,14 +159,14 @@ def _other_names(name: str, oid: str) -> Iterator[str]:
 def _stays(above: Folder, path: str, gone: set[str]) -> bool:
     """Whether anything is left of the file or folder at `path`."""
     name = path.rpartition("/")[2]
-    found = above.entries()[name]
-    files = [f"{path}/{one}" for one in paths_below(above.folder(name))] if found.is_folder else [path]
+    entry = above.entries()[name]
+    files = [f"{path}/{file}" for file in paths_below(above.folder(name))] if entry.is_folder else [path]
     return not gone.issuperset(files)
 
 
 def iterate_files(root: Folder) -> Iterator[tuple[str, TreeEntry]]:
     """Every file of a tree with its path."""
     for path in differing_paths(root, None):
-        found = entry_at(root, path)
-        if found is not None:
-            yield path, found
+        entry = entry_at(root, path)
+        if entry is not None:
+            yield path, entry

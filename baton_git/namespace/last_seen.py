@@ -66,15 +66,15 @@ def last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
     file = branch.store.repository.common_dir / "baton" / "last-seen" / f"{branch.namespace.component}.json"
     index = _read(file)
     fresh = _since(branch, tip, index) if index is not None else None
-    sessions = _brought_forward(index, fresh) if index is not None and fresh is not None else {}
+    sessions = _advance_sessions(index, fresh) if index is not None and fresh is not None else {}
     if session in sessions and fresh is not None and len(fresh) < EVERY:
         return sessions[session]
-    found = sessions.get(session) or _walked(branch, tip, session)
-    if found is not None:
-        sessions[session] = found
+    last = sessions.get(session) or _walk_history(branch, tip, session)
+    if last is not None:
+        sessions[session] = last
     kept = [(name, seen) for name, seen in sessions.items() if len(seen.own) <= OWN]
     _write(file, Index(tip, dict(kept[-KEPT:])))
-    return found
+    return last
 
 
 class Index(NamedTuple):
@@ -84,7 +84,7 @@ class Index(NamedTuple):
     sessions: Mapping[str, LastSeen]
 
 
-def _brought_forward(index: Index, fresh: Sequence[LogEntry]) -> dict[str, LastSeen]:
+def _advance_sessions(index: Index, fresh: Sequence[LogEntry]) -> dict[str, LastSeen]:
     """What the index says of its sessions after these newer commits, newest first."""
     sessions = dict(index.sessions)
     for entry in reversed(fresh):
@@ -98,23 +98,23 @@ def _brought_forward(index: Index, fresh: Sequence[LogEntry]) -> dict[str, LastS
 
 def _since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
     """The commits of `tip` that the index does not count yet, children first; None when that cannot be said quickly."""
-    known = {one for seen in index.sessions.values() for one in (seen.base, seen.last, *seen.own)} | {index.tip}
-    waiting, met, found = deque([tip]), {tip}, dict[Oid, CommitInfo]()
+    known = {commit for seen in index.sessions.values() for commit in (seen.base, seen.last, *seen.own)} | {index.tip}
+    waiting, met, commits = deque([tip]), {tip}, dict[Oid, CommitInfo]()
     while waiting:
         oid = waiting.popleft()
         if oid in known:
             continue
-        if len(found) >= STEPS:
+        if len(commits) >= STEPS:
             return None
-        found[oid] = branch.store.commit(oid)
-        waiting.extend(parent for parent in found[oid].parents if parent not in met)
-        met.update(found[oid].parents)
+        commits[oid] = branch.store.commit(oid)
+        waiting.extend(parent for parent in commits[oid].parents if parent not in met)
+        met.update(commits[oid].parents)
     if index.tip not in met:
         return None
-    return [branch.entry(info.oid) for info in in_order(found.values())]
+    return [branch.entry(info.oid) for info in in_order(commits.values())]
 
 
-def _walked(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
+def _walk_history(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
     """The same for one session, found by reading the history."""
     own: list[LogEntry] = []
     others = False
@@ -140,12 +140,12 @@ def _read(file: Path) -> Index | None:
     """The index in a file; None when there is none, or none that makes sense."""
     try:
         data = json.loads(durable_files.content(file))
-        return Index(Oid(data["tip"]), {str(name): _seen(one) for name, one in data["sessions"].items()})
+        return Index(Oid(data["tip"]), {str(name): _parse_last_seen(data) for name, data in data["sessions"].items()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BatonError):
         return None
 
 
-def _seen(data: Any) -> LastSeen:
+def _parse_last_seen(data: Any) -> LastSeen:
     base, own, others, last = data
     return LastSeen(Oid(base) if base else None, tuple(map(Oid, own)), bool(others), Oid(last) if last else None)
 

@@ -39,9 +39,11 @@ class MergeCommit(NamedTuple):
     conflicts: tuple[Conflict, ...]
 
     @property
-    def renamed(self) -> dict[str, str]:
+    def renamed_ids(self) -> dict[str, str]:
         """By id, the id that one of two records got."""
-        return {one.key.id: one.to.id for one in self.decisions if one.action == "rekey" and one.to}
+        return {
+            decision.key.id: decision.to.id for decision in self.decisions if decision.action == "rekey" and decision.to
+        }
 
 
 class MergedTree(NamedTuple):
@@ -50,15 +52,15 @@ class MergedTree(NamedTuple):
     conflicts: tuple[Conflict, ...]
 
 
-def create_merge_commit(store: Store, one: Oid, other: Oid) -> MergeCommit:
+def create_merge_commit(store: Store, first_commit: Oid, second_commit: Oid) -> MergeCommit:
     """The merge of two commits of a namespace; both must be there, and neither behind the other.
 
     Raises:
         Corrupt: something of them cannot be read.
     """
-    first, second = parents_in_order(store, (one, other))
+    first, second = parents_in_order(store, (first_commit, second_commit))
     below = store.draft()
-    base = base_tree(store, below, one, other)
+    base = base_tree(store, below, first_commit, second_commit)
     draft = below.on_top()
     merged = merge_trees(draft, base, first.tree, second.tree)
     time = clamp_time(max(first.time, second.time))
@@ -73,17 +75,17 @@ def clamp_time(time: int) -> int:
 
 def parents_in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
     """The parents of a merge as it has them: the longer line first, else by id."""
-    found = [store.commit(oid) for oid in commits]
-    return sorted(found, key=lambda info: (-revision_of(store, info), info.oid))
+    infos = [store.commit(oid) for oid in commits]
+    return sorted(infos, key=lambda info: (-revision_of(store, info), info.oid))
 
 
-def base_tree(store: Store, draft: ObjectDraft, one: Oid, other: Oid) -> Oid | None:
+def base_tree(store: Store, draft: ObjectDraft, first_commit: Oid, second_commit: Oid) -> Oid | None:
     """The tree that both grew from; that of several merge bases is made of them, in `draft`. None: unrelated histories.
 
     Raises:
         Corrupt: something of the histories cannot be read.
     """
-    bases = parents_in_order(store, store.merge_bases(one, other))
+    bases = parents_in_order(store, store.merge_bases(first_commit, second_commit))
     if not bases:
         return None
     first, tree = bases[0], bases[0].tree
@@ -103,13 +105,13 @@ def merge_trees(draft: ObjectDraft, base: Oid | None, ours: Oid, theirs: Oid) ->
     states = [State(layout.TreeSource(root)) for root in roots]
     decisions = decide(*states)
     files = merge_files(*roots)
-    merged = with_conflicts(_constant(states[0], states[1], apply(states[1], decisions)), files.conflicts)
+    merged = with_conflicts(_restore_immutable(states[0], states[1], apply(states[1], decisions)), files.conflicts)
     conflicts = tuple(_new_conflicts(states[1], merged))
     edits = {**_edits(merged, states[2], roots), **files.edits}
     return MergedTree(draft.tree(ours, edits), tuple(decisions), conflicts)
 
 
-def _constant(base: State, ours: State, merged: State) -> State:
+def _restore_immutable(base: State, ours: State, merged: State) -> State:
     """The merged state with what is set once as it is in the base, whichever side changed it."""
     changed = {key for key in (*base.differing(ours), *merged.edits) if ALL_KINDS[key.kind].has_fixed_fields}
     kept, keys = immutable_fields.restore_fixed(base, State(merged.source, {key: merged.entry(key) for key in changed}))
@@ -125,12 +127,12 @@ def _new_conflicts(before: State, after: State) -> Iterator[Conflict]:
 def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, Edit]:
     """The files of what changed. A record that theirs has as it is keeps its very bytes."""
     taken = {key for key, entry in merged.edits.items() if entry is not None and theirs.entry(key) is entry}
-    made = {key: _stored(key, entry, roots) for key, entry in merged.edits.items() if key not in taken}
+    made = {key: _shorten_conflict(key, entry, roots) for key, entry in merged.edits.items() if key not in taken}
     paths = [layout.path_of(key) for key in taken]
     return {**{path: entry_at(roots[2], path) for path in paths}, **layout.encode(made, limited=False)}
 
 
-def _stored(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:
+def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:
     """As it is; a conflict that is too large for a file names the files of its sides instead of repeating them."""
     if not isinstance(entry, Conflict) or entry.record_kind not in ALL_KINDS or layout.fits(key, entry):
         return entry
@@ -138,12 +140,14 @@ def _stored(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | N
     keys = keys[:1] if entry.record_kind in SINGLETONS else keys
     data = entry.given()
     for name in {"base", "ours", "theirs"} & data.keys():
-        places = [found for root in roots for one in keys if (found := _place(one, root, data[name])) is not None]
+        places = [
+            place for root in roots for key in keys if (place := _find_stored_value(key, root, data[name])) is not None
+        ]
         data[name] = places[0] if places else data[name]
     return parse(Conflict, data)
 
 
-def _place(key: Key, root: Folder, value: Any) -> dict[str, str] | None:
+def _find_stored_value(key: Key, root: Folder, value: Any) -> dict[str, str] | None:
     """The file at `key`, if it holds a value of a conflict about the whole record."""
     path = layout.path_of(key)
     file = entry_at(root, path)
@@ -155,17 +159,19 @@ def _message(store: Store, draft: ObjectDraft, parents: tuple[CommitInfo, Commit
     before = State(layout.TreeSource(draft.folder(parents[0].tree)))
     after = State(layout.TreeSource(draft.folder(merged.tree)))
     subject = diff.commit_subject(diff.diff(before, after))
-    said = [("Baton-Op", "merge")]
-    said += [
-        ("Baton-Renamed", f"{one.key} → {one.to.id}") for one in merged.decisions if one.action == "rekey" and one.to
+    trailers = [("Baton-Op", "merge")]
+    trailers += [
+        ("Baton-Renamed", f"{decision.key} → {decision.to.id}")
+        for decision in merged.decisions
+        if decision.action == "rekey" and decision.to
     ]
-    said += [("Baton-Conflict", one.id) for one in merged.conflicts]
+    trailers += [("Baton-Conflict", conflict.id) for conflict in merged.conflicts]
     revision = 1 + max(revision_of(store, info) for info in parents)
-    return f"merge: {subject}\n\n{format_trailers(said)}Baton-Revision: {revision}\n"
+    return f"merge: {subject}\n\n{format_trailers(trailers)}Baton-Revision: {revision}\n"
 
 
-def format_trailers(said: list[tuple[str, str]]) -> str:
-    return "".join(f"{name}: {one_line(value, 200)}\n" for name, value in said)
+def format_trailers(trailers: list[tuple[str, str]]) -> str:
+    return "".join(f"{name}: {one_line(value, 200)}\n" for name, value in trailers)
 
 
 def is_root(store: Store, info: CommitInfo) -> bool:

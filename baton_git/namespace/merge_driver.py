@@ -30,10 +30,10 @@ def merge_file(store: Store, path: str, base: bytes, ours: bytes, theirs: bytes)
     sides = [{_place_of(path, text): text} for text in (base, ours, theirs)]
     trees = [draft.tree(None, side) for side in sides]
     root = draft.folder(merge_trees(draft, trees[0] if base else None, trees[1], trees[2]).tree)
-    found = {name: text_at(root, name) for name, _ in iterate_files(root)}
-    place = path if path in found else next(name for name in found if not _is_conflict(name))
-    text = found.pop(place)
-    return DriverResult(text, found)
+    files = {name: text_at(root, name) for name, _ in iterate_files(root)}
+    place = path if path in files else next(name for name in files if not _is_conflict(name))
+    text = files.pop(place)
+    return DriverResult(text, files)
 
 
 def _is_conflict(path: str) -> bool:
@@ -46,8 +46,8 @@ def _place_of(path: str, text: bytes) -> str:
     key = layout.key_at(path)
     if key is None or not isinstance(layout.decode(key, path, text), Unreadable):
         return path
-    fitting = (one for one in _twins(key) if not isinstance(layout.decode(one, path, text), Unreadable))
-    return next((layout.path_of(one) for one in fitting), path)
+    fitting = (twin for twin in _twins(key) if not isinstance(layout.decode(twin, path, text), Unreadable))
+    return next((layout.path_of(twin) for twin in fitting), path)
 
 
 def _twins(key: Key) -> Iterator[Key]:

@@ -14,7 +14,7 @@ def remote_of(ws: Workspace) -> str | None:
     """The remote to sync with: the one that is set, else `origin`, else the only one there is."""
     if ws.reach.remote:
         return ws.reach.remote
-    names = _names(ws)
+    names = _list_remote_names(ws)
     if "origin" in names:
         return "origin"
     return names[0] if len(names) == 1 else None
@@ -29,7 +29,7 @@ def configured_remote(ws: Workspace, name: str | None) -> str | None:
     """
     if name is None:
         return None
-    names = _names(ws)
+    names = _list_remote_names(ws)
     if name not in names:
         raise NotFound("remote", name, hint=f"there are: {', '.join(names)}" if names else "there are none")
     return name
@@ -69,7 +69,7 @@ def _is_tracked(ws: Workspace, remote: str) -> bool:
     return ws.branch.store.tip(f"refs/remotes/{remote}/{tail}") is not None
 
 
-def _names(ws: Workspace) -> tuple[str, ...]:
+def _list_remote_names(ws: Workspace) -> tuple[str, ...]:
     if ws.reach.remotes is not None:
         return ws.reach.remotes
     from baton_git.git.remotes import remote_names  # slow to load, and commands know the names already
@@ -84,24 +84,26 @@ class WaitingCount(NamedTuple):
 
 def waiting_counts(ws: Workspace) -> list[WaitingCount]:
     """How many commits of each remote wait, of those that this namespace was ever synced with."""
-    found = []
-    for remote in _known(ws):
+    counts = []
+    for remote in _list_known_remotes(ws):
         if is_waiting(ws.branch, remote):
             store = ws.branch.store
             theirs = store.tip(tracking_refs_of(ws.branch, remote).incoming)
-            found.append(WaitingCount(remote, count_commits(store, theirs, store.tip(ws.branch.ref))))
-    return found
+            counts.append(WaitingCount(remote, count_commits(store, theirs, store.tip(ws.branch.ref))))
+    return counts
 
 
 def pending_counts(ws: Workspace) -> dict[str, int]:
     """By remote, how many commits it does not have yet."""
-    return {one: number for one in _known(ws) if (number := count_unsent(ws.branch, one))}
+    return {remote: number for remote in _list_known_remotes(ws) if (number := count_unsent(ws.branch, remote))}
 
 
-def _known(ws: Workspace) -> list[str]:
+def _list_known_remotes(ws: Workspace) -> list[str]:
     """The remotes that this namespace was synced with and that still have a name here."""
     names = ws.reach.remotes
-    return [one for one in known_remotes(ws.branch) if names is None or one in names or one == ws.reach.remote]
+    return [
+        remote for remote in known_remotes(ws.branch) if names is None or remote in names or remote == ws.reach.remote
+    ]
 
 
 def unfetched_namespaces(ws: Workspace) -> list[str]:
@@ -111,8 +113,8 @@ def unfetched_namespaces(ws: Workspace) -> list[str]:
     if name is None or store.tip(ws.branch.ref) is not None:
         return []
     folder = f"refs/remotes/{name}/{prefix.removeprefix('refs/heads/')}"
-    found = (ws.branch.beside(prefix + ref.removeprefix(folder)) for ref in store.refs(folder))
-    return [str(one.namespace) for one in found if one is not None]
+    branches = (ws.branch.sibling(prefix + ref.removeprefix(folder)) for ref in store.refs(folder))
+    return [str(branch.namespace) for branch in branches if branch is not None]
 
 
 def format_commits(number: int) -> str:

@@ -67,8 +67,8 @@ class WrittenResult(AtRevision):
     def of(cls, written: WriteResult, **fields: Any) -> Self:
         """Return the result of a write, with the `fields` that this class has beside those of every write."""
         result = cls(
-            revision=written.version.revision,
-            commit=written.version.commit,
+            revision=written.revision.number,
+            commit=written.revision.commit,
             summary=summarise(written.changes),
             changes=[change.as_data() for change in written.changes],
             redactions=[
@@ -94,4 +94,4 @@ def summarise(changes: Sequence[diff.RecordChange]) -> str:
 
 def position(version: Revision) -> dict[str, Any]:
     """Return the fields of `AtRevision` for a version."""
-    return {"revision": version.revision, "commit": version.commit}
+    return {"revision": version.number, "commit": version.commit}

@@ -58,8 +58,8 @@ class _Reverter(NamedTuple):
         left = set(commits)
         for entry in newest_first:
             if entry.commit in left and entry.parents:
-                before = self.branch.version(entry.parents[0]).state
-                state = _carry_over(state, self.branch.version(entry.commit).state, before)
+                before = self.branch.revision_at(entry.parents[0]).state
+                state = _carry_over(state, self.branch.revision_at(entry.commit).state, before)
             elif left and len(entry.parents) == 2:
                 state, reverted = self._remerge(state, entry.parents, left)
                 left -= reverted
@@ -76,9 +76,11 @@ class _Reverter(NamedTuple):
             state = _carry_over(state, before, _with_ids(before, after, decisions))
         return state, apart
 
-    def _line(self, side: Oid, other: Oid) -> _Line:
+    def _line(self, side: Oid, opposite: Oid) -> _Line:
         store = self.branch.store
-        return _Line(self.branch.version(side).state, [load_entry(store, info) for info in store.only_in(side, other)])
+        return _Line(
+            self.branch.revision_at(side).state, [load_entry(store, info) for info in store.only_in(side, opposite)]
+        )
 
     def _base(self, parents: Sequence[Oid]) -> State:
         draft = self.branch.store.draft()
@@ -100,12 +102,13 @@ def _merge(base: State, sides: Sequence[State]) -> tuple[State, Sequence[Decisio
 
 def _with_ids(before: State, after: State, decisions: Sequence[Decision]) -> State:
     """Return `after` with the ids that the merge gave to records whose own id was taken."""
-    for one in decisions:
-        if one.action == "rekey" and one.to is not None and after.entry(one.to) is None:
-            named, entry = before.entry(one.to), after.entry(one.key)
-            if isinstance(named, Part) and isinstance(entry, Part) and not are_two(one.key.kind, named, entry):
+    for decision in decisions:
+        if decision.action == "rekey" and decision.to is not None and after.entry(decision.to) is None:
+            named, entry = before.entry(decision.to), after.entry(decision.key)
+            if isinstance(named, Part) and isinstance(entry, Part) and not are_two(decision.key.kind, named, entry):
                 after = State(
-                    after.source, {**after.edits, one.key: None, one.to: with_id(entry, one.to.id, one.key.id)}
+                    after.source,
+                    {**after.edits, decision.key: None, decision.to: with_id(entry, decision.to.id, decision.key.id)},
                 )
     return after
 
@@ -114,9 +117,9 @@ def _carry_over(state: State, before: State, after: State) -> State:
     """Return `state` with what leads from `before` to `after`; what was changed otherwise since stays."""
     after = _keep_changed(state, before, after)
     wanted = [
-        _take_off_entries(one, before, state, after)
-        for one in decide(before, state, after, prefer="ours")
-        if one.action != "rekey" and one.key.kind != Session.kind
+        _take_off_entries(decision, before, state, after)
+        for decision in decide(before, state, after, prefer="ours")
+        if decision.action != "rekey" and decision.key.kind != Session.kind
     ]
     return apply(state, wanted, record_conflicts=False)
 

@@ -43,7 +43,7 @@ class Revision(NamedTuple):
     state: State
     commit: Oid | None = None
     tree: Oid | None = None
-    revision: int = 0
+    number: int = 0
     time: datetime | None = None
     by: str = ""
     """The verb that made it; empty when a person committed by hand."""
@@ -81,7 +81,7 @@ class WriteResult(NamedTuple):
     `checked_out_at` is a work tree that has the branch checked out: the new commit shows there as a revert.
     """
 
-    version: Revision
+    revision: Revision
     before: Revision
     changes: tuple[diff.RecordChange, ...] = ()
     redactions: tuple[tuple[Key, Redaction], ...] = ()

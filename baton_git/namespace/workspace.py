@@ -68,7 +68,7 @@ class RemoteSettings(NamedTuple):
     signers: AllowedSigners | None = None
     progress: Callable[[str], None] | None = None
 
-    def trusted(self, store: Store) -> Callable[[CommitInfo], bool] | None:
+    def signature_check(self, store: Store) -> Callable[[CommitInfo], bool] | None:
         """Whether a commit in `store` is signed by an allowed key; None where no keys are configured."""
         signers = self.signers
         if signers is None:
@@ -107,9 +107,9 @@ class Workspace:
         return self.actor.session or "none"
 
     @property
-    def trusted(self) -> Callable[[CommitInfo], bool] | None:
+    def signature_check(self) -> Callable[[CommitInfo], bool] | None:
         """Whether a commit is signed by an allowed key; None where no keys are configured."""
-        return self.reach.trusted(self.branch.store)
+        return self.reach.signature_check(self.branch.store)
 
     def labels(self, version: Revision | None = None) -> Labels:
         """Who vouches for the records at a version, the newest where none is given.
@@ -131,7 +131,7 @@ class Workspace:
     @property
     def vouching(self) -> Vouching:
         """Whose confirmations count on this machine besides its own."""
-        return Vouching(self.trusted, self._trusts_remote)
+        return Vouching(self.signature_check, self._trusts_remote)
 
     def _trusts_remote(self, url: str) -> bool:
         """Whether the user trusts the remote at an address; not where the approvals cannot be read."""
@@ -181,10 +181,10 @@ def fresh_mark() -> str:
     return mint_id("ctx", os.urandom(4))
 
 
-def check_not_empty(text: str, what: str) -> None:
+def check_not_empty(text: str, name: str) -> None:
     """Raises InvalidArgument when `text` says nothing."""
     if not text.strip():
-        raise InvalidArgument(f"the {what} is empty", hint="say in a sentence what it is")
+        raise InvalidArgument(f"the {name} is empty", hint="say in a sentence what it is")
 
 
 def archive_record(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> Changed:

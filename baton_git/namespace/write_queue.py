@@ -57,10 +57,10 @@ class WriteTarget(Protocol):
     def history(self) -> Iterator[LogEntry]:
         """The diary, newest first."""
 
-    def prepared(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
+    def prepare(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
         """What a change comes to on top of `tip`, in memory."""
 
-    def following(self, work: Prepared) -> Revision:
+    def predict_revision(self, work: Prepared) -> Revision:
         """The version that was prepared, as it will be read back."""
 
     def mark(self, before: State, after: State) -> None:
@@ -74,14 +74,14 @@ def write_updates(target: WriteTarget, updates: Sequence[UpdateRequest], patienc
     stand in its line meanwhile, and one of them writes for all that stand there.
     """
     end = time.monotonic() + patience
-    wishes = [_PendingUpdate(target, one, end, patience) for one in updates]
-    waiting = [one for one in wishes if one.may_be()]
+    wishes = [_PendingUpdate(target, update, end, patience) for update in updates]
+    waiting = [wish for wish in wishes if wish.has_valid_names()]
     if waiting and not target.store.line(target.ref).serve(waiting, _Writer(target).serve, patience):
-        for one in waiting:
-            one.fail(one.too_late())
-    if any(one.leads for one in waiting):
+        for wish in waiting:
+            wish.fail(wish.too_late())
+    if any(wish.leads for wish in waiting):
         target.store.tidy()
-    return [one.answer() for one in wishes]
+    return [wish.answer() for wish in wishes]
 
 
 class _Writer:
@@ -97,26 +97,26 @@ class _Writer:
         try:
             self._serve_all(wishes)
         except BaseException as error:
-            for one in wishes:
-                one.fail(error if isinstance(error, Exception) else _interrupted_error(self.target.namespace))
+            for wish in wishes:
+                wish.fail(error if isinstance(error, Exception) else _interrupted_error(self.target.namespace))
             if not isinstance(error, Exception):
                 raise
 
     def _serve_all(self, wishes: Sequence[_PendingUpdate]) -> None:
         for attempt in count():
-            waiting = [one for one in wishes if not one.is_answered]
+            waiting = [wish for wish in wishes if not wish.is_answered]
             if not waiting or self._attempt(waiting):
                 return
-            late = [one for one in waiting if time.monotonic() >= one.end]
-            for one in late:
-                one.fail(one.too_late())
+            late = [wish for wish in waiting if time.monotonic() >= wish.end]
+            for wish in late:
+                wish.fail(wish.too_late())
             if len(late) < len(waiting):
                 time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
 
     def _attempt(self, wishes: Sequence[_PendingUpdate]) -> bool:
         """Whether all were answered. What they come to is prepared before our turn, and anew if somebody was faster."""
-        left = min(one.end for one in wishes) - time.monotonic()
-        with self._chained(wishes) as chain:
+        left = min(wish.end for wish in wishes) - time.monotonic()
+        with self._build_chain(wishes) as chain:
             if not chain.draft.objects:
                 return chain.answer(None)
             tried = chain
@@ -124,23 +124,23 @@ class _Writer:
                 with self.store.queue(self.target.ref, min(2.0, max(0.0, left))):
                     if self.store.tip(self.target.ref) == chain.tip.commit:
                         return self._publish(chain)
-                    with self._chained(wishes) as again:
+                    with self._build_chain(wishes) as again:
                         tried = again
                         return self._publish(again)
             except Busy as error:
-                for one in wishes:
-                    if time.monotonic() >= one.end:
-                        one.fail(error)
+                for wish in wishes:
+                    if time.monotonic() >= wish.end:
+                        wish.fail(error)
                 return False
             except StoreError:
                 if len(wishes) == 1 or self._was_published(tried):
                     raise
-        for one in wishes:  # the store may refuse what one of them wants, and not the others
-            self.serve([one])
+        for wish in wishes:  # the store may refuse what one of them wants, and not the others
+            self.serve([wish])
         return True
 
     @contextmanager
-    def _chained(self, wishes: Sequence[_PendingUpdate]) -> Iterator[_CommitChain]:
+    def _build_chain(self, wishes: Sequence[_PendingUpdate]) -> Iterator[_CommitChain]:
         """What the wishes come to, each on top of the one before, in memory.
 
         A change may read the commits that it stands on, so inside they can be read before they are published. What one
@@ -151,14 +151,14 @@ class _Writer:
             chain = _CommitChain(self.target.read(), draft)
             for wish in wishes:
                 try:
-                    work = wish.target.prepared(chain.newest, wish.change, wish.stamp, wish.expected)
+                    work = wish.target.prepare(chain.newest, wish.change, wish.stamp, wish.expected)
                 except Exception as error:  # noqa: BLE001  whatever it is, its own thread will raise it
                     chain.refused.append((wish, error))
                     continue
                 chain.steps.append((wish, work))
                 if work.draft is not None:
                     draft.take_over(work.draft)
-                    chain.newest = self.target.following(work)
+                    chain.newest = self.target.predict_revision(work)
             yield chain
 
     def _publish(self, chain: _CommitChain) -> bool:
@@ -178,13 +178,13 @@ class _Writer:
             return False
         self.store.memory.put(("version", self.target.namespace, newest), chain.newest, VERSION_WEIGHT)
         for _, work in chain.steps:
-            self.target.mark(work.outcome.before.state, work.outcome.version.state)
+            self.target.mark(work.outcome.before.state, work.outcome.revision.state)
         return chain.answer(self.store.checked_out_at(self.target.ref))
 
     def _was_published(self, chain: _CommitChain) -> bool:
         """Whether the branch came to stand at the newest of a chain, also where others have built on it since."""
         newest = chain.newest.commit
-        return any(one.commit == newest for one in islice(self.target.history(), _LATELY))
+        return any(entry.commit == newest for entry in islice(self.target.history(), _LATELY))
 
 
 class _PendingUpdate:
@@ -202,13 +202,13 @@ class _PendingUpdate:
     def is_answered(self) -> bool:
         return self._found is not None
 
-    def succeed(self, outcome: WriteResult) -> None:
+    def set_result(self, outcome: WriteResult) -> None:
         self._found = outcome
 
     def fail(self, error: Exception) -> None:
         self._found = self._found or error
 
-    def may_be(self) -> bool:
+    def has_valid_names(self) -> bool:
         """Whether the name of who wishes, and that of a new namespace, can be written; else that is the answer."""
         try:
             _check_names(self.stamp)
@@ -239,8 +239,8 @@ class _CommitChain:
     def answer(self, checked_out_at: Path | None) -> bool:
         """Tells everybody, now that it is so; True."""
         for wish, work in self.steps:
-            found = work.outcome
-            wish.succeed(found if work.draft is None else found._replace(checked_out_at=checked_out_at))
+            outcome = work.outcome
+            wish.set_result(outcome if work.draft is None else outcome._replace(checked_out_at=checked_out_at))
         for wish, error in self.refused:
             wish.fail(error)
         return True
@@ -253,6 +253,6 @@ def _interrupted_error(namespace: Namespace) -> WriteFailed:
 
 
 def _check_names(stamp: CommitStamp) -> None:
-    for what, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
+    for label, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
         if text:
-            refuse_secret(what, text)
+            refuse_secret(label, text)

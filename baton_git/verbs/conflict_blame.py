@@ -136,6 +136,6 @@ def _sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> list[tu
 def _has(ws: Workspace, commit: Oid, conflict: Conflict, side: Side) -> bool:
     """Whether the contested field has the side's value there."""
     with suppress(BatonError):  # a name from elsewhere that is none
-        there = standing(ws.branch.version(commit).state, conflict)
+        there = standing(ws.branch.revision_at(commit).state, conflict)
         return there is not None and alike(there, side_value(conflict, side))
     return False

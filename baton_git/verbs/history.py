@@ -143,8 +143,8 @@ def full_id(ws: Workspace, text: str) -> str:
 
 def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:
     """What a commit changed, compared with its first parent."""
-    before = ws.branch.version(entry.parents[0]).state if entry.parents else State()
-    return diff.diff(before, ws.branch.version(entry.commit).state)
+    before = ws.branch.revision_at(entry.parents[0]).state if entry.parents else State()
+    return diff.diff(before, ws.branch.revision_at(entry.commit).state)
 
 
 def show(ws: Workspace, revision: str) -> Shown:

@@ -134,7 +134,7 @@ def verify_loop(ws: Workspace, now: datetime, asked: LoopFinding) -> CheckResult
     if asked.result is None:
         return check_loops(ws, now, [asked.id])
     changed = settle_loop(ws, now, asked.id, asked.result, note=asked.note)
-    evidence = changed.written.version.state.get(OpenLoop, changed.id).last_check
+    evidence = changed.written.revision.state.get(OpenLoop, changed.id).last_check
     assert evidence is not None
     return CheckResults.of_checks(changed.written, {changed.id: evidence}, id=changed.id)
 

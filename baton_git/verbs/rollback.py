@@ -72,11 +72,11 @@ def go_back(
         NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
         Stale: another commit is the newest by now.
     """
-    shown = ws.branch.version(tip).revision if tip is not None else 0
+    shown = ws.branch.revision_at(tip).number if tip is not None else 0
 
     def change(now_tip: Revision) -> ProposedState:
         if tip is not None and now_tip.commit != tip:
-            raise Stale(str(ws.branch.namespace), shown, now_tip.revision, hint="look at what it would change now")
+            raise Stale(str(ws.branch.namespace), shown, now_tip.number, hint="look at what it would change now")
         return _gated(now_tip, way.change(now_tip), person, how)
 
     return ws.update(way.op, now, change)
@@ -160,7 +160,7 @@ def _before_last_change(ws: Workspace, key: Key) -> Revision:
     for entry in ws.branch.history(first_parent=True):
         if not entry.parents:
             break
-        parent = ws.branch.version(entry.parents[0])
+        parent = ws.branch.revision_at(entry.parents[0])
         assert parent.tree is not None
         if files_at(ws, entry.tree, paths) != files_at(ws, parent.tree, paths):
             return parent
@@ -216,12 +216,12 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
 
 def _name(ws: Workspace, version: Revision) -> str:
     """What an older version is called: `revision 7`, or by the id of its commit."""
-    return f"revision {version.revision}" if version.commit is None else ws.branch.name(version.commit)
+    return f"revision {version.number}" if version.commit is None else ws.branch.name(version.commit)
 
 
 def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
     """Whether a commit only takes back some of these: then it is gone with them."""
-    undoes = entry.takes_back()
+    undoes = entry.undone_commits()
     return bool(undoes) and {one.commit for one in others}.issuperset(undoes)
 
 
@@ -257,7 +257,7 @@ def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, Lo
 
     def change(now_tip: Revision) -> ProposedState:
         if now_tip.commit == entry.commit:
-            proposal = _as_it_was(ws, now_tip, ws.branch.version(entry.parents[0]), f"undo {name}")
+            proposal = _as_it_was(ws, now_tip, ws.branch.revision_at(entry.parents[0]), f"undo {name}")
         else:
             proposal = ProposedState(revert(ws.branch, now_tip.state, [entry]), note=f"undo {name}")
         return proposal._replace(trailers=((UNDOES, entry.commit),))

@@ -223,7 +223,7 @@ def _begun(
         return _known(ws, now, with_results(state, loops, checks.kept), parent)
 
     try:
-        return ws.update("boot", now, change).version
+        return ws.update("boot", now, change).revision
     except InvalidName:
         raise
     except (BatonError, OSError) as error:
@@ -276,9 +276,9 @@ def _said(error: BatonError | OSError) -> str:
 
 
 def _heading(now: datetime, session: str, version: Revision) -> str:
-    time = version.time if version.revision else None  # the commit that all namespaces begin with has none
+    time = version.time if version.number else None  # the commit that all namespaces begin with has none
     when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
-    return one_line(f"baton {version.namespace} · revision {version.revision}{when} · session {session}", 300)
+    return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {session}", 300)
 
 
 def _sections(
@@ -401,7 +401,7 @@ def _context_at_start(ws: Workspace, tip: Revision) -> str | None:
     seen = last_seen(ws.branch, tip.commit, ws.session) if tip.commit else None
     for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
         if commit is not None and ws.branch.entry(commit).op in ("boot", "wrap", "write"):
-            return ws.branch.version(commit).state.head.context
+            return ws.branch.revision_at(commit).state.head.context
     return None
 
 

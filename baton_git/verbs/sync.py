@@ -95,7 +95,7 @@ def _branches(ws: Workspace) -> list[Branch]:
 def _terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
     where = f"git config remote.{remote}.batonPolicy"
     policy = policy_of(ws.reach.policies.get(remote), where)
-    return Terms(policy, ws.trusted, settle, mask_logins(remote), without_login(address_of(ws, remote)))
+    return Terms(policy, ws.signature_check, settle, mask_logins(remote), without_login(address_of(ws, remote)))
 
 
 def _left_as_it_is(branch: Branch, remote: str) -> SyncOutcome:

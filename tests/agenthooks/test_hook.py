@@ -361,7 +361,7 @@ def test_a_session_at_work_beside_us_is_not_taken_for_a_dead_one(hook, session, 
         seen = memory.get("claude", OLD)
         assert seen is not None
         seen = seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat())
-        memory.put(seen)
+        memory.save(seen)
         session.work(git)
         told = context(hook("SessionStart", NEW, source="startup"))
         assert "gone without an end" not in told
@@ -474,7 +474,7 @@ def test_sessions_at_work_beside_us_have_left_nothing_yet(hook, session, git):
     seen = memory.get("claude", OLD)
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as beside:
-        memory.put(seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat()))
+        memory.save(seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat()))
         told = context(hook("SessionStart", NEW, source="startup"))
         assert "## At work beside you: claude session" in told
         assert "Handed off" not in told
@@ -491,7 +491,7 @@ def test_a_process_that_got_the_number_of_a_dead_session_hides_nothing(hook, ses
     seen = memory.get("claude", OLD)
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as other:
-        memory.put(seen._replace(pid=other.pid, seen="2026-11-20T10:00:00Z"))
+        memory.save(seen._replace(pid=other.pid, seen="2026-11-20T10:00:00Z"))
         assert "write its tests" in context(hook("SessionStart", NEW, source="startup"))
         other.kill()
 

@@ -26,7 +26,7 @@ def test_a_session_is_remembered(tmp_path):
     seen = HookSession(
         "claude", "s-1", "/r/.git", "/r", "/t.jsonl", 12, "2026-01-01T00:00:00Z", "Stop", 5, wants=("on_stop",)
     )
-    assert memory.put(seen)
+    assert memory.save(seen)
     assert memory.get("claude", "s-1") == seen
     assert memory.get("codex", "s-1") is None
     assert list(memory.all()) == [seen]
@@ -43,7 +43,7 @@ def test_no_session_id_leads_out_of_the_folder(tmp_path, session):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cli": 7}', '{"cli": "claude"}', "\xff"])
 def test_a_damaged_file_is_as_good_as_none(tmp_path, text):
     memory = HookSessionStore(str(tmp_path))
-    memory.put(HookSession("claude", "s"))
+    memory.save(HookSession("claude", "s"))
     Path(memory.path("claude", "s")).write_text(text)
     assert memory.get("claude", "s") is None
     assert list(memory.all()) == []
@@ -51,7 +51,7 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path, text):
 
 def test_a_field_of_another_type_is_as_good_as_none(tmp_path):
     memory = HookSessionStore(str(tmp_path))
-    memory.put(HookSession("claude", "s"))
+    memory.save(HookSession("claude", "s"))
     Path(memory.path("claude", "s")).write_text(json.dumps({"cli": "claude", "session": "s", "pid": "x", "told": 1}))
     assert memory.get("claude", "s") == HookSession("claude", "s")
 
@@ -59,7 +59,7 @@ def test_a_field_of_another_type_is_as_good_as_none(tmp_path):
 def test_old_sessions_are_forgotten(tmp_path):
     memory = HookSessionStore(str(tmp_path))
     for number in range(KEPT + 5):
-        memory.put(HookSession("claude", f"s{number}", seen=f"2026-01-01T00:{number:02}:00Z"))
+        memory.save(HookSession("claude", f"s{number}", seen=f"2026-01-01T00:{number:02}:00Z"))
     memory.forget_old()
     assert len(list(memory.all())) == KEPT
     assert memory.get("claude", "s0") is None
@@ -99,7 +99,7 @@ def idle(repo: Path, payload: Payload, seen: HookSession | None) -> bool:
     place = find_repository(str(repo))
     assert place is not None
     if seen is not None:
-        HookSessionStore(place.common_dir).put(seen)
+        HookSessionStore(place.common_dir).save(seen)
     return is_idle(payload, place, {})
 
 

@@ -100,7 +100,7 @@ def test_going_back_cannot_graduate(api: Any, baton: Any) -> None:
     api.post("/v1/baton/write", {"namespace": api.namespace, "baton": {"session_id": "s", "patterns": [pattern]}})
     with api.site.work(api.namespace) as ws:
         word = Confirmed("Ada", "terminal", pattern="PAT-1", rule="Do not", what="w")
-        graduated = graduate_pattern(replace(ws, confirmed=word), api.site.now(), "PAT-1").written.version.revision
+        graduated = graduate_pattern(replace(ws, confirmed=word), api.site.now(), "PAT-1").written.revision.number
     api.post("/v1/undo")
     for path, body in (("/v1/undo", None), ("/v1/rollback", {"revision": str(graduated)})):
         assert api.problem("POST", path, 403, body)["error"] == "needs_human"
@@ -146,7 +146,7 @@ def test_if_match_is_of_a_commit_and_a_star_of_any(story: Any, monkeypatch: pyte
         tip = plain.read()
         info, draft = branch.store.commit(tip.commit), branch.store.draft()
         if not moved:
-            other = plain.seal(draft, tip.tree, info.parents, tip.revision, "another", stamp, ())
+            other = plain.seal(draft, tip.tree, info.parents, tip.number, "another", stamp, ())
             moved.append(plain.advance(draft, tip.commit, other, stamp))
         return real(branch, change, stamp, **more)
 

@@ -61,11 +61,11 @@ def test_updates_that_are_written_together_are_commits_and_errors_of_their_own(b
     first, refused, stale, last = branch.update_all(
         [_update("one"), _update("two", session=secret), _update("three", revision=0), _update("four", revision=1)]
     )
-    assert first.result().version.revision == 1
+    assert first.result().revision.number == 1
     assert isinstance(refused.found, InvalidDocument)
     assert isinstance(stale.found, Stale)
-    assert last.result().version.revision == 2
-    assert branch.read().commit == last.result().version.commit
+    assert last.result().revision.number == 2
+    assert branch.read().commit == last.result().revision.commit
     assert [one.revision for one in branch.history()] == [2, 1, 0]
 
 

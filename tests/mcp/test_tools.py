@@ -84,7 +84,7 @@ def test_the_session_is_the_named_one_or_that_of_the_agent_or_the_one_that_boote
     assert session_of() == "booted"
     monkeypatch.setenv("GEMINI_SESSION_ID", "of-gemini")
     assert session_of() == "booted"  # nobody knows that session here: no hook has seen it
-    HookSessionStore(str(top / ".git")).put(HookSession("gemini", "of-gemini"))
+    HookSessionStore(str(top / ".git")).save(HookSession("gemini", "of-gemini"))
     assert session_of() == "of-gemini"
     assert call("log", limit=1)["commits"][0]["agent"] == "gemini"
     monkeypatch.setenv("BATON_SESSION", "of-baton")

@@ -101,7 +101,7 @@ def test_a_server_for_many_takes_nobody_for_who_is_at_work_in_the_work_tree(here
 
 def test_a_session_of_the_agent_around_us_that_hooks_know_counts_less_than_the_own(here, baton, top, monkeypatch):
     monkeypatch.setenv("GEMINI_SESSION_ID", "of-gemini")
-    HookSessionStore(str(top / ".git")).put(HookSession("gemini", "of-gemini"))
+    HookSessionStore(str(top / ".git")).save(HookSession("gemini", "of-gemini"))
 
     async def use(one, two):
         await begun(one, session="own")

@@ -36,7 +36,7 @@ def put(*records):
 def line(ws, count):
     """`count` changes, a minute apart; the commits in order."""
     return [
-        ws.branch.update(put(item(id=f"FU-{n}")), CommitStamp("test", later(minutes=n), WHO)).version.commit
+        ws.branch.update(put(item(id=f"FU-{n}")), CommitStamp("test", later(minutes=n), WHO)).revision.commit
         for n in range(count)
     ]
 
@@ -60,7 +60,7 @@ def test_what_was_written_is_read_back_with_its_revision(ws):
     written = ws.branch.update(put(loop()), STAMP)
     version = ws.branch.read()
     assert version.state.get(OpenLoop, "OL-1") == loop()
-    assert (version.commit, version.revision, version.by) == (written.version.commit, 1, "test")
+    assert (version.commit, version.number, version.by) == (written.revision.commit, 1, "test")
 
 
 def test_a_commit_says_in_words_and_trailers_who_did_what(ws):
@@ -83,7 +83,7 @@ def test_nothing_is_written_when_nothing_differs(ws):
     ws.branch.update(put(loop()), STAMP)
     before, count = ws.branch.read().commit, objects(ws)
     written = ws.branch.update(put(loop()), STAMP)
-    assert (written.version.commit, written.changes, objects(ws)) == (before, (), count)
+    assert (written.revision.commit, written.changes, objects(ws)) == (before, (), count)
 
 
 def test_nothing_is_written_when_the_change_fails(ws):
@@ -106,12 +106,12 @@ def test_a_change_is_computed_again_on_what_another_writer_put_first(open_worksp
     def change(tip):
         if not seen:
             other.branch.update(put(item()), STAMP)
-        seen.append(tip.revision)
+        seen.append(tip.number)
         return tip.state.put(loop())
 
     written = ws.branch.update(change, STAMP)
     assert seen == [0, 1]
-    assert written.version.revision == 2
+    assert written.revision.number == 2
     assert ws.branch.read().state.ids("follow_up") == {"FU-1"}
     assert objects(ws) == len({*_reachable(ws)})
 
@@ -137,7 +137,7 @@ def test_a_race_lost_to_an_equal_change_writes_nothing(open_workspace):
         return tip.state.put(loop())
 
     written = ws.branch.update(change, STAMP)
-    assert (written.changes, written.version.revision) == ((), 1)
+    assert (written.changes, written.revision.number) == ((), 1)
 
 
 def test_a_writer_that_always_loses_says_busy_and_writes_nothing(open_workspace):
@@ -158,7 +158,7 @@ def test_an_expected_revision_that_is_not_the_newest_is_stale(ws):
     with pytest.raises(Stale) as caught:
         ws.branch.update(put(item()), STAMP, expected_revision=0)
     assert (caught.value.expected, caught.value.actual) == (0, 1)
-    assert ws.branch.update(put(item()), STAMP, expected_revision=1).version.revision == 2
+    assert ws.branch.update(put(item()), STAMP, expected_revision=1).revision.number == 2
 
 
 def test_a_revision_expected_before_a_lost_race_is_stale_after_it(open_workspace):
@@ -222,16 +222,16 @@ def test_a_revision_of_a_namespace_that_does_not_exist_is_not_found(ws):
 
 def test_a_namespace_that_does_not_exist_reads_as_empty(ws):
     version = ws.branch.read()
-    assert (version.commit, version.revision, version.state.ids("open_loop")) == (None, 0, set())
+    assert (version.commit, version.number, version.state.ids("open_loop")) == (None, 0, set())
 
 
 def test_commits_made_by_hand_count_as_revisions(ws):
     add_loop(ws, NOW, action="a", expect="b")
     by_hand(ws, {"notes.txt": b"one"})
     by_hand(ws, {"notes.txt": b"two"})
-    assert ws.branch.read().revision == 3
+    assert ws.branch.read().number == 3
     add_loop(ws, NOW, action="c", expect="d")
-    assert ws.branch.read().revision == 4
+    assert ws.branch.read().number == 4
 
 
 def test_a_commit_made_by_hand_is_found_by_the_number_that_it_has(ws):
@@ -277,18 +277,18 @@ def test_an_id_that_is_a_secret_is_refused(ws):
 
 
 def test_work_from_the_side_becomes_a_second_parent(ws):
-    base = ws.branch.update(put(loop()), STAMP).version
+    base = ws.branch.update(put(loop()), STAMP).revision
     ws.branch.update(put(item()), STAMP)
 
     def change(tip):
         side = base.state.put(item(id="FU-2"))
         return ProposedState(tip.state.put(item(id="FU-2")), side=(base, side))
 
-    version = ws.branch.update(change, STAMP).version
+    version = ws.branch.update(change, STAMP).revision
     entry = next(ws.branch.history())
     assert len(entry.parents) == 2
-    assert ws.branch.version(entry.parents[1]).state.ids("follow_up") == {"FU-2"}
-    assert (entry.op, version.revision) == ("test-merge", 3)
+    assert ws.branch.revision_at(entry.parents[1]).state.ids("follow_up") == {"FU-2"}
+    assert (entry.op, version.number) == ("test-merge", 3)
 
 
 def test_namespaces_lists_those_that_are_and_no_other_refs(ws):
@@ -305,7 +305,7 @@ def test_another_prefix_is_another_place(ws):
     hidden = Branch(ws.branch.store, Namespace("x"), "refs/baton/")
     hidden.update(put(loop()), STAMP)
     assert ws.branch.read().commit is None
-    assert hidden.read().revision == 1
+    assert hidden.read().number == 1
 
 
 def test_creating_a_namespace_twice_changes_nothing(ws):

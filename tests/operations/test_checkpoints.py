@@ -58,7 +58,7 @@ def test_a_checkpoint_is_one_file_of_one_agent_in_one_commit(ws):
     saved = save_checkpoint(ws, NOW, "zero", SUMMARY)
     assert saved.id == "zero/2026-11-21t08-00-00.000z-s1"
     assert "checkpoints/zero/2026-11-21t08-00-00.000z-s1.toml" in files(ws)
-    assert saved.written.version.revision == 1
+    assert saved.written.revision.number == 1
     entry = next(iter(ws.branch.history()))
     assert (entry.op, entry.agent) == ("checkpoint", "zero")
 
@@ -74,7 +74,7 @@ def test_restoring_gives_the_newest_checkpoint_and_counts_once(ws):
     assert found.identity.mutable.state.accumulated_experience == 1
     again = restore(ws, later(minutes=3), "zero")
     assert again.identity.mutable.state.accumulated_experience == 2
-    assert again.version.revision == found.version.revision + 1
+    assert again.version.number == found.version.number + 1
 
 
 def test_an_agent_that_nobody_knows_is_not_restored_and_nothing_is_written(ws):
@@ -82,7 +82,7 @@ def test_an_agent_that_nobody_knows_is_not_restored_and_nothing_is_written(ws):
     for verb in (restore, lambda ws, now, agent: agent_sessions(ws, agent)):
         with pytest.raises(NotFound, match="there is no agent 'claude'"):
             verb(ws, NOW, "claude")
-    assert ws.branch.read().revision == 1
+    assert ws.branch.read().number == 1
 
 
 def test_an_identity_without_a_checkpoint_is_restored(ws):
@@ -95,11 +95,11 @@ def test_an_identity_without_a_checkpoint_is_restored(ws):
 
 def test_a_checkpoint_takes_what_is_new_into_the_identity_in_the_same_commit(ws):
     init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
-    before = ws.branch.read().revision
+    before = ws.branch.read().number
     body = {**SUMMARY, "current_focus": "f", "new_beliefs": [{"subject": "x", "confidence": 0.5}]}
     save_checkpoint(ws, NOW, "zero", body)
     identity = stored(ws, "identity", "zero")
-    assert ws.branch.read().revision == before + 1
+    assert ws.branch.read().number == before + 1
     assert identity.mutable.beliefs[0]["subject"] == "x"
     assert identity.mutable.state.current_focus == "f"
     assert identity.immutable.purpose.statement == "p"
@@ -204,7 +204,7 @@ def test_a_periodic_one_waits_until_the_newest_is_old_enough(ws):
         assert early.id is None
         assert early.younger is not None
         assert early.younger.id == first.id
-    assert ws.branch.read().revision == first.written.version.revision
+    assert ws.branch.read().number == first.written.revision.number
     assert save_checkpoint(ws, later(minutes=29), "zero", SUMMARY, periodic=True, interval_minutes=20).id
     assert save_checkpoint(ws, later(minutes=59), "zero", SUMMARY, periodic=True).id
 
@@ -438,7 +438,7 @@ def test_the_same_checkpoint_again_is_known_and_writes_nothing(ws):
     again = save_checkpoint(ws, later(minutes=1), "zero", body)
     assert (again.id, again.known, again.younger) == (first.id, True, None)
     assert not first.known
-    assert ws.branch.read().commit == first.written.version.commit
+    assert ws.branch.read().commit == first.written.revision.commit
 
 
 def test_a_restore_that_cannot_be_recorded_gives_what_is_known(ws):
@@ -518,7 +518,7 @@ def test_a_checkpoint_is_undone_without_what_came_after_it(ws):
     first = save_checkpoint(ws, NOW, "zero", {**SUMMARY, "new_beliefs": [{"subject": "x", "confidence": 1}]})
     later_one = save_checkpoint(ws, later(minutes=1), "zero", {"new_beliefs": [{"subject": "y", "confidence": 1}]})
     restore(ws, later(minutes=2), "zero")
-    undo(ws, later(minutes=3), first.written.version.commit)
+    undo(ws, later(minutes=3), first.written.revision.commit)
     assert stored(ws, "checkpoint", first.id) is None
     assert stored(ws, "checkpoint", later_one.id) is not None
     mutable = stored(ws, "identity", "zero").mutable
@@ -528,7 +528,7 @@ def test_a_checkpoint_is_undone_without_what_came_after_it(ws):
 
 def test_what_is_mutable_goes_back_and_what_is_immutable_stays(ws):
     save_checkpoint(ws, NOW, "zero", {**SUMMARY, "current_focus": "before"})
-    then = str(ws.branch.read().revision)
+    then = str(ws.branch.read().number)
     init_identity(ws, later(minutes=1), "zero", {"purpose": {"statement": "p"}})
     save_checkpoint(ws, later(minutes=2), "zero", {"current_focus": "after"})
     rollback_record(ws, later(minutes=3), "zero", then)

@@ -45,10 +45,10 @@ def test_all_loops_with_a_check_are_checked_in_one_commit(here):
         for path in ("x", "y")
     ]
     manual = add_loop(here, NOW, action="a", expect="b", verify={"method": "manual", "note": "look"}).id
-    before = here.branch.read().revision
+    before = here.branch.read().number
     found = verify(here, NOW).evidence
     assert {id_: one.result for id_, one in found.items()} == dict(zip(names, ("passed", "failed"), strict=True))
-    assert here.branch.read().revision == before + 1
+    assert here.branch.read().number == before + 1
     assert stored(here, "open_loop", manual).last_check is None
 
 

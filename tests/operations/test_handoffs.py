@@ -40,7 +40,7 @@ def test_facts_are_kept_under_agent_and_session(ws, transcript):
     assert kept is not None
     assert (kept.facts.initial_goal, kept.trigger, kept.machine, kept.notes) == (GOAL, "pre_compact", "laptop", "Go on")
     assert (kept.worktree, kept.branch, kept.started) == ("/work/shop", "main", "2026-01-02T03:04:01Z")
-    assert "handoff claude/c-1 extracted: Add a greet module" in ws.branch.store.commit(written.version.commit).message
+    assert "handoff claude/c-1 extracted: Add a greet module" in ws.branch.store.commit(written.revision.commit).message
 
 
 def test_what_passes_is_no_reason_to_write_again_unless_it_is_wanted(ws, transcript):

@@ -643,7 +643,7 @@ def test_importing_a_file_twice_is_one_commit_and_a_file_must_be_there(ws: Works
         import_kairos(ws, NOW, copy)
     copy.path.write_text("z: 1\nSESSION_ID: run-9\nupdated_at: 2025-11-25T14:30:00Z\n")
     first = import_kairos(ws, NOW, copy)
-    assert import_kairos(ws, later(minutes=1), copy).written.version.commit == first.written.version.commit
+    assert import_kairos(ws, later(minutes=1), copy).written.revision.commit == first.written.revision.commit
     export_kairos(ws, tmp_path / "again.txt")
     assert (tmp_path / "again.txt").read_bytes() == copy.path.read_bytes()
 

@@ -78,7 +78,7 @@ def test_show_gives_one_commit(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     add_follow_up(ws, NOW, item="x")
     shown = show(ws, "1")
-    assert shown.entry.commit == made.written.version.commit
+    assert shown.entry.commit == made.written.revision.commit
     assert [one.id for one in shown.changes] == [made.id]
 
 
@@ -110,7 +110,7 @@ def test_rollback_gives_the_files_of_then_byte_for_byte_by_a_new_commit(ws):
     rollback(ws, NOW, "2")
     after = ws.branch.read()
     assert files(ws) == then
-    assert after.revision == before.revision + 1
+    assert after.number == before.number + 1
     assert next(ws.branch.history()).parents == (before.commit,)
 
 
@@ -125,7 +125,7 @@ def test_rollback_to_a_time(ws):
 def test_rollback_to_where_it_stands_writes_nothing(ws):
     add_loop(ws, NOW, action="a", expect="b")
     assert rollback(ws, NOW, "1").changes == ()
-    assert ws.branch.read().revision == 1
+    assert ws.branch.read().number == 1
 
 
 def test_a_rollback_is_undone_by_undo(ws):
@@ -279,7 +279,7 @@ def test_undo_takes_the_newest_back_and_a_second_undo_redoes_it(ws):
     assert files(ws) == before
     undo(ws, NOW)
     assert files(ws) == after
-    assert ws.branch.read().revision == 4
+    assert ws.branch.read().number == 4
 
 
 def test_undo_of_an_older_revision_keeps_what_came_after(ws):

@@ -58,7 +58,7 @@ def test_the_index_says_what_the_history_says(steps):
                 step(ws, number, session, what)
                 tip = ws.branch.read().commit
                 for one in SESSIONS:
-                    assert index.last_seen(ws.branch, tip, one) == index._walked(ws.branch, tip, one)
+                    assert index.last_seen(ws.branch, tip, one) == index._walk_history(ws.branch, tip, one)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_document_reads_a_few_commits_however_long_the_history_is(in_turn):
 
 def test_an_index_that_makes_no_sense_is_as_good_as_none(in_turn):
     tip = in_turn.branch.read().commit
-    expected = index._walked(in_turn.branch, tip, "s0")
+    expected = index._walk_history(in_turn.branch, tip, "s0")
     one_row = json.dumps({"tip": tip, "sessions": {"s0": 1}})
     for text in ("", "{", "[]", '{"tip": "x", "sessions": {}}', '{"tip": null}', one_row):
         index_file(in_turn).write_text(text)

@@ -58,7 +58,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_folder_of_all_agents_comes_in_and_goes_out_as_it_was(ws, folder, tmp_path):
     done = import_paif(ws, NOW, folder)
     assert (done.new, done.known, done.refused) == (3, 0, ())
-    assert ws.branch.read().revision == 1
+    assert ws.branch.read().number == 1
     out = tmp_path / "out"
     assert len(export_paif(ws, out)) == 3
     assert there(out) == there(folder)
@@ -68,7 +68,7 @@ def test_importing_again_adds_nothing(ws, folder, tmp_path):
     import_paif(ws, NOW, folder)
     done = import_paif(ws, later(minutes=1), folder)
     assert (done.new, done.known) == (0, 3)
-    assert done.written.version.revision == 1
+    assert done.written.revision.number == 1
     export_paif(ws, tmp_path / "out")
     assert import_paif(ws, NOW, tmp_path / "out").new == 0
 

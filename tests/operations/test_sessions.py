@@ -41,7 +41,7 @@ def test_the_frame_of_a_brief_has_a_word_that_nothing_inside_can_have_known(ws):
 
 def test_the_first_boot_makes_the_namespace_and_the_session(ws):
     begun = boot(ws, NOW)
-    assert (begun.session, begun.parent, begun.version.revision, begun.problems) == ("s1", None, 1, ())
+    assert (begun.session, begun.parent, begun.version.number, begun.problems) == ("s1", None, 1, ())
     assert sessions(ws)["s1"].status == "active"
     assert "Nothing is handed over yet" in begun.brief.text
 
@@ -289,7 +289,7 @@ def test_wrap_of_somebody_who_never_booted_keeps_the_context_that_is_there(ws):
 def test_wrap_with_the_revision_replaces_whatever_is_there(ws):
     boot(acting(ws, "a"), NOW)
     wrap(acting(ws, "b"), NOW, context="of b")
-    revision = ws.branch.read().revision
+    revision = ws.branch.read().number
     wrap(acting(ws, "a"), NOW, context="of a", expected_revision=revision)
     assert current(ws)["context"] == "of a"
     with pytest.raises(Stale):

@@ -108,7 +108,7 @@ def test_without_a_session_the_value_of_the_others_stands_again(ws):
 def test_what_is_undone_is_not_undone_twice(ws):
     add_follow_up(ws, NOW, item="x", id="FU-1")
     for _ in range(3):
-        revision = defer_follow_up(ws, NOW, "FU-1").written.version.revision
+        revision = defer_follow_up(ws, NOW, "FU-1").written.revision.number
     undo(ws, NOW, str(revision - 1))
     with pytest.raises(NotAllowed, match="undone already"):
         undo(ws, NOW, str(revision - 1))
@@ -151,7 +151,7 @@ def test_a_graduation_that_was_taken_back_does_not_come_back_without_a_person(ws
     record_pattern(ws, NOW, what="p", id="PAT-1")
     propose_rule(ws, NOW, "PAT-1", "Do X")
     done = graduate_pattern(ws, NOW, "PAT-1", Confirmed("Ada", "terminal", "PAT-1", "Do X"))
-    graduated = str(done.written.version.revision)
+    graduated = str(done.written.revision.number)
     undo(ws, NOW)
     for back in (lambda: rollback(ws, NOW, graduated), lambda: rollback_record(ws, NOW, "PAT-1", graduated),
                  lambda: undo(ws, NOW)):  # fmt: skip

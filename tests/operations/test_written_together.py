@@ -85,10 +85,10 @@ def updates(ws: Workspace, *changes):
 def test_those_that_wait_are_written_by_one_move_each_with_its_own_commit(ws, together, git):
     found = [one.result(SECONDS) for one in together(*updates(ws, *(adding(f"FU-{n}") for n in range(5))))]
     assert moves(ws) == 2
-    assert [one.version.revision for one in found] == [2, 3, 4, 5, 6]
+    assert [one.revision.number for one in found] == [2, 3, 4, 5, 6]
     newest, *_ = log = list(ws.branch.history())
     assert [entry.session for entry in log] == ["s4", "s3", "s2", "s1", "s0", "first", None]
-    assert [entry.commit for entry in log[:5]] == [one.version.commit for one in reversed(found)]
+    assert [entry.commit for entry in log[:5]] == [one.revision.commit for one in reversed(found)]
     assert all(len(entry.parents) == 1 for entry in log[:-1])
     assert [one.changes[0].id for one in found] == [f"FU-{n}" for n in range(5)]
     with Store(ws.branch.store.repository) as fresh:
@@ -104,11 +104,11 @@ def test_a_change_that_is_refused_does_not_touch_the_others(ws, together):
         *updates(ws, adding("FU-1"), adding("FU-2", "FU-1"), adding("FU-3")),
         lambda: ws.branch.update(adding("FU-4"), stamp("s3"), expected_revision=3),
     )
-    assert first.result().version.revision == 2
+    assert first.result().revision.number == 2
     with pytest.raises(NotAllowed, match="exists already"):
         refused.result()
-    assert stale.result().version.revision == 3
-    assert last.result().version.revision == 4
+    assert stale.result().revision.number == 3
+    assert last.result().revision.number == 4
     assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-1", "FU-3", "FU-4"}
 
 
@@ -117,7 +117,7 @@ def test_an_expected_revision_counts_those_before_it(ws, together):
         *updates(ws, adding("FU-1")),
         lambda: ws.branch.update(adding("FU-2"), stamp("s1"), expected_revision=1),
     )
-    assert one.result().version.revision == 2
+    assert one.result().revision.number == 2
     with pytest.raises(Stale) as caught:
         two.result()
     assert (caught.value.expected, caught.value.actual) == (1, 2)
@@ -148,7 +148,7 @@ def test_documents_of_one_session_follow_each_other(ws, together):
 
     write(ws, NOW, document("s1"))
     found = [one.result(SECONDS) for one in together(*(of(number) for number in range(4)))]
-    assert [one.written.version.revision for one in found] == [3, 4, 5, 6]
+    assert [one.written.revision.number for one in found] == [3, 4, 5, 6]
     assert [one.conflicts for one in found] == [[]] * 4
     assert stored(ws, "open_loop", "OL-1").action == "round 3"
 
@@ -184,11 +184,11 @@ def test_when_somebody_else_is_faster_the_whole_group_begins_anew(ws, together, 
 
     found = [one.result(SECONDS) for one in together(*updates(ws, adding("FU-1"), overtaken, adding("FU-3")))]
     assert len(set(seen)) == 2
-    assert [one.version.revision for one in found] == [3, 4, 5]
+    assert [one.revision.number for one in found] == [3, 4, 5]
     assert ws.branch.store.memory.get(("commit", seen[0])) is None
     assert ws.branch.store.memory.get(("version", Namespace("x"), seen[0])) is None
     with pytest.raises(Exception, match="missing"):
-        ws.branch.version(seen[0])
+        ws.branch.revision_at(seen[0])
     assert "by hand" in [entry.subject for entry in ws.branch.history()]
 
 
@@ -250,7 +250,7 @@ def test_a_move_that_the_disk_does_not_confirm_is_not_made_again(ws, together, m
         with pytest.raises(WriteFailed, match="did not confirm"):
             one.result(SECONDS)
     assert len(calls) == 2
-    assert ws.branch.read().revision == 3
+    assert ws.branch.read().number == 3
 
 
 def test_who_changes_nothing_is_told_what_stands(ws, together):
@@ -258,9 +258,9 @@ def test_who_changes_nothing_is_told_what_stands(ws, together):
         return tip.state.put(item(id="FU-1"))
 
     one, two = together(*updates(ws, same, same))
-    assert one.result().version.revision == 2
+    assert one.result().revision.number == 2
     assert two.result().changes == ()
-    assert two.result().version.commit == one.result().version.commit
+    assert two.result().revision.commit == one.result().revision.commit
 
 
 def test_a_thread_that_waits_too_long_is_told_so_and_nothing_is_written_for_it(ws):

@@ -128,55 +128,55 @@ def _add_loop(ws: Workspace, now: datetime, act: Act) -> Revision:
     verify = {"method": "file_exists", "path": "readme"} if act.which % 3 == 0 else None
     return loops.add_loop(
         ws, now, action=act.mark("K"), expect=act.mark("L"), verify=verify, ttl_days=act.which % 9, id=act.id
-    ).written.version
+    ).written.revision
 
 
 def _verify(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, OpenLoop, act.which)
     result: Any = ("passed", "failed")[act.which % 2]
-    return one and loops.settle_loop(ws, now, one.id, result, note=act.mark("R")).written.version
+    return one and loops.settle_loop(ws, now, one.id, result, note=act.mark("R")).written.revision
 
 
 def _close(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, OpenLoop, act.which)
-    return one and loops.close_loop(ws, now, one.id, reason=act.mark("R")).written.version
+    return one and loops.close_loop(ws, now, one.id, reason=act.mark("R")).written.revision
 
 
 def _add_item(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return followups.add_follow_up(ws, now, item=act.mark("K"), reason=act.mark("L"), id=act.id).written.version
+    return followups.add_follow_up(ws, now, item=act.mark("K"), reason=act.mark("L"), id=act.id).written.revision
 
 
 def _defer(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, FollowUp, act.which)
     reason = act.mark("L") if act.number % 4 == 0 else None
-    return one and followups.defer_follow_up(ws, now, one.id, reason=reason).written.version
+    return one and followups.defer_follow_up(ws, now, one.id, reason=reason).written.revision
 
 
 def _done(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, FollowUp, act.which)
-    return one and followups.finish_follow_up(ws, now, one.id, note=act.mark("R")).written.version
+    return one and followups.finish_follow_up(ws, now, one.id, note=act.mark("R")).written.revision
 
 
 def _record(ws: Workspace, now: datetime, act: Act) -> Revision:
     rule = act.mark("L") if act.which % 2 else None
     return patterns.record_pattern(
         ws, now, what=act.mark("K"), context=act.mark("R"), rule=rule, id=act.id
-    ).written.version
+    ).written.revision
 
 
 def _recur(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, Pattern, act.which)
-    return one and patterns.record_pattern(ws, now, what=one.what, context=act.mark("R")).written.version
+    return one and patterns.record_pattern(ws, now, what=one.what, context=act.mark("R")).written.revision
 
 
 def _propose(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, Pattern, act.which)
-    return one and patterns.propose_rule(ws, now, one.id, act.mark("L")).written.version
+    return one and patterns.propose_rule(ws, now, one.id, act.mark("L")).written.revision
 
 
 def _dismiss(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, Pattern, act.which)
-    return one and patterns.dismiss_pattern(ws, now, one.id).written.version
+    return one and patterns.dismiss_pattern(ws, now, one.id).written.revision
 
 
 def _graduate(ws: Workspace, now: datetime, act: Act) -> Revision | None:
@@ -184,7 +184,7 @@ def _graduate(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     if one is None:
         return None
     yes = Confirmed("Ada", "terminal", one.id, one.proposed_rule or "", one.what)
-    return patterns.graduate_pattern(replace(ws, confirmed=yes), now, one.id).written.version
+    return patterns.graduate_pattern(replace(ws, confirmed=yes), now, one.id).written.revision
 
 
 def _decide(ws: Workspace, now: datetime, act: Act) -> Revision:
@@ -192,17 +192,17 @@ def _decide(ws: Workspace, now: datetime, act: Act) -> Revision:
     return decisions.add_decision(
         replace(ws, confirmed=Confirmed("Ada", "terminal", "", "")), now, what=act.mark("K"), why=act.mark("L"),
         evidence=[f"{act.mark('K')} too"], id=act.id, tier=tier,
-    ).written.version  # fmt: skip
+    ).written.revision  # fmt: skip
 
 
 def _monitor(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one = _pick(ws, ActiveDecision, act.which)
-    return one and decisions.monitor_decision(ws, now, one.id).written.version
+    return one and decisions.monitor_decision(ws, now, one.id).written.revision
 
 
 def _supersede(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     one, by = _pick(ws, ActiveDecision, act.which), _pick(ws, ActiveDecision, act.which + 1)
-    return one and decisions.supersede_decision(ws, now, one.id, by.id).written.version
+    return one and decisions.supersede_decision(ws, now, one.id, by.id).written.revision
 
 
 def changed_document(data: Mapping[str, Any], act: Act) -> dict[str, Any]:
@@ -225,16 +225,16 @@ def changed_document(data: Mapping[str, Any], act: Act) -> dict[str, Any]:
 
 def _write(ws: Workspace, now: datetime, act: Act) -> Revision:
     data = documents.read(ws).baton or {}
-    return document_writing.write(ws, now, changed_document(data, act)).written.version
+    return document_writing.write(ws, now, changed_document(data, act)).written.revision
 
 
 def _import(ws: Workspace, now: datetime, act: Act) -> Revision:
     data = changed_document({"session_id": "foreign"}, act._replace(which=act.which & ~2))
-    return document_writing.write(ws, now, data, where="/elsewhere/baton.json", op="import").written.version
+    return document_writing.write(ws, now, data, where="/elsewhere/baton.json", op="import").written.revision
 
 
 def _wrap(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return sessions.wrap(ws, now, context=act.mark("L"), summary=act.mark("L") if act.which % 2 else None).version
+    return sessions.wrap(ws, now, context=act.mark("L"), summary=act.mark("L") if act.which % 2 else None).revision
 
 
 def _boot(ws: Workspace, now: datetime, act: Act) -> Revision:
@@ -242,19 +242,19 @@ def _boot(ws: Workspace, now: datetime, act: Act) -> Revision:
 
 
 def _roll_back(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return going_back.rollback(ws, now, f"~{act.which % 7}").version
+    return going_back.rollback(ws, now, f"~{act.which % 7}").revision
 
 
 def _roll_back_record(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return going_back.rollback_record(ws, now, act.id).version
+    return going_back.rollback_record(ws, now, act.id).revision
 
 
 def _roll_back_session(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return going_back.rollback_session(ws, now, act.session or "s1").version
+    return going_back.rollback_session(ws, now, act.session or "s1").revision
 
 
 def _undo(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return going_back.undo(ws, now, f"~{act.which % 5}")[0].version
+    return going_back.undo(ws, now, f"~{act.which % 5}")[0].revision
 
 
 def _resolve(ws: Workspace, now: datetime, act: Act) -> Revision | None:
@@ -262,7 +262,7 @@ def _resolve(ws: Workspace, now: datetime, act: Act) -> Revision | None:
     if not found:
         return None
     side: Any = ("ours", "theirs")[act.which % 2]
-    return resolve(ws, now, found[act.which % len(found)].id, side)[1].version
+    return resolve(ws, now, found[act.which % len(found)].id, side)[1].revision
 
 
 VERBS: dict[str, Verb] = {

@@ -41,7 +41,7 @@ with Store(Repository.open(top)) as store:
         except Busy:
             continue
         done += 1
-        os.write(out, f"{made.id} {made.written.version.commit}\\n".encode())
+        os.write(out, f"{made.id} {made.written.revision.commit}\\n".encode())
 """
 
 

@@ -34,7 +34,7 @@ store = Store(Repository.open(top))
 failures = []
 
 def told(what, written):
-    os.write(out, f"{what} {written.version.commit}\\n".encode())
+    os.write(out, f"{what} {written.revision.commit}\\n".encode())
 
 def document(session, number):
     items = [{"id": f"FU-{session}-{one}", "item": f"round {number}", "first_seen": "2026-11-21"} for one in range(3)]

@@ -130,7 +130,7 @@ class ThreeClones(RuleBasedStateMachine):
             data = changed_document(clone.documents[which % len(clone.documents)], act)
             done = attempted(lambda: document_writing.write(clone.workspace(session), clone.now(self.passed), data))
             if not isinstance(done, BatonError):
-                self._acknowledged(done.written.version)
+                self._acknowledged(done.written.revision)
 
     @rule(name=clones, hand=st.sampled_from(sorted(HANDS)), which=numbers)
     def a_person_edits_by_hand(self, name: str, hand: str, which: int) -> None:

@@ -76,7 +76,7 @@ def test_when_the_keeper_is_killed_its_session_ends(agents, records, pids):
 def test_one_that_still_runs_unwatched_is_ended_when_sessions_are_listed(baton, top, records):
     baton("init")
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    records.put(
+    records.save(
         SpawnedSession(
             "SP-one000", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0), started=NOW
         )
@@ -89,7 +89,7 @@ def test_one_that_still_runs_unwatched_is_ended_when_sessions_are_listed(baton, 
 
 def test_another_process_that_got_the_number_is_left_alone(records):
     me = Process.of(os.getpid())
-    records.put(
+    records.save(
         SpawnedSession("SP-one000", "claude", process=Process(me.pid, me.began - 99), keeper=Process(2**22 - 1, 1.0))
     )
     reap(records, NOW)

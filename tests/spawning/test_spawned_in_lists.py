@@ -16,10 +16,12 @@ def records(top, baton):
 
 
 def test_they_are_listed_newest_first(baton, records):
-    records.put(
+    records.save(
         SpawnedSession("SP-one000", "claude", "exited", started="2026-11-20T10:00:00Z", cost_usd=0.25, loop="chain")
     )
-    records.put(SpawnedSession("SP-two000", "codex", "failed", started="2026-11-21T10:00:00Z", prompt="Go \x1b[31m on"))
+    records.save(
+        SpawnedSession("SP-two000", "codex", "failed", started="2026-11-21T10:00:00Z", prompt="Go \x1b[31m on")
+    )
     shown = baton("session", "list", "--spawned")
     assert [line.split()[1] for line in shown.out.splitlines()] == ["SP-two000", "SP-one000"]
     assert "0.25 USD" in shown.out
@@ -29,8 +31,8 @@ def test_they_are_listed_newest_first(baton, records):
 
 
 def test_a_list_says_how_they_ended_and_what_they_cost(baton, records):
-    records.put(SpawnedSession("SP-one000", "claude", "exited", started="2026-11-20T10:00:00Z", exit=0, cost_usd=0.25))
-    records.put(SpawnedSession("SP-two000", "codex", "failed", started="2026-11-21T10:00:00Z", exit=7, error="no key"))
+    records.save(SpawnedSession("SP-one000", "claude", "exited", started="2026-11-20T10:00:00Z", exit=0, cost_usd=0.25))
+    records.save(SpawnedSession("SP-two000", "codex", "failed", started="2026-11-21T10:00:00Z", exit=7, error="no key"))
     failed, fine = baton("session", "list", "--spawned").out.splitlines()
     assert "failed  exit 7" in failed
     assert "cost unknown" in failed
@@ -56,7 +58,7 @@ def test_a_record_that_cannot_be_read_is_told(baton, records):
 
 def test_nothing_of_what_a_list_shows_is_meant_for_the_machine_alone(baton, records):
     me = Process.of(os.getpid())
-    records.put(SpawnedSession("SP-run000", "claude", process=me, variables={"secret": 1}))
+    records.save(SpawnedSession("SP-run000", "claude", process=me, variables={"secret": 1}))
     one = baton("session", "list", "--spawned", "--json").json[0]
     assert one["pid"] == os.getpid()
     assert one["status"] == "running"
@@ -65,7 +67,7 @@ def test_nothing_of_what_a_list_shows_is_meant_for_the_machine_alone(baton, reco
 
 def test_in_the_list_of_all_sessions_they_are_marked(baton, records, top):
     baton("boot", "--session", "s1", "--no-verify")
-    records.put(SpawnedSession("SP-one000", "claude", "exited", session="s1"))
+    records.save(SpawnedSession("SP-one000", "claude", "exited", session="s1"))
     done = baton("session", "list", "--adapter", "baton")
     assert "[SP-one000 exited]" in done.out
     marked = [one for one in baton("session", "list", "--adapter", "baton", "--json").json if "spawned" in one]
@@ -73,7 +75,7 @@ def test_in_the_list_of_all_sessions_they_are_marked(baton, records, top):
 
 
 def test_stopping_what_is_over_changes_nothing(baton, records):
-    records.put(SpawnedSession("SP-one000", "claude", "exited", exit=0))
+    records.save(SpawnedSession("SP-one000", "claude", "exited", exit=0))
     done = baton("session", "stop", "SP-one")
     assert done.out == "SP-one000 exited\n"
     assert "over already" in done.err

@@ -101,7 +101,7 @@ def test_each_cli_is_called_as_it_wants_to_be(agents, records, spawner, cli, arg
 def test_no_prompt_is_taken_for_a_command(agents, spawner, cli):
     agents.shell(cli, "exit 0")
     for prompt in ("review", "mcp", "resume"):
-        _, job = spawner.prepared(wish(agents, cli, prompt=prompt), {})
+        _, job = spawner.prepare(wish(agents, cli, prompt=prompt), {})
         assert prompt not in job.argv
         assert f" {prompt}" in job.argv
 
@@ -110,11 +110,11 @@ def test_no_prompt_is_taken_for_a_command(agents, spawner, cli):
 def test_no_prompt_is_taken_for_an_option(agents, records, spawner, cli):
     agents.shell(cli, "exit 0")
     for prompt in ("--dangerously-skip-permissions", "-p x", "--", "-"):
-        _, job = spawner.prepared(wish(agents, cli, prompt=prompt, system_prompt="-x"), {})
+        _, job = spawner.prepare(wish(agents, cli, prompt=prompt, system_prompt="-x"), {})
         assert prompt not in job.argv
         assert prompt in [one.strip() for one in job.argv]
         assert "-x" not in job.argv
-        records.put(SpawnedSession(job.id, cli, "exited"))
+        records.save(SpawnedSession(job.id, cli, "exited"))
 
 
 def test_the_users_own_arguments_are_added(agents, records, spawner):
@@ -192,11 +192,11 @@ def test_what_cannot_be_started_fails_at_once_and_counts_no_more(agents, records
 
 def test_who_is_killed_while_starting_leaves_nothing_that_counts(agents, records, spawner):
     agents.shell("claude", "exit 0")
-    record, _ = spawner.prepared(wish(agents), {})
+    record, _ = spawner.prepare(wish(agents), {})
     assert records.get(record.id).status == "running"
-    records.put(replace(record, starter=Process(2**22 - 1, 1.0)))
+    records.save(replace(record, starter=Process(2**22 - 1, 1.0)))
     assert records.get(record.id).status == "lost"
-    records.put(SpawnedSession("SP-nobody", "claude"))
+    records.save(SpawnedSession("SP-nobody", "claude"))
     assert records.get("SP-nobody").status == "lost"
 
 
@@ -230,7 +230,7 @@ def test_old_records_go_with_their_logs_and_pipes_but_none_of_the_chain(records,
     records.folder.mkdir()
     for number in range(4):
         started = f"2026-11-2{number}T10:00:00Z"
-        records.put(
+        records.save(
             SpawnedSession(f"SP-{number}", "claude", "exited", started=started, chain="c" if number == 0 else "")
         )
         (records.folder / f"SP-{number}.log").write_text("x")
@@ -264,7 +264,7 @@ def test_stopping_ends_all_of_it(agents, records, spawner, tmp_path):
 
 def test_a_session_can_be_stopped_when_nobody_looks_after_it_any_more(records):
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    records.put(SpawnedSession("SP-one", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0)))
+    records.save(SpawnedSession("SP-one", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0)))
     assert records.get("SP-one").status == "running"
     assert stop(records, records.get("SP-one"), NOW).status == "stopped"
     assert child.wait(10) == -signal.SIGTERM
@@ -303,20 +303,20 @@ def test_a_chain_is_all_that_was_started_for_it_and_no_tree_outgrows_it(agents, 
     ids = []
     for parent in (None, None, 0, 0):  # at two events of one session, and of one that it started
         one = replace(spawner, parent_spawn=None if parent is None else ids[parent])
-        ids.append(one.prepared(wish(agents, most=5), {})[0].id)
+        ids.append(one.prepare(wish(agents, most=5), {})[0].id)
     for parent in (None, *ids):
         refused = replace(spawner, parent_spawn=parent)(wish(agents, most=5), {})
         assert refused == {"error": "the chain has 5 sessions, the limit is 5"}
     assert [records.get(one).iteration for one in ids] == [2, 3, 4, 5]
     assert {records.get(one).chain for one in ids} == {"s0"}
-    assert replace(spawner, parent="s1").prepared(wish(agents, most=5), {})[0].iteration == 2
+    assert replace(spawner, parent="s1").prepare(wish(agents, most=5), {})[0].iteration == 2
 
 
 def test_a_chain_ends_after_so_much_time(agents, records, spawner):
     agents.shell("claude", "exit 0")
-    first = spawner.prepared(wish(agents), {})[0].id
+    first = spawner.prepare(wish(agents), {})[0].id
     late = replace(spawner, parent="s1", parent_spawn=first, now="2026-11-22T03:59:00Z")
-    assert late.prepared(wish(agents), {})[0].seconds == 60.0
+    assert late.prepare(wish(agents), {})[0].seconds == 60.0
     refused = replace(late, now="2026-11-22T04:00:00Z")(wish(agents), {})
     assert refused == {"error": "the chain began at 2026-11-21T20:00:00Z, the limit is 28800 seconds"}
 
@@ -324,10 +324,10 @@ def test_a_chain_ends_after_so_much_time(agents, records, spawner):
 def test_a_chain_ends_when_its_money_is_spent(agents, records, spawner):
     agents.shell("claude", "exit 0")
     for number, cost in enumerate((12.0, None, 8.0)):
-        records.put(SpawnedSession(f"SP-paid{number}", "claude", "exited", chain="s0", chain_began=NOW, cost_usd=cost))
+        records.save(SpawnedSession(f"SP-paid{number}", "claude", "exited", chain="s0", chain_began=NOW, cost_usd=cost))
     refused = spawner(wish(agents), {})
     assert refused == {"error": "the chain cost 20.00 USD, the budget is 20.00"}
-    assert spawner.prepared(wish(agents, budget_usd=21.0), {})
+    assert spawner.prepare(wish(agents, budget_usd=21.0), {})
 
 
 def test_a_chain_whose_length_cannot_be_known_goes_on_no_more(agents, records, spawner):
@@ -344,7 +344,7 @@ def test_only_so_many_run_at_once(agents, records, spawner):
     agents.answering("x")
     me = Process.of(os.getpid())
     for number in range(MAX_RUNNING):
-        records.put(SpawnedSession(f"SP-run00{number}", "claude", process=me))
+        records.save(SpawnedSession(f"SP-run00{number}", "claude", process=me))
     assert spawner(wish(agents), {}) == {"error": f"{MAX_RUNNING} sessions are running, the limit is {MAX_RUNNING}"}
 
 
@@ -352,17 +352,17 @@ def test_only_so_many_run_at_once(agents, records, spawner):
 
 
 def test_a_record_whose_processes_are_gone_is_lost(records):
-    records.put(SpawnedSession("SP-a", "claude", process=Process(2**22 - 1, 1.0), keeper=Process(2**22 - 2, 1.0)))
-    records.put(
+    records.save(SpawnedSession("SP-a", "claude", process=Process(2**22 - 1, 1.0), keeper=Process(2**22 - 2, 1.0)))
+    records.save(
         SpawnedSession("SP-b", "claude", process=Process(os.getpid(), 1.0))
     )  # another process has its number now
-    records.put(SpawnedSession("SP-c", "claude", process=Process(os.getpid(), psutil.Process().create_time())))
+    records.save(SpawnedSession("SP-c", "claude", process=Process(os.getpid(), psutil.Process().create_time())))
     assert {one.id: one.status for one in records.all()[0]} == {"SP-a": "lost", "SP-b": "lost", "SP-c": "running"}
 
 
 def test_records_are_found_by_a_beginning_and_damage_is_told(records):
     for id_ in ("SP-abc", "SP-abd"):
-        records.put(SpawnedSession(id_, "claude", "exited"))
+        records.save(SpawnedSession(id_, "claude", "exited"))
     (records.folder / "SP-bad.json").write_text("{}")
     assert records.find("sp-abc").id == "SP-abc"
     with pytest.raises(Ambiguous):

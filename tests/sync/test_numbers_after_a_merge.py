@@ -36,7 +36,7 @@ def met(pair: Pair) -> tuple[Machine, str, str]:
 
 def test_a_number_that_two_commits_have_is_refused_with_both_ids(met: tuple[Machine, str, str]) -> None:
     ada, mine, other = met
-    number = str(ada.ws.branch.version(Oid(mine)).revision)
+    number = str(ada.ws.branch.revision_at(Oid(mine)).revision)
     for ask in (
         lambda: ada.ws.branch.read(number),
         lambda: undo(ada.ws, ada.clock(), number),
@@ -93,15 +93,15 @@ def test_a_merge_by_hand_is_counted_on_from_the_larger_number(pair: Pair) -> Non
     parents = (ada.tip, bob.tip)
     commit = joined.draft.commit(joined.tree, parents, author="A <a>", time=9, timezone=0, message="Merge by hand")
     assert ada.ws.branch.advance(joined.draft, ada.tip, commit, ada.ws.stamp("sync", ada.clock()))
-    largest = bob.ws.branch.read().revision
-    assert ada.ws.branch.read().revision == largest + 1
+    largest = bob.ws.branch.read().number
+    assert ada.ws.branch.read().number == largest + 1
     assert ada.ws.branch.resolve(str(largest)) == bob.tip
 
 
 def test_a_commit_that_lies_about_its_number_hides_none_behind_it(pair: Pair) -> None:
     ada, _ = pair
     ada.loop("OL-2")
-    known, number = ada.tip, ada.ws.branch.read().revision
+    known, number = ada.tip, ada.ws.branch.read().number
     ada.by_hand({"notes.txt": b"x\n"}, "a lie\n\nBaton-Op: edit\nBaton-Revision: 0\n")
     ada.loop("OL-3")
     assert ada.ws.branch.resolve(str(number)) == known

@@ -154,7 +154,7 @@ def test_two_records_under_one_id_both_stay(pair: Pair) -> None:
 
 def test_all_takes_namespaces_that_only_the_remote_has(pair: Pair) -> None:
     ada, bob = pair
-    other = ada.ws.branch.beside("refs/heads/baton/y")
+    other = ada.ws.branch.sibling("refs/heads/baton/y")
     assert other is not None
     other.create(ada.ws.stamp("init", ada.clock()))
     ada.synced(everything=True)
@@ -165,7 +165,7 @@ def test_all_takes_namespaces_that_only_the_remote_has(pair: Pair) -> None:
 
 def test_without_all_no_other_branch_is_fetched(pair: Pair) -> None:
     ada, bob = pair
-    other = ada.ws.branch.beside("refs/heads/baton/y")
+    other = ada.ws.branch.sibling("refs/heads/baton/y")
     assert other is not None
     other.create(ada.ws.stamp("init", ada.clock()))
     ada.synced(everything=True)

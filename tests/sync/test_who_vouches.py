@@ -125,7 +125,7 @@ def test_a_decision_that_a_person_vouched_for_here_is_confirmed(ada: Machine) ->
 
 def test_an_archived_record_keeps_who_vouches_for_it(ada: Machine) -> None:
     ada.decision("DEC-1", tier="human_confirmed", vouched=Vouched("Ada", "terminal"))
-    before = ada.ws.branch.read().revision
+    before = ada.ws.branch.read().number
     ada.ws.update("x", ada.clock(), lambda tip: tip.state.archive(
         tip.state.get(ActiveDecision, "DEC-1"), at="2026-11-21", reason="done", session=None))  # fmt: skip
     assert kind(ada, Key("active_decision", "DEC-1", archived=True)) == "confirmed"
@@ -288,7 +288,7 @@ def test_a_merge_by_hand_that_revives_a_rule_makes_none(patterned: Pair) -> None
     before = ada.ws.branch.read()
     ada.graduate("PAT-1")
     old = ada.tip
-    rollback(ada.ws, ada.clock(), str(before.revision))
+    rollback(ada.ws, ada.clock(), str(before.number))
     assert (rules(ada), old) != ([], None)
     ada.git("checkout", "-q", "baton/x")
     ada.git("merge", "-q", "-s", "ours", "--no-commit", "--allow-unrelated-histories", str(before.commit))
@@ -357,7 +357,7 @@ def test_declared_tiers_come_back_byte_for_byte(patterned: Pair) -> None:
 
 def test_a_graduation_taken_back_reaches_the_others(patterned: Pair) -> None:
     ada, bob = patterned
-    before = ada.ws.branch.read().revision
+    before = ada.ws.branch.read().number
     ada.graduate("PAT-1")
     settled(ada, bob)
     rollback_record(ada.ws, ada.clock(), "PAT-1", str(before))
@@ -437,14 +437,14 @@ def test_losing_the_kept_labels_loses_nothing(patterned: Pair) -> None:
     for number in range(10):
         bob.loop(f"OL-9{number}")
     settled(ada, bob)
-    before = ada.ws.judgement().listed(ada.state)
+    before = ada.ws.judgement().labels_as_data(ada.state)
     folder = ada.store.repository.common_dir / "baton" / "provenance" / "labels" / "x"
     kept = list(folder.iterdir())
     assert kept
     kept[0].write_text("{")
     for again in (kept[1:], ()):
         ada.store.memory.forget(lambda key: True)
-        assert ada.ws.judgement().listed(ada.state) == before
+        assert ada.ws.judgement().labels_as_data(ada.state) == before
         for file in again:
             file.unlink()
 

@@ -151,7 +151,7 @@ def test_all_rules_that_going_back_makes_are_named_and_each_id_is_typed(work: No
     for id_ in ("PAT-1", "PAT-2"):
         served.send(f"graduate?id={id_}", {"typed": id_})
     with served.site.work("shop") as ws:
-        high = str(ws.branch.read().revision)
+        high = str(ws.branch.read().number)
     served.send("back?way=revision&revision=1", {"tip": str(served.site.tip("shop"))})
     page, tip = f"back?way=revision&revision={high}", str(served.site.tip("shop"))
     assert all(f'name="typed.{id_}"' in served.get(page).text for id_ in ("PAT-1", "PAT-2"))

@@ -34,7 +34,7 @@ def _system(system_prompt: str) -> tuple[str, ...]:
 
 def report(output: str) -> SessionReport:
     """One object; with `stream-json` among the user's options the last line of many."""
-    results = [one for one in read_objects(output) if one.get("type") == "result"]
+    results = [item for item in read_objects(output) if item.get("type") == "result"]
     if not results:
         return SessionReport(output.strip())
     last = results[-1]

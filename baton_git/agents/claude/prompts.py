@@ -50,8 +50,8 @@ def extract_typed_text(record: Record, content: Any) -> tuple[str, str | None]:
 def _own(text: str) -> str:
     """What is the person's own of one text."""
     at = 0
-    while found := _BEFORE.match(text, at):
-        at = found.end()
+    while match := _BEFORE.match(text, at):
+        at = match.end()
     text = text[at:]
     return "" if text.lstrip().startswith(_NOT_TYPED) else text
 

@@ -24,12 +24,12 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
     """
     root = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     # Those of subagents lay beside the sessions before 2.1; now they lie a folder deeper.
-    found = find_files(root, "projects", "*", "*.jsonl", warn=warn)
-    for path in sort_newest_first((path for path in found if not path.name.startswith("agent-")), warn):
+    paths = find_files(root, "projects", "*", "*.jsonl", warn=warn)
+    for path in sort_newest_first((path for path in paths if not path.name.startswith("agent-")), warn):
         yield Transcript(path, path.stem, _cwd(path))
 
 
 def _cwd(path: Path) -> str | None:
     """Not from the folder's name: every character but letters and digits became `-` there."""
-    found = (record.get("cwd") for record in read_first_records(path))
-    return next((cwd for cwd in found if isinstance(cwd, str)), None)
+    folders = (record.get("cwd") for record in read_first_records(path))
+    return next((cwd for cwd in folders if isinstance(cwd, str)), None)

@@ -44,10 +44,10 @@ def read_result(name: str, result: ToolResult) -> ToolOutcome:
     if name == "TaskUpdate":
         return ToolOutcome(failed or noted.get("success") is False)
     if name == "TaskCreate":
-        found = _CREATED.search(result.text)
-        return ToolOutcome(failed, id=text_at(table_at(noted, "task"), "id") or (found[1] if found else None))
+        match = _CREATED.search(result.text)
+        return ToolOutcome(failed, id=text_at(table_at(noted, "task"), "id") or (match[1] if match else None))
     if name == "TaskList":
-        return ToolOutcome(failed, todos=None if failed else _listed(result))
+        return ToolOutcome(failed, todos=None if failed else _read_task_list(result))
     if name == "AskUserQuestion":
         return ToolOutcome(failed, answers=() if failed else _answers(result))
     if name == "Bash":
@@ -111,13 +111,13 @@ _READINGS: dict[str, Callable[[str, Mapping[str, Any]], ToolUse]] = {
 }  # fmt: skip
 
 
-def _listed(result: ToolResult) -> tuple[ToolTodo, ...] | None:
+def _read_task_list(result: ToolResult) -> tuple[ToolTodo, ...] | None:
     """The whole list as TaskList gives it; None when nothing of it can be told."""
     noted = (result.structured or {}).get("tasks")
     if isinstance(noted, list):
-        return tuple(_task(one) for one in tables(noted) if text_at(one, "subject"))
-    found = tuple(ToolTodo(_title(text), status, number) for number, status, text in _LISTED.findall(result.text))
-    return found if found or "No tasks" in result.text else None
+        return tuple(_task(task) for task in tables(noted) if text_at(task, "subject"))
+    todos = tuple(ToolTodo(_title(text), status, number) for number, status, text in _LISTED.findall(result.text))
+    return todos if todos or "No tasks" in result.text else None
 
 
 def _title(text: str) -> str:
@@ -131,8 +131,8 @@ def _title(text: str) -> str:
     return text[: min(cut for cut in cuts if cut >= 0)]
 
 
-def _task(one: Record) -> ToolTodo:
-    return ToolTodo(text_at(one, "subject") or "", text_at(one, "status") or "pending", str(one.get("id", "")))
+def _task(task: Record) -> ToolTodo:
+    return ToolTodo(text_at(task, "subject") or "", text_at(task, "status") or "pending", str(task.get("id", "")))
 
 
 def _answers(result: ToolResult) -> tuple[str, ...]:

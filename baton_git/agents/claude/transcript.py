@@ -62,7 +62,7 @@ class _Reader:
     def memory(self) -> Mapping[str, Any]:
         return {"setting": list(self._last[2:]), "known": list(self._known)}
 
-    def held(self) -> Iterator[Event]:
+    def flush(self) -> Iterator[Event]:
         return iter(())
 
     def events(self, place: Position, record: Record) -> list[Event]:
@@ -76,17 +76,17 @@ class _Reader:
         message = table_at(record, "message")
         model = _model(message) if kind == "assistant" else None
         side = bool(get("isSidechain"))
-        found = [] if side else self._setting(place, record, model)
+        events = [] if side else self._setting(place, record, model)
         time, content = text_at(record, "timestamp"), message.get("content")
         if kind == "assistant":
             # `<synthetic>` messages and those of errors are the program's, not the model's.
             spoken = not side and (model or "model" not in message) and not get("isApiErrorMessage")
-            self._assistant(found, place, time, content, side, spoken_by=model, is_spoken=bool(spoken))
+            self._assistant(events, place, time, content, side, spoken_by=model, is_spoken=bool(spoken))
         elif kind == "user":
-            self._user(found, place, time, record, content, side)
+            self._user(events, place, time, record, content, side)
         elif kind == "attachment":
-            found += _queued(place, record)
-        return found
+            events += _read_queued_prompt(place, record)
+        return events
 
     def _first(self, name: Any) -> bool:
         """Is this id seen for the first time? What has none is always new."""
@@ -101,10 +101,10 @@ class _Reader:
         """The session as this record has it, if that is new; a subagent may work elsewhere with another model."""
         last, get = self._last, record.get
         model = model or last.model
-        told = (get("sessionId"), get("cwd"), get("gitBranch"), get("version"), model)
-        if told == self._told:
+        values = (get("sessionId"), get("cwd"), get("gitBranch"), get("version"), model)
+        if values == self._told:
             return []
-        self._told = told
+        self._told = values
         now = last._replace(
             session=text_at(record, "sessionId") or last.session,
             cwd=text_at(record, "cwd") or last.cwd,
@@ -118,7 +118,7 @@ class _Reader:
         return [now._replace(place=place, time=text_at(record, "timestamp"))]
 
     def _assistant(
-        self, found: list[Event], place: Position, time: str | None, content: Any, side: bool, spoken_by: str | None,
+        self, events: list[Event], place: Position, time: str | None, content: Any, side: bool, spoken_by: str | None,
         *, is_spoken: bool,
     ) -> None:  # fmt: skip
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
@@ -130,29 +130,29 @@ class _Reader:
                     given = block.get("input")
                     arguments = given if isinstance(given, dict) else {"input": given}
                     identity = name if isinstance(name, str) else ""
-                    found.append(ToolCall(place, time, identity, text_at(block, "name") or "", arguments, side))
+                    events.append(ToolCall(place, time, identity, text_at(block, "name") or "", arguments, side))
             elif kind == "text" and is_spoken:
                 text = text_at(block, "text")
                 if text and not text.isspace():
-                    found.append(ModelReply(place, time, text, spoken_by))
+                    events.append(ModelReply(place, time, text, spoken_by))
 
     def _user(
-        self, found: list[Event], place: Position, time: str | None, record: Record, content: Any, side: bool
+        self, events: list[Event], place: Position, time: str | None, record: Record, content: Any, side: bool
     ) -> None:
         results = _results(content)
         for block in results:
             name = block.get("tool_use_id")
             if isinstance(name, str) and self._first(f"result of {name}"):
-                _result(found, place, time, record, block, name, side, alone=len(results) == 1)
+                _result(events, place, time, record, block, name, side, alone=len(results) == 1)
         if side or (results and len(results) == len(content)):
             return
         summary = "\n".join(texts(content, "text"))
         if record.get("isCompactSummary") or summary.startswith(CONTINUED):
-            found.append(Compaction(place, time, summary))
+            events.append(Compaction(place, time, summary))
             return
         text, command = extract_typed_text(record, content)
         if text.strip():
-            found.append(Prompt(place, time, text, command))
+            events.append(Prompt(place, time, text, command))
 
 
 def _title(place: Position, record: Record, kind: Any) -> list[Event]:
@@ -161,7 +161,7 @@ def _title(place: Position, record: Record, kind: Any) -> list[Event]:
 
 
 def _result(
-    found: list[Event], place: Position, time: str | None, record: Record, block: Record, call: str, side: bool,
+    events: list[Event], place: Position, time: str | None, record: Record, block: Record, call: str, side: bool,
     *, alone: bool,
 ) -> None:  # fmt: skip
     content = block.get("content")
@@ -170,16 +170,16 @@ def _result(
     structured = noted if isinstance(noted, dict) else None
     failed = bool(block.get("is_error")) or (structured is not None and structured.get("interrupted") is True)
     text = content if isinstance(content, str) else "\n".join(texts(content))
-    found.append(ToolResult(place, time, call, text, failed, structured, side))
+    events.append(ToolResult(place, time, call, text, failed, structured, side))
     if structured is not None and "gitOperation" in structured:
         commit = table_at(table_at(structured, "gitOperation"), "commit")
         if sha := text_at(commit, "sha"):
-            found.append(
+            events.append(
                 ReportedCommit(place, time, call, sha, text_at(commit, "kind"), text_at(commit, "branch"), side)
             )
 
 
-def _queued(place: Position, record: Record) -> Iterator[Event]:
+def _read_queued_prompt(place: Position, record: Record) -> Iterator[Event]:
     """What was typed while Claude worked, and reached it in between."""
     attachment = table_at(record, "attachment")
     if attachment.get("type") == "queued_command" and attachment.get("commandMode") in (None, "prompt"):

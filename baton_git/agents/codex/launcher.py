@@ -13,17 +13,17 @@ def launch(executable: str, prompt: str, system_prompt: str, session: str, extra
 
 
 def in_window(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    said = f"{prompt}\n\n{system_prompt}" if system_prompt else prompt
-    return Launch((executable, *extra, escape_argument(said)))
+    text_ = f"{prompt}\n\n{system_prompt}" if system_prompt else prompt
+    return Launch((executable, *extra, escape_argument(text_)))
 
 
 def report(output: str) -> SessionReport:
     """A stream of events: the last message of the agent is its answer, and each turn tells what it used."""
     answer, session, tokens, is_counted = "", None, 0, False
-    for one in read_objects(output):
-        kind, item, usage = one.get("type"), one.get("item"), one.get("usage")
+    for event in read_objects(output):
+        kind, item, usage = event.get("type"), event.get("item"), event.get("usage")
         if kind == "thread.started":
-            session = read_text(one.get("thread_id")) or None
+            session = read_text(event.get("thread_id")) or None
         elif kind == "item.completed" and isinstance(item, Mapping) and item.get("type") == "agent_message":
             answer = read_text(item.get("text"))
         elif kind == "turn.completed" and isinstance(usage, Mapping):

@@ -31,18 +31,18 @@ class Output(NamedTuple):
 def parse_output(value: Any) -> Output:
     """An output as the model was given it: text, parts with texts, or up to 0.6x JSON in a text."""
     text, failed = "\n".join(texts(value)), None
-    while (found := _peeled(text)) is not None:
-        text, inner = found
+    while (unwrapped := _unwrap_output(text)) is not None:
+        text, inner = unwrapped
         failed = inner if failed is None else failed or bool(inner)
-    return Output(text, failed if failed is not None else _told(text))
+    return Output(text, failed if failed is not None else _detect_failure(text))
 
 
-def _peeled(text: str) -> tuple[str, bool | None] | None:
+def _unwrap_output(text: str) -> tuple[str, bool | None] | None:
     """The text within one wrapping and what that says of failure; None when there is no wrapping."""
     head = _HEAD.match(text)
     if head:
         code = _EXIT.search(head[0])
-        return text[head.end() :], int(code[1]) != 0 if code else _told(head[0])
+        return text[head.end() :], int(code[1]) != 0 if code else _detect_failure(head[0])
     wrapped = object_in(text) if text.startswith('{"output"') else None
     inner = text_at(wrapped or {}, "output")
     if wrapped is None or inner is None:
@@ -51,7 +51,7 @@ def _peeled(text: str) -> tuple[str, bool | None] | None:
     return inner, code_number != 0 if isinstance(code_number, int) else None
 
 
-def _told(text: str) -> bool | None:
+def _detect_failure(text: str) -> bool | None:
     if text.startswith(_FAILED):
         return True
     return False if text.startswith(_WORKED) else None

@@ -18,8 +18,8 @@ _REQUEST = "## My request for Codex:"
 def extract_typed_text(text: str) -> str:
     """The person's own of a text; empty when there is nothing of it."""
     if text.lstrip().startswith(_BEFORE):
-        _, found, request = text.rpartition(_REQUEST)
-        return request.strip() if found else text.strip()
+        _, separator, request = text.rpartition(_REQUEST)
+        return request.strip() if separator else text.strip()
     return "" if text.lstrip().startswith(_NOT_TYPED) else text
 
 

@@ -40,5 +40,5 @@ def set_by_turn(last: Setting, payload: Record) -> Setting:
 
 def set_by_environment(last: Setting, text: str) -> Setting:
     """The setting with the folder that a message to the model tells, which old forms say nowhere else."""
-    found = _CWD.search(text) if last.cwd is None and "<environment_context>" in text else None
-    return last._replace(cwd=found[1] or found[2]) if found else last
+    match = _CWD.search(text) if last.cwd is None and "<environment_context>" in text else None
+    return last._replace(cwd=match[1] or match[2]) if match else last

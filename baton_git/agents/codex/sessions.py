@@ -33,8 +33,8 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
         find_files(root, place, "**", "rollout-*.jsonl", warn=warn) for place in ("sessions", "archived_sessions")
     )
     for path in sort_newest_first(chain.from_iterable(places), warn):
-        found = (session_start(BEGINNING, record) for record in read_first_records(path))
-        start = next((setting for setting in found if setting), None)
+        settings = (session_start(BEGINNING, record) for record in read_first_records(path))
+        start = next((setting for setting in settings if setting), None)
         named = _ID.search(path.stem)
         if not (start and start.subagent):
             yield Transcript(path, (start and start.session) or (named[0] if named else None), start and start.cwd)

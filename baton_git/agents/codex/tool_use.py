@@ -80,18 +80,18 @@ def _shell(name: str, given: Mapping[str, Any]) -> ToolUse:
 
 def _command(given: Mapping[str, Any]) -> str:
     """The command as one text: of a shell that is given it, or of the words that are run."""
-    said = given.get("command", given.get("cmd"))
-    if isinstance(said, str):
-        return said
-    words = [word for word in said if isinstance(word, str)] if isinstance(said, list) else []
+    command = given.get("command", given.get("cmd"))
+    if isinstance(command, str):
+        return command
+    words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
     if len(words) > 2 and words[0].rpartition("/")[2] in _SHELL_PROGRAMS and words[1].startswith("-"):
         return words[2]
     if words[:1] == ["apply_patch"]:
         return "\n".join(words)
-    return " ".join(_quoted(word) for word in words)
+    return " ".join(_quote_word(word) for word in words)
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     plain = word and all(c.isalnum() or c in "_@%+=:,./-" for c in word)
     return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
@@ -108,7 +108,7 @@ def _answers(text: str) -> tuple[str, ...]:
     answers = table_at(object_in(text) or {}, "answers")
     given = {name: table_at(answers, name).get("answers") for name in answers}
     return tuple(
-        f"{name} → {', '.join(one for one in said if isinstance(one, str))}"
-        for name, said in given.items()
-        if isinstance(said, list) and said
+        f"{name} → {', '.join(answer for answer in given_answers if isinstance(answer, str))}"
+        for name, given_answers in given.items()
+        if isinstance(given_answers, list) and given_answers
     )

@@ -62,15 +62,15 @@ class _Reader:
     """What must be remembered from one record to the next."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
-        self._setting = _remembered(Setting, memory.get("setting"))
+        self._setting = _restore_event(Setting, memory.get("setting"))
         self._confirms: bool = memory.get("confirms", False)
-        self._prompt = _remembered(Prompt, memory.get("prompt"))
-        self._reply = _remembered(ModelReply, memory.get("reply"))
+        self._prompt = _restore_event(Prompt, memory.get("prompt"))
+        self._reply = _restore_event(ModelReply, memory.get("reply"))
         kind, text = memory.get("last", ("", ""))
         self._last: tuple[str, str] = (kind, text)
         self._calls: dict[str, None] = dict.fromkeys(memory.get("calls", ()))
         self._open: str | None = memory.get("open")
-        self._work = {name: _remembered_work(one) for name, one in memory.get("work", {}).items()}
+        self._work = {name: _restore_work(work) for name, work in memory.get("work", {}).items()}
 
     def memory(self) -> Mapping[str, Any]:
         return {
@@ -97,7 +97,7 @@ class _Reader:
         elif start := session_start(place, record):
             yield from self._start(place, time, start)
 
-    def held(self) -> Iterator[Event]:
+    def flush(self) -> Iterator[Event]:
         """What waited for the other half of its pair."""
         prompt, reply = self._prompt, self._reply
         self._prompt = self._reply = None
@@ -118,12 +118,12 @@ class _Reader:
             self._setting = setting._replace(place=place, time=time)
             yield self._setting
 
-    def _say(self, said: Prompt | ModelReply) -> Iterator[Event]:
+    def _say(self, text_event: Prompt | ModelReply) -> Iterator[Event]:
         """A text once, though both halves of the pair have it."""
-        now = (type(said).__name__, said.text)
-        if said.text.strip() and now != self._last:
+        now = (type(text_event).__name__, text_event.text)
+        if text_event.text.strip() and now != self._last:
             self._last = now
-            yield said
+            yield text_event
 
     def _item(self, place: Position, time: str | None, item: Record, metadata: Record) -> Iterator[Event]:
         """Something that was said to the model or by it."""
@@ -131,7 +131,7 @@ class _Reader:
         if kind == "message" and not metadata.get("compaction_output"):
             yield from self._message(place, time, item)
         elif kind in _CALLS:
-            yield from self.held()
+            yield from self.flush()
             self._calls[call] = None
             self._last = ("", "")
             self._open = call
@@ -149,14 +149,14 @@ class _Reader:
             reply = ModelReply(place, time, "\n".join(parts), model)
             if self._reply and self._reply.text == reply.text:
                 self._reply = None
-            yield from self.held()
+            yield from self.flush()
             yield from self._say(reply)
         elif item.get("role") == "user":
             if self._setting:
                 yield from self._set(place, time, set_by_environment(self._setting, "\n".join(parts)))
             text = "\n".join(own for own in map(extract_typed_text, parts) if own)
             if text.strip() and is_marked_typed(item) is not False:
-                yield from self.held()
+                yield from self.flush()
                 self._prompt = Prompt(place, time, text)
 
     def _event(self, place: Position, time: str | None, payload: Record) -> Iterator[Event]:
@@ -166,10 +166,10 @@ class _Reader:
         content = "\n".join(texts(item.get("content") if item else payload.get("message")))
         if shown in ("user_message", "UserMessage"):
             self._confirms, self._prompt = True, None
-            yield from self.held()
+            yield from self.flush()
             yield from self._say(Prompt(place, time, extract_typed_text(content)))
         elif shown in ("agent_message", "AgentMessage"):
-            yield from self.held()
+            yield from self.flush()
             self._reply = ModelReply(place, time, content, self._setting.model if self._setting else None)
         elif done := read_work(payload):
             yield from self._done(place, time, done)
@@ -181,7 +181,7 @@ class _Reader:
 
     def _done(self, place: Position, time: str | None, done: CompletedWork) -> Iterator[Event]:
         """Work of a call is told with the call's result; that of code has no call of its own but this."""
-        yield from self.held()
+        yield from self.flush()
         if done.id in self._calls:
             self._work[done.id] = done
         else:
@@ -203,11 +203,11 @@ def _call(place: Position, time: str | None, call: str, item: Record) -> ToolCal
     )
 
 
-def _remembered(kind: type[_Kind], memory: Any) -> _Kind | None:
+def _restore_event(kind: type[_Kind], memory: Any) -> _Kind | None:
     """An event as it was, of the list that it became in a file."""
     return None if memory is None else kind(Position(*memory[0]), *memory[1:])
 
 
-def _remembered_work(memory: Any) -> CompletedWork:
+def _restore_work(memory: Any) -> CompletedWork:
     name, tool, arguments, given, structured, files = memory
-    return CompletedWork(name, tool, arguments, Output(*given), structured, tuple(FileChange(*one) for one in files))
+    return CompletedWork(name, tool, arguments, Output(*given), structured, tuple(FileChange(*file) for file in files))

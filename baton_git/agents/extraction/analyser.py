@@ -47,7 +47,7 @@ class Analyser:
         self.end: ResumePoint | EndReached | None = None
         self.unread = 0
 
-    def hear(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """Takes the next event in."""
         kind = type(event)
         handle = self._HANDLERS.get(kind)
@@ -98,20 +98,20 @@ class Analyser:
         for text in decisions.by_wording(event.text):
             self._decide("wording", text, event)
 
-    def _compacted(self, event: Compaction) -> None:
+    def _add_compaction(self, event: Compaction) -> None:
         self.known.compactions += 1
         for text in decisions.of_summary(event.summary):
             self._decide("summary", text, event)
 
     def _decide(self, kind: str, text: str, event: Any) -> None:
-        found = self.known.decisions
-        if text and not any(one["text"] == text for one in found):
-            found.append({"kind": kind, "text": text, "mark": self._mark(event)})
-            by_wording = [one for one in found if one["kind"] == "wording"]
+        decisions_ = self.known.decisions
+        if text and not any(decision["text"] == text for decision in decisions_):
+            decisions_.append({"kind": kind, "text": text, "mark": self._mark(event)})
+            by_wording = [decision for decision in decisions_ if decision["kind"] == "wording"]
             if len(by_wording) > KEPT_DECISIONS:
-                found.remove(by_wording[0])
-            elif len(found) - len(by_wording) > KEPT_DECISIONS:
-                found.remove(next(one for one in found if one["kind"] != "wording"))
+                decisions_.remove(by_wording[0])
+            elif len(decisions_) - len(by_wording) > KEPT_DECISIONS:
+                decisions_.remove(next(decision for decision in decisions_ if decision["kind"] != "wording"))
 
     # --- calls
 
@@ -120,7 +120,7 @@ class Analyser:
         mark = self._mark(event)
         waiting: Table = {"name": event.name, "side": event.side, "mark": mark}
         if deed[_LATER:] != _NOTHING_LATER:
-            waiting |= _kept(deed)
+            waiting |= _keep_for_result(deed)
         if deed.files:
             waiting["files"] = [self._absolute(path, deed.folder) for path in deed.files]
         if deed.command is not None:
@@ -136,7 +136,7 @@ class Analyser:
         activity = self.known.activity
         entry = {"id": event.id, "text": text, "mark": mark}
         if event.within is not None:
-            outer = next((one for one in reversed(activity[-10:]) if one["id"] == event.within), None)
+            outer = next((entry for entry in reversed(activity[-10:]) if entry["id"] == event.within), None)
             if outer is not None:
                 activity.remove(outer)
         activity.append(entry)
@@ -150,7 +150,7 @@ class Analyser:
         work = find_git_work(deed.command or "", folder)
         if not work.makings and not work.repositories:
             return {}
-        return {"makings": [list(one) for one in work.makings], "repositories": list(work.repositories)}
+        return {"makings": [list(making) for making in work.makings], "repositories": list(work.repositories)}
 
     def _absolute(self, path: str, folder: str | None) -> str:
         if path.startswith("/"):
@@ -186,14 +186,14 @@ class Analyser:
             noted = (event.structured or {}).get("plan")
             self._decide("plan", decisions.of_plan(waiting["plan"] or (noted if isinstance(noted, str) else "")), event)
 
-    def _changed(self, event: FilesChanged) -> None:
+    def _add_file_changes(self, event: FilesChanged) -> None:
         """Where the agent itself says what it changed, the call's own words do not count."""
         if event.id in self.known.open:
             self.known.open[event.id]["changed"] = True
-        for one in event.files:
-            self._touch([self._absolute(one.path, None)], self._mark(event))
-            if one.moved_to is not None:
-                self._touch([self._absolute(one.moved_to, None)], self._mark(event))
+        for file in event.files:
+            self._touch([self._absolute(file.path, None)], self._mark(event))
+            if file.moved_to is not None:
+                self._touch([self._absolute(file.moved_to, None)], self._mark(event))
 
     def _touch(self, paths: list[str], mark: Mark) -> None:
         for path in paths:
@@ -206,7 +206,7 @@ class Analyser:
         if outcome.todos is not None:
             self._replace_todos(outcome.todos, waiting["mark"])
         elif "todos" in waiting:
-            self._replace_todos([ToolTodo(*one) for one in waiting["todos"]], waiting["mark"])
+            self._replace_todos([ToolTodo(*todo) for todo in waiting["todos"]], waiting["mark"])
         elif "change" in waiting:
             change = TodoChange(*waiting["change"])
             self._change_todo(change._replace(id=change.id or outcome.id), waiting, is_new=change.id is None)
@@ -214,21 +214,23 @@ class Analyser:
             action, number, title, status, description = waiting["task"]
             number = number or outcome.id or title
             before = known.tasks.pop(number, {})
-            said = {"title": title, "status": status, "description": description}
-            new = {name: text for name, text in said.items() if text is not None}
+            fields = {"title": title, "status": status, "description": description}
+            new = {name: text for name, text in fields.items() if text is not None}
             known.tasks[number] = {**before, **new, "action": action, "mark": waiting["mark"]}
 
     def _replace_todos(self, todos: Any, mark: Mark) -> None:
         """The whole list, also an empty one: that says that nothing is left."""
         known = self.known
-        marks = {(one["id"], one["content"], one["status"]): one["mark"] for one in known.todos}
-        known.todos = [{**one._asdict(), "mark": marks.get((one.id, one.content, one.status), mark)} for one in todos]
+        marks = {(todo["id"], todo["content"], todo["status"]): todo["mark"] for todo in known.todos}
+        known.todos = [
+            {**todo._asdict(), "mark": marks.get((todo.id, todo.content, todo.status), mark)} for todo in todos
+        ]
         known.todos_at = list(mark)
 
     def _change_todo(self, change: TodoChange, waiting: Table, *, is_new: bool) -> None:
         known = self.known
         number, order = change.id or "", waiting["mark"][0]
-        item = next((one for one in known.todos if one["id"] == number), None) if number else None
+        item = next((todo for todo in known.todos if todo["id"] == number), None) if number else None
         if item is None and is_new:
             item = {"id": number, "content": "", "status": "pending", "mark": []}
             known.todos.append(item)
@@ -258,20 +260,22 @@ class Analyser:
     def _git(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
         """What a command did with git: its commits, and repositories that are made for a try."""
         known = self.known
-        work = GitWork(tuple(CommitCommand(*one) for one in waiting["makings"]), tuple(waiting["repositories"]))
+        work = GitWork(tuple(CommitCommand(*making) for making in waiting["makings"]), tuple(waiting["repositories"]))
         if not outcome.failed:
-            known.tries += [one for one in work.repositories if one and one not in known.tries and one != known.home]
+            known.tries += [
+                folder for folder in work.repositories if folder and folder not in known.tries and folder != known.home
+            ]
         made = find_made_commits(work, event.text) if not outcome.failed else _in_spite_of_failure(work, event.text)
         known.last_shell = {"id": event.id, "waiting": waiting}
-        for one in made:
-            if not is_elsewhere(work, one.making, known.home, known.tries):
-                self._commit(one, waiting, event)
+        for commit in made:
+            if not is_elsewhere(work, commit.making, known.home, known.tries):
+                self._commit(commit, waiting, event)
 
     def _commit(self, made: MadeCommit, waiting: Table, event: Any) -> None:
         known = self.known
         if made.making.amends and known.commits:
             known.commits.pop()
-        if made.hash and any(one["hash"] and _same(one["hash"], made.hash) for one in known.commits):
+        if made.hash and any(commit["hash"] and _same(commit["hash"], made.hash) for commit in known.commits):
             return
         known.commits.append(
             {
@@ -283,15 +287,16 @@ class Analyser:
     def _told_commit(self, event: ReportedCommit) -> None:
         """The agent itself says that a commit was made: by the command that has just ended."""
         known, last = self.known, self.known.last_shell
-        own = [one for one in known.commits if one["call"] == event.id]
-        if any(_same(one["hash"], event.sha) for one in own if one["hash"]) or last.get("id") != event.id:
+        own = [commit for commit in known.commits if commit["call"] == event.id]
+        if any(_same(commit["hash"], event.sha) for commit in own if commit["hash"]) or last.get("id") != event.id:
             return
-        nameless = next((one for one in own if not one["hash"]), None)
+        nameless = next((commit for commit in own if not commit["hash"]), None)
         if nameless is not None:
             nameless["hash"] = event.sha
             return
         work = GitWork(
-            tuple(CommitCommand(*one) for one in last["waiting"]["makings"]), tuple(last["waiting"]["repositories"])
+            tuple(CommitCommand(*making) for making in last["waiting"]["makings"]),
+            tuple(last["waiting"]["repositories"]),
         )
         making = work.makings[-1] if work.makings else CommitCommand(known.cwd)
         if not own and not is_elsewhere(work, making, known.home, known.tries):
@@ -303,10 +308,10 @@ class Analyser:
         Prompt: _prompt,
         Goal: _goal,
         ModelReply: _reply,
-        Compaction: _compacted,
+        Compaction: _add_compaction,
         ToolCall: _call,
         ToolResult: _result,
-        FilesChanged: _changed,
+        FilesChanged: _add_file_changes,
         ReportedCommit: _told_commit,
     }
     """What is done with each kind of event."""
@@ -314,8 +319,8 @@ class Analyser:
 
 def _in_spite_of_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
     """A command may fail after its commit, as a push does: git's own line proves that there is one."""
-    loud = work._replace(makings=tuple(one._replace(is_quiet=False) for one in work.makings))
-    return tuple(one for one in find_made_commits(loud, output) if one.hash and f" {one.hash}] " in output)
+    loud = work._replace(makings=tuple(making._replace(is_quiet=False) for making in work.makings))
+    return tuple(commit for commit in find_made_commits(loud, output) if commit.hash and f" {commit.hash}] " in output)
 
 
 _JUST_DONE = ToolOutcome(failed=False)
@@ -325,11 +330,11 @@ _LATER = ToolUse._fields.index("todos")
 _NOTHING_LATER = (None,) * (len(ToolUse._fields) - _LATER)
 
 
-def _kept(deed: ToolUse) -> Table:
+def _keep_for_result(deed: ToolUse) -> Table:
     """What must be known of a deed when its result comes."""
     kept: Table = {}
     if deed.todos is not None:
-        kept["todos"] = [list(one) for one in deed.todos]
+        kept["todos"] = [list(todo) for todo in deed.todos]
     for name in ("change", "task"):
         if (value := getattr(deed, name)) is not None:
             kept[name] = list(value)
@@ -342,8 +347,8 @@ def _order(item: Table) -> tuple[int, float]:
     return (0, int(number)) if number.isdecimal() and len(number) < 10 else (1, item.get("order", 0))
 
 
-def _same(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
+def _same(left: str, right: str) -> bool:
+    return left.startswith(right) or right.startswith(left)
 
 
 def is_over(task: Table) -> bool:

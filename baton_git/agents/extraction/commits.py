@@ -68,21 +68,21 @@ def find_git_work(command: str, folder: str | None) -> GitWork:
     read = parse_script(command, folder)
     makings: list[CommitCommand] = []
     repositories: list[str | None] = []
-    for one in read.commands:
-        if one.words[0].rpartition("/")[2] == "git":
-            verb, rest, where = _git(one)
+    for command_ in read.commands:
+        if command_.words[0].rpartition("/")[2] == "git":
+            verb, rest, where = _git(command_)
             if verb in _MAKES and not {"--dry-run", "--abort", "--quit", "-n" if verb != "commit" else ""} & set(rest):
                 makings.append(_making(read, rest, where))
             elif verb in _MAKES_REPOSITORY:
                 repositories.append(_repository(rest, where))
-    if "mktemp" in command and any(one.folder is None for one in makings):
+    if "mktemp" in command and any(making.folder is None for making in makings):
         repositories.append(None)
     return GitWork(tuple(makings), tuple(repositories))
 
 
-def _git(one: SimpleCommand) -> tuple[str, tuple[str, ...], str | None]:
+def _git(command: SimpleCommand) -> tuple[str, tuple[str, ...], str | None]:
     """Git's verb, what follows it, and where it works."""
-    words, folder, at = one.words, one.folder, 1
+    words, folder, at = command.words, command.folder, 1
     while at < len(words) and words[at].startswith("-"):
         name, _, value = words[at].partition("=")
         if name in ("-C", "--work-tree", "--git-dir") and (value or at + 1 < len(words)):
@@ -107,8 +107,8 @@ def _making(read: ParsedScript, rest: tuple[str, ...], folder: str | None) -> Co
         cluster = re.fullmatch(r"-([a-zA-Z]*?)([mF])(.*)", word, re.DOTALL) if not word.startswith("--") else None
         if cluster:
             quiet = quiet or "q" in cluster[1]
-            said = cluster[3] or following
-            subject = subject if subject is not None else _subject(read, said, is_file=cluster[2] == "F", rest=rest)
+            message = cluster[3] or following
+            subject = subject if subject is not None else _subject(read, message, is_file=cluster[2] == "F", rest=rest)
         elif word.startswith("--message"):
             subject = _subject(read, word.partition("=")[2] or following) if subject is None else subject
         elif word in ("--amend", "--quiet") or re.fullmatch(r"-[a-z]*q[a-z]*", word):
@@ -118,12 +118,12 @@ def _making(read: ParsedScript, rest: tuple[str, ...], folder: str | None) -> Co
     return CommitCommand(folder, subject, quiet, amends)
 
 
-def _subject(read: ParsedScript, said: str, *, is_file: bool = False, rest: tuple[str, ...] = ()) -> str | None:
+def _subject(read: ParsedScript, message: str, *, is_file: bool = False, rest: tuple[str, ...] = ()) -> str | None:
     """The first line of a message; None when it is in a file or comes from elsewhere."""
     if is_file:
-        said = next((word for word in rest if read.text(word) != word), "") if said == "-" else ""
-    text = read.text(said)
-    if not text.strip() or (text == said and "$(" in text):
+        message = next((word for word in rest if read.text(word) != word), "") if message == "-" else ""
+    text = read.text(message)
+    if not text.strip() or (text == message and "$(" in text):
         return None
     return text.strip().split("\n")[0].strip()
 
@@ -133,19 +133,19 @@ def _subject(read: ParsedScript, said: str, *, is_file: bool = False, rest: tupl
 
 def find_made_commits(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
     """The commits that a command made which did not fail, by what it printed, in the order in which it made them."""
-    lines = [(found[1], found[2]) for found in _LINE.finditer(output)]
+    lines = [(match[1], match[2]) for match in _LINE.finditer(output)]
     if not work.makings:
         return ()
     refused = bool(_REFUSED.search(output))
-    found: list[MadeCommit | None] = [_told(making, lines) for making in work.makings]
+    made: list[MadeCommit | None] = [_match_line(making, lines) for making in work.makings]
     for at, making in enumerate(work.makings):
-        if found[at] is None and (making.is_quiet or (_CHANGED.search(output) and not lines)) and not refused:
-            found[at] = MadeCommit(_printed_hash(making, output, found), making.subject or "", making)
+        if made[at] is None and (making.is_quiet or (_CHANGED.search(output) and not lines)) and not refused:
+            made[at] = MadeCommit(_printed_hash(making, output, made), making.subject or "", making)
     rest = [MadeCommit(hash_, subject, work.makings[-1]) for hash_, subject in lines]
-    return tuple(one for one in (*found, *rest) if one is not None)
+    return tuple(commit for commit in (*made, *rest) if commit is not None)
 
 
-def _told(making: CommitCommand, lines: list[tuple[str, str]]) -> MadeCommit | None:
+def _match_line(making: CommitCommand, lines: list[tuple[str, str]]) -> MadeCommit | None:
     """What git's own line says of a commit; the line is taken out of `lines`."""
     if making.is_quiet or not lines:
         return None
@@ -155,10 +155,10 @@ def _told(making: CommitCommand, lines: list[tuple[str, str]]) -> MadeCommit | N
 
 def _printed_hash(making: CommitCommand, output: str, others: list[MadeCommit | None]) -> str:
     """The id of a quiet commit, where the same line printed it afterwards; empty when it did not."""
-    known = {one.hash for one in others if one}
-    logged = (found[1] for found in _LOGGED.finditer(output) if making.subject and found[2] == making.subject)
-    alone = (found[1] for found in _HASH.finditer(output))
-    return next((one for one in (*logged, *alone) if one not in known), "")
+    known = {commit.hash for commit in others if commit}
+    logged = (match[1] for match in _LOGGED.finditer(output) if making.subject and match[2] == making.subject)
+    alone = (match[1] for match in _HASH.finditer(output))
+    return next((hash_ for hash_ in (*logged, *alone) if hash_ not in known), "")
 
 
 def is_elsewhere(work: GitWork, making: CommitCommand, home: str | None, tries: list[str]) -> bool:
@@ -169,7 +169,7 @@ def is_elsewhere(work: GitWork, making: CommitCommand, home: str | None, tries: 
         tries: folders in which the session made repositories.
     """
     folder = making.folder
-    if any(_is_in(folder, one) for one in tries if one != home):
+    if any(_is_in(folder, folder_) for folder_ in tries if folder_ != home):
         return True
     if folder is None or home is None:
         return work.is_try or (folder is not None and _is_temporary(folder) and home is not None)
@@ -179,9 +179,9 @@ def is_elsewhere(work: GitWork, making: CommitCommand, home: str | None, tries: 
     return work.is_try or not is_near
 
 
-def _is_in(folder: str | None, other: str) -> bool:
-    return folder is not None and (folder == other or folder.startswith(other.rstrip("/") + "/"))
+def _is_in(folder: str | None, parent: str) -> bool:
+    return folder is not None and (folder == parent or folder.startswith(parent.rstrip("/") + "/"))
 
 
 def _is_temporary(folder: str) -> bool:
-    return any(_is_in(folder, one) for one in ("/tmp", "/var/tmp", "/private/tmp"))  # noqa: S108  told apart, not used
+    return any(_is_in(folder, parent) for parent in ("/tmp", "/var/tmp", "/private/tmp"))  # noqa: S108  told apart, not used

@@ -24,15 +24,15 @@ def by_wording(text: str) -> list[str]:
     if not any(word in text for word in _ANY):
         return []
     lines = _START.sub("\n", text)
-    return [_clean(_first_sentence(found[1])) for found in _SENTENCE.finditer(lines)]
+    return [_clean(_first_sentence(match[1])) for match in _SENTENCE.finditer(lines)]
 
 
 def of_summary(text: str) -> list[str]:
     """The items under a heading of decisions."""
-    found = _HEADING.search(text)
-    if not found:
+    match = _HEADING.search(text)
+    if not match:
         return []
-    rest = text[found.end() :]
+    rest = text[match.end() :]
     end = re.search(r"^#{1,6} ", rest, re.MULTILINE)
     return [_clean(item) for item in _ITEM.findall(rest[: end.start()] if end else rest)]
 

@@ -75,7 +75,7 @@ def extract(
     analyser = Analyser(name, before.known if before else None)
     since = before.end if before else START_OF_FILE
     for event in AGENTS[name].transcripts.events(path, since):
-        analyser.hear(event)
+        analyser.add_event(event)
     end = analyser.end or START_OF_FILE
     if memory is not None and end.place.offset and (before is None or end.place != before.end.place):
         with suppress(WriteFailed):  # the next look then reads more

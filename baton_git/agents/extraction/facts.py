@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
 from typing import Any
 
 from baton_git.agents.extraction.analyser import is_over
@@ -44,11 +43,11 @@ def facts_of(known: Findings, options: Options, folder: str | None = None) -> tu
             unknown["files_modified"] = f"nothing says in which folder {len(relative)} of the paths begin"
     if wanted.git_commits:
         commits = tuple(window.commits(options.git.max_commits))
-        facts["git_commits"] = [commit_fact(one) for one in commits]
+        facts["git_commits"] = [commit_fact(commit) for commit in commits]
     if wanted.recent_activity:
         calls = window.activity(options.include_recent_activity)
-        facts["recent_activity"] = [one["text"] for one in calls]
-        sources["recent_activity"] = [source(one["mark"]) for one in calls]
+        facts["recent_activity"] = [call["text"] for call in calls]
+        sources["recent_activity"] = [source(call["mark"]) for call in calls]
     if wanted.key_decisions:
         facts["key_decisions"] = window.decisions()
     return {**facts, "sources": sources, "unknown": unknown}, commits
@@ -64,8 +63,8 @@ def source(mark: Mark) -> dict[str, Any]:
     return {"line": line, "offset": offset} | ({"time": time} if time else {})
 
 
-def commit_fact(one: Table) -> dict[str, Any]:
-    return {"hash": one["hash"], "message": one["message"], "verified": None, "source": source(one["mark"])}
+def commit_fact(commit: Table) -> dict[str, Any]:
+    return {"hash": commit["hash"], "message": commit["message"], "verified": None, "source": source(commit["mark"])}
 
 
 def _goal(known: Findings) -> Table | None:
@@ -83,19 +82,21 @@ class _Window:
         return bool(mark) and mark[0] > self._before
 
     def active_task(self, *, with_gobby: bool, with_todos: bool) -> Table | None:
-        found = self._gobby_task() if with_gobby else None
-        found = found or self._kept_goal()
-        return found or (self._todo_at_work() if with_todos else None)
+        task = self._gobby_task() if with_gobby else None
+        task = task or self._kept_goal()
+        return task or (self._todo_at_work() if with_todos else None)
 
     def _gobby_task(self) -> Table | None:
-        live = [(name, one) for name, one in self._known.tasks.items() if self._has(one["mark"]) and not is_over(one)]
+        live = [
+            (name, task) for name, task in self._known.tasks.items() if self._has(task["mark"]) and not is_over(task)
+        ]
         at_work = [pair for pair in live if pair[1].get("status") == "in_progress"]
         if not live:
             return None
         number, task = (at_work or live)[-1]
-        said = {name: task[name] for name in ("status", "description") if task.get(name)}
+        details = {name: task[name] for name in ("status", "description") if task.get(name)}
         title = task.get("title") or f"Task {number}"
-        return {"title": title, "id": number, **said, "origin": "gobby-tasks", "source": source(task["mark"])}
+        return {"title": title, "id": number, **details, "origin": "gobby-tasks", "source": source(task["mark"])}
 
     def _kept_goal(self) -> Table | None:
         goal = self._known.kept_goal
@@ -107,15 +108,15 @@ class _Window:
         return {"title": title, **status, **more, "origin": "goal", "source": source(goal["mark"])}
 
     def _todo_at_work(self) -> Table | None:
-        found = next((one for one in self.todos() if one["status"] == "in_progress"), None)
-        if found is None:
+        todo = next((item for item in self.todos() if item["status"] == "in_progress"), None)
+        if todo is None:
             return None
-        return {"title": found["content"], "status": found["status"], "origin": "todo", "source": found["source"]}
+        return {"title": todo["content"], "status": todo["status"], "origin": "todo", "source": todo["source"]}
 
     def todos(self) -> list[Table]:
         """The list as it is; one that was sent and not yet answered counts."""
         known = self._known
-        items, at = [(one["content"], one["status"], one["mark"]) for one in known.todos], known.todos_at
+        items, at = [(todo["content"], todo["status"], todo["mark"]) for todo in known.todos], known.todos_at
         for waiting in known.open.values():
             if "todos" in waiting and not waiting["side"] and (not at or waiting["mark"][0] > at[0]):
                 at = waiting["mark"]
@@ -130,46 +131,49 @@ class _Window:
 
     def files(self) -> dict[str, Mark]:
         """By path; a relative one begins where the session works, and stays as it is where nobody knows that."""
-        found = {}
+        files = {}
         for path, mark in self._known.files.items():
             if self._has(mark):
                 is_known = is_absolute(path) or not is_absolute(self._folder or "")
-                found[path if is_known else posixpath.normpath(posixpath.join(self._folder or "", path))] = mark
-        return found
+                files[path if is_known else posixpath.normpath(posixpath.join(self._folder or "", path))] = mark
+        return files
 
     def commits(self, most: int) -> list[Table]:
         """Those that were made, and those of commands that have no result yet."""
-        found = [one for one in (*self._known.commits, *self._pending()) if self._has(one["mark"])]
-        found.sort(key=lambda one: one["mark"][:2])
-        return found[-most:] if most else []
+        commits = [commit for commit in (*self._known.commits, *self._pending()) if self._has(commit["mark"])]
+        commits.sort(key=lambda commit: commit["mark"][:2])
+        return commits[-most:] if most else []
 
     def _pending(self) -> list[Table]:
-        return [one for name, waiting in self._known.open.items() for one in self._pending_of(name, waiting)]
+        return [commit for name, waiting in self._known.open.items() for commit in self._pending_of(name, waiting)]
 
     def _pending_of(self, call: str, waiting: Table) -> list[Table]:
         """The commits that a command may have made by now."""
         known = self._known
         work = GitWork(
-            tuple(CommitCommand(*one) for one in waiting.get("makings", ())), tuple(waiting.get("repositories", ()))
+            tuple(CommitCommand(*making) for making in waiting.get("makings", ())),
+            tuple(waiting.get("repositories", ())),
         )
         more = {"hash": "", "mark": waiting["mark"], "until": None, "call": call, "pending": True}
         return [
-            {**more, "message": one.subject or "", "folder": one.folder}
-            for one in work.makings
-            if not is_elsewhere(work, one, known.home, known.tries)
+            {**more, "message": making.subject or "", "folder": making.folder}
+            for making in work.makings
+            if not is_elsewhere(work, making, known.home, known.tries)
         ]
 
     def activity(self, most: int) -> list[Table]:
-        found = [one for one in self._known.activity if self._has(one["mark"])]
-        return found[-most:] if most else []
+        calls = [call for call in self._known.activity if self._has(call["mark"])]
+        return calls[-most:] if most else []
 
     def decisions(self) -> list[Table]:
-        """At most ten: answers and plans of a person first, then the newest wordings."""
-        found = [one for one in self._known.decisions if self._has(one["mark"])]
-        weight: Callable[[Table], tuple[int, int]] = lambda one: (one["kind"] != "wording", found.index(one))  # noqa: E731
-        chosen = sorted(found, key=weight)[-MAX_DECISIONS:]
+        """At most ten decisions in their order: answers and plans of a person first, then the newest wordings."""
+        decisions = [decision for decision in self._known.decisions if self._has(decision["mark"])]
+        ranked = sorted(range(len(decisions)), key=lambda number: (decisions[number]["kind"] != "wording", number))
+        chosen = [decisions[number] for number in sorted(ranked[-MAX_DECISIONS:])]
         return [
-            {"text": one["text"], "kind": one["kind"], "heuristic": True, "source": source(one["mark"])}
-            for one in found
-            if one in chosen
-        ]
+            {
+                "text": decision["text"], "kind": decision["kind"], "heuristic": True,
+                "source": source(decision["mark"]),
+            }
+            for decision in chosen
+        ]  # fmt: skip

@@ -53,7 +53,7 @@ class SessionRepository:
     folder: Path
     environment: Mapping[str, str]
 
-    def said(self, *arguments: str, given: str = "") -> str:
+    def run_git(self, *arguments: str, given: str = "") -> str:
         """What git prints. Raises Unanswered when it does not start, fails, or takes too long."""
         environment = {name: text for name, text in self.environment.items() if not _BINDING.match(name)} | _QUIET
         try:
@@ -95,14 +95,14 @@ def with_git(extraction: Extraction, now: datetime, environment: Mapping[str, st
 
 def _place(extraction: Extraction, folder: Path | None) -> Path:
     """Where the session began to work, or where it went when that is gone. Raises Unanswered when nothing tells."""
-    named = [Path(one) for one in (folder, extraction.home, extraction.cwd) if one and Path(one).is_absolute()]
+    named = [Path(path) for path in (folder, extraction.home, extraction.cwd) if path and Path(path).is_absolute()]
     if not named:
         raise GitUnavailable("nothing says in which folder the session worked")
-    return next((one for one in named if one.is_dir()), named[0])
+    return next((path for path in named if path.is_dir()), named[0])
 
 
 def _status(repository: SessionRepository) -> str:
-    return keep_whole_lines(repository.said("status", "--short"), MAX_STATUS)
+    return keep_whole_lines(repository.run_git("status", "--short"), MAX_STATUS)
 
 
 def keep_whole_lines(text: str, most: int) -> str:
@@ -122,81 +122,83 @@ def keep_whole_lines(text: str, most: int) -> str:
 
 def _commits(repository: SessionRepository, extraction: Extraction, now: datetime) -> list[dict[str, Any]]:
     """The commits as the repository knows them; those without an id are looked for by time and subject."""
-    facts = [dict(one) for one in extraction.facts["git_commits"]]
-    known = _known(repository, [one["hash"] for one in facts if one["hash"]])
-    for one in facts:
-        if one["hash"]:
-            subject = known.get(one["hash"])
-            one["verified"] = subject is not None
-            one["message"] = one["message"] or subject or ""
+    facts = [dict(commit) for commit in extraction.facts["git_commits"]]
+    known = _find_subjects(repository, [fact["hash"] for fact in facts if fact["hash"]])
+    for fact in facts:
+        if fact["hash"]:
+            subject = known.get(fact["hash"])
+            fact["verified"] = subject is not None
+            fact["message"] = fact["message"] or subject or ""
     log = _log(repository, extraction.started)
     nameless = [pair for pair in zip(facts, extraction.commits, strict=True) if not pair[0]["hash"]]
     if nameless:
-        facts = _named(log, facts, nameless, now)
+        facts = _match_nameless(log, facts, nameless, now)
     if len(log) < _LOG_LENGTH:
-        for one in facts:
-            if one["verified"]:
-                one["on_branch"] = any(name.startswith(one["hash"]) for name, _, _ in log)
+        for fact in facts:
+            if fact["verified"]:
+                fact["on_branch"] = any(name.startswith(fact["hash"]) for name, _, _ in log)
     if extraction.options.git.include_diff_stats:
-        for one in facts:
-            if one["verified"]:
-                stat = repository.said("show", "--stat", "--format=", "--no-ext-diff", one["hash"])
-                one["stat"] = keep_whole_lines(stat.strip("\n"), MAX_STAT)
+        for fact in facts:
+            if fact["verified"]:
+                stat = repository.run_git("show", "--stat", "--format=", "--no-ext-diff", fact["hash"])
+                fact["stat"] = keep_whole_lines(stat.strip("\n"), MAX_STAT)
     return facts
 
 
-def _known(repository: SessionRepository, hashes: list[str]) -> dict[str, str]:
+def _find_subjects(repository: SessionRepository, hashes: list[str]) -> dict[str, str]:
     """By id as it was given, the subjects of the commits that are there."""
     if not hashes:
         return {}
-    lines = repository.said(
+    lines = repository.run_git(
         "cat-file", "--batch-check=%(objectname) %(objecttype)", given="\n".join(hashes)
     ).splitlines()
-    found = {one: line.split(" ")[0] for one, line in zip(hashes, lines, strict=True) if line.endswith(" commit")}
-    if not found:
+    ids = {given: line.split(" ")[0] for given, line in zip(hashes, lines, strict=True) if line.endswith(" commit")}
+    if not ids:
         return {}
-    said = repository.said("log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", given="\n".join(found.values()))
-    subjects = dict(line.split("\0", 1) for line in said.splitlines() if "\0" in line)
-    return {one: subjects.get(full, "") for one, full in found.items()}
+    output = repository.run_git(
+        "log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", given="\n".join(ids.values())
+    )
+    subjects = dict(line.split("\0", 1) for line in output.splitlines() if "\0" in line)
+    return {given: subjects.get(full, "") for given, full in ids.items()}
 
 
-def _named(
+def _match_nameless(
     log: list[tuple[str, int, str]],
     facts: list[dict[str, Any]],
     nameless: list[tuple[dict[str, Any], dict[str, Any]]],
     now: datetime,
 ) -> list[dict[str, Any]]:
     """The commits with the ids that were found; a command without a result of which nothing is found made none."""
-    taken = [one["hash"] for one in facts if one["hash"]]
+    taken = [fact["hash"] for fact in facts if fact["hash"]]
     lost = []
     for fact, more in nameless:
-        free = [entry for entry in log if not any(entry[0].startswith(one) for one in taken)]
-        found = _match(fact, more, free, now)
-        if found is not None:
-            fact |= {"hash": found[0][:12], "message": found[2], "verified": True}
-            taken.append(found[0][:12])
+        free = [entry for entry in log if not any(entry[0].startswith(hash_) for hash_ in taken)]
+        match = _match(fact, more, free, now)
+        if match is not None:
+            fact |= {"hash": match[0][:12], "message": match[2], "verified": True}
+            taken.append(match[0][:12])
         elif more.get("pending"):
             lost.append(fact)
         else:
             fact["verified"] = False
-    return [one for one in facts if not any(one is other for other in lost)]
+    return [fact for fact in facts if not any(fact is dropped for dropped in lost)]
 
 
 def _log(repository: SessionRepository, started: str | None) -> list[tuple[str, int, str]]:
     """Id, time in seconds, and subject of the commits since the session began."""
     began = parse_time_or_none(started) if started else None
     since = [f"--since={int((began - _AROUND).timestamp())}"] if began else []
-    said = repository.said(
+    output = repository.run_git(
         "log", "--format=%H%x00%ct%x00%s", f"--max-count={_LOG_LENGTH}", *since,
         "--exclude=baton/*", "--branches", *_head(repository),
     )  # fmt: skip
-    parts = (line.split("\0", 2) for line in said.splitlines() if line.count("\0") >= 2)
+    parts = (line.split("\0", 2) for line in output.splitlines() if line.count("\0") >= 2)
     return [(name, int(time), subject) for name, time, subject in parts]
 
 
 def _head(repository: SessionRepository) -> Iterable[str]:
     try:
-        repository.said("rev-parse", "--verify", "--quiet", "HEAD")
+        repository.run_git("rev-parse", "--verify", "--quiet", "HEAD")
     except GitUnavailable:
         return ()  # no commit yet
     return ("HEAD",)
@@ -212,5 +214,5 @@ def _match(
         return None
     around = _AROUND if fact["message"] else timedelta(seconds=2)
     first, last = (begin - around).timestamp(), (end + around).timestamp()
-    near = [one for one in log if first <= one[1] <= last and fact["message"] in ("", one[2])]
+    near = [entry for entry in log if first <= entry[1] <= last and fact["message"] in ("", entry[2])]
     return near[-1] if fact["message"] and near else (near[0] if len(near) == 1 and not more.get("pending") else None)

@@ -39,8 +39,8 @@ class ParsedScript(NamedTuple):
 
     def text(self, word: str) -> str:
         """What a word says: the heredoc that is in it, else itself."""
-        found = _BODY.search(word)
-        return self.bodies[int(found[1])] if found and int(found[1]) < len(self.bodies) else word
+        match = _BODY.search(word)
+        return self.bodies[int(match[1])] if match and int(match[1]) < len(self.bodies) else word
 
 
 def parse_script(line: str, folder: str | None) -> ParsedScript:
@@ -73,11 +73,11 @@ def _without_heredocs(text: str) -> tuple[str, list[str]]:
     while at < len(lines):
         line = lines[at]
         at += 1
-        for found in list(_HEREDOC.finditer(line)):
-            ends = places.get(found[1] or found[2] or found[3], [])
+        for match in list(_HEREDOC.finditer(line)):
+            ends = places.get(match[1] or match[2] or match[3], [])
             if (first := bisect_left(ends, at)) < len(ends):
                 end = ends[first]
-                line = line.replace(found[0], f"{found[0]}\0{len(bodies)}\0", 1)
+                line = line.replace(match[0], f"{match[0]}\0{len(bodies)}\0", 1)
                 bodies.append("\n".join(lines[at:end]))
                 at = end + 1
         kept.append(line)
@@ -175,16 +175,16 @@ def _part(text: str, at: int) -> tuple[str, int]:
 
 
 def _double_quoted(text: str, at: int) -> tuple[str, int]:
-    found = ""
+    quoted = ""
     while at < len(text) and text[at] != '"':
         if text.startswith("$(", at):
             end = _closing(text, at + 2)
-            found, at = found + text[at:end], end
+            quoted, at = quoted + text[at:end], end
         elif text[at] == "\\" and text[at + 1 : at + 2] in ('"', "\\", "$", "`", "\n"):
-            found, at = found + text[at + 1], at + 2
+            quoted, at = quoted + text[at + 1], at + 2
         else:
-            found, at = found + text[at], at + 1
-    return found, at + 1
+            quoted, at = quoted + text[at], at + 1
+    return quoted, at + 1
 
 
 def _closing(text: str, at: int) -> int:

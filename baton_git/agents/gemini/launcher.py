@@ -15,19 +15,19 @@ def launch(executable: str, prompt: str, system_prompt: str, session: str, extra
 
 
 def in_window(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    said = f"{prompt}\n\n{system_prompt}" if system_prompt else prompt
-    return Launch((executable, "-i", escape_argument(said), "--session-id", session, *extra), None, session)
+    text_ = f"{prompt}\n\n{system_prompt}" if system_prompt else prompt
+    return Launch((executable, "-i", escape_argument(text_), "--session-id", session, *extra), None, session)
 
 
 def report(output: str) -> SessionReport:
     """One object, which may stand after lines of other text."""
     start = output.find("\n{") + 1 if not output.startswith("{") else 0
-    for one in read_objects(output[start:]):
-        if "response" in one:
-            counts = list(_totals(one.get("stats")))
+    for item in read_objects(output[start:]):
+        if "response" in item:
+            counts = list(_totals(item.get("stats")))
             return SessionReport(
-                read_text(one["response"]),
-                read_text(one.get("session_id")) or None,
+                read_text(item["response"]),
+                read_text(item.get("session_id")) or None,
                 None,
                 sum(counts) if counts else None,
             )

@@ -28,11 +28,11 @@ class Message(NamedTuple):
         """By which it is known again."""
         return text_at(self.record, "id") or ""
 
-    def again(self, newer: Message) -> Message:
+    def merge_rewrite(self, newer: Message) -> Message:
         """The message once it was written again."""
         return Message(newer.place, {**self.record, **newer.record})
 
-    def shown(self, newer: Message) -> Message:
+    def merge_shown(self, newer: Message) -> Message:
         """The message once it stood in a list for the model: as it was written, with the calls as they are now."""
         calls = newer.record.get("toolCalls")
         return Message(newer.place, {**newer.record, **self.record, **({"toolCalls": calls} if calls else {})})
@@ -51,17 +51,17 @@ def whole_session(path: Path) -> Record | None:
     return whole_object(path)
 
 
-def messages_of(place: Position, said: Record) -> Iterator[Message]:
+def messages_of(place: Position, listing: Record) -> Iterator[Message]:
     """Those of a list of messages that have a name."""
-    found = (Message(place, record) for record in tables(said.get("messages")))
-    return (message for message in found if message.name)
+    messages = (Message(place, record) for record in tables(listing.get("messages")))
+    return (message for message in messages if message.name)
 
 
-def head_with(head: Mapping[str, Any], said: Record) -> dict[str, Any]:
+def head_with(head: Mapping[str, Any], record: Record) -> dict[str, Any]:
     """What is said of the session itself, once more was said."""
     # A resume says when it began; the session began earlier.
     first = {"startTime": head["startTime"]} if "startTime" in head else {}
-    return {**head, **{key: value for key, value in said.items() if key != "messages"}, **first}
+    return {**head, **{key: value for key, value in record.items() if key != "messages"}, **first}
 
 
 class MessageLog:
@@ -76,14 +76,14 @@ class MessageLog:
         if "$rewindTo" in record:
             self._rewind(record["$rewindTo"])
         elif "$set" in record or "projectHash" in record:
-            said = table_at(record, "$set") if "$set" in record else record
-            self.head = head_with(self.head, said)
-            for message in messages_of(place, said):
+            data = table_at(record, "$set") if "$set" in record else record
+            self.head = head_with(self.head, data)
+            for message in messages_of(place, data):
                 before = self.messages.get(message.name)
-                self.messages[message.name] = before.shown(message) if before else message
+                self.messages[message.name] = before.merge_shown(message) if before else message
         elif (message := Message(place, record)).name:
             before = self.messages.get(message.name)
-            self.messages[message.name] = before.again(message) if before else message
+            self.messages[message.name] = before.merge_rewrite(message) if before else message
 
     def _rewind(self, target: Any) -> None:
         names = list(self.messages)
@@ -94,10 +94,10 @@ class MessageLog:
 
 def replay_messages(path: Path, place: Position, number: int) -> MessageLog:
     """What stands after the record that is the `number`th in the line at `place`, from 1."""
-    found, passed = MessageLog(), 0
+    log, passed = MessageLog(), 0
     for at, record in JsonLines(path):
-        found.add(at, record)
+        log.add(at, record)
         passed += at == place
         if passed == number:
             break
-    return found
+    return log

@@ -25,8 +25,8 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
     names = _projects(root)
     for path in sort_newest_first(find_files(root, "tmp", "*", "chats", "session-*.json*", warn=warn), warn):
         if path.suffix in (".json", ".jsonl"):
-            found = _ID.search(read_head(path))
-            yield Transcript(path, found[1] if found else None, _worked_in(path, names))
+            match = _ID.search(read_head(path))
+            yield Transcript(path, match[1] if match else None, _worked_in(path, names))
 
 
 def folder_of(path: Path) -> str | None:

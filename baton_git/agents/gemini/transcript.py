@@ -54,8 +54,8 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     """
     whole = whole_session(path) if not since.memory.get("head") else None
     if whole is None:
-        found = read_events(path, since, partial(_Reader, path))
-        yield from _of_what_stands(found) if since == START_OF_FILE else found
+        events_ = read_events(path, since, partial(_Reader, path))
+        yield from _skip_undone_events(events_) if since == START_OF_FILE else events_
         return
     if since != START_OF_FILE:
         yield Restart()
@@ -66,25 +66,25 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
 
 def _of_object(path: Path, whole: Record) -> Iterator[Event]:
     """A file that is one object: it is written whole each time, and so read."""
-    found = [Message(Position(number, 0), record) for number, record in enumerate(tables(whole.get("messages")), 1)]
-    models = (text_at(message.record, "model") for message in found)
+    messages = [Message(Position(number, 0), record) for number, record in enumerate(tables(whole.get("messages")), 1)]
+    models = (text_at(message.record, "model") for message in messages)
     yield from _setting(BEGINNING, whole, folder_of(path), next((model for model in models if model), None))
     yield from _title(BEGINNING, whole)
-    for message in found:
-        yield from _said(message)
+    for message in messages:
+        yield from _message_events(message)
 
 
-def _of_what_stands(events: Iterator[Event]) -> Iterator[Event]:
+def _skip_undone_events(events: Iterator[Event]) -> Iterator[Event]:
     """The events of a first reading without those that were taken back: nobody heard them yet."""
-    found: list[Event] = []
+    kept: list[Event] = []
     for event in events:
         if isinstance(event, Restart):
-            found.clear()
+            kept.clear()
         else:
-            found.append(event)
+            kept.append(event)
         if isinstance(event, ResumePoint):
             break
-    yield from found
+    yield from kept
     yield from events
 
 
@@ -109,15 +109,15 @@ class _Reader:
         held = [*self._held.place, self._held.record] if self._held is not None else None
         return {"head": self._head, "model": self._model, "told": dict(self._told), "held": held}
 
-    def held(self) -> Iterator[Event]:
-        return iter(self._released())
+    def flush(self) -> Iterator[Event]:
+        return iter(self._release_message())
 
     def events(self, place: Position, record: Record) -> list[Event]:
         self._at, self._number = place, self._number + 1 if place == self._at else 1
         if self._standing is not None:
             self._standing.add(place, record)
         if "$rewindTo" in record:
-            return self._rewound(record["$rewindTo"])
+            return self._rewind(record["$rewindTo"])
         if "$set" in record:
             return self._set(place, table_at(record, "$set"))
         if "projectHash" in record:
@@ -127,52 +127,52 @@ class _Reader:
 
     def _message(self, message: Message) -> list[Event]:
         if self._held is not None and self._held.name == message.name:
-            self._held = self._held.again(message)
+            self._held = self._held.merge_rewrite(message)
             return []
-        found = self._released()
+        events = self._release_message()
         if message.name in self._told:
-            return found + self._news(message)
+            return events + self._news(message)
         self._held = message
-        return found
+        return events
 
-    def _released(self) -> list[Event]:
+    def _release_message(self) -> list[Event]:
         """What the message says that was held back, if there is one."""
         message, self._held = self._held, None
         return self._news(message) if message is not None else []
 
     def _news(self, message: Message, *, of_calls: bool = False) -> list[Event]:
         """What was not told of a message yet, in this form."""
-        found: list[Event] = []
+        events: list[Event] = []
         self._told.setdefault(message.name, "")
         model = text_at(message.record, "model")
         if model and model != self._model:
             self._model = model
-            found += _setting(message.place, self._head, None, model)
-        for key, digest, event in _named(message):
+            events += _setting(message.place, self._head, None, model)
+        for key, digest, event in _keyed_events(message):
             if self._told.get(key, "") != digest and not (
                 of_calls and isinstance(event, Prompt | ModelReply | Compaction)
             ):
                 self._told[key] = digest
-                found.append(event)
-        return found
+                events.append(event)
+        return events
 
-    def _set(self, place: Position, said: Record) -> list[Event]:
-        before, self._head = self._head, head_with(self._head, said)
-        found: list[Event] = []
+    def _set(self, place: Position, data: Record) -> list[Event]:
+        before, self._head = self._head, head_with(self._head, data)
+        events: list[Event] = []
         if any(before.get(name) != self._head.get(name) for name in ("sessionId", "kind")):
-            found += _setting(place, self._head, folder_of(self._path), self._model)
+            events += _setting(place, self._head, folder_of(self._path), self._model)
         if before.get("summary") != self._head.get("summary"):
-            found += _title(place, self._head)
-        for message in messages_of(place, said):
+            events += _title(place, self._head)
+        for message in messages_of(place, data):
             if self._held is not None and self._held.name == message.name:
-                self._held = self._held.shown(message)
+                self._held = self._held.merge_shown(message)
             elif message.name in self._told:
-                found += self._news(message, of_calls=True)
+                events += self._news(message, of_calls=True)
             else:
-                found += self._message(message)
-        return found
+                events += self._message(message)
+        return events
 
-    def _rewound(self, target: Any) -> list[Event]:
+    def _rewind(self, target: Any) -> list[Event]:
         if self._held is not None and self._held.name == target:
             self._held = None
         elif isinstance(target, str) and target in self._told:
@@ -188,10 +188,10 @@ class _Reader:
             yield from self._news(message)
 
 
-def _named(message: Message) -> Iterator[tuple[str, str, Event]]:
+def _keyed_events(message: Message) -> Iterator[tuple[str, str, Event]]:
     """What a message says, with a name that it keeps when the message is written again, and a digest of its text."""
     number = 0
-    for event in _said(message):
+    for event in _message_events(message):
         if isinstance(event, ToolCall):
             number += 1
         if isinstance(event, ToolCall | ToolResult):
@@ -212,7 +212,7 @@ def _title(place: Position, head: Record) -> Iterator[Event]:
         yield Title(place, text_at(head, "startTime"), title)
 
 
-def _said(message: Message) -> Iterator[Event]:
+def _message_events(message: Message) -> Iterator[Event]:
     place, record = message
     time, kind = text_at(record, "timestamp"), record.get("type")
     if kind == "user":
@@ -226,7 +226,7 @@ def _said(message: Message) -> Iterator[Event]:
         if text.strip():
             yield ModelReply(place, time, text, text_at(record, "model"))
         for call in tables(record.get("toolCalls")):
-            yield from _called(place, time, call)
+            yield from _call_events(place, time, call)
 
 
 def _spoken(record: Record) -> list[str]:
@@ -235,7 +235,7 @@ def _spoken(record: Record) -> list[str]:
     return texts(content) if isinstance(content, str) else texts([p for p in tables(content) if not p.get("thought")])
 
 
-def _called(place: Position, time: str | None, call: Record) -> Iterator[Event]:
+def _call_events(place: Position, time: str | None, call: Record) -> Iterator[Event]:
     """A call, and its result once it has ended."""
     name, identity = text_at(call, "name") or "", text_at(call, "id") or ""
     yield ToolCall(place, time, identity, name, table_at(call, "args"))
@@ -255,5 +255,5 @@ def _called(place: Position, time: str | None, call: Record) -> Iterator[Event]:
 def _response(call: Record) -> str:
     """What the model was told."""
     responses = [table_at(table_at(part, "functionResponse"), "response") for part in tables(call.get("result"))]
-    found = [text_at(one, "output") or text_at(one, "error") or "" for one in responses]
-    return "\n".join(text for text in found if text) or text_at(call, "resultDisplay") or ""
+    outputs = [text_at(response, "output") or text_at(response, "error") or "" for response in responses]
+    return "\n".join(text for text in outputs if text) or text_at(call, "resultDisplay") or ""

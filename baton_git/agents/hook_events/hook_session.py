@@ -70,7 +70,7 @@ class HookSessionStore:
         """What is remembered of a session; None when that is nothing, or cannot be read."""
         return _read(self.path(cli, session))
 
-    def put(self, seen: HookSession) -> bool:
+    def save(self, seen: HookSession) -> bool:
         """Remembers it; False when the disk refuses, which costs no more than what is said above."""
         path = self.path(seen.cli, seen.session)
         fresh = f"{path}.{os.getpid()}.tmp"
@@ -86,8 +86,8 @@ class HookSessionStore:
 
     def all(self) -> Iterator[HookSession]:
         """Every session that can be read, those seen last first."""
-        found = (_read(os.path.join(self.folder, name)) for name in self._names())
-        yield from sorted((one for one in found if one), key=lambda one: one.seen, reverse=True)
+        sessions = (_read(os.path.join(self.folder, name)) for name in self._names())
+        yield from sorted((session for session in sessions if session), key=lambda session: session.seen, reverse=True)
 
     def _names(self, suffix: str = ".json") -> list[str]:
         try:
@@ -97,15 +97,15 @@ class HookSessionStore:
 
     def forget_old(self) -> None:
         """Removes all but the newest files, those that belong to a session with it, and what killed hooks left."""
-        newest = max(map(self._written, self._names()), default=0.0)
+        newest = max(map(self._modified_at, self._names()), default=0.0)
         for name in self._names(".tmp"):
-            if newest - self._written(name) > LEFT_AFTER:
+            if newest - self._modified_at(name) > LEFT_AFTER:
                 self._remove(name)
         for old in list(self.all())[KEPT:]:
             for suffix in (".json", ".facts", ".lock"):
                 self._remove(self.path(old.cli, old.session, suffix))
 
-    def _written(self, name: str) -> float:
+    def _modified_at(self, name: str) -> float:
         try:
             return os.stat(os.path.join(self.folder, name)).st_mtime
         except OSError:
@@ -141,7 +141,7 @@ def _seen(data: Mapping[str, Any]) -> HookSession | None:
     for name, default in _DEFAULTS.items():
         value = data.get(name)
         if name == "wants":
-            value = tuple(str(one) for one in value) if isinstance(value, list) else None
+            value = tuple(str(item) for item in value) if isinstance(value, list) else None
         if type(value) is type(default):
             fields[name] = value
     return HookSession(**fields) if fields.get("cli") and fields.get("session") else None

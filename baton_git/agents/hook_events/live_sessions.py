@@ -10,7 +10,9 @@ from baton_git.core.times import parse_time_or_none
 
 def at_work(memory: HookSessionStore, beside: int = 0) -> set[str]:
     """The sessions that have not ended and whose process lives, but for those of the process `beside` itself."""
-    return {one.session for one in memory.all() if not one.ended and one.pid != beside and lives(one)}
+    return {
+        session.session for session in memory.all() if not session.ended and session.pid != beside and lives(session)
+    }
 
 
 def lives(seen: HookSession) -> bool:

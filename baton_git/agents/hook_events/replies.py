@@ -23,14 +23,14 @@ def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
         context: for the model; only a start and a prompt have room for it.
         block: why the agent must not stop, or not take the prompt; None lets it.
     """
-    said: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
     if block is not None and payload.moment in (STOP, PROMPT):
-        said |= {"decision": "block", "reason": block}
+        answer |= {"decision": "block", "reason": block}
     if context and payload.moment in (START, PROMPT):
-        said["hookSpecificOutput"] = {"hookEventName": payload.event, "additionalContext": context}
-    if not said:
+        answer["hookSpecificOutput"] = {"hookEventName": payload.event, "additionalContext": context}
+    if not answer:
         return nothing(payload.agent)
-    return json.dumps(said, ensure_ascii=False)
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def nothing(agent: str | None) -> str:

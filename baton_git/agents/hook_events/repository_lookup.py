@@ -25,9 +25,9 @@ def find_repository(folder: str) -> RepositoryPaths | None:
     """The repository that `folder` is in; None outside of any."""
     here = os.path.abspath(folder)
     while True:
-        found = _at(here)
-        if found is not None:
-            return found
+        paths = _at(here)
+        if paths is not None:
+            return paths
         above = os.path.dirname(here)
         if above == here:
             return None
@@ -39,9 +39,9 @@ def _at(folder: str) -> RepositoryPaths | None:
     if os.path.isdir(dot_git):
         return RepositoryPaths(dot_git, dot_git)
     if os.path.isfile(dot_git):  # a linked work tree, or a submodule
-        said = _line(dot_git)
-        if said.startswith("gitdir:"):
-            git_dir = os.path.join(folder, said[len("gitdir:") :].strip())
+        line = _line(dot_git)
+        if line.startswith("gitdir:"):
+            git_dir = os.path.join(folder, line[len("gitdir:") :].strip())
             common = _line(os.path.join(git_dir, "commondir"))
             return RepositoryPaths(git_dir, os.path.normpath(os.path.join(git_dir, common)) if common else git_dir)
     if os.path.isfile(os.path.join(folder, "HEAD")) and os.path.isdir(os.path.join(folder, "objects")):

@@ -25,10 +25,10 @@ def home_of(payload: Payload, environment: Mapping[str, str]) -> str:
     for name in cli.folder_variables:
         if environment.get(name):
             return environment[name]
-    return (_noted(payload.transcript) if cli.folder_in_transcript else "") or payload.cwd
+    return (_read_codex_cwd(payload.transcript) if cli.folder_in_transcript else "") or payload.cwd
 
 
-def _noted(transcript: str) -> str:
+def _read_codex_cwd(transcript: str) -> str:
     """The folder that a transcript of Codex begins with; empty when it says none."""
     try:
         with open(transcript, "rb") as file:

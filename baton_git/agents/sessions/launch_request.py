@@ -58,23 +58,23 @@ class LaunchRequest(NamedTuple):
     loop: str = ""
 
 
-def check_prompt(text: str, what: str = "the prompt") -> None:
+def check_prompt(text: str, label: str = "the prompt") -> None:
     """Raises InvalidArgument when `text` cannot be given to a program."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if "\0" in text:
-        raise InvalidArgument(f"{what} has a NUL character", hint="leave it out")
+        raise InvalidArgument(f"{label} has a NUL character", hint="leave it out")
     if size > MAX_PROMPT:
         raise InvalidArgument(
-            f"{what} has {size:,} bytes, the limit is {MAX_PROMPT:,}",
+            f"{label} has {size:,} bytes, the limit is {MAX_PROMPT:,}",
             hint="put it into a file, and have the session read that",
         )
 
 
-def check_limit(name: str, said: Any) -> None:
+def check_limit(name: str, value: Any) -> None:
     """Raises InvalidArgument when a workflow's settings say of the chain's limit `name` what is none."""
     kind, most = CHAIN_LIMITS[name]
-    is_number = isinstance(said, kind) and not isinstance(said, bool)
-    if not (is_number and 0 < said <= most):  # nan is not above 0
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if not (is_number and 0 < value <= most):  # nan is not above 0
         least = "from 1" if kind is int else "above 0, up"
-        what = "whole number" if kind is int else "number"
-        raise InvalidArgument(f"settings.{name} is no {what} {least} to {most:,.0f}: {str(said)[:80]!r}")
+        wanted = "whole number" if kind is int else "number"
+        raise InvalidArgument(f"settings.{name} is no {wanted} {least} to {most:,.0f}: {str(value)[:80]!r}")

@@ -67,11 +67,11 @@ def run(
     """
     with start_watchdog(is_group=not command.has_terminal) as tell:
 
-        def known(pid: int) -> None:
+        def report_pid(pid: int) -> None:
             tell(pid)
             started(pid)
 
-        return _run(command, stopped, known, grace)
+        return _run(command, stopped, report_pid, grace)
 
 
 def _run(command: Command, stopped: Callable[[], bool], started: Callable[[int], None], grace: float) -> ProcessResult:
@@ -86,7 +86,7 @@ def _run(command: Command, stopped: Callable[[], bool], started: Callable[[int],
     )
     try:
         started(process.pid)
-        return _watched(process, command, stopped, grace)
+        return _watch_process(process, command, stopped, grace)
     except BaseException:
         _abandon(process, grace, is_group=not command.has_terminal)
         raise
@@ -108,11 +108,11 @@ def _abandon(process: subprocess.Popen[bytes], grace: float, *, is_group: bool) 
             process.wait()
 
 
-def _watched(
+def _watch_process(
     process: subprocess.Popen[bytes], command: Command, stopped: Callable[[], bool], grace: float
 ) -> ProcessResult:
     if command.stdin is not None and process.stdin is not None:
-        threading.Thread(target=_feed, args=(process.stdin, command.stdin), daemon=True).start()
+        threading.Thread(target=_write_stdin, args=(process.stdin, command.stdin), daemon=True).start()
     with _Outputs(process, command.log) as outputs:
         how = _until_end(process, outputs, time.monotonic() + command.seconds, stopped)
         is_group = not command.has_terminal
@@ -139,7 +139,7 @@ def _has_exited(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _feed(pipe: IO[bytes], text: str) -> None:
+def _write_stdin(pipe: IO[bytes], text: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # who does not read to the end needs no more
         pipe.write(text.encode("utf-8", "replace"))
         pipe.close()
@@ -202,7 +202,7 @@ class _Log:
     session."""
 
     def __init__(self, path: Path | None) -> None:
-        self.file = _opened(path)
+        self.file = _open_log(path)
         self.room = LOG
         self.begun: dict[str, bytes] = {}
 
@@ -224,14 +224,14 @@ class _Log:
     def _write(self, lines: bytes) -> None:
         if self.file is None or not lines:
             return
-        said = redact_text(lines[: max(0, self.room)].decode("utf-8", "replace"))[0].encode()
+        text = redact_text(lines[: max(0, self.room)].decode("utf-8", "replace"))[0].encode()
         self.room -= len(lines)
         with contextlib.suppress(OSError):
-            self.file.write(said)
+            self.file.write(text)
             self.file.flush()
 
 
-def _opened(log: Path | None) -> IO[bytes] | None:
+def _open_log(log: Path | None) -> IO[bytes] | None:
     if log is None:
         return None
     try:

@@ -42,8 +42,8 @@ class Process:
     @property
     def is_alive(self) -> bool:
         try:
-            found = psutil.Process(self.pid) if self.pid > 0 else None
-            return found is not None and is_alive(found) and abs(found.create_time() - self.began) < 1
+            process = psutil.Process(self.pid) if self.pid > 0 else None
+            return process is not None and is_alive(process) and abs(process.create_time() - self.began) < 1
         except psutil.Error:
             return False
 
@@ -114,7 +114,7 @@ class SpawnedSession:
         return begun and self.ended is None and self.status in ("running", "lost") and not self.keeper.is_alive
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def public_data(self) -> dict[str, Any]:
         """For whoever lists it."""
         data = asdict(self)
         del data["variables"], data["keeper"], data["process"], data["starter"]
@@ -144,16 +144,16 @@ class SpawnedSessions:
         if not id_.replace("-", "").isalnum():
             raise NotFound("spawned session", id_)
         try:
-            seen = _seen(self._read(id_))
+            seen = _mark_if_lost(self._read(id_))
             # its keeper may have written how it ended, and gone, between our reading and our look at the processes
-            return _seen(self._read(id_)) if seen.status == "lost" or seen.is_unwatched else seen
+            return _mark_if_lost(self._read(id_)) if seen.status == "lost" or seen.is_unwatched else seen
         except NotFound:
             raise NotFound("spawned session", id_, hint="baton session list --spawned shows all") from None
         except (BatonError, TypeError, ValueError) as error:
             raise Corrupt(str(self.path(id_)), f"cannot be read ({error})", hint="remove it") from error
 
     def _read(self, id_: str) -> SpawnedSession:
-        return _parsed(json.loads(read_bytes(self.path(id_))))
+        return _parse_record(json.loads(read_bytes(self.path(id_))))
 
     def find(self, beginning: str) -> SpawnedSession:
         """The record whose id is, or begins with, `beginning`.
@@ -161,7 +161,7 @@ class SpawnedSessions:
         Raises:
             NotFound, Ambiguous, Corrupt: there is none, there are several, it cannot be read.
         """
-        ids = [one for one in self._ids() if one.lower().startswith(beginning.lower())] if beginning else []
+        ids = [id_ for id_ in self._ids() if id_.lower().startswith(beginning.lower())] if beginning else []
         if beginning in ids or len(ids) == 1:
             return self.get(beginning if beginning in ids else ids[0])
         if ids:
@@ -170,17 +170,17 @@ class SpawnedSessions:
 
     def all(self) -> tuple[list[SpawnedSession], list[str]]:
         """Every record, newest first; and what is wrong with those that cannot be read."""
-        found, problems = [], []
+        records, problems = [], []
         for id_ in self._ids():
             try:
-                found.append(self.get(id_))
+                records.append(self.get(id_))
             except Corrupt as error:
                 problems.append(str(error))
             except NotFound:  # forgotten meanwhile
                 continue
-        return sorted(found, key=lambda one: (one.started, one.id), reverse=True), problems
+        return sorted(records, key=lambda record: (record.started, record.id), reverse=True), problems
 
-    def put(self, record: SpawnedSession) -> None:
+    def save(self, record: SpawnedSession) -> None:
         """Keeps it. Raises WriteFailed when the disk says no."""
         write_all({self.path(record.id): json.dumps(asdict(record)).encode()})
 
@@ -194,23 +194,23 @@ class SpawnedSessions:
     def forget_old(self, chain: str = "") -> None:
         """The oldest records of sessions that have ended go, except those of `chain`, which still counts them; the
         logs of more; and pipes that nobody uses."""
-        found = self.all()[0]
-        ended = [one for one in found if one.status != "running"]
-        waiting = {self.pipe(one.id) for one in found if one.status == "running"}
-        old = [one for one in ended[KEPT:] if not chain or one.chain != chain]
-        gone = [self.path(one.id) for one in old] + [self.folder / f"{one.id}.log" for one in ended[LOGS:]]
-        for path in (*gone, *(one for one in self.folder.glob("SP-*.job") if one not in waiting)):
+        records = self.all()[0]
+        ended = [record for record in records if record.status != "running"]
+        waiting = {self.pipe(record.id) for record in records if record.status == "running"}
+        old = [record for record in ended[KEPT:] if not chain or record.chain != chain]
+        gone = [self.path(record.id) for record in old] + [self.folder / f"{record.id}.log" for record in ended[LOGS:]]
+        for path in (*gone, *(path for path in self.folder.glob("SP-*.job") if path not in waiting)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
     def _ids(self) -> list[str]:
-        return [one.stem for one in self.folder.glob("SP-*.json")]
+        return [path.stem for path in self.folder.glob("SP-*.json")]
 
 
-def _parsed(data: Any) -> SpawnedSession:
+def _parse_record(data: Any) -> SpawnedSession:
     if not isinstance(data, dict) or data.get("status") not in STATUSES:
         raise ValueError("it is no record of a session")
-    known = {one.name for one in fields(SpawnedSession)}
+    known = {field_.name for field_ in fields(SpawnedSession)}
     values = {key: value for key, value in data.items() if key in known}
     for name in ("id", "cli"):
         if not isinstance(values.get(name), str):
@@ -224,13 +224,13 @@ def _parsed(data: Any) -> SpawnedSession:
 
 
 def _process(data: Any, name: str) -> Process:
-    found = Process(**data) if isinstance(data, dict) and set(data) <= {"pid", "began"} else None
-    if found is None or not isinstance(found.pid, int) or not isinstance(found.began, int | float):
+    process = Process(**data) if isinstance(data, dict) and set(data) <= {"pid", "began"} else None
+    if process is None or not isinstance(process.pid, int) or not isinstance(process.began, int | float):
         raise TypeError(f"its {name} is no process")
-    return found
+    return process
 
 
-def _seen(record: SpawnedSession) -> SpawnedSession:
+def _mark_if_lost(record: SpawnedSession) -> SpawnedSession:
     """`lost` instead of `running`, when neither the session nor who looks after it is there any more."""
     if record.status != "running" or record.process.is_alive or record.keeper.is_alive:
         return record

@@ -86,28 +86,28 @@ class Spawner:
             Busy: others are starting sessions.
             StoreError: the record cannot be written, or nothing is heard of the session.
         """
-        record, job = self.prepared(wish, variables)
+        record, job = self.prepare(wish, variables)
         try:
-            process = self._handed_over(wish, record, job)
-            return self._begun(record, process)
+            process = self._start_process(wish, record, job)
+            return self._wait_for_start(record, process)
         except BaseException as error:
-            self._failed(record, str(error) or type(error).__name__)
+            self._record_failure(record, str(error) or type(error).__name__)
             raise
 
-    def _handed_over(self, wish: LaunchRequest, record: SpawnedSession, job: Job) -> subprocess.Popen[bytes]:
+    def _start_process(self, wish: LaunchRequest, record: SpawnedSession, job: Job) -> subprocess.Popen[bytes]:
         """The process that makes the keeper: itself, or tmux. Raises OSError, ValueError: it cannot be started."""
         if not wish.in_window:
-            return _beside(job, is_detached=wish.is_detached)
-        return _in_window(job, record, wish.tmux_session, self.records.pipe(record.id))
+            return _start_supervisor(job, is_detached=wish.is_detached)
+        return _start_in_window(job, record, wish.tmux_session, self.records.pipe(record.id))
 
-    def _failed(self, record: SpawnedSession, why: str) -> None:
+    def _record_failure(self, record: SpawnedSession, why: str) -> None:
         """Nobody looks after it, so it is over, and counts no more."""
         with contextlib.suppress(BatonError):
             if self.records.get(record.id).status == "running" and not self.records.get(record.id).keeper.pid:
-                said = redact_text(why)[0]
-                self.records.put(replace(record, status="failed", ended=self.now, error=said))
+                message = redact_text(why)[0]
+                self.records.save(replace(record, status="failed", ended=self.now, error=message))
 
-    def prepared(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> tuple[SpawnedSession, Job]:
+    def prepare(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> tuple[SpawnedSession, Job]:
         """The record, kept, and the job, with every limit looked at. Raises as `start` does."""
         launch, cwd = self._launch(wish), wish.cwd or os.curdir
         if not Path(cwd).is_dir():
@@ -121,10 +121,10 @@ class Spawner:
                 raise Busy("another process is starting sessions", hint="try again")
             known = self.records.all()[0]
             chain = self._chain(known)
-            _may_go_on(chain, wish, self.now)
-            _room(known)
+            _check_chain_limits(chain, wish, self.now)
+            _check_running_limit(known)
             record = self._record(wish, launch, str(Path(cwd).absolute()), chain, variables)
-            self.records.put(record)
+            self.records.save(record)
             self.records.forget_old(record.chain)
         environment = surroundings(self.environment, record.id)
         job = Job(str(self.records.folder), record.id, launch.argv, environment, launch.stdin, wish.in_window)
@@ -151,12 +151,12 @@ class Spawner:
         else:
             parent = self.records.get(self.parent_spawn)
             name, begun, before = parent.chain or parent.id, parent.chain_began or parent.started, parent.iteration
-        others = [one for one in known if name and one.chain == name]
+        others = [record for record in known if name and record.chain == name]
         return Chain(
             name,
-            min([begun, *(one.chain_began for one in others if one.chain_began)], key=_moment),
-            max([before, *(one.iteration for one in others)]),
-            sum(one.cost_usd or 0.0 for one in others),
+            min([begun, *(record.chain_began for record in others if record.chain_began)], key=_parse_time),
+            max([before, *(record.iteration for record in others)]),
+            sum(record.cost_usd or 0.0 for record in others),
         )
 
     def _record(
@@ -183,14 +183,14 @@ class Spawner:
             variables=dict(variables),
         )
 
-    def _begun(self, record: SpawnedSession, process: subprocess.Popen[bytes]) -> SpawnedSession:
+    def _wait_for_start(self, record: SpawnedSession, process: subprocess.Popen[bytes]) -> SpawnedSession:
         """The record once it names a process, or says why there is none."""
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until:
-            found = self.records.get(record.id)
-            if found.process.pid or found.status != "running":
+            current = self.records.get(record.id)
+            if current.process.pid or current.status != "running":
                 process.wait(_START_SECONDS)  # the one that we started has given way to its child, or is tmux
-                return self._after_a_moment(found)
+                return self._after_a_moment(current)
             if process.poll() not in (None, 0):
                 break
             time.sleep(0.02)
@@ -205,7 +205,7 @@ class Spawner:
         return record
 
 
-def _may_go_on(chain: Chain, wish: LaunchRequest, now: str) -> None:
+def _check_chain_limits(chain: Chain, wish: LaunchRequest, now: str) -> None:
     """Raises NotAllowed when the chain has met one of its limits."""
     if chain.sessions + 1 > wish.most:
         raise NotAllowed(f"the chain has {chain.sessions} sessions, the limit is {wish.most}")
@@ -215,22 +215,22 @@ def _may_go_on(chain: Chain, wish: LaunchRequest, now: str) -> None:
         raise NotAllowed(f"the chain cost {chain.cost_usd:.2f} USD, the budget is {wish.budget_usd:.2f}")
 
 
-def _room(known: list[SpawnedSession]) -> None:
-    running = [one for one in known if one.status == "running"]
+def _check_running_limit(known: list[SpawnedSession]) -> None:
+    running = [record for record in known if record.status == "running"]
     if len(running) >= MAX_RUNNING:
         raise NotAllowed(f"{len(running)} sessions are running, the limit is {MAX_RUNNING}")
 
 
 def _between(began: str, now: str) -> float:
-    return (_moment(now) - _moment(began)).total_seconds()
+    return (_parse_time(now) - _parse_time(began)).total_seconds()
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     """Raises InvalidArgument where a record does not say it: how long its chain takes cannot be known then."""
-    found = parse_time_or_none(text)
-    if found is None:
+    moment = parse_time_or_none(text)
+    if moment is None:
         raise InvalidArgument(f"the chain has no beginning: {text!r} is no point in time")
-    return found
+    return moment
 
 
 def _no_command(prompt: str) -> str:
@@ -238,10 +238,10 @@ def _no_command(prompt: str) -> str:
     return prompt if len(prompt.split()) > 1 else f" {prompt}"
 
 
-def _beside(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]:
+def _start_supervisor(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]:
     """The keeper as a process of its own; detached, it outlives us, our terminal and the agent's CLI around us."""
     process = subprocess.Popen(  # noqa: S603  our own module
-        _keeper(),
+        _supervisor_command(),
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=is_detached, cwd="/", env={**job.environment, "PYTHONPATH": str(_PACKAGE.parent)},
     )  # fmt: skip
@@ -251,10 +251,10 @@ def _beside(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]:
     return process
 
 
-def _in_window(job: Job, record: SpawnedSession, tmux_session: str, pipe: Path) -> subprocess.Popen[bytes]:
+def _start_in_window(job: Job, record: SpawnedSession, tmux_session: str, pipe: Path) -> subprocess.Popen[bytes]:
     """The keeper in a new window of tmux; its job comes through a named pipe that only the user can open."""
     where = ["-t", f"={tmux_session}:"] if tmux_session else []
-    keeper = ["env", f"PYTHONPATH={_PACKAGE.parent}", *_keeper(), str(pipe)]
+    keeper = ["env", f"PYTHONPATH={_PACKAGE.parent}", *_supervisor_command(), str(pipe)]
     process = subprocess.Popen(  # noqa: S603  as above
         ["tmux", "new-window", "-d", *where, "-n", record.id, "-c", record.cwd, "--", *keeper],  # noqa: S607  the user's tmux is meant
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=job.environment,
@@ -263,5 +263,5 @@ def _in_window(job: Job, record: SpawnedSession, tmux_session: str, pipe: Path) 
     return process
 
 
-def _keeper() -> list[str]:
+def _supervisor_command() -> list[str]:
     return [sys.executable, "-P", "-m", KEEPER]

@@ -23,14 +23,14 @@ def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedS
         with contextlib.suppress(psutil.Error):
             psutil.Process(record.keeper.pid).terminate()
         until = time.monotonic() + GRACE + 3
-        while (found := records.get(record.id)).status == "running" and time.monotonic() < until:
+        while (current := records.get(record.id)).status == "running" and time.monotonic() < until:
             time.sleep(0.05)
-        if found.status != "running":
-            return found
+        if current.status != "running":
+            return current
     if record.process.is_alive:
         end(record.process.pid)
     stopped = replace(record, status="stopped", ended=now)
-    records.put(stopped)
+    records.save(stopped)
     return stopped
 
 
@@ -43,4 +43,4 @@ def reap(records: SpawnedSessions, now: str) -> None:
             if was_alive:
                 end(record.process.pid)
             why = "who looked after it was killed" + ("; it ran on unwatched, and is ended now" if was_alive else "")
-            records.put(replace(record, status="lost", ended=now, error=why))
+            records.save(replace(record, status="lost", ended=now, error=why))

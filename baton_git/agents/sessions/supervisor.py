@@ -91,7 +91,7 @@ def _send(pipe: Path, rest: bytes, until: float, is_over: Callable[[], bool]) ->
 
 def receive_job(pipe: Path) -> Job:
     """The job that comes through the named pipe. Raises OSError or ValueError when none does in time."""
-    found, until = b"", time.monotonic() + PIPE_SECONDS
+    received, until = b"", time.monotonic() + PIPE_SECONDS
     end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         while time.monotonic() < until:
@@ -100,14 +100,14 @@ def receive_job(pipe: Path) -> Job:
             except BlockingIOError:
                 chunk = b""
             else:
-                if not chunk and found:
+                if not chunk and received:
                     break
-            found += chunk
+            received += chunk
             if not chunk:
                 time.sleep(0.01)
     finally:
         os.close(end)
-    return Job.loads(found.decode())
+    return Job.loads(received.decode())
 
 
 def supervise(job: Job, now: Callable[[], str], stopped: Callable[[], bool]) -> SpawnedSession:
@@ -131,23 +131,23 @@ def run_recorded(
     )  # fmt: skip
     running = [replace(record, keeper=Process.of(os.getpid()))]
 
-    def started(pid: int) -> None:
+    def save_process(pid: int) -> None:
         running[0] = replace(running[0], process=Process.of(pid))
-        records.put(running[0])
+        records.save(running[0])
 
     try:
-        finished = run(command, stopped, started)
+        finished = run(command, stopped, save_process)
     except (OSError, ValueError) as error:
         failed = replace(running[0], status="failed", ended=now(), error=str(error))
-        records.put(failed)
+        records.save(failed)
         return failed, SessionReport()
     except BaseException:
-        records.put(replace(running[0], status="stopped", ended=now()))
+        records.save(replace(running[0], status="stopped", ended=now()))
         raise
-    return _ended(records, running[0], finished, now())
+    return _record_end(records, running[0], finished, now())
 
 
-def _ended(
+def _record_end(
     records: SpawnedSessions, record: SpawnedSession, finished: ProcessResult, now: str
 ) -> tuple[SpawnedSession, SessionReport]:
     report = _report(record.cli, finished.output)
@@ -165,18 +165,18 @@ def _ended(
         tokens=report.tokens,
         answer=redact_text(report.answer)[0][-ANSWER:],
     )
-    records.put(ended)
+    records.save(ended)
     return ended, report
 
 
 def _report(cli: str, output: str) -> SessionReport:
     """What the session said of itself; a number that makes no sense is unknown."""
     try:
-        said = AGENTS[cli].launcher.report(output)
+        report = AGENTS[cli].launcher.report(output)
     except (OverflowError, ValueError):  # a number beyond all numbers
         return SessionReport(output.strip()[-ANSWER:])
-    cost, tokens = said.cost_usd, said.tokens
-    return said._replace(
+    cost, tokens = report.cost_usd, report.tokens
+    return report._replace(
         cost_usd=cost if cost is not None and math.isfinite(cost) and cost <= MOST_USD else None,
         tokens=tokens if tokens is not None and 0 < tokens <= MOST_TOKENS else None,
     )
@@ -184,5 +184,5 @@ def _report(cli: str, output: str) -> SessionReport:
 
 def _says_error(output: str) -> bool:
     """Whether the last result that it printed says that it is none: Claude does so, and may exit with 0."""
-    results = [one for one in read_objects(output) if isinstance(one, dict) and one.get("type") == "result"]
+    results = [item for item in read_objects(output) if isinstance(item, dict) and item.get("type") == "result"]
     return bool(results) and results[-1].get("is_error") is True

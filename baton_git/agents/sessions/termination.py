@@ -35,19 +35,19 @@ def end(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
 
 def _members(pid: int, is_group: bool) -> list[psutil.Process]:
     """Everything alive that belongs to it; what has left the group is found while its parents live."""
-    found: dict[int, psutil.Process] = {}
+    members: dict[int, psutil.Process] = {}
     with contextlib.suppress(psutil.Error):
         leader = psutil.Process(pid)
-        found |= {one.pid: one for one in [leader, *leader.children(recursive=True)]}
-    for other in psutil.pids() if is_group else ():
+        members |= {process.pid: process for process in [leader, *leader.children(recursive=True)]}
+    for member in psutil.pids() if is_group else ():
         with contextlib.suppress(psutil.Error, OSError):
-            if os.getpgid(other) == pid:
-                found[other] = psutil.Process(other)
-    return _living(list(found.values()))
+            if os.getpgid(member) == pid:
+                members[member] = psutil.Process(member)
+    return _living(list(members.values()))
 
 
 def _living(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [one for one in processes if is_alive(one)]
+    return [process for process in processes if is_alive(process)]
 
 
 def is_alive(process: psutil.Process) -> bool:
@@ -59,6 +59,6 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def _signal(processes: list[psutil.Process], number: int) -> None:
-    for one in processes:
+    for process in processes:
         with contextlib.suppress(psutil.Error):
-            one.send_signal(number)
+            process.send_signal(number)

@@ -56,9 +56,9 @@ def main() -> None:
     """Waits until the keeper is gone, then ends the session that it told of."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
-    said = Path("/dev/stdin").read_bytes().split()
-    if len(said) == 3 and _is_still(int(said[0]), float(said[1])):
-        end(int(said[0]), GRACE, is_group=said[2] == b"1")
+    words = Path("/dev/stdin").read_bytes().split()
+    if len(words) == 3 and _is_still(int(words[0]), float(words[1])):
+        end(int(words[0]), GRACE, is_group=words[2] == b"1")
 
 
 def _is_still(pid: int, began: float) -> bool:

@@ -61,11 +61,11 @@ class Codex:
             StoreError: it does not start, does not answer in time, or not as expected.
         """
         with self._talking() as talk:
-            return _seen(talk.ask("hooks/list", {"cwds": [str(self.folder)]}))
+            return _parse_hooks(talk.ask("hooks/list", {"cwds": [str(self.folder)]}))
 
     def trust(self, hooks: Sequence[SeenHook]) -> None:
         """Has Codex remember that its user trusts these, exactly as they are now. Raises as `hooks` does."""
-        self._remember({one.key: {"trusted_hash": one.hash} for one in hooks})
+        self._remember({hook.key: {"trusted_hash": hook.hash} for hook in hooks})
 
     def forget(self, keys: Sequence[str]) -> None:
         """Takes the trust in these back. Raises as `hooks` does."""
@@ -81,7 +81,7 @@ class Codex:
 
     @contextmanager
     def _talking(self) -> Iterator[_Talk]:
-        process = self._started()
+        process = self._start_server()
         timer = Timer(self.seconds, _end, [process])
         timer.start()
         try:
@@ -95,7 +95,7 @@ class Codex:
             timer.cancel()
             _end(process)
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start_server(self) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(  # noqa: S603  the user's codex is meant
                 [self.program, "app-server"], cwd=self.folder, env=dict(self.environment), stdin=subprocess.PIPE,
@@ -160,14 +160,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             stream.close() if stream else None
 
 
-def _seen(result: Any) -> list[SeenHook]:
+def _parse_hooks(result: Any) -> list[SeenHook]:
     try:
         return [
             SeenHook(
-                str(one["key"]), str(one["trustStatus"]), str(one["currentHash"]), str(one.get("command") or ""),
-                Path(one["sourcePath"]), bool(one.get("enabled", True)),
+                str(hook["key"]), str(hook["trustStatus"]), str(hook["currentHash"]), str(hook.get("command") or ""),
+                Path(hook["sourcePath"]), bool(hook.get("enabled", True)),
             )
-            for place in result["data"] for one in place["hooks"]
+            for place in result["data"] for hook in place["hooks"]
         ]  # fmt: skip
     except (KeyError, TypeError) as error:
         raise StoreError("codex app-server answers otherwise than it used to", hint="look yourself: /hooks") from error

@@ -38,7 +38,7 @@ class Style:
         unit = inner[len(outer) :] if spread and inner.startswith(outer) else ""
         return cls(unit or _INDENT, newline, spread, re.search(r'"\s*:\s', text) is None)
 
-    def rendered(self, data: Any, indent: str, *, spread: bool) -> str:
+    def render(self, data: Any, indent: str, *, spread: bool) -> str:
         """A value as text; its further lines, if it is spread over several, are indented by `indent` at least."""
         if not spread:
             return json.dumps(data, ensure_ascii=False, separators=(",", ":") if self.tight else None)
@@ -129,22 +129,24 @@ class InsertionPoint:
         if len(items) > 1:
             start, end = item.start, items[1].start
             return self.text[:start] + self._joint(item.end, end, end) + self.text[end:]
-        return self._emptied(item)
+        return self._remove_only_item(item)
 
     def _joint(self, start: int, end: int, after: int) -> str:
         """What is kept of a gap with a comma: comments, with a line's end behind one that needs it."""
         gap = self.text[start:end]
-        found = list(COMMENT.finditer(gap))
-        if not found:
+        comments = list(COMMENT.finditer(gap))
+        if not comments:
             return ""
-        comma = next(at for at, c in enumerate(gap) if c == "," and not any(m.start() <= at < m.end() for m in found))
-        last = found[-1].end()
+        comma = next(
+            at for at, c in enumerate(gap) if c == "," and not any(m.start() <= at < m.end() for m in comments)
+        )
+        last = comments[-1].end()
         kept = (gap[:comma] + gap[comma + 1 : last]) if comma < last else gap[:last]
         follows = self.text[after:].lstrip(" \t")[:1]
-        open_ended = found[-1][0].startswith("//") and follows not in ("\n", "\r")
+        open_ended = comments[-1][0].startswith("//") and follows not in ("\n", "\r")
         return kept + (self.style.newline if open_ended else "")
 
-    def _emptied(self, item: JsonItem) -> str:
+    def _remove_only_item(self, item: JsonItem) -> str:
         lead, trail = self._around(item)
         end = item.end
         if lead.strip():  # a comment before ours, which is not ours

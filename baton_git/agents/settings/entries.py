@@ -70,11 +70,11 @@ def install_entries(text: str, wanted: WantedHooks) -> str:
         text = "{}\n"
     for entry in reversed(find_entries(text, comments=wanted.comments)):
         if entry.event not in wanted.groups or _repeats(text, entry, wanted.comments):
-            text = _without(text, entry, wanted.comments)
+            text = _remove_entry(text, entry, wanted.comments)
     for event, group in wanted.groups.items():
-        text = _with(text, event, group, wanted.comments)
+        text = _set_event(text, event, group, wanted.comments)
     for name, value in wanted.env.items():
-        text = _with_variable(text, name, value, wanted.comments)
+        text = _set_variable(text, name, value, wanted.comments)
     return text
 
 
@@ -88,9 +88,9 @@ def remove_entries(text: str, *, comments: bool = False, env: Mapping[str, str] 
         root = parse(text, comments=comments)
         item = _variable(root, name)
         if item is not None and item.value.data == value:
-            text = _taken(text, comments, ("env", name))
+            text = _remove_item(text, comments, ("env", name))
     for entry in reversed(find_entries(text, comments=comments)):
-        text = _without(text, entry, comments)
+        text = _remove_entry(text, entry, comments)
     return text
 
 
@@ -131,14 +131,14 @@ _NO_EVENTS = ("enabled", "disabled", "notifications", "description", "state")
 
 
 def _of_event(event: str, listed: JsonValue) -> list[HookEntry]:
-    found = []
+    entries = []
     for number, group in enumerate(listed.items):
         handlers = _handlers(group.value)
-        ours = [_is_ours(one.value.data) for one in handlers]
-        for place, one in enumerate(handlers):
+        ours = [_is_ours(handler.value.data) for handler in handlers]
+        for place, handler_item in enumerate(handlers):
             if ours[place]:
-                found.append(HookEntry(event, number, place, one.value.data, all(ours)))
-    return found
+                entries.append(HookEntry(event, number, place, handler_item.value.data, all(ours)))
+    return entries
 
 
 def _handlers(group: JsonValue) -> tuple[JsonItem, ...]:
@@ -152,25 +152,25 @@ def _is_ours(handler: Any) -> bool:
 
 
 def _repeats(text: str, entry: HookEntry, comments: bool) -> bool:
-    first = next(one for one in find_entries(text, comments=comments) if one.event == entry.event)
+    first = next(entry_ for entry_ in find_entries(text, comments=comments) if entry_.event == entry.event)
     return (first.group, first.handler) != (entry.group, entry.handler)
 
 
 # --- changing it
 
 
-def _with(text: str, event: str, group: Mapping[str, Any], comments: bool) -> str:
-    there = next((one for one in find_entries(text, comments=comments) if one.event == event), None)
+def _set_event(text: str, event: str, group: Mapping[str, Any], comments: bool) -> str:
+    there = next((entry for entry in find_entries(text, comments=comments) if entry.event == event), None)
     if there is None:
-        return _appended(text, comments, ("hooks", event), group)
+        return _append_item(text, comments, ("hooks", event), group)
     root = parse(text, comments=comments)
-    item = _at(root, _path(there))
+    item = _find_item(root, _path(there))
     wanted = group if there.alone else group["hooks"][0]
     if item.value.data == wanted:
         return text
     style = Style.of(text, root)
     spread = "\n" in text[item.start : item.end]
-    fresh = style.rendered(wanted, line_indent(text, item.start), spread=spread)
+    fresh = style.render(wanted, line_indent(text, item.start), spread=spread)
     return text[: item.start] + fresh + text[item.end :]
 
 
@@ -179,33 +179,33 @@ def _path(entry: HookEntry) -> tuple[str | int, ...]:
     return whole if entry.alone else (*whole, "hooks", entry.handler)
 
 
-def _without(text: str, entry: HookEntry, comments: bool) -> str:
-    return _taken(text, comments, _path(entry))
+def _remove_entry(text: str, entry: HookEntry, comments: bool) -> str:
+    return _remove_item(text, comments, _path(entry))
 
 
-def _at(root: JsonValue, path: tuple[str | int, ...]) -> JsonItem:
+def _find_item(root: JsonValue, path: tuple[str | int, ...]) -> JsonItem:
     """The item that the names and numbers lead to."""
     item = JsonItem(root.start, root)
     for part in path:
-        found = item.value.items[part] if isinstance(part, int) else item.value.member(part)
-        assert found is not None
-        item = found
+        child = item.value.items[part] if isinstance(part, int) else item.value.member(part)
+        assert child is not None
+        item = child
     return item
 
 
-def _taken(text: str, comments: bool, path: tuple[str | int, ...]) -> str:
+def _remove_item(text: str, comments: bool, path: tuple[str | int, ...]) -> str:
     """The text without this item, and without the containers of ours that had nothing else."""
     root = parse(text, comments=comments)
     style = Style.of(text, root)
     while True:
-        place = InsertionPoint(text, _at(root, path[:-1]).value, style, is_root=len(path) == 1)
-        item = _at(root, path)
+        place = InsertionPoint(text, _find_item(root, path[:-1]).value, style, is_root=len(path) == 1)
+        item = _find_item(root, path)
         if len(path) == 1 or len(place.container.items) > 1 or not place.is_ours(item):
             return place.take(item)
         path = path[:-1]
 
 
-def _appended(text: str, comments: bool, path: tuple[str, str], data: Mapping[str, Any]) -> str:
+def _append_item(text: str, comments: bool, path: tuple[str, str], data: Mapping[str, Any]) -> str:
     """The text with `data` at the end of the list `path`; what is missing of the path is made."""
     root = parse(text, comments=comments)
     style = Style.of(text, root)
@@ -218,7 +218,7 @@ def _appended(text: str, comments: bool, path: tuple[str, str], data: Mapping[st
     spread = place.spread
     missing = [] if listed else [inner] if table else [outer, inner]
     step = style.unit if spread else ""
-    rendered = style.rendered(data, place.indent + step * len(missing), spread=spread)
+    rendered = style.render(data, place.indent + step * len(missing), spread=spread)
     for depth, name in reversed(list(enumerate(missing))):
         opener = "[" if name == inner else "{"
         container = style.around(opener, rendered, place.indent + step * depth, spread=spread)
@@ -240,7 +240,7 @@ def _variable(root: JsonValue, name: str) -> JsonItem | None:
     return env.value.member(name) if env else None
 
 
-def _with_variable(text: str, name: str, value: str, comments: bool) -> str:
+def _set_variable(text: str, name: str, value: str, comments: bool) -> str:
     root = parse(text, comments=comments)
     there = _variable(root, name)
     if there is not None:

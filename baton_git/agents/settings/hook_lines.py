@@ -55,9 +55,9 @@ def _line(script: str, seconds: float, words: Sequence[str]) -> str:
 
 def program_in(command: str) -> list[str]:
     """The words that start baton in a line of this or an older version; empty for any other line."""
-    found = _PROGRAM.search(command) or _OLDER_PROGRAM.match(command)
+    match = _PROGRAM.search(command) or _OLDER_PROGRAM.match(command)
     try:
-        return shlex.split(found[1]) if found else []
+        return shlex.split(match[1]) if match else []
     except ValueError:
         return []
 

@@ -64,8 +64,8 @@ class _Reading:
         self.comments = comments
 
     def whole(self) -> JsonValue:
-        value = self._value(self._skipped(0), 0)
-        end = self._skipped(value.end)
+        value = self._value(self._skip_blanks(0), 0)
+        end = self._skip_blanks(value.end)
         if end < len(self.text):
             raise self._wrong(end, "something follows the end of the JSON")
         return value
@@ -75,23 +75,23 @@ class _Reading:
             raise self._wrong(at, f"nested more than {MAX_DEPTH} deep")
         if self.text[at : at + 1] in _CLOSERS:
             return self._container(at, depth)
-        found = _STRING.match(self.text, at) or _OTHER.match(self.text, at)
-        if found is None:
-            what = "ends too early" if at >= len(self.text) else f"is no JSON at {self.text[at : at + 10]!r}"
-            raise self._wrong(at, what)
-        return JsonValue(at, found.end(), _plain(found[0]))
+        match = _STRING.match(self.text, at) or _OTHER.match(self.text, at)
+        if match is None:
+            problem = "ends too early" if at >= len(self.text) else f"is no JSON at {self.text[at : at + 10]!r}"
+            raise self._wrong(at, problem)
+        return JsonValue(at, match.end(), _plain(match[0]))
 
     def _container(self, start: int, depth: int) -> JsonValue:
         opener = self.text[start]
         items: list[JsonItem] = []
-        at = self._skipped(start + 1)
+        at = self._skip_blanks(start + 1)
         while self.text[at : at + 1] != _CLOSERS[opener]:
             if items:
                 if self.text[at : at + 1] != ",":
                     raise self._wrong(at, f"lacks a comma or {_CLOSERS[opener]!r}")
-                at = self._skipped(at + 1)
+                at = self._skip_blanks(at + 1)
             items.append(self._member(at, depth) if opener == "{" else JsonItem(at, self._value(at, depth + 1)))
-            at = self._skipped(items[-1].end)
+            at = self._skip_blanks(items[-1].end)
         data = {item.name: item.value.data for item in items} if opener == "{" else [item.value.data for item in items]
         return JsonValue(start, at + 1, data, opener, tuple(items))
 
@@ -99,23 +99,23 @@ class _Reading:
         name = _STRING.match(self.text, at)
         if name is None:
             raise self._wrong(at, "lacks a name in double quotes")
-        colon = self._skipped(name.end())
+        colon = self._skip_blanks(name.end())
         if self.text[colon : colon + 1] != ":":
             raise self._wrong(colon, "lacks a colon")
-        return JsonItem(at, self._value(self._skipped(colon + 1), depth + 1), json.loads(name[0]))
+        return JsonItem(at, self._value(self._skip_blanks(colon + 1), depth + 1), json.loads(name[0]))
 
-    def _skipped(self, at: int) -> int:
+    def _skip_blanks(self, at: int) -> int:
         while True:
-            found = _BLANKS.match(self.text, at)
-            assert found is not None
-            comment = COMMENT.match(self.text, found.end()) if self.comments else None
+            blanks = _BLANKS.match(self.text, at)
+            assert blanks is not None
+            comment = COMMENT.match(self.text, blanks.end()) if self.comments else None
             if comment is None:
-                return found.end()
+                return blanks.end()
             at = comment.end()
 
-    def _wrong(self, at: int, what: str) -> InvalidDocument:
+    def _wrong(self, at: int, problem: str) -> InvalidDocument:
         line = self.text.count("\n", 0, at) + 1
-        return InvalidDocument([Fault(f"line {line}", what)])
+        return InvalidDocument([Fault(f"line {line}", problem)])
 
 
 def _plain(token: str) -> Any:

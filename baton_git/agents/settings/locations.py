@@ -16,5 +16,5 @@ def user_folder(settings: HookSettings, home: Path, environment: Mapping[str, st
     named = environment.get(settings.folder_variable) if settings.folder_variable else None
     if named:
         return Path(named)
-    other = environment.get(settings.home_variable) if settings.home_variable else None
-    return (Path(other) if other else home) / settings.folder
+    home_folder = environment.get(settings.home_variable) if settings.home_variable else None
+    return (Path(home_folder) if home_folder else home) / settings.folder

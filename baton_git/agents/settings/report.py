@@ -54,13 +54,16 @@ class AgentReport(NamedTuple):
     last_ran: str | None = None
 
     @property
-    def installed(self) -> bool:
+    def is_installed(self) -> bool:
         return any(file.state in ("current", "outdated") for file in self.files)
 
     @property
     def verdict(self) -> Verdict:
-        found = {one.verdict for one in (*self.findings, *(one for file in self.files for one in file.findings))}
-        return "off" if "off" in found else "unknown" if "unknown" in found else "ok"
+        verdicts = {
+            finding.verdict
+            for finding in (*self.findings, *(finding for file in self.files for finding in file.findings))
+        }
+        return "off" if "off" in verdicts else "unknown" if "unknown" in verdicts else "ok"
 
 
 @dataclass(frozen=True)
@@ -100,16 +103,16 @@ class HookInspection:
 
     def _file(self, scope: Scope, file: SettingsFile) -> FileReport:
         try:
-            found = file.entries()
+            entries = file.entries()
         except BatonError as error:
             return FileReport(scope, file.path, "unreadable", (Finding("unknown", str(error)),))
-        if not found:
-            return FileReport(scope, file.path, "absent", tuple(self._removed(scope, file)))
+        if not entries:
+            return FileReport(scope, file.path, "absent", tuple(self._find_removed(scope, file)))
         groups = self.settings.groups(hook_line(self.agent, self.programs[scope]))
-        is_current = {one.event: dict(one.data) for one in found if one.alone} == {
+        is_current = {entry.event: dict(entry.data) for entry in entries if entry.alone} == {
             event: group["hooks"][0] for event, group in groups.items()
-        } and len(found) == len(groups)
-        findings = [*self._broken(scope, found), *([] if is_current else [self._outdated(scope, found)])]
+        } and len(entries) == len(groups)
+        findings = [*self._broken(scope, entries), *([] if is_current else [self._describe_outdated(scope, entries)])]
         return FileReport(scope, file.path, "current" if is_current else "outdated", tuple(findings))
 
     def _packages(self) -> Iterator[Finding]:
@@ -117,8 +120,8 @@ class HookInspection:
         package = self.cli.package
         paths = sorted(self.own_folder.glob(package.copies))
         copies = [SettingsFile(path, path.parent, comments=True) for path in paths]
-        lines = {copy.path: [one.command for one in copy.entries_or_none()] for copy in copies}
-        older = [path for path, found in lines.items() if any(map(is_older, found))]
+        lines = {copy.path: [entry.command for entry in copy.entries_or_none()] for copy in copies}
+        older = [path for path, commands in lines.items() if any(map(is_older, commands))]
         if older and len(older) == len(lines):
             yield Finding(
                 "off", f"{older[-1]}: an older line, with which a broken baton stops the agent: {package.update}"
@@ -127,20 +130,20 @@ class HookInspection:
     def _install(self, scope: Scope, verb: str = "install") -> str:
         return f"baton agents {verb} {self.agent}{' --project' if scope == 'project' else ''}"
 
-    def _removed(self, scope: Scope, file: SettingsFile) -> Iterator[Finding]:
+    def _find_removed(self, scope: Scope, file: SettingsFile) -> Iterator[Finding]:
         if file.was_installed():
             mend = f"{self._install(scope)}, or {self._install(scope, 'uninstall')} to forget them"
             yield Finding("off", f"our hooks were removed from {file.path}: {mend}")
 
-    def _outdated(self, scope: Scope, found: list[HookEntry]) -> Finding:
-        if any(is_older(one.command) for one in found):
+    def _describe_outdated(self, scope: Scope, entries: list[HookEntry]) -> Finding:
+        if any(is_older(entry.command) for entry in entries):
             return Finding("off", f"an older line, with which a broken baton stops the agent: {self._install(scope)}")
         return Finding("off", f"not up to date: {self._install(scope)}")
 
-    def _broken(self, scope: Scope, found: list[HookEntry]) -> Iterator[Finding]:
+    def _broken(self, scope: Scope, entries: list[HookEntry]) -> Iterator[Finding]:
         """What is wrong with the programs of our lines. Those of a project are run only where they are our own."""
         ours = self.programs[scope]
-        for words in dict.fromkeys(tuple(program_in(one.command)) for one in found):
+        for words in dict.fromkeys(tuple(program_in(entry.command)) for entry in entries):
             problem = self.health.problem(words, may_run=scope == "user" or words == ours) if words else None
             if problem is not None:
                 mend = self._install(scope) if words != ours else "install baton again"
@@ -155,14 +158,14 @@ class HookInspection:
             except BatonError as error:
                 yield Finding("unknown", str(error))
                 continue
-            for said in self.cli.find_switches(data if isinstance(data, dict) else {}):
-                yield Finding("off", f"{path}: {said}")
+            for switch in self.cli.find_switches(data if isinstance(data, dict) else {}):
+                yield Finding("off", f"{path}: {switch}")
 
     def _settings_files(self) -> list[Path]:
         """The files that can have a switch, where they are there."""
         folders = dict.fromkeys([self.own_folder, *(file.path.parent for file in self.files.values())])
-        found = [folder / name for folder in folders for name in self.cli.switch_files]
-        return [path for path in [*found, *map(Path, self.cli.managed_files)] if path.exists()]
+        paths = [folder / name for folder in folders for name in self.cli.switch_files]
+        return [path for path in [*paths, *map(Path, self.cli.managed_files)] if path.exists()]
 
     # --- Codex
 
@@ -184,12 +187,12 @@ class HookInspection:
         if not loaded:
             why = "trust the folder when codex asks" if scope == "project" else "look with /hooks in codex"
             yield Finding("off", f"codex does not load {path}: {why}")
-        waiting = [one for one in loaded if one.status not in ("trusted", "managed")]
+        waiting = [hook for hook in loaded if hook.status not in ("trusted", "managed")]
         if waiting:
             yield Finding(
                 "off", f"codex skips {len(waiting)} of {len(loaded)} hooks, as they are not trusted: {TO_TRUST}"
             )
-        if off := [one for one in loaded if not one.enabled]:
+        if off := [hook for hook in loaded if not hook.enabled]:
             yield Finding("off", f"codex has {len(off)} of them switched off: /hooks in codex")
 
     def _trust_on_paper(self) -> Iterator[Finding]:
@@ -214,8 +217,8 @@ TO_TRUST = "/hooks in codex, or baton agents install codex --trust; for one run 
 def of_file(seen: list[SeenHook], path: Path) -> list[SeenHook]:
     """Our hooks among those that codex has loaded, of one file."""
     real = Path(os.path.realpath(path))
-    ours = [one for one in seen if one.command.rstrip().endswith("# baton-git")]
-    return [one for one in ours if one.source == path or Path(os.path.realpath(one.source)) == real]
+    ours = [hook for hook in seen if hook.command.rstrip().endswith("# baton-git")]
+    return [hook for hook in ours if hook.source == path or Path(os.path.realpath(hook.source)) == real]
 
 
 def _version(program: Path) -> str | None:
@@ -227,11 +230,15 @@ def _version(program: Path) -> str | None:
         except (OSError, ValueError):
             continue
         return str(data["version"]) if isinstance(data, dict) and "version" in data else None
-    found = _VERSION.search(real.name)
-    return found[0] if found else None
+    match = _VERSION.search(real.name)
+    return match[0] if match else None
 
 
 def _last_ran(folder: Path | None, agent: str) -> str | None:
     """When one of this CLI's sessions called us last, by the marks that hooks leave; None when none is there."""
-    seen = [one.seen for one in HookSessionStore(str(folder.parent.parent)).all() if one.cli == agent] if folder else []
+    seen = (
+        [session.seen for session in HookSessionStore(str(folder.parent.parent)).all() if session.cli == agent]
+        if folder
+        else []
+    )
     return max(seen, default=None)

@@ -84,10 +84,10 @@ class SettingsFile:
 
     def data(self) -> Any:
         """What the file says; an empty table when there is none. Raises as `entries` does."""
-        found = self.read()
-        if found is None or not found.strip():
+        content = self.read()
+        if content is None or not content.strip():
             return {}
-        return self._of(found, lambda text: parse(text, comments=self.comments).data)
+        return self._of(content, lambda text: parse(text, comments=self.comments).data)
 
     def read(self) -> bytes | None:
         """The content; None when there is no file. Raises as `entries` does."""
@@ -107,13 +107,13 @@ class SettingsFile:
             WriteFailed: the disk said no; nothing was written.
         """
         there = self.read()
-        fresh = self._edited(there or b"", lambda text: install_entries(text, wanted))
+        fresh = self._edit_text(there or b"", lambda text: install_entries(text, wanted))
         if fresh == there:
             return False
         copy = self._copy()
         if copy is None or there is None or copy.wrote != _digest(there):
             added = self._new_variables(there, wanted) | (dict(copy.env) if copy else {})
-            folders = tuple(str(one) for one in _missing(resolve_target(self.path).parent))
+            folders = tuple(str(folder) for folder in _missing(resolve_target(self.path).parent))
             copy = SavedCopy("", None if there is None else self._without_ours(there, added), folders, added)
         env = {**copy.env, **self._new_variables(there, wanted)}
         self._write(fresh, copy._replace(wrote=_digest(fresh), env=env))
@@ -156,7 +156,7 @@ class SettingsFile:
     def _without_ours(self, there: bytes, env: Mapping[str, str]) -> bytes:
         if not there.strip():
             return there
-        return self._edited(there, lambda text: remove_entries(text, comments=self.comments, env=env))
+        return self._edit_text(there, lambda text: remove_entries(text, comments=self.comments, env=env))
 
     def _new_variables(self, there: bytes | None, wanted: WantedHooks) -> dict[str, str]:
         """Those that are not in the file yet, and so become ours."""
@@ -170,7 +170,7 @@ class SettingsFile:
     def _entries(self, text: str) -> list[HookEntry]:
         return find_entries(text, comments=self.comments)
 
-    def _edited(self, data: bytes, change: Callable[[str], str]) -> bytes:
+    def _edit_text(self, data: bytes, change: Callable[[str], str]) -> bytes:
         bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
         text: str = self._of(data, change)
         return bom + text.encode()
@@ -217,11 +217,11 @@ class SettingsFile:
 
 def _missing(folder: Path) -> list[Path]:
     """The folders that would have to be made, the deepest first."""
-    found = []
+    folders = []
     while not folder.exists():
-        found.append(folder)
+        folders.append(folder)
         folder = folder.parent
-    return found
+    return folders
 
 
 def _digest(data: bytes) -> str:

@@ -111,7 +111,7 @@ def status_command(app: App, name: str) -> int | None:
     reports = [_looking(app, agent, health).report() for agent in _agents(name)]
     app.answer([_data(one) for one in reports], "\n".join(line for one in reports for line in _lines(one)))
     verdicts = {one.verdict for one in reports}
-    missing = name != "all" and not any(one.installed for one in reports)
+    missing = name != "all" and not any(one.is_installed for one in reports)
     if "off" in verdicts or missing:
         return FAILED
     return UNKNOWN if "unknown" in verdicts else None
@@ -291,7 +291,7 @@ def _data(report: AgentReport) -> dict[str, Any]:
         "program": report.program,
         "version": report.version,
         "verdict": report.verdict,
-        "installed": report.installed,
+        "installed": report.is_installed,
         "files": [
             {"scope": one.scope, "path": str(one.path), "state": one.state, "findings": _found(one)}
             for one in report.files
@@ -307,8 +307,8 @@ def _found(report: AgentReport | FileReport) -> list[dict[str, str]]:
 
 def _lines(report: AgentReport) -> Iterator[str]:
     there = f"{report.program} {report.version or ''}".strip() if report.program else "not on the PATH"
-    said = {"ok": "installed", "off": "off", "unknown": "unknown"}[report.verdict]
-    yield f"{report.agent:<8}{said if report.installed or report.verdict != 'ok' else 'not installed'}  ({flat(there)})"
+    status = {"ok": "installed" if report.is_installed else "not installed"}.get(report.verdict, report.verdict)
+    yield f"{report.agent:<8}{status}  ({flat(there)})"
     for file in report.files:
         if file.state != "absent":
             yield f"  {file.scope:<9}{file.state}  {flat(str(file.path))}"

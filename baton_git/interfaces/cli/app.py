@@ -100,9 +100,9 @@ class App(Call):
 
     def told(self, written: WriteResult) -> None:
         """Say what a change did, and what its reader should know."""
-        self.say(f"{summarise(written.changes)} (revision {written.version.revision})")
-        if written.before.commit is None and written.version.commit is not None:
-            self.told_new(written.version.namespace)
+        self.say(f"{summarise(written.changes)} (revision {written.revision.number})")
+        if written.before.commit is None and written.revision.commit is not None:
+            self.told_new(written.revision.namespace)
         for key, redaction in written.redactions:
             self.say(f"redacted: {redaction.kind} in {key}, {redaction.path}")
         if written.checked_out_at is not None:

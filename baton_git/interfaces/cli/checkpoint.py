@@ -73,7 +73,7 @@ def checkpoint_command(app: App, periodic: bool, file: str | None, **given: Any)
         saved = save_checkpoint(
             ws, app.now, agent, body, options=options, periodic=periodic, interval_minutes=minutes, where=file or ""
         )
-    version = saved.written.version
+    version = saved.written.revision
     if saved.id is not None and not saved.known:
         app.made(Changed.of(saved.written, id=saved.id))
         return
@@ -119,7 +119,7 @@ def restore_command(app: App, budget: int, only_look: bool) -> int | None:
         "session": session,
         "restored_at": found.identity.mutable.state.last_session_at,
         "commit": version.commit,
-        "revision": version.revision,
+        "revision": version.number,
         "recorded": found.unrecorded is None and not only_look,
         "damaged": [{"path": one.path, "why": one.why} for one in found.damaged],
         "left_out": text.left_out,

@@ -84,7 +84,7 @@ def resolve_command(app: App, id_: str, ours: bool, theirs: bool, value: str | N
     with app.workspace() as ws:
         side: Side | None = "ours" if ours else "theirs" if theirs else None
         conflict, done = resolve(ws, app.now, id_, side, None if value is None else _plain(value))
-    app.answer({**settled(conflict), **place(done.version)}, "")
+    app.answer({**settled(conflict), **place(done.revision)}, "")
     app.told(done)
 
 

@@ -37,7 +37,7 @@ def import_command(app: App, path: Path) -> int | None:
 def _data(one: TakenOver) -> dict[str, Any]:
     if one.why:
         return {"ok": False, "id": one.id, "why": one.why}
-    return {"ok": True, "id": one.id, "added": one.added, "revision": one.version and one.version.revision}
+    return {"ok": True, "id": one.id, "added": one.added, "revision": one.version and one.version.number}
 
 
 def _tell(app: App, one: TakenOver) -> None:
@@ -46,9 +46,9 @@ def _tell(app: App, one: TakenOver) -> None:
     elif one.version is None:
         app.say(flat(f"{one.id}: nothing new"))
     elif not one.added:
-        app.say(flat(f"{one.id}: its latest stands again (revision {one.version.revision})"))
+        app.say(flat(f"{one.id}: its latest stands again (revision {one.version.number})"))
     else:
-        app.say(flat(f"{one.id}: {one.added} new (revision {one.version.revision})"))
+        app.say(flat(f"{one.id}: {one.added} new (revision {one.version.number})"))
     for key, redaction in one.redactions:
         app.say(flat(f"redacted: {redaction.kind} in {key}, {redaction.path}"))
 

@@ -25,9 +25,9 @@ def import_command(app: App, file: Path) -> None:
     with app.workspace() as ws:
         copy = Copy.at(file, ws.branch.store.repository.common_dir, ws.branch.namespace)
         taken = import_kairos(ws, app.now, copy)
-    version = taken.written.version
+    version = taken.written.revision
     data = {"SESSION_ID": taken.id, "changed": bool(taken.written.changes), "contested": list(taken.contested)}
-    app.answer({**data, "commit": version.commit, "revision": version.revision}, flat(taken.id))
+    app.answer({**data, "commit": version.commit, "revision": version.number}, flat(taken.id))
     tell(app, taken)
 
 

@@ -27,14 +27,14 @@ def import_command(app: App, path: Path) -> int | None:
 
     with app.workspace() as ws:
         done = import_paif(ws, app.now, path, agent=app.settings.agent if app.settings.asked.agent else None)
-    version = done.written.version
+    version = done.written.revision
     data = {
         "ok": not done.refused,
         "new": done.new,
         "known": done.known,
         "refused": [{"where": one.where, "why": one.why} for one in done.refused],
         "commit": version.commit,
-        "revision": version.revision,
+        "revision": version.number,
     }
     app.answer(data, "")
     if done.new:

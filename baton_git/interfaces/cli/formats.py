@@ -42,7 +42,7 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
         with app.workspace() as ws:
             checked = list(validate_branch(ws, at))
             version = ws.branch.read(at)
-            for claim in ws.judgement(version).unvouched(version.state):
+            for claim in ws.judgement(version).find_unvouched(version.state):
                 app.say(f"claim: {flat(str(claim.key))}: {flat(claim.text)}")
     faulty = [one for one in checked if one.faults]
     app.answer([answers.checked(one) for one in checked], "\n".join(_lines(faulty)))

@@ -152,8 +152,8 @@ def _kept(app: App, ws: Workspace, found: Extraction) -> dict[str, Any]:
         app.say(f"the handoff {flat(id_of(found))} is as it was")
         return {"id": id_of(found), "changed": False}
     app.told(written)
-    version = written.version
-    return {"id": id_of(found), "changed": True, "commit": version.commit, "revision": version.revision}
+    version = written.revision
+    return {"id": id_of(found), "changed": True, "commit": version.commit, "revision": version.number}
 
 
 def _tell(app: App, found: Extraction, kept: dict[str, Any]) -> None:

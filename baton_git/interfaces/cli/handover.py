@@ -110,7 +110,7 @@ def _put_step_out(app: App, ws: Workspace, copy: Copy, done: Stepped, retry: str
         other = put_out(ws, app.now, copy, id_)
     except BatonError as error:
         hint = f"a retry {retry}; to write the copy later: baton handover resume --session {flat(id_)}"
-        data = {"session": id_, "commit": done.written.version.commit}
+        data = {"session": id_, "commit": done.written.revision.commit}
         raise WriteFailed(f"the step of {flat(id_)} is in git, but {error}", hint=hint, **data) from error
     if other is not None:
         app.say(f"{flat(str(copy.path))} held run {flat(other)}, which stays in git; it holds {flat(id_)} now")

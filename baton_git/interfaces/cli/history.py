@@ -202,7 +202,7 @@ def diff_command(app: App, a: str, b: str | None) -> None:
         found = compare(ws, a, b)
     app.answer(answers.compared(found), LINES.join(change_lines(found.changes)))
     if not found.changes:
-        app.say(f"nothing differs between revisions {found.before.revision} and {found.after.revision}")
+        app.say(f"nothing differs between revisions {found.before.number} and {found.after.number}")
 
 
 COMMANDS = {"log": log_command, "show": show_command, "diff": diff_command}

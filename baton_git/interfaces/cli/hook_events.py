@@ -93,7 +93,8 @@ def _receive(app: App, *_: Any) -> int | None:
         pushed = parse_ref_updates(sys.stdin.read())
         found = check_ref_updates(
             store, settings.prefix, pushed,
-            trusted=settings.reach.trusted(store), may_rewrite=may_rewrite, quarantine=next(iter(folders), None),
+            trusted=settings.reach.signature_check(store), may_rewrite=may_rewrite,
+            quarantine=next(iter(folders), None),
         )  # fmt: skip
         refused = [f"baton: {flat(format_refusal(one))}" for one in islice(found, SHOWN)]
         more = sum(1 for _ in found)

@@ -113,7 +113,7 @@ def wrap_command(
         news = [] if no_sync else at_end(ws, app.now)
     if app.current.get() == session:
         app.current.set(None)
-    data = {"session": session, "commit": done.version.commit, "revision": done.version.revision, "news": list(news)}
+    data = {"session": session, "commit": done.revision.commit, "revision": done.revision.number, "news": list(news)}
     app.answer({**data, **({"checkpoint": saved[0]} if saved and saved[0] else {})}, "")
     app.told(done)
     app.say(*(flat(line) for line in saved[1:]))
@@ -150,8 +150,8 @@ def _nothing_here(app: App, branch: Branch) -> str:
 
 def _status_text(app: App, found: Status, ref: str) -> str:
     version = found.version
-    when = age(iso(version.time), app.now) if version.time and version.revision else "nothing recorded yet"
-    lines = [f"{version.namespace}  revision {version.revision}, {when}  ({ref})"]
+    when = age(iso(version.time), app.now) if version.time and version.number else "nothing recorded yet"
+    lines = [f"{version.namespace}  revision {version.number}, {when}  ({ref})"]
     for name, counts in found.counts.items():
         said = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
         lines.append(f"  {name.replace('_', ' '):<18}{said or 'none'}")

@@ -116,7 +116,7 @@ def _render_added(app: App, changed: Changed) -> None:
 
 def _has_command(changed: Changed) -> bool:
     """Whether the check of the loop is a command."""
-    loop = changed.written.version.state.get(OpenLoop, changed.id)
+    loop = changed.written.revision.state.get(OpenLoop, changed.id)
     return loop.verify is not None and loop.verify.method == "command"
 
 

@@ -21,7 +21,7 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
     reap(records, iso(app.now))
     found, problems = records.all()
     shown = found[:limit]
-    app.answer([one.shown for one in shown], "\n".join(_line(one) for one in shown))
+    app.answer([one.public_data for one in shown], "\n".join(_line(one) for one in shown))
     app.say(*(flat(one) for one in problems))
     if not found:
         app.say("no session was started here by a workflow or a loop")
@@ -64,6 +64,6 @@ def stop_command(app: App, id_: str) -> None:
         records = spawned_records(ws)
         found = records.find(id_)
         ended = stop(records, found, iso(app.now))
-    app.answer(ended.shown, f"{ended.id} {ended.status}")
+    app.answer(ended.public_data, f"{ended.id} {ended.status}")
     if found.status != "running":
         app.say(f"{found.id} was over already: {found.status}")

@@ -77,7 +77,7 @@ class EventRunner:
         for decision in plan_event(self.event, self.session, self._circumstances()):
             self._carry_out(decision)
         context = self._compose_context()
-        self.settings.memory.put(self.session)
+        self.settings.memory.save(self.session)
         return HookReply(context, self._block, tuple(dict.fromkeys(self.problems)))
 
     def _circumstances(self) -> Circumstances:

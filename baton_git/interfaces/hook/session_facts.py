@@ -167,4 +167,4 @@ def _save_unsaved(
     trigger = "stop" if lives(session) else "catch_up"
     saved = attempt(lambda: facts.save(trigger), "catch-up", problems)
     if saved is not None:
-        settings.memory.put(saved[1])
+        settings.memory.save(saved[1])

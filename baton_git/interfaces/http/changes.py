@@ -127,7 +127,7 @@ class _Watch:
             return {self._namespace: tip} if tip is not None else {}
         with self._site.work() as ws:
             refs = ws.branch.store.refs(ws.branch.prefix)
-            named = ((ws.branch.beside(ref), tip) for ref, tip in refs.items())
+            named = ((ws.branch.sibling(ref), tip) for ref, tip in refs.items())
             return {str(branch.namespace): tip for branch, tip in named if branch is not None}
 
     def _place(self, commit: Oid | None) -> Current:

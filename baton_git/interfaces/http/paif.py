@@ -81,10 +81,10 @@ def _protocol(routes: APIRouter, site: Site) -> None:
                 ws, site.now(), agent_id, body, periodic=periodic, interval_minutes=INTERVAL_MINUTES,
                 own_only=request.scope[CALLER].kind == "agent",
             )  # fmt: skip
-        version = saved.written.version
+        version = saved.written.revision
         response.headers["ETag"] = tag(version.commit)
         response.status_code = 200 if saved.id is None or saved.known else 201
-        return {**_checkpoint(saved), "revision": version.revision, "commit": version.commit}
+        return {**_checkpoint(saved), "revision": version.number, "commit": version.commit}
 
     @routes.get("/checkpoint/{agent_id}/latest", dependencies=its)
     def latest_checkpoint(agent_id: str, response: Response, who: Who) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _nested(checkpoint: Checkpoint) -> dict[str, Any]:
 
 def _checkpoint(saved: Saved) -> dict[str, Any]:
     """The checkpoint that was made, or the one because of which none was due."""
-    state = saved.written.version.state
+    state = saved.written.revision.state
     made = saved.younger if saved.id is None else state.entry(Key(Checkpoint.kind, saved.id))
     created = saved.id is not None and not saved.known
     return {**(_nested(made) if isinstance(made, Checkpoint) else {"id": saved.id}), "created": created}
@@ -174,6 +174,6 @@ def _restored(found: Restored) -> dict[str, Any]:
         "identity": found.identity.model_dump(mode="json", exclude={"id"}),
         "recorded": wrong is None and state.session_id is not None,
         "damaged": [{"path": one.path, "why": one.why} for one in found.damaged],
-        "revision": found.version.revision if found.version.commit else None,
+        "revision": found.version.number if found.version.commit else None,
         "commit": found.version.commit,
     }

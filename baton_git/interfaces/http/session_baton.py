@@ -144,7 +144,7 @@ def _begun(site: Site, asked: WriteRequest, if_match: str | None) -> _Begun | An
                 if not _matches(if_match, found):
                     return _conflict(asked.namespace, expected, found, 412)
                 if expected is None and if_match.strip() != "*":
-                    expected = found.version.revision
+                    expected = found.version.number
             return _Begun(asked, ws, prepared(ws, site.now(), asked.baton, expected_revision=expected))
     except Exception as error:  # noqa: BLE001  it is this request's, and not that of the others
         return _refusal(asked, error)
@@ -153,7 +153,7 @@ def _begun(site: Site, asked: WriteRequest, if_match: str | None) -> _Begun | An
 def _ended(begun: _Begun, updated: UpdateResult) -> Answer:
     try:
         done = begun.writing.done(updated.result())
-        return _json(written(done), 200, done.written.version.commit)
+        return _json(written(done), 200, done.written.revision.commit)
     except Stale:
         return _conflict(begun.asked.namespace, begun.writing.update.expected_revision, read(begun.ws), 409)
     except Exception as error:  # noqa: BLE001  as above

@@ -13,9 +13,9 @@ Answer = dict[str, Any]
 
 def done(written: WriteResult) -> Answer:
     """The revision that a change made, and in words what it did."""
-    version = written.version
+    version = written.revision
     said = commit_subject(list(written.changes)) if written.changes else "nothing changed"
-    return {"revision": version.revision, "commit": version.commit, "said": "; ".join([said, *taken_out(written)])}
+    return {"revision": version.number, "commit": version.commit, "said": "; ".join([said, *taken_out(written)])}
 
 
 def taken_out(written: WriteResult) -> list[str]:

@@ -61,7 +61,7 @@ class Checkpoints:
         newest = found.checkpoint
         unrecorded = [f"this restore was not recorded: {found.unrecorded}"] if found.unrecorded is not None else []
         return {
-            "agent": name, "session": found.identity.mutable.state.session_id, "revision": found.version.revision,
+            "agent": name, "session": found.identity.mutable.state.session_id, "revision": found.version.number,
             "brief": restore_text.brief(found.identity, newest, self.desk.now, fresh_mark(), BUDGET).text,
             "checkpoint": whole(newest) if newest is not None else None,
             "problems": [*unrecorded, *(str(Corrupt(one.path, one.why)) for one in found.damaged)],

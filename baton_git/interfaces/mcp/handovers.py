@@ -108,7 +108,7 @@ def _data(run: Run) -> Answer:
     closed, version = run.closed, run.version
     ended = {"ended": {"outcome": closed.reason, "at": closed.at}} if closed is not None else {}
     contested = [{"id": one.id, "field": one.field} for one in run.contested]
-    return {**as_data(run.handover), **ended, "contested": contested, "revision": version.revision}
+    return {**as_data(run.handover), **ended, "contested": contested, "revision": version.number}
 
 
 def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:

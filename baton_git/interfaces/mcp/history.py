@@ -44,7 +44,7 @@ class History:
 
 
 def _place(version: Revision) -> Answer:
-    return {"revision": version.revision, "commit": version.commit}
+    return {"revision": version.number, "commit": version.commit}
 
 
 def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:

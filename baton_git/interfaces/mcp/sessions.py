@@ -38,7 +38,7 @@ class Sessions:
             begun = sessions.boot(ws, app.now, budget=budget, **more, problems=app.settings.problems or ())
         self.desk.remember(ctx, begun.session)
         return {
-            "session": begun.session, "parent": begun.parent, "revision": begun.version.revision,
+            "session": begun.session, "parent": begun.parent, "revision": begun.version.number,
             "brief": begun.brief.text, "problems": list(begun.problems), "news": list(begun.news),
         }  # fmt: skip
 
@@ -65,7 +65,7 @@ class Sessions:
             found = sessions.status(ws)
         return {
             "namespace": str(found.version.namespace), "exists": found.version.commit is not None,
-            "revision": found.version.revision, "counts": found.counts,
+            "revision": found.version.number, "counts": found.counts,
             "active_sessions": [one.id for one in found.sessions],
             "damaged": [f"{one.path}: {one.why}" for one in found.damaged], "pending": dict(found.pending),
         }  # fmt: skip

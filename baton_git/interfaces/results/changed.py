@@ -9,13 +9,13 @@ from baton_git.namespace.revision import Revision, WriteResult
 
 def place(version: Revision) -> dict[str, Any]:
     """Where a version stands; of a namespace that does not exist, nowhere."""
-    return {"commit": version.commit, "revision": version.revision}
+    return {"commit": version.commit, "revision": version.number}
 
 
 def told(written: WriteResult) -> dict[str, Any]:
     """The version, what it changed record by record, and what was taken out of it."""
     return {
-        **place(written.version),
+        **place(written.revision),
         "changes": [one.as_data() for one in written.changes],
         "redactions": [{"record": str(key), "path": one.path, "kind": one.kind} for key, one in written.redactions],
     }
@@ -23,4 +23,4 @@ def told(written: WriteResult) -> dict[str, Any]:
 
 def went_back(written: WriteResult) -> dict[str, Any]:
     """The version that a rollback or an undo made, and what that changed."""
-    return {**place(written.version), "changes": [one.as_data() for one in written.changes]}
+    return {**place(written.revision), "changes": [one.as_data() for one in written.changes]}

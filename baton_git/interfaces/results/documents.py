@@ -23,7 +23,7 @@ def document(found: Read) -> dict[str, Any]:
         "baton": found.baton,
         "namespace": str(version.namespace),
         "updated_at": updated_at(version),
-        "revision": version.revision if version.commit else None,
+        "revision": version.number if version.commit else None,
         "commit": version.commit,
     }
     if found.unreadable:
@@ -35,7 +35,7 @@ def with_provenance(ws: Workspace, found: Read) -> dict[str, Any]:
     """The same, and who vouches for each record of it, computed from history."""
     if found.version.commit is None:
         return document(found)
-    return {**document(found), "provenance": ws.judgement(found.version).listed(found.version.state)}
+    return {**document(found), "provenance": ws.judgement(found.version).labels_as_data(found.version.state)}
 
 
 def provenance(ws: Workspace, version: Revision, key: Key) -> dict[str, Any]:
@@ -50,12 +50,12 @@ def updated_at(version: Revision) -> str | None:
 
 def written(done: DocumentWritten) -> dict[str, Any]:
     """session-baton's answer to a write, with what else became of the document."""
-    version = done.written.version
+    version = done.written.revision
     data: dict[str, Any] = {
         "ok": True,
         "updated_at": updated_at(version),
         "namespace": str(version.namespace),
-        "revision": version.revision,
+        "revision": version.number,
         "commit": version.commit,
     }
     if done.held:
@@ -74,5 +74,5 @@ def conflict(namespace: str, expected: int | None, found: Read) -> dict[str, Any
         "expected_revision": expected,
         "current_baton": found.baton,
         "current_updated_at": updated_at(found.version),
-        "current_revision": found.version.revision if found.version.commit else None,
+        "current_revision": found.version.number if found.version.commit else None,
     }

@@ -16,7 +16,7 @@ def run(found: Run) -> dict[str, Any]:
     if found.closed is not None:
         data["ended"] = {"outcome": found.closed.reason, "at": found.closed.at, "by": found.closed.session}
     contested = [{"id": one.id, "field": one.field} for one in found.contested]
-    at = {"namespace": str(version.namespace), "revision": version.revision, "commit": version.commit}
+    at = {"namespace": str(version.namespace), "revision": version.number, "commit": version.commit}
     return {**data, "contested": contested, **at}
 
 
@@ -28,9 +28,9 @@ def resumed(found: Resumed, stale_after_hours: float) -> dict[str, Any]:
 
 def stepped(done: Stepped) -> dict[str, Any]:
     """Where a run stands after its step."""
-    return {**as_data(done.handover), **place(done.written.version)}
+    return {**as_data(done.handover), **place(done.written.revision)}
 
 
 def cleared(done: Stepped, outcome: str) -> dict[str, Any]:
     """Which run has ended, and how."""
-    return {"SESSION_ID": done.handover.id, "outcome": outcome, **place(done.written.version)}
+    return {"SESSION_ID": done.handover.id, "outcome": outcome, **place(done.written.revision)}

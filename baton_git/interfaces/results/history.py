@@ -29,7 +29,7 @@ def shown(one: Shown) -> dict[str, Any]:
 def compared(found: Compared) -> dict[str, Any]:
     """Two versions, and what leads from the one to the other."""
     return {
-        "before": {"revision": found.before.revision, "commit": found.before.commit},
-        "after": {"revision": found.after.revision, "commit": found.after.commit},
+        "before": {"revision": found.before.number, "commit": found.before.commit},
+        "after": {"revision": found.after.number, "commit": found.after.commit},
         "changes": [one.as_data() for one in found.changes],
     }

@@ -17,7 +17,7 @@ def begun(boot: Boot) -> dict[str, Any]:
         "session": boot.session,
         "parent": boot.parent,
         "namespace": str(version.namespace),
-        "revision": version.revision,
+        "revision": version.number,
         "commit": version.commit,
         "checks": {id_: found.given() for id_, found in boot.checks.items()},
         "archived": list(boot.closed),
@@ -36,7 +36,7 @@ def initialised(version: Revision, ref: str, repository: Path, *, fresh: bool) -
         "ref": ref,
         "repository": str(repository),
         "commit": version.commit,
-        "revision": version.revision,
+        "revision": version.number,
     }
 
 
@@ -47,7 +47,7 @@ def stands(found: Status, repository: Path) -> dict[str, Any]:
         "namespace": str(version.namespace),
         "exists": version.commit is not None,
         "repository": str(repository),
-        "revision": version.revision,
+        "revision": version.number,
         "commit": version.commit,
         "updated_at": iso(version.time) if version.time else None,
         **found.counts,

@@ -38,4 +38,4 @@ def body(one: Body) -> dict[str, Any]:
 
 def recorded(done: Recorded) -> dict[str, Any]:
     """Whether a snapshot said something new, and the version that has it."""
-    return {"id": done.id, "changed": done.changed, **place(done.written.version)}
+    return {"id": done.id, "changed": done.changed, **place(done.written.revision)}

@@ -44,7 +44,7 @@ def _standing(site: Site, namespace: Namespace) -> dict[str, object]:
     """Where the namespace stands: for a page that has no stream of its own, and asks now and then."""
     with site.work(namespace.text) as ws:
         version = ws.branch.read()
-        return {"commit": version.commit, "revision": version.revision}
+        return {"commit": version.commit, "revision": version.number}
 
 
 async def _lines(site: Site, namespace: Namespace, since: str | None) -> AsyncIterator[str]:

@@ -178,7 +178,7 @@ def frame_of(ws: Workspace, version: Revision | None = None) -> Frame:
     contested = len(version.state.ids(Conflict.kind))
     waiting = sum(one.commits for one in waiting_counts(ws))
     name = ws.branch.namespace
-    return Frame(str(name), name.component, version.commit, version.revision, contested, waiting, version.state)
+    return Frame(str(name), name.component, version.commit, version.number, contested, waiting, version.state)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def _way(asked: Asked, ws: Workspace) -> tuple[WayBack, str]:
     """The way that is meant, and in words what it is."""
     said = {"way": "", "revision": "", "record": "", "session": "", **_said(asked, ws)}
     revision = said["revision"] or None
-    shown = f"revision {ws.branch.version(parse_oid(revision)).revision} ({revision[:10]})" if revision else ""
+    shown = f"revision {ws.branch.revision_at(parse_oid(revision)).number} ({revision[:10]})" if revision else ""
     if said["way"] == "record" and said["record"]:
         words = f"how it was at {shown}" if revision else "how it was before its last change"
         return way_to_record(ws, said["record"], revision), f"{said['record']}: {words}"

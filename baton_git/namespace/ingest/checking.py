@@ -49,11 +49,11 @@ def find_rejections(
     try:
         check = _Check(store, folder, budget, deadline)
     except BatonError as error:
-        return dict.fromkeys(tips, _rejected(error))
-    return {ref: found for ref, tip in tips.items() if (found := check.rejection(ref, tip)) is not None}
+        return dict.fromkeys(tips, _to_rejection(error))
+    return {ref: rejection for ref, tip in tips.items() if (rejection := check.rejection(ref, tip)) is not None}
 
 
-def _rejected(error: BatonError) -> Rejected:
+def _to_rejection(error: BatonError) -> Rejected:
     return error if isinstance(error, Rejected) else Rejected(f"what came cannot be read: {error}", hint=_HINT)
 
 
@@ -61,8 +61,8 @@ class _Check:
     def __init__(self, store: Store, folder: Path, budget: Budget, deadline: IngestDeadline) -> None:
         self.store, self.budget, self.deadline = store, budget, deadline
         headers = list(store.headers(folder))
-        self.kinds = {one.oid: one.kind for one in headers}
-        self.large = {bytes.fromhex(one.oid): one.size for one in headers if one.size > budget.object_bytes}
+        self.kinds = {header.oid: header.kind for header in headers}
+        self.large = {bytes.fromhex(header.oid): header.size for header in headers if header.size > budget.object_bytes}
         self.faults: dict[Oid, TreeFault] = {}
         self._measures: dict[Oid, Measure] = {}
         self._clean: set[Oid] = set()
@@ -72,9 +72,9 @@ class _Check:
     def rejection(self, ref: str, tip: Oid) -> Rejected | None:
         """Why a tip is not taken in; None when it may come in."""
         try:
-            return self._over_budget(ref, tip) or self._malformed(ref, tip) or self._too_many_live(ref, tip)
+            return self._over_budget(ref, tip) or self._find_malformed(ref, tip) or self._too_many_live(ref, tip)
         except BatonError as error:
-            return _rejected(error)
+            return _to_rejection(error)
 
     def _over_budget(self, ref: str, tip: Oid) -> Rejected | None:
         commits = self._new_behind(tip)
@@ -83,14 +83,14 @@ class _Check:
         why = f"more than {self.budget.commits:,} new commits, the limit of one fetch"
         return Rejected(f"{ref} is not taken in: {why}", hint="fetch it with git, look at it, and then baton sync")
 
-    def _malformed(self, ref: str, tip: Oid) -> Rejected | None:
+    def _find_malformed(self, ref: str, tip: Oid) -> Rejected | None:
         """The oldest new commit that has a fault, the path that is meant, and why."""
         for commit in reversed(self._new_behind(tip)):
             tree = self.store.commit(commit).tree
             self._judge(tree)
-            found = next(self._below(tree, ""), None) if self.faults else None
-            if found is not None:
-                path, why = found
+            fault = next(self._below(tree, ""), None) if self.faults else None
+            if fault is not None:
+                path, why = fault
                 where = f"commit {commit[:8]}" + (f", {path}" if path else "")
                 return Rejected(f"{ref} is not taken in: {where}: {why}", hint=_HINT, commit=commit, path=path)
         return None
@@ -98,7 +98,7 @@ class _Check:
     def _too_many_live(self, ref: str, tip: Oid) -> Rejected | None:
         root = self.store.folder(self.store.commit(tip).tree)
         folders = [entry.oid for name, entry in root.entries().items() if name in KIND_OF_FOLDER and entry.is_folder]
-        live = sum(self._measure(one, 1).entries for one in folders)
+        live = sum(self._measure(folder, 1).entries for folder in folders)
         if live <= self.budget.live:
             return None
         why = f"{live:,} records outside of the archive, the limit is {self.budget.live:,}"
@@ -117,14 +117,14 @@ class _Check:
                 continue
             self.deadline.check("checking what came")
             self._check_size(f"commit {commit[:8]}", bytes.fromhex(commit))
-            parents = [one for one in self.store.commit(commit).parents if one not in seen]
+            parents = [parent for parent in self.store.commit(commit).parents if parent not in seen]
             seen.update(dict.fromkeys(parents))
             waiting += parents
-        return [one for one in seen if one in self.kinds]
+        return [commit for commit in seen if commit in self.kinds]
 
-    def _check_size(self, what: str, oid: bytes) -> None:
+    def _check_size(self, label: str, oid: bytes) -> None:
         if oid in self.large:
-            raise Rejected(f"{what} is not taken in: it {self._too_large(oid)}", hint=_HINT)
+            raise Rejected(f"{label} is not taken in: it {self._too_large(oid)}", hint=_HINT)
 
     def _too_large(self, oid: bytes) -> str:
         return f"has {self.large[oid]:,} bytes, the limit is {self.budget.object_bytes:,}"
@@ -169,11 +169,13 @@ class _Check:
             return TreeFault("", "is no folder where one should be")
         if tree not in self.kinds:
             return None  # it was here before
-        found = tree_fault(data, self._width)
-        if found is not None:
-            return TreeFault(*found)
-        large = (one for one in raw_entries(data, self._width) if one.oid in self.large) if self.large else iter(())
-        return next((TreeFault(one.shown, self._too_large(one.oid)) for one in large), None)
+        fault = tree_fault(data, self._width)
+        if fault is not None:
+            return TreeFault(*fault)
+        large = (
+            (entry for entry in raw_entries(data, self._width) if entry.oid in self.large) if self.large else iter(())
+        )
+        return next((TreeFault(entry.shown, self._too_large(entry.oid)) for entry in large), None)
 
     def _below(self, tree: Oid, path: str) -> Iterator[tuple[str, str]]:
         """The faults of a tree and of what is below it; what was found clean is not looked at again."""
@@ -181,13 +183,13 @@ class _Check:
             return
         if tree in self.faults:
             fault = self.faults[tree]
-            yield _joined(path, fault.name), fault.why
+            yield _join_path(path, fault.name), fault.why
         elif self.kinds.get(tree) == TREE:
-            for one in raw_entries(self.store.raw(tree)[1], self._width):
-                if one.mode == FOLDER:
-                    yield from self._below(Oid(one.oid.hex()), _joined(path, one.shown))
+            for entry in raw_entries(self.store.raw(tree)[1], self._width):
+                if entry.mode == FOLDER:
+                    yield from self._below(Oid(entry.oid.hex()), _join_path(path, entry.shown))
         self._clean.add(tree)
 
 
-def _joined(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return "/".join(part for part in (path, name) if part)

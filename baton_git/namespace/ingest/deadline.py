@@ -25,12 +25,12 @@ class IngestDeadline:
         return own if own.end < self.end else self
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         return max(0.0, self.end - time.monotonic())
 
-    def check(self, what: str) -> None:
+    def check(self, task: str) -> None:
         """Raises Rejected once it has passed; `what` was to be done until then."""
         if time.monotonic() > self.end:
             raise Rejected(
-                f"{what} takes more than {self.seconds:.3g} s", hint="baton sync gives it more time", for_now=True
+                f"{task} takes more than {self.seconds:.3g} s", hint="baton sync gives it more time", for_now=True
             )

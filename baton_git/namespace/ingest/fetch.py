@@ -53,24 +53,24 @@ def fetch_and_check(
         wants, rejected = _without_rejected(remote, wants, memory, deadline)
     limits = FetchLimits(budget.total_bytes, budget.object_bytes)
     try:
-        with remote.fetch(wants, seconds=deadline.left, limits=limits, everything=everything) as quarantine:
-            found = _checked(store, quarantine, budget, deadline)
-            accepted = {ref: tip for ref, tip in quarantine.tips.items() if ref not in found}
-            packs = quarantine.packs(accepted.values(), max(1.0, deadline.left))
+        with remote.fetch(wants, seconds=deadline.seconds_left, limits=limits, everything=everything) as quarantine:
+            rejections = _check_quarantine(store, quarantine, budget, deadline)
+            accepted = {ref: tip for ref, tip in quarantine.tips.items() if ref not in rejections}
+            packs = quarantine.packs(accepted.values(), max(1.0, deadline.seconds_left))
             with store.keeping(packs):
                 for ref, tip in accepted.items():
                     store.move(quarantine.refs[ref], tip)
     except Rejected as error:
         _remember_unseen(remote, wants, memory, error, deadline)
         raise
-    _remember(memory, quarantine, found)
-    if not found and not rejected:
+    _remember_rejections(memory, quarantine, rejections)
+    if not rejections and not rejected:
         memory.clear()
-    return FetchResult(accepted, {**rejected, **found})
+    return FetchResult(accepted, {**rejected, **rejections})
 
 
-def _remember(memory: RejectedTips, quarantine: Quarantine, found: Mapping[str, Rejected]) -> None:
-    for ref, error in found.items():
+def _remember_rejections(memory: RejectedTips, quarantine: Quarantine, rejections: Mapping[str, Rejected]) -> None:
+    for ref, error in rejections.items():
         if not error.data.get("for_now"):  # a slow moment says nothing about the commit
             memory.add(quarantine.tips[ref], error)
 
@@ -79,14 +79,16 @@ def _without_rejected(
     remote: Remote, wants: Mapping[str, str], memory: RejectedTips, deadline: IngestDeadline
 ) -> tuple[dict[str, str], dict[str, Rejected]]:
     """The refs that are worth a fetch, and the others with the reason; the remote says where they stand."""
-    tips = remote.tips(wants, seconds=deadline.left)
+    tips = remote.tips(wants, seconds=deadline.seconds_left)
     known = {ref: error for ref, tip in tips.items() if (error := memory.get(tip)) is not None}
     if not known:
         return dict(wants), {}
     return {ref: here for ref, here in matches(wants, tips).items() if ref not in known}, known
 
 
-def _checked(store: Store, quarantine: Quarantine, budget: Budget, deadline: IngestDeadline) -> dict[str, Rejected]:
+def _check_quarantine(
+    store: Store, quarantine: Quarantine, budget: Budget, deadline: IngestDeadline
+) -> dict[str, Rejected]:
     with Store(store.repository, more_objects=(quarantine.objects,)) as seen:
         checks = deadline.at_most(budget.seconds)
         return find_rejections(seen, quarantine.objects, quarantine.tips, budget, checks)
@@ -99,7 +101,7 @@ def _remember_unseen(
     if len(wants) != 1:
         return
     try:
-        tips = remote.tips(wants, seconds=max(0.5, deadline.left))
+        tips = remote.tips(wants, seconds=max(0.5, deadline.seconds_left))
     except RemoteError:  # then it is fetched once more
         return
     for tip in tips.values() if len(tips) == 1 else ():

@@ -33,15 +33,15 @@ def find_refusals(
         trusted: given where every commit must be signed.
     """
     try:
-        return list(_refusals(store, namespace, old, new, trusted))
+        return list(_iterate_refusals(store, namespace, old, new, trusted))
     except BatonError as error:
         return [Refusal(new, "", "", f"{error}{f' ({error.hint})' if error.hint else ''}")]
 
 
-def _refusals(
+def _iterate_refusals(
     store: Store, namespace: Namespace, old: Oid | None, new: Oid, trusted: Trusted | None
 ) -> Iterator[Refusal]:
-    roots = [store.folder(store.commit(one).tree if one is not None else None) for one in (old, new)]
+    roots = [store.folder(store.commit(commit).tree if commit is not None else None) for commit in (old, new)]
     if layout.FORMAT_FILE not in roots[1].entries():
         yield Refusal(new, "", "", f"{namespace}: it has no {layout.FORMAT_FILE}, so it is no branch of baton-git")
         return
@@ -50,15 +50,15 @@ def _refusals(
     yield from (Refusal(new, path, "", why) for path, why in faults)
     if faults:
         return
-    for one in find_new_unreadable(_state(store, old), after):
-        yield Refusal(new, one.path, "", one.why)
+    for unreadable in find_new_unreadable(_state(store, old), after):
+        yield Refusal(new, unreadable.path, "", unreadable.why)
     for claim in find_unconfirmed_claims(store, old, new, trusted):
         yield Refusal(new, claim.held.id, claim.held.field, claim.held.why)
     if trusted is not None:
-        yield from _unsigned(store, old, new, trusted)
+        yield from _find_unsigned(store, old, new, trusted)
 
 
-def _unsigned(store: Store, old: Oid | None, new: Oid, trusted: Trusted) -> Iterator[Refusal]:
+def _find_unsigned(store: Store, old: Oid | None, new: Oid, trusted: Trusted) -> Iterator[Refusal]:
     for info in store.only_in(new, *([old] if old is not None else [])):
         if not is_vouched_for(store, info, trusted):
             yield Refusal(info.oid, "", "", "is not signed by an allowed key")

@@ -32,10 +32,10 @@ def parse_ref_updates(lines: str) -> list[RefUpdate]:
     Raises:
         InvalidArgument: a line is something else.
     """
-    return [_update(line) for line in lines.splitlines()]
+    return [_parse_update(line) for line in lines.splitlines()]
 
 
-def _update(line: str) -> RefUpdate:
+def _parse_update(line: str) -> RefUpdate:
     words = line.split(" ", 2)
     try:
         old, new, ref = words
@@ -69,29 +69,29 @@ def check_ref_updates(
         quarantine: the object directory that holds the objects of the push; None: they were checked already.
     """
     ours = [update for update in pushed if update.ref.startswith(prefix)]
-    rejected = _rejected(store, ours, quarantine, budget)
+    rejected = _reject_by_budget(store, ours, quarantine, budget)
     for update in ours:
         if update.ref in rejected:
             yield Refusal(update.new or NOTHING, "", "", str(rejected[update.ref]))
         else:
             try:
-                yield from _refusals(store, prefix, update, trusted, may_rewrite)
+                yield from _check_update(store, prefix, update, trusted, may_rewrite)
             except BatonError as error:
                 hint = f" ({error.hint})" if error.hint else ""
                 yield Refusal(update.new or NOTHING, "", "", f"{update.ref} cannot be checked: {error}{hint}")
 
 
-def _rejected(
+def _reject_by_budget(
     store: Store, updates: Sequence[RefUpdate], quarantine: Path | None, budget: Budget
 ) -> dict[str, Rejected]:
     """By ref, why its new tip is not even looked into."""
-    tips = {one.ref: one.new for one in updates if one.new is not None}
+    tips = {update.ref: update.new for update in updates if update.new is not None}
     if quarantine is None or not tips:
         return {}
     return find_rejections(store, quarantine, tips, budget, IngestDeadline.after(budget.seconds))
 
 
-def _refusals(
+def _check_update(
     store: Store, prefix: str, update: RefUpdate, trusted: Trusted | None, may_rewrite: bool
 ) -> Iterator[Refusal]:
     old, new, ref = update
@@ -112,6 +112,6 @@ def _refusals(
 
 def format_refusal(refusal: Refusal) -> str:
     """`refused OL-7k3f9q, field status: why (commit 1234abcd)`, of which only the reason is always there."""
-    what = ", field ".join(one for one in (refusal.record, refusal.field) if one)
+    place = ", field ".join(part for part in (refusal.record, refusal.field) if part)
     commit = f" (commit {refusal.commit[:8]})" if refusal.commit else ""
-    return f"refused {what}: {refusal.why}{commit}" if what else f"refused: {refusal.why}{commit}"
+    return f"refused {place}: {refusal.why}{commit}" if place else f"refused: {refusal.why}{commit}"

@@ -56,7 +56,7 @@ def name_fault(name: bytes, *, is_link: bool = False) -> str:
         return f"is called {name.decode() or 'nothing at all'}"
     if b"/" in name or b"\\" in name:
         return "has a slash in its name"
-    folded = _folded(name.decode("utf-8", "replace"))
+    folded = _fold_name(name.decode("utf-8", "replace"))
     if folded in (".git", "git~1"):
         return "is, or is taken for, .git on some systems"
     if is_link and any(_is_taken_for(folded, plain, short) for plain, short in _GIT_FILES.items()):
@@ -64,7 +64,7 @@ def name_fault(name: bytes, *, is_link: bool = False) -> str:
     return ""
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     """As systems see it that ignore case, invisible code points, streams, and dots and spaces at the end."""
     visible = _IGNORABLE.sub("", name).partition(":")[0].casefold()
     return visible.rstrip(". ") or visible

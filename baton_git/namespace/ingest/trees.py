@@ -28,7 +28,7 @@ def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed
     """
     if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
         yield layout.FORMAT_FILE, "is gone: without it this is no branch of baton-git"
-    changed = list(islice(_changed(before, after, "", 0), most + 1))
+    changed = list(islice(_iterate_changes(before, after, "", 0), most + 1))
     if len(changed) > most:
         yield "", f"more than {most:,} files changed"
         return
@@ -37,15 +37,15 @@ def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed
 
 def check_changed(before: Folder, after: Folder, most: int) -> None:
     """Raises Rejected when more than `most` files differ, which would take too long to merge and to read now."""
-    found = islice(layout.differing_paths(before, after), most + 1)
-    if sum(1 for _ in found) > most:
+    paths = islice(layout.differing_paths(before, after), most + 1)
+    if sum(1 for _ in paths) > most:
         raise Rejected(
             f"more than {most:,} files changed there, which is more than the start of a session takes in",
             hint="baton sync takes its time for them",
         )
 
 
-def _changed(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
+def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
     """Each changed file with what is wrong with it, or nothing; folders of one id are not opened."""
     if before.oid == after.oid:
         return
@@ -60,9 +60,9 @@ def _changed(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator
         path = f"{prefix}{name}"
         why = _fault(name, twins)
         if entry.is_folder and not why:
-            yield from _changed(before.folder(name), after.folder(name), f"{path}/", depth + 1)
+            yield from _iterate_changes(before.folder(name), after.folder(name), f"{path}/", depth + 1)
         else:
-            yield path, why or _kind_fault(entry) or _misplaced(path)
+            yield path, why or _kind_fault(entry) or _placement_fault(path)
 
 
 def _fault(name: str, twins: Mapping[str, str]) -> str:
@@ -80,14 +80,14 @@ def _twins(entries: Mapping[str, TreeEntry]) -> dict[str, str]:
     for name, plain in folded.items():
         if count[plain] > 1:
             meeting.setdefault(plain, []).append(name)
-    return {name: next(one for one in names if one != name) for names in meeting.values() for name in names}
+    return {name: next(twin for twin in names if twin != name) for names in meeting.values() for name in names}
 
 
 def _kind_fault(entry: TreeEntry) -> str:
     return "" if entry.mode & _KIND == _REGULAR else "is a link or a submodule"
 
 
-def _misplaced(path: str) -> str:
+def _placement_fault(path: str) -> str:
     """Files in the places of records must be records."""
     misplaced = path.split("/")[0] in _PLACES and layout.key_at(path) is None
     return "is in the place of records, but is not the file of one" if misplaced else ""

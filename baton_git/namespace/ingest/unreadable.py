@@ -7,9 +7,9 @@ from baton_git.core.state import State, Unreadable
 
 def find_new_unreadable(before: State, after: State) -> list[Unreadable]:
     """The records that cannot be read any more, or that came so."""
-    found = []
+    unreadable = []
     for key in sorted(before.differing(after)):
         entry = after.entry(key)
         if isinstance(entry, Unreadable) and before.entry(key) != entry:
-            found.append(entry)
-    return found
+            unreadable.append(entry)
+    return unreadable

@@ -48,9 +48,9 @@ def _begin(store: Store, prefix: str, ledger: Ledger) -> None:
         durable_files.make_folder(fresh.folder)
     try:
         made = {info.oid: info for info in _made_here(store, prefix)}
-        confirmed = [info.oid for info in made.values() if parse_entry(info).said(CONFIRMED)]
+        confirmed = [info.oid for info in made.values() if parse_entry(info).trailer_values(CONFIRMED)]
         fresh.record_made(made, confirmed)
-        for remote, commits in _received(store, prefix, made).items():
+        for remote, commits in _find_received(store, prefix, made).items():
             url = store.repository.config().get(f"remote.{remote}.url") or remote
             fresh.record_received(url, remote, sorted(commits))
         with durable_files.writing(str(ledger.folder)):
@@ -105,9 +105,9 @@ def _own_side(store: Store, info: CommitInfo) -> Iterator[CommitInfo]:
             yield side
 
 
-def _received(store: Store, prefix: str, made: Collection[Oid]) -> dict[str, set[Oid]]:
+def _find_received(store: Store, prefix: str, made: Collection[Oid]) -> dict[str, set[Oid]]:
     """By remote, the commits of namespaces that it was last known to have and that were not made here."""
-    found: dict[str, set[Oid]] = {}
+    received: dict[str, set[Oid]] = {}
     for tracking in _TRACKING:
         for folder in store.ref_folders(tracking):
             below = f"{tracking}{folder}/"
@@ -115,8 +115,8 @@ def _received(store: Store, prefix: str, made: Collection[Oid]) -> dict[str, set
             for tip in store.refs(branches).values():
                 with suppress(BatonError):
                     commits = {info.oid for info in store.log(tip)}
-                    found.setdefault(_name_of(folder), set()).update(commits - set(made))
-    return found
+                    received.setdefault(_name_of(folder), set()).update(commits - set(made))
+    return received
 
 
 def _name_of(component: str) -> str:

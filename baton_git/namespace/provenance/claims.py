@@ -35,19 +35,19 @@ def find_claims(before: State, after: State) -> list[FieldClaim]:
     """What changed in records from one state to the other that only a person, or nobody, may change."""
 
     def tier_of(id_: str) -> str | None:
-        found = _record(after, Key(ActiveDecision.kind, id_))
-        return found.source_tier if isinstance(found, ActiveDecision) else None
+        decision = _read_record(after, Key(ActiveDecision.kind, id_))
+        return decision.source_tier if isinstance(decision, ActiveDecision) else None
 
-    found = []
-    for key in sorted(one for one in before.differing(after) if one.kind in kinds.KINDS):
-        found += [FieldClaim(key, one) for one in _of_fixed(key, before.entry(key), after.entry(key))]
-        claim = _record(after, key)
+    found_claims = []
+    for key in sorted(key for key in before.differing(after) if key.kind in kinds.KINDS):
+        found_claims += [FieldClaim(key, hold_) for hold_ in _of_fixed(key, before.entry(key), after.entry(key))]
+        claim = _read_record(after, key)
         if isinstance(claim, Rule):
-            found += [FieldClaim(key, one) for one in _of_rule(before.entry(key), claim)]
+            found_claims += [FieldClaim(key, hold_) for hold_ in _of_rule(before.entry(key), claim)]
         elif claim is not None:
-            _, holds = hold_claims(_known(before, key, claim.id), claim, tier_of, evidence=False)
-            found += [FieldClaim(key, one) for one in holds]
-    return found
+            _, holds = hold_claims(_find_record(before, key, claim.id), claim, tier_of, evidence=False)
+            found_claims += [FieldClaim(key, hold_) for hold_ in holds]
+    return found_claims
 
 
 def _of_rule(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
@@ -58,17 +58,17 @@ def _of_rule(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
 
 
 def _of_fixed(key: Key, before: Entry | None, after: Entry | None) -> Iterator[HeldClaim]:
-    for one in immutable_fields.breaches(key, before, after):
-        yield HeldClaim(key.id, one.field, one.claimed, one.kept, f"{one.field} {immutable_fields.WHY}")
+    for breach in immutable_fields.breaches(key, before, after):
+        yield HeldClaim(key.id, breach.field, breach.claimed, breach.kept, f"{breach.field} {immutable_fields.WHY}")
 
 
-def _known(before: State, key: Key, id_: str) -> Record | None:
+def _find_record(before: State, key: Key, id_: str) -> Record | None:
     """The record as it was, live or closed."""
     places = (key, Key(key.kind, id_), Key(key.kind, id_, archived=True))
-    return next((record for place in places if (record := _record(before, place)) is not None), None)
+    return next((record for place in places if (record := _read_record(before, place)) is not None), None)
 
 
-def _record(state: State, key: Key) -> Record | None:
+def _read_record(state: State, key: Key) -> Record | None:
     """The record at a key, live or closed."""
     entry: Entry | None = state.entry(key)
     if isinstance(entry, Archived):
@@ -91,12 +91,12 @@ def find_unconfirmed_claims(
     Raises:
         Corrupt: a commit or a tree cannot be read.
     """
-    before = _state(store, base)
-    found = find_claims(before, _state(store, tip))
-    if not found:
+    before = _load_state(store, base)
+    found_claims = find_claims(before, _load_state(store, tip))
+    if not found_claims:
         return []
     commits = list(store.only_in(tip, *([base] if base is not None else [])))
-    return [one for one in found if not any(_makes(store, info, one, trusted) for info in commits)]
+    return [claim for claim in found_claims if not any(_makes(store, info, claim, trusted) for info in commits)]
 
 
 def _is_fixed(claim: FieldClaim) -> bool:
@@ -107,7 +107,7 @@ def _settles(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
     """Whether a commit gives a field that is set once the claimed value, and may."""
 
     def value(commit: Oid) -> Any:
-        record = _record(_state(store, commit), claim.key)
+        record = _read_record(_load_state(store, commit), claim.key)
         return None if record is None else record.given().get(claim.held.field)
 
     if not alike(value(info.oid), claim.held.claimed):
@@ -116,7 +116,7 @@ def _settles(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
     return len(sides) == 2 and None not in sides and not alike(*sides) and is_pure(store, info)
 
 
-def _state(store: Store, commit: Oid | None) -> State:
+def _load_state(store: Store, commit: Oid | None) -> State:
     return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))
 
 
@@ -129,18 +129,18 @@ def _makes(store: Store, info: CommitInfo, claim: FieldClaim, trusted: Trusted |
         return _settles(store, info, claim)
     entry = parse_entry(info)
     raises = _raises(claim)
-    if raises and trusted is None and not entry.said(CONFIRMED):
+    if raises and trusted is None and not entry.trailer_values(CONFIRMED):
         return False
-    if not (raises or entry.op) or not _says(_state(store, info.oid), claim):
+    if not (raises or entry.op) or not _says(_load_state(store, info.oid), claim):
         return False
     if raises and not _is_a_persons(info, entry, trusted):
         return False
-    before = [_says(_state(store, parent), claim) for parent in info.parents]
+    before = [_says(_load_state(store, parent), claim) for parent in info.parents]
     return not all(before) if before and not raises and entry.op != "merge" else not any(before)
 
 
 def _is_a_persons(info: CommitInfo, entry: LogEntry, trusted: Trusted | None) -> bool:
-    return trusted(info) if trusted is not None else bool(entry.said(CONFIRMED))
+    return trusted(info) if trusted is not None else bool(entry.trailer_values(CONFIRMED))
 
 
 def _raises(claim: FieldClaim) -> bool:
@@ -152,7 +152,7 @@ def _raises(claim: FieldClaim) -> bool:
 
 def _says(state: State, claim: FieldClaim) -> bool:
     """A pattern says who vouches for it by being graduated: that is what a person confirms."""
-    record = _known(state, claim.key, claim.held.id)
+    record = _find_record(state, claim.key, claim.held.id)
     if isinstance(record, Pattern) and _raises(claim) and record.status != "graduated":
         return False
     return record is not None and getattr(record, claim.held.field) == claim.held.claimed

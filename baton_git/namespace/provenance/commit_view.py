@@ -77,7 +77,7 @@ def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
     if CONFIRMED not in info.message:
         return None
     entry = parse_entry(info)
-    return frozenset(entry.said(CONFIRMS)) if entry.said(CONFIRMED) else None
+    return frozenset(entry.trailer_values(CONFIRMS)) if entry.trailer_values(CONFIRMED) else None
 
 
 _CHOSEN = CommitClaim("hand", "an earlier version or the other side of a conflict")
@@ -87,7 +87,7 @@ _CHOOSING = ("rollback", "undo", "resolve")
 
 def _chooses(info: CommitInfo) -> bool:
     """Whether a commit takes values from the history."""
-    return any(one in info.message for one in _CHOOSING) and (parse_entry(info).op or "").startswith(_CHOOSING)
+    return any(word in info.message for word in _CHOOSING) and (parse_entry(info).op or "").startswith(_CHOOSING)
 
 
 class RecordSource(Protocol):

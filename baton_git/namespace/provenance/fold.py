@@ -65,7 +65,7 @@ class Walk:
 
     def _fits(self, kept: ProvenanceMarks) -> bool:
         """All marks of a fold have the same default."""
-        return all(one.default == kept.default for one in self.starts.values())
+        return all(marks.default == kept.default for marks in self.starts.values())
 
     def needs(self, name: Oid) -> list[Oid]:
         """The commits whose marks those of a commit are made of."""
@@ -73,10 +73,10 @@ class Walk:
 
     def in_order(self) -> Iterator[CommitInfo]:
         """The commits, parents and merge bases first."""
-        if not self.bases and all(len(one.parents) < 2 for one in self.commits.values()):
+        if not self.bases and all(len(commit.parents) < 2 for commit in self.commits.values()):
             return reversed(self.commits.values())
         sorter = TopologicalSorter(
-            {name: [one for one in self.needs(name) if one in self.commits] for name in self.commits}
+            {name: [needed for needed in self.needs(name) if needed in self.commits] for name in self.commits}
         )
         return (self.commits[name] for name in sorter.static_order())
 
@@ -89,19 +89,19 @@ class MarkFold:
         self._ledger = ledger.as_it_stands()
         self._walk = walk
         self._marks: dict[Oid, ProvenanceMarks] = dict(walk.starts)
-        self._users = Counter(one for name in walk.commits for one in walk.needs(name))
-        self._default = next((one.default for one in walk.starts.values()), None)
+        self._users = Counter(needed for name in walk.commits for needed in walk.needs(name))
+        self._default = next((marks.default for marks in walk.starts.values()), None)
 
     def run(self, tip: Oid) -> ProvenanceMarks:
         for info in self._walk.in_order():
-            self._marks[info.oid] = self._folded(info)
-            for one in self._walk.needs(info.oid):
-                self._users[one] -= 1
-                if not self._users[one]:
-                    del self._marks[one]
+            self._marks[info.oid] = self._fold_commit(info)
+            for needed in self._walk.needs(info.oid):
+                self._users[needed] -= 1
+                if not self._users[needed]:
+                    del self._marks[needed]
         return self._marks[tip]
 
-    def _folded(self, info: CommitInfo) -> ProvenanceMarks:
+    def _fold_commit(self, info: CommitInfo) -> ProvenanceMarks:
         look = CommitView(self._store, self._ledger, info)
         if self._default is None and not is_bare(look.root):
             self._default = look.plain_mark
@@ -109,7 +109,7 @@ class MarkFold:
             from baton_git.namespace.provenance.merges import merged_marks
 
             parents, bases = info.parents, self._walk.bases.get(info.oid, ())
-            return merged_marks(look, [self._at(one) for one in parents], [self._at(one) for one in bases])
+            return merged_marks(look, [self._at(parent) for parent in parents], [self._at(base) for base in bases])
         marks = self._start(info)
         apply_commit(marks, look)
         return marks
@@ -138,23 +138,25 @@ def apply_commit(marks: ProvenanceMarks, look: CommitView) -> None:
     is_plain = not look.has_marks_apart and look.plain_mark == marks.default
     if is_plain and not marks.known:
         return
-    found = list(find_labelled_changes(look.store, before, look.info.tree))
-    if any(marks.knows(one.key) for one in found) if is_plain else found:
-        _Step(marks, look, found).apply([one.key for one in found])
+    changed = list(find_labelled_changes(look.store, before, look.info.tree))
+    if any(marks.knows(change.key) for change in changed) if is_plain else changed:
+        _Step(marks, look, changed).apply([change.key for change in changed])
 
 
 class _Step:
     """The changes of one commit with one parent."""
 
-    def __init__(self, marks: ProvenanceMarks, look: CommitView, found: list[LabelledChange]) -> None:
+    def __init__(self, marks: ProvenanceMarks, look: CommitView, changed: list[LabelledChange]) -> None:
         self.marks = marks
         self.look = look
-        self.before = ChangedRecords(look.store, {one.key: one.before for one in found})
-        self.after = ChangedRecords(look.store, {one.key: one.after for one in found})
+        self.before = ChangedRecords(look.store, {change.key: change.before for change in changed})
+        self.after = ChangedRecords(look.store, {change.key: change.after for change in changed})
 
     def apply(self, keys: list[Key]) -> None:
         moved = {key: was for key in keys if (was := self._moved_from(key)) is not None}
-        kept = {key: [(one, self.marks.of(Slot(was, one))) for one in facets_of(key)] for key, was in moved.items()}
+        kept = {
+            key: [(facet, self.marks.of(Slot(was, facet))) for facet in facets_of(key)] for key, was in moved.items()
+        }
         for key in keys:
             if is_absent(self.after, key):
                 self.marks.drop(key)
@@ -166,15 +168,15 @@ class _Step:
     def _mark(self, key: Key, was: Key) -> None:
         for facet in facets_of(key):
             new = self.look.mark(key, facet)
-            slot, said = Slot(key, facet), values_at(self.after, key, facet)
-            if self.marks.of(slot) == new and said is not None:
+            slot, values = Slot(key, facet), values_at(self.after, key, facet)
+            if self.marks.of(slot) == new and values is not None:
                 continue
-            if values_at(self.before, was, facet) != said:
-                self.marks.take_back(slot, new) if said is None else self.marks.set(slot, new)
+            if values_at(self.before, was, facet) != values:
+                self.marks.take_back(slot, new) if values is None else self.marks.set(slot, new)
 
     def _moved_from(self, key: Key) -> Key | None:
         """Where a record was that this commit moved into the archive, or out of it, to this key."""
         if not self.after.has(key) or self.before.has(key):
             return None
-        other = other_place(key, self.after.entry(key))
-        return other if self.before.has(other) and not self.after.has(other) else None
+        previous = other_place(key, self.after.entry(key))
+        return previous if self.before.has(previous) and not self.after.has(previous) else None

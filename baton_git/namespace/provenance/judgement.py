@@ -81,7 +81,7 @@ class Judgement:
         key, label = key_of(record), self.label(key_of(record))
         if isinstance(record, ActiveDecision) and record.status == "superseded" and not self.is_superseded(record):
             by = self._labels.of(key, "closing")
-            return self._unaccepted(
+            return self._describe_claim(
                 by, "still in force", f"{record.superseded_by} takes its place", "baton decision supersede"
             )
         if label.kind == "confirmed":
@@ -93,9 +93,9 @@ class Judgement:
         remedy = "baton decision add --tier human_confirmed"
         if record.kind in (Pattern.kind, Rule.kind):
             remedy = "baton pattern graduate"
-        return self._unaccepted(label, "not confirmed", "a person confirmed it", remedy)
+        return self._describe_claim(label, "not confirmed", "a person confirmed it", remedy)
 
-    def unvouched(self, state: State) -> Iterator[UnvouchedClaim]:
+    def find_unvouched(self, state: State) -> Iterator[UnvouchedClaim]:
         """What live records claim and nobody here vouches for."""
         for kind in LABELLED:
             for id_ in sorted(state.ids(kind)):
@@ -109,7 +109,7 @@ class Judgement:
         words = in_words(self.label(key_of(record)))
         return f"{words}; {claim}" if claim else words
 
-    def listed(self, state: State) -> dict[str, dict[str, object]]:
+    def labels_as_data(self, state: State) -> dict[str, dict[str, object]]:
         """By kind and id, the labels of the live records, as plain data."""
         return {
             kind: {id_: as_data(self.label(Key(kind, id_))) for id_ in sorted(ids)}
@@ -117,7 +117,7 @@ class Judgement:
             if (ids := state.ids(kind))
         }
 
-    def _unaccepted(self, label: Label, stands: str, claim: str, remedy: str) -> str:
+    def _describe_claim(self, label: Label, stands: str, claim: str, remedy: str) -> str:
         """How it stands here, who claims something else, and the command that accepts that."""
         who = label.author.partition(" <")[0] or "the record"
         if label.kind == "received":
@@ -126,8 +126,8 @@ class Judgement:
         return f"{stands} here: {who} says that {claim}; to accept: {remedy}"
 
 
-def _same_source(one: Label, other: Label) -> bool:
-    return (one.kind, one.remote, one.url) == (other.kind, other.remote, other.url)
+def _same_source(left: Label, right: Label) -> bool:
+    return (left.kind, left.remote, left.url) == (right.kind, right.remote, right.url)
 
 
 def in_words(label: Label) -> str:

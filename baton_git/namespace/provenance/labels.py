@@ -87,7 +87,7 @@ class Labels:
         """
         mark = self._marks.of(Slot(key, facet))
         if mark not in self._known:
-            self._known[mark] = min((self._label(claim) for claim in mark), key=lambda one: one.rank, default=_AGENT)
+            self._known[mark] = min(map(self._label, mark), key=lambda label: label.rank, default=_AGENT)
         return self._known[mark]
 
     def stranger(self, key: Key, facet: Facet) -> Label | None:
@@ -96,8 +96,8 @@ class Labels:
         """
         mark = self._marks.of(Slot(key, facet))
         if mark not in self._strangers:
-            labels = (self._label(one._replace(confirming="")) for one in mark if one.source != "here")
-            self._strangers[mark] = next((one for one in labels if not self.is_trusted(one)), None)
+            labels = (self._label(claim._replace(confirming="")) for claim in mark if claim.source != "here")
+            self._strangers[mark] = next((label for label in labels if not self.is_trusted(label)), None)
         return self._strangers[mark]
 
     def is_trusted(self, label: Label) -> bool:
@@ -128,7 +128,7 @@ class Labels:
         ledger, vouching = self._history.ledger, self._vouching
         if ledger.is_confirmed_here(commit):
             return True
-        if any(vouching.trusts_remote(one.url) for one in ledger.sources_of(commit)):
+        if any(vouching.trusts_remote(source.url) for source in ledger.sources_of(commit)):
             return True
         return vouching.signed is not None and vouching.signed(self._history.store.commit(commit))
 
@@ -144,15 +144,15 @@ def marks_of(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
         Corrupt: a commit or a tree cannot be read.
     """
     store = history.store
-    found: ProvenanceMarks | None = store.memory.get(("marks", commit))
-    if found is not None:
-        return found
+    cached: ProvenanceMarks | None = store.memory.get(("marks", commit))
+    if cached is not None:
+        return cached
     snapshots = MarkSnapshots(store.repository.common_dir, history.namespace.component)
 
-    def known(name: Oid) -> ProvenanceMarks | None:
+    def load_known(name: Oid) -> ProvenanceMarks | None:
         return store.memory.get(("marks", name)) or snapshots.load(name)
 
-    marks, looked_at = marks_at(store, history.ledger, commit, known)
+    marks, looked_at = marks_at(store, history.ledger, commit, load_known)
     if looked_at >= _KEPT_FROM:
         snapshots.save(commit, marks, looked_at)
     return store.memory.put(("marks", commit), marks, _WEIGHT * len(marks.known))

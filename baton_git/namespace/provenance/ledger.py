@@ -67,7 +67,7 @@ class CommitFile:
             WriteFailed: the disk refused.
         """
         if commits:
-            append(self.path, b"".join(b"\n" + one.encode() for one in commits), sync=sync)
+            append(self.path, b"".join(b"\n" + commit.encode() for commit in commits), sync=sync)
 
     def holds(self, commit: Oid) -> bool:
         """Whether the commit is listed.
@@ -139,7 +139,7 @@ class Ledger:
         """
         if commits:
             file = self._file(f"received-{self._key_of(url, name)}")
-            file.append([one for one in commits if not file.holds(one)])
+            file.append([commit for commit in commits if not file.holds(commit)])
 
     def is_made_here(self, commit: Oid) -> bool:
         return self._file("made").holds(commit)
@@ -150,7 +150,7 @@ class Ledger:
     def sources_of(self, commit: Oid) -> Iterator[RemoteSource]:
         """The remotes that the commit came from."""
         sources = self.remotes()
-        return (one for key, one in sources.items() if self._file(f"received-{key}").holds(commit))
+        return (source for key, source in sources.items() if self._file(f"received-{key}").holds(commit))
 
     def remotes(self) -> dict[str, RemoteSource]:
         """All remotes that commits came from, by key.

@@ -54,15 +54,15 @@ class _Side(NamedTuple):
         """What a facet says, and its mark (None where two bases have two); None where there is no record."""
         if is_absent(self.state, slot.key):
             return None
-        found = {one.of(slot) for one in self.marks}
-        return values_at(self.state, slot.key, slot.facet), found.pop() if len(found) == 1 else None
+        marks = {mark.of(slot) for mark in self.marks}
+        return values_at(self.state, slot.key, slot.facet), marks.pop() if len(marks) == 1 else None
 
 
 class _Merge:
     def __init__(self, look: CommitView, parents: Sequence[ProvenanceMarks], bases: Sequence[ProvenanceMarks]) -> None:
         self.look = look
         self.state = look.state()
-        self.sides = [self._side(look.parent_root(number), [one]) for number, one in enumerate(parents)]
+        self.sides = [self._side(look.parent_root(number), [parent]) for number, parent in enumerate(parents)]
         self.parents = parents
         self.bases = bases
         self._draft = look.store.draft()
@@ -76,7 +76,7 @@ class _Merge:
         return self._side(self._draft.folder(tree), self.bases)
 
     @cached_property
-    def expected(self) -> tuple[MergedTree, Folder]:
+    def expected_merge(self) -> tuple[MergedTree, Folder]:
         """The merge that this program makes of the parents."""
         first, second = parents_in_order(self.look.store, self.look.info.parents)
         tree = base_tree(self.look.store, self._draft, first.oid, second.oid)
@@ -98,7 +98,7 @@ class _Merge:
     def _keys(self) -> set[Key]:
         """The records whose mark may not be the default one."""
         first, second = self.parents
-        known = {slot.key for one in self.parents for slot in one.known if first.of(slot) != second.of(slot)}
+        known = {slot.key for parent in self.parents for slot in parent.known if first.of(slot) != second.of(slot)}
         plain = (
             not (first.known or second.known)
             and self.look.plain_mark == first.default
@@ -106,10 +106,10 @@ class _Merge:
         )
         if plain:
             return known
-        return known.union(*(self._changed(side.root) for side in self.sides))
+        return known.union(*(self._changed_keys(side.root) for side in self.sides))
 
-    def _changed(self, root: Folder) -> set[Key]:
-        return {one.key for one in find_labelled_changes(self.look.store, root.oid, self.look.root.oid)}
+    def _changed_keys(self, root: Folder) -> set[Key]:
+        return {change.key for change in find_labelled_changes(self.look.store, root.oid, self.look.root.oid)}
 
     def _mark(self, slot: Slot) -> Mark:
         values = values_at(self.state, slot.key, slot.facet)
@@ -118,22 +118,24 @@ class _Merge:
         if not self._is_expected(slot, values):
             kept = self._kept_here(slot, values)
             return kept if kept is not None else self.look.mark(*slot)
-        one, other = (side.pair(slot) for side in self.sides)
+        first, second = (side.pair(slot) for side in self.sides)
         base = self.base.pair(slot)
-        for mine, theirs in ((one, other), (other, one)):
+        for mine, theirs in ((first, second), (second, first)):
             if theirs == base and mine is not None and mine[0] == values and mine[1] is not None:
                 return mine[1]
-        return self._combined(slot)
+        return self._combine_marks(slot)
 
     def _is_expected(self, slot: Slot, values: CoveredValues) -> bool:
         """Whether the commit holds what the merge of its parents gives."""
-        blob, first, second = (blob_at(one, slot.key) for one in (self.look.root, *(side.root for side in self.sides)))
+        blob, first, second = (
+            blob_at(root, slot.key) for root in (self.look.root, *(side.root for side in self.sides))
+        )
         if blob == first == second:
             return True
         base = blob_at(self.base.root, slot.key)
         if (blob == first and second == base) or (blob == second and first == base):
             return True
-        _, root = self.expected
+        _, root = self.expected_merge
         return blob == blob_at(root, slot.key) or values == values_at(self.look.state(root), slot.key, slot.facet)
 
     def _kept_here(self, slot: Slot, values: CoveredValues) -> Mark | None:
@@ -143,7 +145,7 @@ class _Merge:
         pairs = (side.pair(slot) for side in self.sides)
         return next((mark for pair in pairs if pair is not None and pair[0] == values and (mark := pair[1])), None)
 
-    def _combined(self, slot: Slot) -> Mark:
+    def _combine_marks(self, slot: Slot) -> Mark:
         """The marks of all that a value was made of: the record on both sides, wherever it was there."""
         entry = self.state.entry(slot.key)
         keys = {slot.key, other_place(slot.key, entry), *self._renamed_from(slot.key)}
@@ -158,17 +160,17 @@ class _Merge:
     def _renamed_from(self, key: Key) -> Iterable[Key]:
         if any(blob_at(side.root, key) is not None for side in self.sides):
             return ()
-        merged, _ = self.expected
-        return [one.key for one in merged.decisions if one.to == key]
+        merged, _ = self.expected_merge
+        return [decision.key for decision in merged.decisions if decision.to == key]
 
 
 def _of_many(look: CommitView, parents: Sequence[ProvenanceMarks]) -> ProvenanceMarks:
     """The marks at a merge of more than two, which baton never makes: what all parents have alike keeps its mark."""
     result = parents[0].copy()
     roots = [look.parent_root(number) for number in range(len(parents))]
-    changed = {one.key for root in roots for one in find_labelled_changes(look.store, root.oid, look.root.oid)}
-    for slot in {slot for one in parents for slot in one.known}:
-        result.set(slot, _all_of([one.of(slot) for one in parents]))
+    changed = {change.key for root in roots for change in find_labelled_changes(look.store, root.oid, look.root.oid)}
+    for slot in {slot for parent in parents for slot in parent.known}:
+        result.set(slot, _all_of([parent.of(slot) for parent in parents]))
     state = look.state()
     for key in sorted(changed):
         result.drop(key)
@@ -179,7 +181,7 @@ def _of_many(look: CommitView, parents: Sequence[ProvenanceMarks]) -> Provenance
 
 
 def _all_of(marks: Sequence[Mark]) -> Mark:
-    found: Mark = marks[0] if marks else ()
-    for one in marks[1:]:
-        found = combine_marks(found, one)
-    return found
+    combined: Mark = marks[0] if marks else ()
+    for mark in marks[1:]:
+        combined = combine_marks(combined, mark)
+    return combined

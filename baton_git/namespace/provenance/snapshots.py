@@ -36,7 +36,7 @@ class MarkSnapshots:
 
     def __init__(self, common_dir: Path, component: str) -> None:
         self._folder = common_dir / "baton" / "provenance" / "labels" / component
-        self._files = {one.commit: one for one in self._listed()}
+        self._files = {file.commit: file for file in self._list_files()}
 
     def load(self, commit: Oid) -> ProvenanceMarks | None:
         """The marks at a commit; None where they are not kept, or cannot be read."""
@@ -51,7 +51,7 @@ class MarkSnapshots:
 
     def save(self, commit: Oid, marks: ProvenanceMarks, looked_at: int) -> None:
         """Keeps the marks at a commit, which took a look at so many commits. A disk that refuses is no error."""
-        newest = max((one.looked_at for one in self._files.values()), default=0)
+        newest = max((file.looked_at for file in self._files.values()), default=0)
         file = _File(newest + looked_at, commit)
         path = self._folder / file.name
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
@@ -75,11 +75,11 @@ class MarkSnapshots:
                 del self._files[file.commit]
             seen.add(bucket)
 
-    def _listed(self) -> list[_File]:
-        found = []
+    def _list_files(self) -> list[_File]:
+        files = []
         with suppress(OSError):
             for path in self._folder.iterdir():
                 count, _, commit = path.stem.partition("-")
                 if path.suffix == ".json" and count.isdecimal():
-                    found.append(_File(int(count), commit))
-        return found
+                    files.append(_File(int(count), commit))
+        return files

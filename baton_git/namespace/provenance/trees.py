@@ -112,44 +112,44 @@ def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Ent
     run = entry.run.match(old, 0, common)
     start = run.end() if run is not None else 0
     end = _common_suffix(old, new, min(len(old), len(new)) - start)
-    middles = [_parsed(entry.one, data, start, len(data) - end) for data in (old, new)]
+    middles = [_parse_entries(entry.one, data, start, len(data) - end) for data in (old, new)]
     if len(old) - middles[0][1] != len(new) - middles[1][1]:
-        middles = [_parsed(entry.one, data, start, len(data)) for data in (old, new)]
+        middles = [_parse_entries(entry.one, data, start, len(data)) for data in (old, new)]
     (left, _), (right, _) = middles
     return (
-        {name: found for name, found in left.items() if right.get(name) != found},
-        {name: found for name, found in right.items() if left.get(name) != found},
+        {name: entry for name, entry in left.items() if right.get(name) != entry},
+        {name: entry for name, entry in right.items() if left.get(name) != entry},
     )
 
 
-def _parsed(one: re.Pattern[bytes], data: bytes, start: int, end: int) -> tuple[Entries, int]:
+def _parse_entries(pattern: re.Pattern[bytes], data: bytes, start: int, end: int) -> tuple[Entries, int]:
     """The entries that begin from `start` on and before `end`, and where the next one begins."""
-    found: Entries = {}
-    while start < end and (match := one.match(data, start)) is not None:
+    entries: Entries = {}
+    while start < end and (match := pattern.match(data, start)) is not None:
         mode, name, id_ = match.groups()
-        found[name] = (mode in _FOLDER_MODES, Oid(id_.hex()))
+        entries[name] = (mode in _FOLDER_MODES, Oid(id_.hex()))
         start = match.end()
-    return found, start
+    return entries, start
 
 
-def _common_prefix(one: bytes, other: bytes) -> int:
+def _common_prefix(left: bytes, right: bytes) -> int:
     """How many bytes two texts have in common at their beginning."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if left[low:middle] == right[low:middle]:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _common_suffix(one: bytes, other: bytes, high: int) -> int:
+def _common_suffix(left: bytes, right: bytes, high: int) -> int:
     """How many bytes two texts have in common at their end, `high` at most."""
-    low, last, last_other = 0, len(one), len(other)
+    low, last, last_other = 0, len(left), len(right)
     while low < high:
         middle = (low + high + 1) // 2
-        if one[last - middle : last - low] == other[last_other - middle : last_other - low]:
+        if left[last - middle : last - low] == right[last_other - middle : last_other - low]:
             low = middle
         else:
             high = middle - 1

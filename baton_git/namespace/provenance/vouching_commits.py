@@ -40,11 +40,11 @@ class Slot(NamedTuple):
     facet: Facet = "text"
 
 
-def combine_marks(one: Mark, other: Mark) -> Mark:
+def combine_marks(left: Mark, right: Mark) -> Mark:
     """The mark of a value that rests on two others."""
-    if one == other:
-        return one
-    claims = sorted({*one, *other})
+    if left == right:
+        return left
+    claims = sorted({*left, *right})
     if len(claims) <= _MOST:
         return tuple(claims)
     return (CommitClaim("hand", _SEVERAL),)
@@ -66,10 +66,10 @@ class ProvenanceMarks:
         """The mark of a facet; of a closing without one of its own, that of the text. A check has its own: who changes
         the text of a record has not written its check.
         """
-        found = self.known.get(slot)
-        if found is None and slot.facet == "closing":
-            found = self.known.get(Slot(slot.key))
-        return self.default if found is None else found
+        mark = self.known.get(slot)
+        if mark is None and slot.facet == "closing":
+            mark = self.known.get(Slot(slot.key))
+        return self.default if mark is None else mark
 
     def set(self, slot: Slot, mark: Mark) -> None:
         self.known.pop(slot, None)
@@ -109,7 +109,7 @@ def from_data(data: Mapping[str, Any]) -> ProvenanceMarks:
     Raises:
         KeyError, TypeError, ValueError, IndexError: the data is something else.
     """
-    marks = [_mark(one) for one in data["marks"]]
+    marks = [_mark(claims) for claims in data["marks"]]
     known = {
         Slot(Key(str(kind), str(id_), archived is True), _FACETS[facet]): marks[number]
         for kind, id_, archived, facet, number in data["known"]
@@ -118,10 +118,10 @@ def from_data(data: Mapping[str, Any]) -> ProvenanceMarks:
 
 
 def _mark(claims: Iterable[Iterable[str]]) -> Mark:
-    found = []
+    claims_ = []
     for source, name, confirming in claims:
-        found.append(CommitClaim(_SOURCES[source], str(name), str(confirming)))
-    return tuple(found)
+        claims_.append(CommitClaim(_SOURCES[source], str(name), str(confirming)))
+    return tuple(claims_)
 
 
 _FACETS: dict[str, Facet] = {facet: facet for facet in get_args(Facet)}

@@ -111,10 +111,10 @@ class _Choice(NamedTuple):
 
 
 def _chosen(items: tuple[WaitingRecord, ...], take: Collection[str] | None, refuse: Collection[str] | None) -> _Choice:
-    take, refuse = (None if ids is None else [_full(items, one) for one in ids] for ids in (take, refuse))
-    refused = [one for one in items if (one.id not in (take or ()) if refuse is None else one.id in refuse)]
-    taken = [one for one in items if one not in refused and (take is None or one.id in take)]
-    left = [one for one in items if one not in taken and one not in refused]
+    take, refuse = (None if ids is None else [_full(items, id_) for id_ in ids] for ids in (take, refuse))
+    refused = [item for item in items if (item.id not in (take or ()) if refuse is None else item.id in refuse)]
+    taken = [item for item in items if item not in refused and (take is None or item.id in take)]
+    left = [item for item in items if item not in taken and item not in refused]
     return _Choice(tuple(taken), tuple(refused), tuple(left))
 
 
@@ -124,11 +124,11 @@ def _full(items: tuple[WaitingRecord, ...], text: str) -> str:
     Raises:
         NotFound, Ambiguous: there is none, or there are several.
     """
-    ids = {one.id for one in items}
-    found = text if text in ids else complete_id(ids, text, "waiting record")
-    if found is None:
+    ids = {item.id for item in items}
+    id_ = text if text in ids else complete_id(ids, text, "waiting record")
+    if id_ is None:
         raise NotFound("waiting record", text, hint="baton review shows what waits")
-    return found
+    return id_
 
 
 class _Review:
@@ -156,7 +156,7 @@ class _Review:
         for path in layout.differing_paths(roots[0], roots[1]):
             groups.setdefault(self._about(path, states), set()).add(path)
         items = [self._item(name, paths) for name, paths in sorted(groups.items())]
-        shown = tuple(one for one in items if one.changes or one.kind == KIND)
+        shown = tuple(item for item in items if item.changes or item.kind == KIND)
         return ReviewQueue(self.theirs, shown, count_commits(self.store, self.theirs, self.local))
 
     def _about(self, path: str, states: list[State]) -> tuple[str, str]:
@@ -168,7 +168,7 @@ class _Review:
             return HEAD.kind, HEAD.kind
         if key.kind == Session.kind:
             return Session.kind, "sessions"
-        entry = next((found for state in states if (found := state.entry(key)) is not None), None)
+        entry = next((entry_ for state in states if (entry_ := state.entry(key)) is not None), None)
         if isinstance(entry, Conflict):
             return entry.record_kind, entry.record_id
         id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
@@ -176,11 +176,11 @@ class _Review:
 
     def _item(self, name: tuple[str, str], paths: set[str]) -> WaitingRecord:
         draft = self.draft.on_top()
-        tree = self._merged(draft, paths)
-        before, after = (layout.state_of(draft.folder(one)) for one in (self.ours_tree, tree))
+        tree = self._merge_paths(draft, paths)
+        before, after = (layout.state_of(draft.folder(tree_id)) for tree_id in (self.ours_tree, tree))
         return WaitingRecord(*name, tuple(diff.diff(before, after)), frozenset(paths))
 
-    def _merged(self, draft: ObjectDraft, paths: Collection[str]) -> Oid:
+    def _merge_paths(self, draft: ObjectDraft, paths: Collection[str]) -> Oid:
         """Our tree with only these files of theirs merged in."""
         root = self.draft.folder(self.theirs_tree)
         others = set(layout.differing_paths(self.draft.folder(self.base), root)) - set(paths)
@@ -195,29 +195,29 @@ class _Review:
         """
         self._check(chosen.taken)
         is_plain = not (chosen.left or chosen.refused or self.decided.refused or self.decided.files or confirmed)
-        refused = (*self.decided.refused, *(one.id for one in chosen.refused))
+        refused = (*self.decided.refused, *(item.id for item in chosen.refused))
         if is_plain:
-            done = self._all(stamp)
+            done = self._take_all(stamp)
         elif chosen.left and not chosen.taken:
             done = self.local
         else:
-            done = self._some(chosen, refused, stamp, confirmed)
+            done = self._take_some(chosen, refused, stamp, confirmed)
         if done is None:
             return None
         self._remember(chosen, refused, stamp)
-        ids = [tuple(one.id for one in items) for items in (chosen.taken, chosen.refused)]
+        ids = [tuple(item.id for item in items) for items in (chosen.taken, chosen.refused)]
         return ReviewResult(ids[0], ids[1], len(chosen.left), done)
 
     def _check(self, taken: Collection[WaitingRecord]) -> None:
         """A link, or an unsafe name, does not come in through a review either."""
         faults = dict(find_unsafe_files(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
-        for one in taken:
-            for path in sorted(one.paths & faults.keys()):
-                raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {one.id}")
+        for item in taken:
+            for path in sorted(item.paths & faults.keys()):
+                raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {item.id}")
         if "" in faults:
             raise NotAllowed(faults[""], hint="ask who sent it")
 
-    def _all(self, stamp: CommitStamp) -> Oid | None:
+    def _take_all(self, stamp: CommitStamp) -> Oid | None:
         """Everything: what a sync without review does."""
         assert self.local is not None
         if self.store.is_ancestor(self.local, self.theirs):
@@ -226,22 +226,24 @@ class _Review:
         joined = create_merge_commit(self.store, self.local, self.theirs)
         return joined.commit if self.branch.advance(joined.draft, self.local, joined.commit, stamp) else None
 
-    def _some(self, chosen: _Choice, refused: Collection[str], stamp: CommitStamp, confirmed: Trailers) -> Oid | None:
+    def _take_some(
+        self, chosen: _Choice, refused: Collection[str], stamp: CommitStamp, confirmed: Trailers
+    ) -> Oid | None:
         """Some of it; once nothing is left, a merge, so that theirs counts as known.
 
         What a person took over of some of it still comes from the remote.
         """
         assert self.local is not None
         draft = self.draft.on_top()
-        tree = self._merged(draft, {path for one in chosen.taken for path in one.paths})
+        tree = self._merge_paths(draft, {path for item in chosen.taken for path in item.paths})
         parents = (self.local,) if chosen.left else (self.local, self.theirs)
-        infos = [self.store.commit(one) for one in parents]
-        ids = ", ".join(one.id for one in chosen.taken) or "nothing"
+        infos = [self.store.commit(parent) for parent in parents]
+        ids = ", ".join(item.id for item in chosen.taken) or "nothing"
         subject = f"review: {one_line(ids, 120)} taken over"
-        said = () if chosen.left else tuple(("Baton-Rejected", one) for one in dict.fromkeys(refused))
+        trailers = () if chosen.left else tuple(("Baton-Rejected", id_) for id_ in dict.fromkeys(refused))
         revision = 1 + max(revision_of(self.store, info) for info in infos)
         draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})
-        commit = self.branch.seal(draft, tree, parents, revision, subject, stamp, (*confirmed, *said))
+        commit = self.branch.seal(draft, tree, parents, revision, subject, stamp, (*confirmed, *trailers))
         source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.left else None
         return commit if self.branch.advance(draft, self.local, commit, stamp, source=source) else None
 
@@ -251,6 +253,6 @@ class _Review:
             set_ref(self.store, self.seen, self.theirs, stamp)
             return
         root = self.draft.folder(self.theirs_tree)
-        paths = [path for one in (*chosen.taken, *chosen.refused) for path in one.paths]
+        paths = [path for item in (*chosen.taken, *chosen.refused) for path in item.paths]
         files: Mapping[str, Edit] = {**self.decided.files, **{path: entry_at(root, path) for path in paths}}
         self.memory.save(files, refused)

@@ -38,8 +38,8 @@ class ReviewState:
         """
         try:
             data = json.loads(self.path.read_bytes())
-            files = {path: None if one is None else TreeEntry(parse_oid(one[0]), False, int(one[1]))
-                     for path, one in data["files"].items()}  # fmt: skip
+            files = {path: None if pair is None else TreeEntry(parse_oid(pair[0]), False, int(pair[1]))
+                     for path, pair in data["files"].items()}  # fmt: skip
             return ReviewDecisions(dict(files), tuple(map(str, data["refused"])))
         except FileNotFoundError:
             return ReviewDecisions({}, ())
@@ -48,7 +48,9 @@ class ReviewState:
 
     def save(self, files: Mapping[str, Edit], refused: Collection[str]) -> None:
         """Raises WriteFailed when the disk refuses."""
-        entries = {path: [one.oid, one.mode] if isinstance(one, TreeEntry) else None for path, one in files.items()}
+        entries = {
+            path: [entry.oid, entry.mode] if isinstance(entry, TreeEntry) else None for path, entry in files.items()
+        }
         fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -55,15 +55,15 @@ class Plan(NamedTuple):
 
     @property
     def is_stopped(self) -> bool:
-        return any(one.kind == "stop" for one in self.actions)
+        return any(action.kind == "stop" for action in self.actions)
 
     @property
     def sends(self) -> bool:
-        return any(one.kind in ("send", "create") for one in self.actions)
+        return any(action.kind in ("send", "create") for action in self.actions)
 
     @property
     def waiting(self) -> int:
-        return sum(one.commits for one in self.actions if one.kind == "wait")
+        return sum(action.commits for action in self.actions if action.kind == "wait")
 
 
 def plan_sync(branch: Branch, facts: BranchTips, terms: Terms) -> Plan:
@@ -73,18 +73,18 @@ def plan_sync(branch: Branch, facts: BranchTips, terms: Terms) -> Plan:
         Corrupt: a commit cannot be read.
     """
     name = str(branch.namespace)
-    stop = _stop(branch, facts, terms)
+    stop = _find_stop(branch, facts, terms)
     if stop is not None:
         return Plan((stop,))
     if facts.theirs is None:
         ahead = count_commits(branch.store, facts.local, None)
         return Plan((Action("create" if ahead else "nothing", name, ahead),))
     behind = count_commits(branch.store, facts.theirs, facts.local)
-    accepted, waits = _accepted(branch, facts, terms) if behind else (None, [])
-    actions = [*_comes_in(branch, facts, accepted), *waits]
+    accepted, waits = _find_accepted(branch, facts, terms) if behind else (None, [])
+    actions = [*_plan_incoming(branch, facts, accepted), *waits]
     sends = facts.local is not None and not waits and not _is_behind(branch.store, facts.local, facts.theirs)
     if sends:
-        merges = any(one.kind == "merge" for one in actions)
+        merges = any(action.kind == "merge" for action in actions)
         actions.append(Action("send", name, count_commits(branch.store, facts.local, facts.theirs) + merges))
     return Plan(tuple(actions) or (Action("nothing", name),), accepted)
 
@@ -100,7 +100,7 @@ def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
     return old == new or store.is_ancestor(old, new)
 
 
-def _stop(branch: Branch, facts: BranchTips, terms: Terms) -> Action | None:
+def _find_stop(branch: Branch, facts: BranchTips, terms: Terms) -> Action | None:
     """A branch that was rewritten or deleted there since we last knew it, or that goes back here by an oversight."""
     name = str(branch.namespace)
     if facts.seen is not None and facts.theirs is None and terms.settle == "theirs":
@@ -109,8 +109,8 @@ def _stop(branch: Branch, facts: BranchTips, terms: Terms) -> Action | None:
     if terms.settle is not None:
         return None
     known = facts.theirs or facts.seen
-    found = _reverted(branch, facts.local, known) if facts.local is not None and known is not None else {}
-    for commit, older in found.items():
+    reverts = _find_reverts(branch, facts.local, known) if facts.local is not None and known is not None else {}
+    for commit, older in reverts.items():
         return Action(
             "stop", name, 0,
             f"a commit made by hand here goes back to {branch.name(older.commit)} without saying so",
@@ -130,7 +130,7 @@ def _stop(branch: Branch, facts: BranchTips, terms: Terms) -> Action | None:
     )  # fmt: skip
 
 
-def _comes_in(branch: Branch, facts: BranchTips, accepted: Oid | None) -> Iterator[Action]:
+def _plan_incoming(branch: Branch, facts: BranchTips, accepted: Oid | None) -> Iterator[Action]:
     if accepted is None:
         return
     name, store = str(branch.namespace), branch.store
@@ -141,10 +141,10 @@ def _comes_in(branch: Branch, facts: BranchTips, accepted: Oid | None) -> Iterat
         yield Action("forward" if _is_behind(store, facts.local, accepted) else "merge", name, commits)
 
 
-def _accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid | None, list[Action]]:
+def _find_accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid | None, list[Action]]:
     """The newest commit of theirs that comes in by itself, and what the rest waits for."""
     assert facts.theirs is not None
-    why, fine = _judged(branch, facts, terms)
+    why, fine = _judge_incoming(branch, facts, terms)
     if not why:
         return facts.theirs, []
     commits = count_commits(branch.store, facts.theirs, fine or facts.local)
@@ -152,7 +152,7 @@ def _accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid | No
     return fine, [waits]
 
 
-def _judged(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[str, Oid | None]:
+def _judge_incoming(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[str, Oid | None]:
     """Why not all of theirs comes in by itself (empty: it does), and as far as it does."""
     assert facts.theirs is not None
     store = branch.store
@@ -161,7 +161,7 @@ def _judged(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[str, Oid |
         return faults, None
     if terms.policy == "review":
         return "the remote's policy is review", None
-    reverted = _reverted(branch, facts.theirs, facts.local) if terms.settle is None else {}
+    reverted = _find_reverts(branch, facts.theirs, facts.local) if terms.settle is None else {}
     new = list(store.only_in(facts.theirs, *([facts.local] if facts.local is not None else [])))
     why = _UNSIGNED[terms.trusted is None]
     if reverted:
@@ -171,7 +171,7 @@ def _judged(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[str, Oid |
     def fits(info: CommitInfo) -> bool:
         return info.oid not in reverted and (terms.policy != "signed" or is_vouched_for(store, info, terms.trusted))
 
-    newest = _as_far_as(new, fits)
+    newest = _find_newest_fitting(new, fits)
     return ("", newest) if newest == facts.theirs else (why, newest)
 
 
@@ -182,7 +182,7 @@ _UNSIGNED = (
 """What commits wait for under the policy `signed`: where keys are known, and where none are."""
 
 
-def _as_far_as(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid | None:
+def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid | None:
     """The newest commit that fits and behind which everything that is new does."""
     fine: dict[Oid, bool] = {}
     newest: Oid | None = None
@@ -192,32 +192,32 @@ def _as_far_as(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid
     return newest
 
 
-def _reverted(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
+def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
     """The new commits that a person made by hand and that go back without saying so, each with the version to which.
 
     That is what `git commit -a` does in a work tree that has the branch checked out while others write. It counts until
     it is taken back, or until nothing of what it changed stands any more.
     """
-    branch.version(tip)  # raises when this is no branch of ours
+    branch.revision_at(tip)  # raises when this is no branch of ours
     store = branch.store
     new = [load_entry(store, info) for info in store.only_in(tip, *([known] if known is not None else []))]
     gone = find_undone(new)
     by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in gone]
-    found = {commit: older for commit in by_hand if (older := branch.goes_back_to(commit)) is not None}
-    lost = {commit: older for commit, older in found.items() if not _restores(branch, commit, older, found)}
+    reverts = {commit: older for commit in by_hand if (older := branch.goes_back_to(commit)) is not None}
+    lost = {commit: older for commit, older in reverts.items() if not _restores(branch, commit, older, reverts)}
     return {commit: older for commit, older in lost.items() if _stands(branch, commit, tip)}
 
 
 def _restores(branch: Branch, commit: Oid, older: LogEntry, suspects: Collection[Oid]) -> bool:
     """Whether a commit goes back behind nothing but commits that go back themselves."""
     before = islice(branch.history(commit, first_parent=True), 1, None)
-    return all(one.commit in suspects for one in takewhile(lambda one: one.commit != older.commit, before))
+    return all(entry.commit in suspects for entry in takewhile(lambda entry: entry.commit != older.commit, before))
 
 
 def _stands(branch: Branch, commit: Oid, tip: Oid) -> bool:
     """Whether anything that a commit changed is still so at the tip."""
-    infos = [branch.store.commit(one) for one in (branch.store.commit(commit).parents[0], commit, tip)]
-    before, after, now = (branch.version(info.oid).state for info in infos)
+    infos = [branch.store.commit(commit_id) for commit_id in (branch.store.commit(commit).parents[0], commit, tip)]
+    before, after, now = (branch.revision_at(info.oid).state for info in infos)
     if apply(now, decide(after, now, before, prefer="ours"), record_conflicts=False) is not now:
         return True
     roots = [branch.store.folder(info.tree) for info in infos]
@@ -227,6 +227,6 @@ def _stands(branch: Branch, commit: Oid, tip: Oid) -> bool:
 
 def _faults(store: Store, facts: BranchTips) -> str:
     assert facts.theirs is not None
-    trees = [store.commit(one).tree if one is not None else None for one in (facts.local, facts.theirs)]
-    found = next(find_unsafe_files(store.folder(trees[0]), store.folder(trees[1])), None)
-    return "" if found is None else f"{found[0]} {found[1]}".strip()
+    trees = [store.commit(commit).tree if commit is not None else None for commit in (facts.local, facts.theirs)]
+    fault = next(find_unsafe_files(store.folder(trees[0]), store.folder(trees[1])), None)
+    return "" if fault is None else f"{fault[0]} {fault[1]}".strip()

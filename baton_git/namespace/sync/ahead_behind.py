@@ -13,11 +13,11 @@ COUNTED = 1000
 """Commits are counted up to here."""
 
 
-def count_commits(store: Store, tip: Oid | None, other: Oid | None) -> int:
+def count_commits(store: Store, tip: Oid | None, excluded: Oid | None) -> int:
     """How many commits are behind `tip` and not behind `other`; at most `COUNTED`."""
-    if tip is None or tip == other:
+    if tip is None or tip == excluded:
         return 0
-    return sum(1 for _ in islice(store.only_in(tip, *([other] if other is not None else [])), COUNTED))
+    return sum(1 for _ in islice(store.only_in(tip, *([excluded] if excluded is not None else [])), COUNTED))
 
 
 def is_waiting(branch: Branch, remote: str) -> bool:

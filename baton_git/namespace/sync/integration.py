@@ -41,14 +41,14 @@ def integrate(branch: Branch, accepted: Oid | None, facts: BranchTips, stamp: Co
         Busy: others kept writing here.
         Corrupt, WriteFailed: as in `Store.publish`.
     """
-    found = Integration(facts.local, problems=_own_problems(branch, facts))
+    integration = Integration(facts.local, problems=_find_own_problems(branch, facts))
     for _ in range(_ATTEMPTS):
         tip = branch.store.tip(branch.ref)
-        step = _step(branch.store, tip, accepted)
+        step = _plan_step(branch.store, tip, accepted)
         if step is None:
-            return replace(found, tip=tip)
+            return replace(integration, tip=tip)
         if branch.advance(step.draft, tip, step.commit, stamp):
-            return _told(branch, found, tip, step, facts)
+            return _describe_step(branch, integration, tip, step, facts)
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
 
 
@@ -62,36 +62,38 @@ class _Step:
     renamed: dict[str, str] = field(default_factory=dict)
 
 
-def _step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
+def _plan_step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
     """None when there is nothing to do."""
     if accepted is None or (tip is not None and store.is_ancestor(accepted, tip)):
         return None
     if tip is None or store.is_ancestor(tip, accepted):
         return _Step(store.draft(), accepted)
     joined = create_merge_commit(store, tip, accepted)
-    return _Step(joined.draft, joined.commit, tuple(one.id for one in joined.conflicts), joined.renamed)
+    return _Step(joined.draft, joined.commit, tuple(conflict.id for conflict in joined.conflicts), joined.renamed_ids)
 
 
-def _told(branch: Branch, found: Integration, tip: Oid | None, step: _Step, facts: BranchTips) -> Integration:
-    before = branch.version(tip).state if tip is not None else State()
-    problems = tuple(_problems(before, branch.version(step.commit).state))
+def _describe_step(
+    branch: Branch, integration: Integration, tip: Oid | None, step: _Step, facts: BranchTips
+) -> Integration:
+    before = branch.revision_at(tip).state if tip is not None else State()
+    problems = tuple(_find_problems(before, branch.revision_at(step.commit).state))
     place = branch.store.checked_out_at(branch.ref)
     return replace(
-        found, tip=step.commit, received=count_commits(branch.store, step.commit, facts.local),
+        integration, tip=step.commit, received=count_commits(branch.store, step.commit, facts.local),
         conflicts=step.conflicts,
-        renamed=step.renamed, problems=(*found.problems, *problems), checked_out_at=str(place) if place else None,
+        renamed=step.renamed, problems=(*integration.problems, *problems), checked_out_at=str(place) if place else None,
     )  # fmt: skip
 
 
-def _problems(before: State, after: State) -> Iterator[str]:
+def _find_problems(before: State, after: State) -> Iterator[str]:
     """What cannot be read any more, and what was changed that is set once."""
-    yield from (f"{one.path}: cannot be read: {one.why}" for one in find_new_unreadable(before, after))
+    yield from (f"{record.path}: cannot be read: {record.why}" for record in find_new_unreadable(before, after))
     for key in sorted(before.differing(after)):
         for breach in immutable_fields.breaches(key, before.entry(key), after.entry(key)):
             yield f"{key}: {breach.field} {immutable_fields.WHY}, and was changed"
 
 
-def _own_problems(branch: Branch, facts: BranchTips) -> tuple[str, ...]:
+def _find_own_problems(branch: Branch, facts: BranchTips) -> tuple[str, ...]:
     """What commits made by hand here broke since the remote was last known."""
     store, tip = branch.store, facts.local
     since = facts.seen or facts.theirs
@@ -101,12 +103,12 @@ def _own_problems(branch: Branch, facts: BranchTips) -> tuple[str, ...]:
     if all(parse_entry(info).op for info in store.only_in(tip, *known)):
         return ()
     base = _base(store, since, tip)
-    before = branch.version(base).state if base is not None else State()
-    return tuple(_problems(before, branch.version(tip).state))
+    before = branch.revision_at(base).state if base is not None else State()
+    return tuple(_find_problems(before, branch.revision_at(tip).state))
 
 
-def _base(store: Store, one: Oid | None, other: Oid) -> Oid | None:
-    return next(iter(store.merge_bases(one, other)), None) if one is not None else None
+def _base(store: Store, left: Oid | None, right: Oid) -> Oid | None:
+    return next(iter(store.merge_bases(left, right)), None) if left is not None else None
 
 
 def reset_to_theirs(branch: Branch, facts: BranchTips, stamp: CommitStamp) -> tuple[Oid, str]:

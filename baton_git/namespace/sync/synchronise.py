@@ -56,7 +56,7 @@ class SyncOutcome:
     error: BatonError | None = None
 
     def as_data(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"namespace": self.namespace, "actions": [one.as_data() for one in self.actions]}
+        data: dict[str, Any] = {"namespace": self.namespace, "actions": [action.as_data() for action in self.actions]}
         data |= {name: getattr(self, name) for name in ("received", "sent", "pending", "waiting")}
         lists = {name: list(getattr(self, name)) for name in ("conflicts", "problems", "notes")}
         error = {} if self.error is None else {"error": self.error.code, "message": str(self.error)}
@@ -98,24 +98,24 @@ def synchronise(
     for attempt in range(ATTEMPTS):
         try:
             wants = _wants(jobs, name, more=more)
-            damaged = _damaged(jobs, thorough=retry) if attempt == 0 and not receive_only else {}
+            damaged = _find_damage(jobs, thorough=retry) if attempt == 0 and not receive_only else {}
             came = fetch_and_check(
                 branches[0].store, remote, wants,
-                seconds=_left(end), budget=budget, retry=retry, everything=bool(damaged),
+                seconds=_seconds_left(end), budget=budget, retry=retry, everything=bool(damaged),
             )  # fmt: skip
         except Unreachable:
             if attempt == 0:
                 raise
             break  # there was time for all but this
         if more:
-            jobs += [_job(one, name) for one in _others(branches[0], came, jobs)]
+            jobs += [_job(branch, name) for branch in _find_new_namespaces(branches[0], came, jobs)]
             more = False
-        jobs = [_repaired(job, damaged) for job in jobs]
+        jobs = [_note_repair(job, damaged) for job in jobs]
         with branches[0].store.within(end + _GRACE, f"merging what came from {remote.name}"):
-            jobs = [_worked(job, came, terms, stamp, budget, dry_run=dry_run) for job in jobs]
+            jobs = [_merge_and_plan_push(job, came, terms, stamp, budget, dry_run=dry_run) for job in jobs]
         moves = [] if dry_run or receive_only else [job.push for job in jobs if job.push is not None]
-        answers = remote.push(moves, seconds=_left(end)) if moves else {}
-        jobs = [_answered(job, answers.get(job.branch.ref), stamp) for job in jobs]
+        answers = remote.push(moves, seconds=_seconds_left(end)) if moves else {}
+        jobs = [_apply_answer(job, answers.get(job.branch.ref), stamp) for job in jobs]
         done += [job for job in jobs if not isinstance(answers.get(job.branch.ref), PushOvertaken)]
         jobs = [job for job in jobs if isinstance(answers.get(job.branch.ref), PushOvertaken)]
         if not jobs or time.monotonic() >= end:
@@ -123,10 +123,10 @@ def synchronise(
         time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
     busy = Busy(f"{remote.name}: others kept pushing", hint="what came is merged here; run baton sync again")
     done += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
-    return [_finished(job) for job in done]
+    return [_finish_job(job) for job in done]
 
 
-def _left(end: float) -> float:
+def _seconds_left(end: float) -> float:
     return max(0.05, end - time.monotonic())
 
 
@@ -141,20 +141,22 @@ def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
     return {job.branch.ref: job.places.incoming for job in jobs}
 
 
-def _others(first: Branch, came: FetchResult, jobs: Iterable[_Job]) -> list[Branch]:
+def _find_new_namespaces(first: Branch, came: FetchResult, jobs: Iterable[_Job]) -> list[Branch]:
     """The namespaces that the remote has and nobody named; refs there that are no namespace are left alone."""
     known = {job.branch.ref for job in jobs}
-    found = []
+    branches = []
     for ref in (*came.tips, *came.rejected):
-        branch = first.beside(ref)
+        branch = first.sibling(ref)
         if branch is None or ref in known:
             continue
         if ref in came.rejected or branch.is_namespace(came.tips[ref]):
-            found.append(branch)
-    return found
+            branches.append(branch)
+    return branches
 
 
-def _worked(job: _Job, came: FetchResult, terms: Terms, stamp: CommitStamp, budget: Budget, *, dry_run: bool) -> _Job:
+def _merge_and_plan_push(
+    job: _Job, came: FetchResult, terms: Terms, stamp: CommitStamp, budget: Budget, *, dry_run: bool
+) -> _Job:
     """Everything here: the plan, what comes in, and what is to be pushed."""
     if job.outcome.error is not None:
         return job._replace(push=None)
@@ -164,7 +166,7 @@ def _worked(job: _Job, came: FetchResult, terms: Terms, stamp: CommitStamp, budg
     try:
         theirs = came.tips.get(job.branch.ref)
         _check_changed(job.branch, theirs, budget)
-        return _done_here(job, theirs, terms, stamp, dry_run=dry_run)
+        return _carry_out(job, theirs, terms, stamp, dry_run=dry_run)
     except BatonError as error:  # one namespace that cannot be read must not keep the others from their sync
         return job._replace(outcome=replace(job.outcome, error=error), push=None)
 
@@ -180,14 +182,14 @@ def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
     check_changed(store.folder(before), store.folder(store.commit(theirs).tree), budget.changed)
 
 
-def _damaged(jobs: Iterable[_Job], *, thorough: bool) -> dict[str, Corrupt]:
+def _find_damage(jobs: Iterable[_Job], *, thorough: bool) -> dict[str, Corrupt]:
     """By ref of a branch, what cannot be read of it."""
     store_tips = ((job.branch, job.branch.store.tip(job.branch.ref)) for job in jobs)
-    found = ((branch.ref, first_damage(branch.store, tip, thorough=thorough)) for branch, tip in store_tips)
-    return {ref: error for ref, error in found if error is not None}
+    damages = ((branch.ref, first_damage(branch.store, tip, thorough=thorough)) for branch, tip in store_tips)
+    return {ref: error for ref, error in damages if error is not None}
 
 
-def _repaired(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
+def _note_repair(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
     """The job with a note that what was damaged is whole again, or with the error that it is not."""
     before = damaged.get(job.branch.ref)
     if before is None:
@@ -205,12 +207,12 @@ def _repaired(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
 _LOST = "sync on a machine that has it, then here again; git fsck shows what else is lost"
 
 
-def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, *, dry_run: bool) -> _Job:
+def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, *, dry_run: bool) -> _Job:
     branch, store = job.branch, job.branch.store
     facts = BranchTips(store.tip(branch.ref), theirs, store.tip(job.places.seen))
     for commit in (facts.local, theirs):
         if commit is not None:
-            branch.version(commit)  # raises for what is no namespace, or of a newer layout
+            branch.revision_at(commit)  # raises for what is no namespace, or of a newer layout
     resets = terms.settle == "theirs" and facts.local is not None and is_rewritten(store, facts)
     reset = (Action("reset", str(branch.namespace), count_commits(store, facts.seen, theirs)),) if resets else ()
     notes: tuple[str, ...] = ()
@@ -218,20 +220,20 @@ def _done_here(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
         local, backup = reset_to_theirs(branch, facts, stamp)
         facts = facts._replace(local=local, seen=None)
         notes = (f"set to what {branch.ref} is there now; what was here is kept as {backup}",)
-    found = plan_sync(branch, facts, terms) if not (resets and dry_run) else Plan(())
-    outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *found.actions), waiting=found.waiting)
+    plan = plan_sync(branch, facts, terms) if not (resets and dry_run) else Plan(())
+    outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *plan.actions), waiting=plan.waiting)
     outcome = replace(outcome, notes=(*outcome.notes, *notes))
     if dry_run:
         return job._replace(outcome=outcome)
-    if found.is_stopped:
-        [stop] = found.actions
+    if plan.is_stopped:
+        [stop] = plan.actions
         error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)
         return job._replace(outcome=replace(outcome, error=error), push=None)
     if theirs is not None and theirs != facts.seen:
         _record_received(branch, facts, theirs, terms)
         set_ref(store, job.places.seen, theirs, stamp)
-    came = integrate(branch, found.accepted, facts, stamp)
-    return job._replace(outcome=_told(outcome, came), push=_push(branch, found, came, theirs))
+    came = integrate(branch, plan.accepted, facts, stamp)
+    return job._replace(outcome=_add_integration(outcome, came), push=_push(branch, plan, came, theirs))
 
 
 def _record_received(branch: Branch, facts: BranchTips, theirs: Oid, terms: Terms) -> None:
@@ -242,7 +244,7 @@ def _record_received(branch: Branch, facts: BranchTips, theirs: Oid, terms: Term
     ledger.record_received(terms.address or terms.name, terms.name, new)
 
 
-def _told(outcome: SyncOutcome, came: Integration) -> SyncOutcome:
+def _add_integration(outcome: SyncOutcome, came: Integration) -> SyncOutcome:
     return replace(
         outcome,
         received=outcome.received + came.received,
@@ -253,16 +255,16 @@ def _told(outcome: SyncOutcome, came: Integration) -> SyncOutcome:
     )
 
 
-def _push(branch: Branch, found: Plan, came: Integration, theirs: Oid | None) -> Push | None:
+def _push(branch: Branch, plan: Plan, came: Integration, theirs: Oid | None) -> Push | None:
     """Ours, when it holds all of theirs and more."""
-    if came.tip is None or came.tip == theirs or found.waiting:
+    if came.tip is None or came.tip == theirs or plan.waiting:
         return None
     if theirs is not None and not branch.store.is_ancestor(theirs, came.tip):
         return None
     return Push(branch.ref, came.tip, theirs)
 
 
-def _answered(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
+def _apply_answer(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
     if job.push is None or answer is None:
         return job
     if isinstance(answer, PushAccepted):
@@ -270,8 +272,8 @@ def _answered(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
         set_ref(job.branch.store, job.places.seen, job.push.new, stamp)
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
     if isinstance(answer, PushRefused):
-        said = "".join(f"\n  {line}" for line in answer.said)
-        error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{said}", hint=_REFUSED)
+        lines = "".join(f"\n  {line}" for line in answer.said)
+        error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{lines}", hint=_REFUSED)
         return job._replace(outcome=replace(job.outcome, error=error), push=None)
     return job
 
@@ -279,7 +281,7 @@ def _answered(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
 _REFUSED = "what came is merged here; ours is kept and will be offered again"
 
 
-def _finished(job: _Job) -> SyncOutcome:
+def _finish_job(job: _Job) -> SyncOutcome:
     """The outcome with what is still to be sent, and the marks for hooks that say so."""
     store, component = job.branch.store, job.branch.namespace.component
     try:

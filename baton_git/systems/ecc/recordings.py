@@ -151,7 +151,7 @@ def _chained(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[S
     With the last one, snapshots beyond those that are kept go to the archive.
     """
     draft = ws.branch.store.draft()
-    state, commit, tree, revision = tip.state, tip.commit, tip.tree, tip.revision
+    state, commit, tree, revision = tip.state, tip.commit, tip.tree, tip.number
     assert commit is not None
     for step in steps:
         after = state.remove(Key(Snapshot.kind, step.id, archived=True)).put(step)

@@ -72,7 +72,7 @@ class Looped:
             "iterations": len(self.sessions),
             "ended_by": self.ended.by,
             "why": self.ended.why,
-            "sessions": [one.shown for one in self.sessions],
+            "sessions": [one.public_data for one in self.sessions],
             "cost_usd": total_cost(self.turns),
             "cost_is_known": bool(self.turns) and all(one.cost_usd is not None for one in self.turns),
             "tokens": total_tokens(self.turns),
@@ -152,7 +152,7 @@ def _one(
         return Ending("total_timeout", f"it took longer than {loop.limits.total_seconds:g} seconds")
     parent = sessions[-1].id if sessions else ws.environment.get(SPAWNED) or None
     spawner = Spawner(spawned_records(ws), ws.environment, iso(now()), None, parent, loop.arguments)
-    record, job = spawner.prepared(_wish(loop, turns, left), {})
+    record, job = spawner.prepare(_wish(loop, turns, left), {})
     name = f"session {len(turns) + 1}/{loop.limits.iterations}"
     say(f"{name}: {loop.cli}, {record.id}")
     sessions.append(record)

@@ -235,7 +235,7 @@ def _update(
         return tip.state.put(session.replace(todos=[one.given() for one in todos]))
 
     written = ws.update(op, now, on)
-    return ChangedTodos.of(written, todos=_items(_acting_session(ws, written.version.state).todos))
+    return ChangedTodos.of(written, todos=_items(_acting_session(ws, written.revision.state).todos))
 
 
 def _items(todos: Sequence[Todo]) -> list[TodoItem]:

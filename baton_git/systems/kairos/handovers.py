@@ -75,7 +75,7 @@ def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Ste
         return tip.state.put(gone_on(run, id_, going, now))
 
     written = ws.update("handover-step", now, change)
-    return Stepped(written.version.state.get(Handover, id_), written)
+    return Stepped(written.revision.state.get(Handover, id_), written)
 
 
 def resume(

@@ -193,8 +193,8 @@ def _saved(
 
     written = ws.update("checkpoint", now, change)
     if "id" not in placed and interval is not None:
-        return Saved(None, written, _younger(written.version.state, agent, now, interval))
-    return Saved(placed["id"], written, known=written.version.commit == written.before.commit)
+        return Saved(None, written, _younger(written.revision.state, agent, now, interval))
+    return Saved(placed["id"], written, known=written.revision.commit == written.before.commit)
 
 
 def _restored_for(identity: Identity | None) -> str | None:
@@ -255,7 +255,7 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
         return ProposedState(tip.state.put(restored(identity, now, session)), note=f"restore of {agent}")
 
     try:
-        return _standing(ws.update("restore", now, change).version, now, agent)
+        return _standing(ws.update("restore", now, change).revision, now, agent)
     except (WriteFailed, Busy, OSError) as error:
         return look(ws, now, agent)._replace(unrecorded=error)
 

@@ -137,13 +137,13 @@ def _proposal(
     base = start.version
     if base.commit == tip.commit:
         state = written(tip.state, known, at=at)
-        return ProposedState(_noted(ws, now, state, document, op, tip.revision + 1)), held, []
+        return ProposedState(_noted(ws, now, state, document, op, tip.number + 1)), held, []
     mine = written(seen, known, at=at)
     edits, redactions = redact_edits(seen, mine)
     decisions = [one for one in decide(seen, tip.state, State(mine.source, edits), prefer="theirs") if one.key != SHAPE]
     state = _as_writer(apply(tip.state, decisions), known)
     side = written(base.state, known, at=at)
-    noted = _noted(ws, now, state, document, op, base.revision + 1)
+    noted = _noted(ws, now, state, document, op, base.number + 1)
     return ProposedState(noted, side=(base, side), redactions=tuple(redactions)), held, decisions
 
 
@@ -211,18 +211,18 @@ def _start_of(ws: Workspace, tip: Revision, document: Document, op: str, source:
     if document.parent and find_session(tip.state, document.parent) is not None:
         found = last_seen(ws.branch, tip.commit, document.parent) if tip.commit else None
         if found is not None and found.last is not None:
-            version = ws.branch.version(found.last)
+            version = ws.branch.revision_at(found.last)
             return Start(version, version.state)
     return Start(tip, tip.state)
 
 
 def _is_import(entry: LogEntry, source: str) -> bool:
     """Whether a commit holds what was imported, and not what that was merged with."""
-    return entry.op == IMPORT and source in entry.said(SOURCE)
+    return entry.op == IMPORT and source in entry.trailer_values(SOURCE)
 
 
 def _at(ws: Workspace, entry: LogEntry) -> Start:
-    version = ws.branch.version(entry.commit)
+    version = ws.branch.revision_at(entry.commit)
     return Start(version, version.state)
 
 
@@ -233,15 +233,15 @@ def _own_start(ws: Workspace, tip: Revision, session: str) -> Start | None:
         return None
     if not seen.others:
         return Start(tip, tip.state)
-    version = ws.branch.version(seen.base)
+    version = ws.branch.revision_at(seen.base)
     return Start(version, _with_own(ws, version.state, seen.own))
 
 
 def _with_own(ws: Workspace, state: State, own: Sequence[Oid]) -> State:
     """A state with the records as a session's own later commits, oldest first, left them."""
     for commit in own:
-        before = ws.branch.version(ws.branch.store.commit(commit).parents[0]).state
-        after = ws.branch.version(commit).state
+        before = ws.branch.revision_at(ws.branch.store.commit(commit).parents[0]).state
+        after = ws.branch.revision_at(commit).state
         for key in sorted(before.differing(after)):
             left = after.entry(key)
             if not isinstance(left, Unreadable):

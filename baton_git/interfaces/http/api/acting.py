@@ -58,7 +58,7 @@ class Acting(NamedTuple):
                 return
             tip = ws.branch.read()
             if not is_named(self.if_match, tip.commit):
-                raise Outdated(str(tip.namespace), tip.revision, tip.commit)
+                raise Outdated(str(tip.namespace), tip.number, tip.commit)
             if "*" in (one.strip() for one in self.if_match.split(",")):  # any version will do
                 yield ws
                 return
@@ -80,7 +80,7 @@ class _Condition:
     def check(self, tip: Revision) -> None:
         """Raises Stale where another commit is the newest: two may have one revision number."""
         if not self.is_met and tip.commit != self._seen.commit:
-            raise Stale(str(tip.namespace), self._seen.revision, tip.revision)
+            raise Stale(str(tip.namespace), self._seen.number, tip.number)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,9 @@ class _Held(Branch):
         source: RemoteSource | None = None,
     ) -> bool:
         if not self.condition.is_met:
-            self.condition.check(self.version(expected) if expected is not None else Revision(self.namespace, State()))
+            self.condition.check(
+                self.revision_at(expected) if expected is not None else Revision(self.namespace, State())
+            )
         moved = super().advance(draft, expected, new, stamp, source=source)
         self.condition.is_met = self.condition.is_met or moved
         return moved

@@ -29,7 +29,7 @@ def answer(data: Any, status: int = 200, *, commit: Oid | None = NOTHING) -> Res
 
 def written(data: dict[str, Any], done: WriteResult, status: int = 200) -> Response:
     """What a change answers: `data`, the version with its ETag, what changed, and what was taken out."""
-    return answer({**data, **changed.told(done)}, status, commit=done.version.commit)
+    return answer({**data, **changed.told(done)}, status, commit=done.revision.commit)
 
 
 def where(version: Revision) -> dict[str, Any]:
