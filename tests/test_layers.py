@@ -148,6 +148,44 @@ def test_the_faces_beside_the_command_do_not_stand_on_it(path):
     assert [name for name in imports(modules()[path], module) if name.startswith("baton_git.interfaces.cli")] == []
 
 
+SHARED_BY_SYSTEMS = {"seed_system", "imported"}
+"""The modules beside the systems' folders: what they register, and what their importers have in common."""
+
+
+def find_bypasses(path: str, source: str) -> list[str]:
+    """What a verb imports of a system without the registry, and what a system imports of another one."""
+    own = path.split("/")[1].removesuffix(".py")
+    module = "baton_git." + path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    below = (name.split(".")[2:] for name in imports(source, module) if name.startswith("baton_git.systems."))
+    systems = {path.split("/")[1] for path in modules() if path.startswith("systems/") and path.count("/") > 1}
+    if path.startswith("verbs/"):
+        return [".".join(names) for names in below if names[0] in systems | SHARED_BY_SYSTEMS]
+    return [".".join(names) for names in below if names[0] in systems - {own}]
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if folder_of(path) in ("verbs", "systems")])
+def test_verbs_and_systems_meet_in_the_registry_only(path):
+    assert find_bypasses(path, modules()[path]) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("verbs/loops.py", "from baton_git.systems.paif import drift"),
+        ("verbs/loops.py", "from baton_git.systems import paif"),
+        ("verbs/loops.py", "def late():\n    from baton_git.systems.seed_system import SeedSystem"),
+        ("systems/gobby/handoffs.py", "from baton_git.systems.ecc.snapshots import find"),
+    ],
+)
+def test_the_checker_sees_a_way_around_the_registry(path, source):
+    assert find_bypasses(path, source)
+
+
+def test_the_checker_lets_the_registry_pass():
+    assert find_bypasses("verbs/loops.py", "from baton_git.systems import SYSTEMS") == []
+    assert find_bypasses("systems/ecc/record.py", "from baton_git.systems.ecc.snapshots import find") == []
+
+
 def test_no_module_imports_itself_by_a_detour():
     edges = module_graph()
     assert sum(map(len, edges.values())) > 50

@@ -9,24 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, cast
 
+from baton_git.core.kinds import KINDS, KindInfo, value_at
 from baton_git.core.lifecycle import PRIORITIES, Policy, deadline
 from baton_git.core.output import one_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
-from baton_git.core.state import HEAD, Key, State, key_of
-from baton_git.core.times import parse_time
+from baton_git.core.state import HEAD, Key, State, Unreadable, key_of
+from baton_git.core.times import parse_time, parse_time_or_none
 
 Model = TypeVar("Model")
+Dated = TypeVar("Dated", bound=Record)
 
 BUDGET = 8_000
 """Bytes of UTF-8 that the brief may have."""
 MIN_BUDGET = 600
 LINE = 320
 """Characters that one record may take."""
+CLAIMED_TIER = "llm_derived"
+"""Who vouches for what an agent or a client wrote down of itself."""
 _PLAIN = re.compile(r"[\w.:@/+-]{1,100}")
 ROUNDS = (3, 8, 20, None)
 """How many lines every section may have before any may have more."""
@@ -207,6 +211,23 @@ def _conflicts_section(state: State, now: datetime, policy: Policy, judge: Brief
     return Section("Contested values (one side stands for now)", lines, "conflicts")
 
 
+def _make_section_of(kind: str) -> SectionMaker:
+    """A section with the live records of a kind that has none of its own."""
+    info = KINDS[kind]
+
+    def make(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+        records = state.records(cast("type[Record]", info.model)) if state.ids(kind) else []
+        lines = tuple(_line_about(record, info, judge) for record in records)
+        return Section(info.name(2).capitalize(), lines, info.name(2))
+
+    return make
+
+
+def _line_about(record: Record, info: KindInfo, judge: Judge) -> str:
+    text = str(value_at(record, info.about) or "")
+    return judged_line(record, text, judge) if info.labelled else tier_line(record.id, CLAIMED_TIER, text)
+
+
 SECTIONS: tuple[SectionMaker, ...] = (
     _context_section,
     _open_loops_section,
@@ -216,6 +237,7 @@ SECTIONS: tuple[SectionMaker, ...] = (
     _confirmed_rules_section,
     _claimed_rules_section,
     _patterns_section,
+    *(_make_section_of(kind) for kind, info in KINDS.items() if info.in_brief),
     _conflicts_section,
 )
 """What a state has to say, the most urgent first; each is made by itself, so that damage stays where it is."""
@@ -308,6 +330,20 @@ def judged_line(record: Record, text: str, judge: BriefJudge) -> str:
 def tier_line(id_: str, tier: str, text: str) -> str:
     """The tier stands before the text, so that no text can claim another one; nor can an id."""
     return f"- {quote_id(id_)} [{tier}] {one_line(text, LINE)}"
+
+
+def list_newest_first(state: State, model: type[Dated], problems: list[str]) -> list[Dated]:
+    """The readable records of a kind by their date, the newest first; `problems` takes a line about each other one."""
+    entries = [state.entry(Key(model.kind, id_)) for id_ in sorted(state.ids(model.kind))]
+    problems += [f"{entry.path}: {entry.why}" for entry in entries if isinstance(entry, Unreadable)]
+    records = [entry for entry in entries if isinstance(entry, model)]
+    return sorted(records, key=lambda record: (*_in_time(getattr(record, model.dated)), record.id), reverse=True)
+
+
+def _in_time(text: str | None) -> tuple[bool, str]:
+    """A key that sorts points in time; what is none stands before them."""
+    point = parse_time_or_none(text)
+    return point is not None, point.isoformat() if point is not None else ""
 
 
 def quote_id(id_: str) -> str:

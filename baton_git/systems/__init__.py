@@ -1,1 +1,27 @@
-"""The five seed systems, one folder each: records, codecs, rules, importers and verbs."""
+"""The registry of the seed systems: one folder each, with its records, codecs, rules, importers and verbs.
+
+Verbs and systems meet here only; a system is a folder with its `SYSTEM`, and its name in `SYSTEMS`.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from baton_git.systems.seed_system import BriefRequest, ForeignDocument, SeedSystem
+
+__all__ = ["SYSTEMS", "BriefRequest", "ForeignDocument", "SeedSystem", "find_document", "list_documents"]
+
+_NAMES = ("session_baton", "kairos", "paif", "ecc", "gobby")
+
+SYSTEMS: tuple[SeedSystem, ...] = tuple(importlib.import_module(f"baton_git.systems.{name}").SYSTEM for name in _NAMES)
+"""In the order in which the brief tells of them."""
+
+
+def list_documents() -> list[ForeignDocument]:
+    """The whole documents of all systems."""
+    return [document for system in SYSTEMS for document in system.documents]
+
+
+def find_document(name: str | None) -> ForeignDocument | None:
+    """The document of this name; None where no system has one."""
+    return next((document for document in list_documents() if document.name == name), None)

@@ -6,6 +6,7 @@ checked in `names`), `_BEYOND` adds it; what no schema can say (ids given twice)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, get_args, get_type_hints
 
 from pydantic.json_schema import GenerateJsonSchema
@@ -16,19 +17,17 @@ from baton_git.core.layout import FORMAT
 from baton_git.core.merge import ContestedValue, Decision
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
-from baton_git.core.records.work_items import Baton
-from baton_git.systems.ecc.record import CanonicalSession
+from baton_git.systems import list_documents
 
 DIALECT = GenerateJsonSchema.schema_dialect
 
-_MODELS: dict[str, type[Part]] = {
-    **{kind: info.model for kind, info in ALL_KINDS.items()},
-    "archived": Archived,
-    "baton": Baton,
-    "ecc_session": CanonicalSession,
+_MODELS: dict[str, Callable[[], type[Part]]] = {
+    **{kind: info.load for kind, info in ALL_KINDS.items()},
+    "archived": lambda: Archived,
+    **{document.name: document.model for document in list_documents()},
 }
 RECORDS = tuple(_MODELS)
-"""Each kind with a folder, the singletons, `archived`, the whole document, and ECC's snapshot."""
+"""Each kind with a folder, the singletons, `archived`, and the whole documents of the systems."""
 DECISIONS = "decisions"
 SCHEMAS = (*RECORDS, DECISIONS)
 """The names that `schema` knows."""
@@ -54,7 +53,7 @@ def schema(kind: str) -> dict[str, Any]:
         raise NotFound("kind", kind, hint=f"the kinds are {', '.join(SCHEMAS)}")
     if kind == DECISIONS:
         return _decisions()
-    model = _MODELS[kind]
+    model = _MODELS[kind]()
     data = model.model_json_schema(schema_generator=_Plain)
     for name, more in _BEYOND.get(kind, {}).items():
         data["properties"][name] = _narrowed(data["properties"][name], more)

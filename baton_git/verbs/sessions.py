@@ -26,13 +26,10 @@ from baton_git.namespace.last_seen import last_seen
 from baton_git.namespace.remote_selection import WaitingCount, format_commits, pending_counts, waiting_counts
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, fresh_mark
+from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.verbs.auto_sync import AT_START, at_start
 from baton_git.verbs.check_results import MOST_AT_START, Checks, due_checks, with_results
 
-HANDED = ("handover", "checkpoint", "snapshot")
-"""Kinds that say where somebody was in the middle of something."""
-APART = (*HANDED, "identity", "handoff")
-"""Kinds of which only what is shown is read."""
 CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
 
@@ -262,7 +259,7 @@ def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
 
 def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
     try:
-        kinds = (kind for kind in KINDS if kind not in APART)
+        kinds = (kind for kind, info in KINDS.items() if not info.left_behind)  # of those only what is shown is read
         return list(state.damaged((*SINGLETONS, *kinds)))
     except (BatonError, OSError) as error:
         problems.append(_said(error))
@@ -314,9 +311,7 @@ def _parts(
             problems.append(_said(error))
         if make is SECTIONS[0]:  # what somebody was in the middle of comes right after where the work stands
             yield _restored(persona)
-            yield from _handed(now, version, problems, persona)
-            if handoff:
-                yield from _handed_off(ws, now, version, problems)
+            yield from _of_systems(ws, now, version, problems, persona, handoff=handoff)
 
 
 def _restored(persona: Persona) -> Section:
@@ -324,33 +319,16 @@ def _restored(persona: Persona) -> Section:
     return Section("Restored from the last checkpoint", lines, "lines of the checkpoint", all="baton restore --json")
 
 
-def _handed(now: datetime, version: Revision, problems: list[str], persona: Persona) -> list[Section]:
-    kinds = [kind for kind in HANDED if not (persona.restored and kind == "checkpoint")]
-    try:
-        if not any(version.state.ids(kind) for kind in kinds):
-            return []
-        from baton_git.systems.brief_sections import sections, unreadable
-
-        problems += [f"{one.path}: {one.why}" for one in unreadable(version.state, kinds, persona.agent)]
-        return list(sections(version.state, now, kinds, persona.agent))
-    except (BatonError, OSError) as error:
-        problems.append(_said(error))
-        return []
-
-
-def _handed_off(ws: Workspace, now: datetime, version: Revision, problems: list[str]) -> Sequence[Section]:
-    """The facts of the last session in this work tree, where transcripts are read."""
-    try:
-        if not version.state.ids("handoff"):
-            return ()
-        from baton_git.systems.gobby.injections import (
-            tell_last_handoff,  # few have them, and every start would pay for it
-        )
-
-        return tell_last_handoff(ws, now, version.state, problems)
-    except (BatonError, OSError) as error:
-        problems.append(_said(error))
-        return ()
+def _of_systems(
+    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
+) -> Iterator[Section]:
+    """What the seed systems have to say; one that cannot takes no other with it."""
+    request = BriefRequest(ws, version.state, now, persona.agent, bool(persona.restored), handoff, problems)
+    for system in SYSTEMS:
+        try:
+            yield from list(system.make_sections(request))
+        except (BatonError, OSError) as error:
+            problems.append(_said(error))
 
 
 # --- wrap

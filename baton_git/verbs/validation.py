@@ -14,8 +14,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExcee
 from baton_git.core.state import Key, Unreadable
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.ecc.adapters.canonical import parse_snapshot
-from baton_git.systems.session_baton.document import parse_document, to_document
+from baton_git.systems import find_document, list_documents
 
 
 class Checked(NamedTuple):
@@ -33,12 +32,10 @@ def validate_text(path: str, text: bytes, kind: str | None = None) -> Checked:
         path: its name; its last two parts say what record it is, as on a branch, unless `kind` does.
     """
     try:
-        if kind == "ecc_session":
-            parse_snapshot(strict_json.loads(text))
-            return Checked(path, kind)
-        if PurePath(path).suffix == ".json" and kind in (None, "baton"):
-            parse_document(strict_json.loads(text))
-            return Checked(path, "baton")
+        document = find_document(kind or ("baton" if PurePath(path).suffix == ".json" else None))
+        if document is not None:
+            document.parse()(strict_json.loads(text))
+            return Checked(path, document.name)
         key = _key(path, kind)
         found = layout.decode(key, path, text)
     except InvalidDocument as error:
@@ -95,7 +92,9 @@ def _document_faults(ws: Workspace, version: Revision) -> tuple[Fault, ...]:
     for make in SECTIONS:
         make(version.state, version.time or datetime.fromtimestamp(0, UTC), ws.policy, judge)
     try:
-        parse_document(strict_json.loads(strict_json.dumps(to_document(version.state))))
+        for document in list_documents():
+            if document.make is not None:
+                document.parse()(strict_json.loads(strict_json.dumps(document.make()(version.state))))
     except InvalidDocument as error:
         return error.faults
     except LimitExceeded as error:

@@ -10,6 +10,9 @@ from baton_git.core.records.base import Part
 from baton_git.core.redaction import Redaction, holds_secret, redact
 from baton_git.core.state import Entry, Key, State
 
+Redactions = tuple[tuple[Key, Redaction], ...]
+"""What was taken out of which record."""
+
 
 def redact_edits(before: State, after: State) -> tuple[dict[Key, Entry | None], list[tuple[Key, Redaction]]]:
     """The edits without secrets, and what was taken out. Only what is new is looked at."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from baton_git.core import diff, layout
 from baton_git.core.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shorten
 from baton_git.core.records.base import alike, parse
-from baton_git.core.redaction.changes import redact_edits, refuse_secret
+from baton_git.core.redaction.changes import Redactions, redact_edits, refuse_secret
 from baton_git.core.state import Key
 from baton_git.git.files.atomic_files import show_path, write_all
 from baton_git.namespace.revision import CommitStamp, Revision
@@ -25,7 +25,7 @@ from baton_git.systems.ecc.recording_files import (
     recording_text,
 )
 from baton_git.systems.ecc.snapshot_history import Body, bodies_of, moment_of, story_of
-from baton_git.systems.ecc.snapshots import Redactions, cleaned, find, latest, made, trimmed
+from baton_git.systems.ecc.snapshots import cleaned, find, latest, made, trimmed
 from baton_git.systems.imported import Unusable
 
 _ATTEMPTS = 20

@@ -13,16 +13,14 @@ from typing import Any, NamedTuple
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shorten
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import alike, parse
-from baton_git.core.redaction import Redaction, redact
-from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.redaction import redact
+from baton_git.core.redaction.changes import Redactions, refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
 from baton_git.systems.ecc.snapshot_history import Body, moment_of, story_of
-
-Redactions = tuple[tuple[Key, Redaction], ...]
 
 
 class Recorded(NamedTuple):

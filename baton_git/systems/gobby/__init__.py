@@ -1,1 +1,5 @@
 """Gobby: the facts of a session, their injection into later ones, workflows and chains of sessions."""
+
+from baton_git.systems.seed_system import SeedSystem
+
+SYSTEM = SeedSystem("gobby", kinds=("handoff",), told=("handoff",))

@@ -14,12 +14,11 @@ from baton_git.core.codecs import toml
 from baton_git.core.records.base import alike, parse
 from baton_git.core.records.lineage import Session
 from baton_git.core.redaction import redact
-from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.redaction.changes import Redactions, refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso, parse_time_or_none
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.ecc.snapshots import Redactions
 from baton_git.systems.gobby.previous_sessions import extraction_time, read_handoff
 from baton_git.systems.gobby.record import Handoff
 

@@ -1,1 +1,5 @@
 """KAIROS: a protocol run that another client can resume."""
+
+from baton_git.systems.seed_system import SeedSystem
+
+SYSTEM = SeedSystem("kairos", kinds=("handover",), told=("handover",))

@@ -1,1 +1,5 @@
 """PAIF: checkpoints, identities and restores."""
+
+from baton_git.systems.seed_system import SeedSystem
+
+SYSTEM = SeedSystem("paif", kinds=("checkpoint", "identity"), told=("checkpoint", "identity"))

@@ -1,0 +1,34 @@
+"""What snapshots say, as a section of the brief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from baton_git.core.brief import Section, age, list_newest_first, tier_line
+from baton_git.systems.ecc.record import Snapshot
+from baton_git.systems.seed_system import BriefRequest
+
+SNAPSHOTS = 5
+"""How many of the snapshots are told, the newest ones."""
+
+
+def make_sections(request: BriefRequest) -> Iterator[Section]:
+    """The sessions that were seen elsewhere, the newest first."""
+    snapshots = list_newest_first(request.state, Snapshot, request.problems)
+    lines = tuple(_snapshot_line(snapshot, request.now) for snapshot in snapshots[:SNAPSHOTS])
+    title = "Sessions seen elsewhere (baton session inspect recorded:ID)"
+    more = max(0, len(snapshots) - SNAPSHOTS)
+    yield Section(title, lines, "snapshots", more, all="baton session list --recorded")
+
+
+def _snapshot_line(snapshot: Snapshot, now: datetime) -> str:
+    body = snapshot.snapshot
+    workers = ", ".join(f"{number} {state}" for state, number in body.aggregates.states.items() if number)
+    first = body.workers[0].intent.objective if body.workers else ""
+    risks = [risk for worker in body.workers for risk in worker.outputs.remainingRisks]
+    parts = [f"{body.session.state} {age(snapshot.recorded_at, now)}"]
+    parts += [f"workers: {workers}" if workers else "no workers"]
+    parts += [first] if first else []
+    parts += [f"open: {risks[0]}" + (f" (and {len(risks) - 1} more)" if len(risks) > 1 else "")] if risks else []
+    return tier_line(snapshot.id, "raw_source", " · ".join(parts))

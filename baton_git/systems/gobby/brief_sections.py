@@ -1,0 +1,15 @@
+"""The facts of the last session in this work tree, as sections of the brief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from baton_git.core.brief import Section
+from baton_git.systems.gobby.injections import tell_last_handoff
+from baton_git.systems.seed_system import BriefRequest
+
+
+def make_sections(request: BriefRequest) -> Iterator[Section]:
+    """What the last session left, where transcripts are read."""
+    if request.handoff:
+        yield from tell_last_handoff(request.ws, request.now, request.state, request.problems)

@@ -1,0 +1,29 @@
+"""What handovers say, as a section of the brief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from baton_git.core.brief import CLAIMED_TIER, Section, age, list_newest_first, tier_line
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.kairos.rules import age_of
+from baton_git.systems.seed_system import BriefRequest
+
+
+def make_sections(request: BriefRequest) -> Iterator[Section]:
+    """The runs that somebody can go on with, the newest first."""
+    runs = list_newest_first(request.state, Handover, request.problems)
+    lines = tuple(_run_line(run, request.now) for run in runs)
+    title = "Protocol runs to go on with (baton handover resume --session ID)"
+    yield Section(title, lines, "handovers", all="baton status")
+
+
+def _run_line(run: Handover, now: datetime) -> str:
+    step, old = run.step, age_of(run, now)
+    number = f"step {step.step_index} " if step.step_index else "at "
+    since = age(run.updated_at, now) if run.updated_at and old.stale is not None else "nobody knows since when"
+    known = f" · known: {', '.join(run.state)}" if run.state else ""
+    mark = "" if old.stale is False else "STALE: " if old.stale else "age unknown: "
+    text = f"{mark}{number}{step.current_challenge or '?'} · {step.chain_uri or 'no URI'} · {since}{known}"
+    return tier_line(run.id, CLAIMED_TIER, text)

@@ -1,0 +1,69 @@
+"""What the reader's last checkpoint says, as a section of the brief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from baton_git.core.brief import CLAIMED_TIER, LINE, Section, age, quote_id
+from baton_git.core.output import one_line
+from baton_git.core.state import Key, State, Unreadable
+from baton_git.systems.paif import checkpoint_store
+from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.seed_system import BriefRequest
+
+
+def make_sections(request: BriefRequest) -> Iterator[Section]:
+    """The checkpoint of the agent that reads: agents are apart."""
+    reader = _find_reader(request.state, request.agent)
+    request.problems.extend(f"{entry.path}: {entry.why}" for entry in _unreadable(request, reader))
+    agents = _agents(request.state)
+    if request.restored or not agents:
+        return
+    if reader is None:
+        who = ", ".join(quote_id(agent) for agent in agents[:8])
+        yield Section("Checkpoints", (f"- of {who}: baton restore --agent NAME",), "checkpoints")
+    else:
+        yield _checkpoint_section(request, reader)
+
+
+def _unreadable(request: BriefRequest, reader: str | None) -> Iterator[Unreadable]:
+    entry = request.state.entry(Key("identity", request.agent)) if request.agent is not None else None
+    if isinstance(entry, Unreadable):
+        yield entry
+    if reader is not None and not request.restored:
+        yield from checkpoint_store.damaged(request.state, reader)
+
+
+def _agents(state: State) -> list[str]:
+    return sorted({id_.partition("/")[0] for id_ in state.ids("checkpoint")})
+
+
+def _find_reader(state: State, agent: str | None) -> str | None:
+    """Whose checkpoint is meant; where nobody says who reads, an agent that is alone in the namespace."""
+    agents = _agents(state)
+    if agent is None:
+        return agents[0] if len(agents) == 1 else None
+    return agent if agent in agents else None
+
+
+def _checkpoint_section(request: BriefRequest, reader: str) -> Section:
+    checkpoint = checkpoint_store.newest(request.state, reader, request.now)
+    lines = tuple(_checkpoint_lines(checkpoint)) if checkpoint else ()
+    since = f", {age(checkpoint.metadata.ended_at, request.now)}" if checkpoint else ""
+    command = f"baton restore --agent {quote_id(reader)}"
+    title = f"Last checkpoint of {quote_id(reader)}{since} ({command})"
+    return Section(title, lines, "lines of the checkpoint", all=f"{command} --json")
+
+
+def _checkpoint_lines(checkpoint: Checkpoint) -> Iterator[str]:
+    context, memory = checkpoint.context, checkpoint.working_memory
+    if context.conversation_summary:
+        yield f"- [{CLAIMED_TIER}] {one_line(context.conversation_summary, LINE)}"
+    if context.current_focus:
+        yield f"- [{CLAIMED_TIER}] focus: {one_line(context.current_focus, LINE)}"
+    yield from (f"- [{CLAIMED_TIER}] pending: {one_line(item, LINE)}" for item in context.pending_items)
+    if memory.open_files:
+        yield f"- [{CLAIMED_TIER}] open files: {one_line(', '.join(memory.open_files), LINE)}"
+    if memory.context_stack:
+        yield f"- [{CLAIMED_TIER}] at: {one_line(' → '.join(memory.context_stack), LINE)}"
+    yield from (f"| {one_line(line, 200)}" for line in memory.scratchpad.splitlines() if line.strip())
