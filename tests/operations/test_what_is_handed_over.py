@@ -131,7 +131,7 @@ def test_what_cannot_be_read_is_named(ws):
     })  # fmt: skip
     problems = boot(ws, later(minutes=1)).problems
     assert [one.partition(":")[0] for one in problems] == [
-        "handover/run-9.txt", "snapshots/dmux-tmux/x.toml", "checkpoints/claude/2026-11-21t09-00-00z-s.toml",
+        "handover/run-9.txt", "checkpoints/claude/2026-11-21t09-00-00z-s.toml", "snapshots/dmux-tmux/x.toml",
     ]  # fmt: skip
 
 
