@@ -215,7 +215,7 @@ def _make_section_of(kind: str) -> SectionMaker:
     """A section with the live records of a kind that has none of its own."""
     info = KINDS[kind]
 
-    def make(state: State, now: datetime, policy: Policy, judge: Judge) -> Section:
+    def make(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
         records = state.records(cast("type[Record]", info.model)) if state.ids(kind) else []
         lines = tuple(_line_about(record, info, judge) for record in records)
         return Section(info.name(2).capitalize(), lines, info.name(2))
@@ -223,7 +223,7 @@ def _make_section_of(kind: str) -> SectionMaker:
     return make
 
 
-def _line_about(record: Record, info: KindInfo, judge: Judge) -> str:
+def _line_about(record: Record, info: KindInfo, judge: BriefJudge) -> str:
     text = str(value_at(record, info.about) or "")
     return judged_line(record, text, judge) if info.labelled else tier_line(record.id, CLAIMED_TIER, text)
 
