@@ -8,7 +8,7 @@ from baton_git.core.codecs import json
 from baton_git.core.records.lineage import Todo
 from baton_git.interfaces.cli.app import App, flat, read_text
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.systems.gobby.todos import ChangedTodos, TodoItem, TodoList, parse_json_list, parse_list
+from baton_git.systems.gobby.todos import ChangedTodos, NumberedTodo, TodoList, parse_json_list, parse_list
 
 MARKS = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
 
@@ -40,7 +40,7 @@ def _render_list(app: App, result: TodoList) -> None:
     app.answer(result.as_data(), "\n".join(f"{item.number:>3}. {flat(_line(item))}" for item in result.todos))
 
 
-def _line(item: Todo | TodoItem) -> str:
+def _line(item: Todo | NumberedTodo) -> str:
     return f"[{MARKS[item.status]}] {item.content}"
 
 

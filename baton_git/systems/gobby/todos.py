@@ -23,7 +23,7 @@ MOST = 200
 """Items of one list."""
 
 
-class TodoItem(BaseModel):
+class NumberedTodo(BaseModel):
     """One item of a session's list."""
 
     number: int = Field(description="Its place in the list, from 1.", examples=[1])
@@ -34,13 +34,13 @@ class TodoItem(BaseModel):
 class TodoList(AtRevision):
     """The list of the acting session."""
 
-    todos: list[TodoItem] = Field(description="The items in their order.")
+    todos: list[NumberedTodo] = Field(description="The items in their order.")
 
 
 class ChangedTodos(WrittenResult):
     """The list after a change of it."""
 
-    todos: list[TodoItem] = Field(description="The items in their order.")
+    todos: list[NumberedTodo] = Field(description="The items in their order.")
 
 
 class ListTodos(Input):
@@ -238,8 +238,10 @@ def _update(
     return ChangedTodos.of(written, todos=_items(_acting_session(ws, written.revision.state).todos))
 
 
-def _items(todos: Sequence[Todo]) -> list[TodoItem]:
-    return [TodoItem(number=number, content=todo.content, status=todo.status) for number, todo in enumerate(todos, 1)]
+def _items(todos: Sequence[Todo]) -> list[NumberedTodo]:
+    return [
+        NumberedTodo(number=number, content=todo.content, status=todo.status) for number, todo in enumerate(todos, 1)
+    ]
 
 
 def _list_undone(ws: Workspace) -> tuple[Todo, ...]:
