@@ -26,7 +26,7 @@ nox.options.sessions = ["lint", "types", "schemas", "tests"]
 
 def run(session: nox.Session, *command: str, **env: str) -> None:
     """Run a Python module in the environment of nox."""
-    session.run(sys.executable, "-m", *command, *session.posargs, external=True, env=env)
+    session.run(sys.executable, "-m", *command, external=True, env=env)
 
 
 @nox.session
@@ -54,14 +54,20 @@ def schemas(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The default tests; arguments after -- go to pytest."""
-    run(session, "pytest")
+    run(session, "pytest", *session.posargs)
 
 
-@nox.session
-@nox.parametrize("group", GROUPS)
-def group(session: nox.Session, group: str) -> None:
-    """A group of tests that the default run leaves out."""
-    run(session, "pytest", "-m", group, "-rs")
+def add_group(name: str) -> None:
+    """Make a task of a group of tests that the default run leaves out."""
+
+    @nox.session(name=name)
+    def group(session: nox.Session) -> None:
+        """A group of tests that the default run leaves out; arguments after -- go to pytest."""
+        run(session, "pytest", "-m", name, "-rs", *session.posargs)
+
+
+for name in GROUPS:
+    add_group(name)
 
 
 @nox.session(python=OTHERS, venv_backend="virtualenv", reuse_venv=True)
@@ -73,9 +79,9 @@ def pythons(session: nox.Session) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """Which lines the default tests run, in all their processes."""
+    """Which lines the default tests run, in all their processes; arguments after -- go to pytest."""
     run(session, "coverage", "erase")
-    run(session, "coverage", "run", "-m", "pytest")
+    run(session, "coverage", "run", "-m", "pytest", *session.posargs)
     run(session, "coverage", "combine", "--quiet")
     run(session, "coverage", "report")
 
