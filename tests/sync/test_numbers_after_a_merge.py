@@ -36,7 +36,7 @@ def met(pair: Pair) -> tuple[Machine, str, str]:
 
 def test_a_number_that_two_commits_have_is_refused_with_both_ids(met: tuple[Machine, str, str]) -> None:
     ada, mine, other = met
-    number = str(ada.ws.branch.revision_at(Oid(mine)).revision)
+    number = str(ada.ws.branch.revision_at(Oid(mine)).number)
     for ask in (
         lambda: ada.ws.branch.read(number),
         lambda: undo(ada.ws, ada.clock(), number),
