@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from baton_git.interfaces.cli.lazy import LazyGroup
 
-_SYSTEMS = ("session-baton", "paif", "kairos", "ecc")
+
+class Exchange(NamedTuple):
+    """Another system: its module is `exchange_<system>`, with `import_command` and `export_command`.
+
+    Attributes:
+        imports: what the help says of its import; empty where there is none.
+        exports: what the help says of its export; empty where there is none.
+    """
+
+    system: str
+    imports: str = ""
+    exports: str = ""
+
+    @property
+    def module(self) -> str:
+        return f"exchange_{self.system.replace('-', '_')}"
 
 
-def _group(name: str, text: str, helps: tuple[str, ...]) -> LazyGroup:
-    modules = [f"exchange_{system.replace('-', '_')}:{name}_command" for system in _SYSTEMS]
-    return LazyGroup(name, dict(zip(_SYSTEMS, zip(modules, helps, strict=True), strict=True)), help=text)
+_FILES = "database, its cache folder, or a JSON file."
 
+EXCHANGES = (
+    Exchange("session-baton", f"From its {_FILES}", f"To its {_FILES}"),
+    Exchange("paif", "From its folder of checkpoints.", "To its folder of checkpoints."),
+    Exchange("kairos", "From a handover file of KAIROS.", "To a handover file of KAIROS."),
+    Exchange(
+        "ecc",
+        "ECC's recordings of sessions: one file, or a folder of them.",
+        "The recorded sessions, as ECC keeps them.",
+    ),
+)
+"""The registry of importers and exporters."""
 
 COMMANDS = {
-    "import": _group(
+    "import": LazyGroup(
         "import",
-        "Take over the state of another system.",
-        (
-            "From its database, its cache folder, or a JSON file.",
-            "From its folder of checkpoints.",
-            "From a handover file of KAIROS.",
-            "ECC's recordings of sessions: one file, or a folder of them.",
-        ),
+        {one.system: (f"{one.module}:import_command", one.imports) for one in EXCHANGES if one.imports},
+        help="Take over the state of another system.",
     ),
-    "export": _group(
+    "export": LazyGroup(
         "export",
-        "Give the state to another system.",
-        (
-            "To its database, its cache folder, or a JSON file.",
-            "To its folder of checkpoints.",
-            "To a handover file of KAIROS.",
-            "The recorded sessions, as ECC keeps them.",
-        ),
+        {one.system: (f"{one.module}:export_command", one.exports) for one in EXCHANGES if one.exports},
+        help="Give the state to another system.",
     ),
 }

@@ -16,6 +16,11 @@ from baton_git.interfaces.cli.verb_command import Addition, Values, render
 from baton_git.namespace.results import Changed
 from baton_git.verbs.checks import CheckResults
 
+WORDED_METHODS = ("http", "file_exists", "process_running", "port_open", "git_commit", "manual", "command")
+PLAIN_METHODS = tuple(method for method in CHECK_METHODS if method not in WORDED_METHODS)
+"""The check methods whose option, `--verify-METHOD`, is made of the registry alone."""
+
+
 CHECKS = (
     click.argument("argv", nargs=-1, type=click.UNPROCESSED),
     click.option("--verify-http", metavar="URL", help="Check: GET the address."),
@@ -32,11 +37,15 @@ CHECKS = (
         "--verify-command", is_flag=True, default=None,
         help="Check: the command after -- exits with 0; needs baton trust.",
     ),
+    *(
+        click.option(f"--verify-{method.replace('_', '-')}", metavar=CHECK_METHODS[method].upper(), help="Check.")
+        for method in PLAIN_METHODS
+    ),
     click.option("--timeout", type=click.IntRange(1, 3600), help="Seconds that the check may take.  [5]"),
 )  # fmt: skip
 OPTIONS = (
     "status", "verify_http", "verify_file", "verify_process", "verify_port", "verify_commit", "branch", "verify_manual",
-    "verify_command", "timeout",
+    "verify_command", "timeout", *(f"verify_{method}" for method in PLAIN_METHODS),
 )  # fmt: skip
 
 
@@ -78,6 +87,7 @@ def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, An
         {"method": "git_commit", "commit": options["verify_commit"], "branch": options["branch"]},
         {"method": "manual", "note": options["verify_manual"]},
         {"method": "command", "argv": list(argv) or None},
+        *({"method": method, CHECK_METHODS[method]: options[f"verify_{method}"]} for method in PLAIN_METHODS),
     ]
     chosen = [{name: value for name, value in spec.items() if value is not None} for spec in specs]
     asked = [

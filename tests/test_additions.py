@@ -1,0 +1,200 @@
+"""The additions table of the design: a copy of the package gets just the files and lines that the table allows."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import baton_git
+
+KIND = '''
+from typing import ClassVar
+from pydantic import Field
+from baton_git.core.records.base import Record, Text
+
+class Note(Record):
+    """Something worth knowing."""
+    kind: ClassVar[str] = "note"
+    dated: ClassVar[str] = "created_at"
+    text: Text = Field(description="What it says.")
+    created_at: Text = Field(description="When.")
+'''
+
+AGENT = {
+    "__init__": """
+from baton_git.agents.agent_cli import AgentCLI, HookPackage, SessionSource
+
+CLI = AgentCLI(
+    name="toy",
+    title="Toy",
+    package=HookPackage("plugin", "toy add {0}", "plugins/*/hooks.json", "toy update"),
+    source=SessionSource("toy-log", "toy", "toy-cli"),
+    mcp_client="toy-client",
+    installed="Toy calls baton from now on",
+    session_variables=("TOY_SESSION",),
+    empty_reply="nothing",
+)
+""",
+    "detection": """
+from baton_git.agents.detection import AgentMarkers
+
+ACTING = AgentMarkers(("TOY_SESSION",), ("toy",))
+""",
+    "hooks": """
+from baton_git.agents.hook_settings import Hook, HookSettings
+
+SETTINGS = HookSettings(program="toy", folder=".toy", file="toy.json", hooks=(Hook("SessionStart", 10),))
+""",
+    "transcripts": """
+def events(path, since=None):
+    return iter(())
+
+def sessions(home, environment, warn=None):
+    return iter(())
+
+def recognises(record):
+    return False
+""",
+    "launcher": """
+from baton_git.agents.launcher import Launch
+
+def launch(executable, prompt, system_prompt, session, extra=()):
+    return Launch((executable, prompt), None, session)
+""",
+}
+
+CHECK = '''
+from baton_git.checks.outcome import Failed, Passed
+
+def check(spec, world):
+    """Whether a file is empty."""
+    size = (world.folder / spec.path).stat().st_size
+    return Failed(f"{spec.path} has {size} bytes") if size else Passed()
+'''
+
+IMPORTER = '''
+import click
+from baton_git.core.lifecycle import Policy
+from baton_git.interfaces.cli.app import command
+from baton_git.verbs.followups import NewFollowUp, add_follow_up
+
+@command("lines", short_help="From a file with a follow-up in each line.")
+@click.argument("file", type=click.File())
+def import_command(app, file):
+    """Take over follow-ups."""
+    with app.workspace() as ws:
+        for line in file:
+            add_follow_up(ws, app.now, NewFollowUp(item=line.strip()))
+'''
+
+FILES = {
+    "core/records/note.py": KIND,
+    **{f"agents/toy/{name}.py": text for name, text in AGENT.items()},
+    "checks/is_empty.py": CHECK,
+    "interfaces/cli/exchange_lines.py": IMPORTER,
+}
+"""The files that are added: one module each, and a folder for the agent's CLI."""
+
+LINES = {
+    "core/kinds.py": (
+        '        KindInfo("conflict"',
+        'KindInfo("note", load_from("core.records.note", "Note"), "notes", "note", about="text", in_brief=True),\n',
+    ),
+    "agents/registry.py": (')\n"""In the order', ', "toy"'),
+    "core/records/check_methods.py": ('    "http":', '    "is_empty": "path",\n'),
+    "interfaces/cli/exchange.py": ('    Exchange("paif"', '    Exchange("lines", "From a file of lines."),\n'),
+}
+"""By registry, what its new line stands before, and the line."""
+
+Command = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with a copy of the package and the additions in it."""
+    folder = tmp_path_factory.mktemp("additions")
+    shutil.copytree(Path(baton_git.__file__).parent, folder / "baton_git")
+    shutil.copytree(Path(baton_git.__file__).parents[1] / "hooks", folder / "hooks")
+    for name, text in FILES.items():
+        path = folder / "baton_git" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    for name, (before, line) in LINES.items():
+        path = folder / "baton_git" / name
+        source = path.read_text()
+        assert source.count(before) == 1
+        path.write_text(source.replace(before, line + before))
+    return folder
+
+
+@pytest.fixture
+def command(package: Path, top: Path) -> Command:
+    """Runs `baton` of the copy in a repository with a namespace, and gives what it prints."""
+
+    def run(*words: str, code: int = 0, stdin: str = "", **variables: str) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(package), **variables}
+        done = subprocess.run(
+            [sys.executable, "-m", "baton_git", *words],
+            cwd=top, env=environment, input=stdin, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        return done.stdout
+
+    run("init")
+    return run
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def as_data(text: str) -> Any:
+    return json.loads(text)
+
+
+def test_a_kind_is_a_module_and_a_line(command: Command, top: Path, tmp_path: Path):
+    ref = git(top, "for-each-ref", "--format=%(refname:short)", "refs/heads/baton").strip()
+    git(top, "worktree", "add", "-q", str(tmp_path / "state"), ref)
+    note = tmp_path / "state" / "notes" / "n1.toml"
+    note.parent.mkdir()
+    note.write_text('id = "n1"\ntext = "The port is 8081"\ncreated_at = "2026-11-22"\n')
+    git(tmp_path / "state", "add", ".")
+    git(tmp_path / "state", "commit", "-qm", "A note")
+    assert "## Notes\n- n1 [llm_derived] The port is 8081" in command("boot")
+    assert as_data(command("status", "--json"))["notes"] == {"live": 1}
+    assert "note n1  added  The port is 8081" in command("show", "~1")
+    command("validate")
+    assert as_data(command("schema", "note"))["properties"]["text"]["description"] == "What it says."
+
+
+def test_an_agents_cli_is_a_folder_and_a_line(command: Command, top: Path):
+    command("agents", "install", "toy")
+    assert "hook --agent toy" in (Path.home() / ".toy" / "toy.json").read_text()
+    [status] = as_data(command("agents", "status", "toy", "--json"))
+    assert (status["agent"], status["verdict"], status["installed"]) == ("toy", "ok", True)
+    start = {"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup", "cwd": str(top)}
+    assert command("hook", "--agent", "toy", stdin=json.dumps(start)) == "nothing"
+    command("followup", "add", "Write the guide", TOY_SESSION="s1")
+    assert "  s1  " in command("log", "--limit", "1")
+
+
+def test_a_check_is_a_module_and_a_line(command: Command, top: Path):
+    (top / "errors.log").write_text("")
+    loop = as_data(command("loop", "add", "Ran", "--expect", "no errors", "--verify-is-empty", "errors.log", "--json"))
+    assert "passed" in command("loop", "verify", loop["id"])
+
+
+def test_an_importer_is_a_module_and_a_line(command: Command, tmp_path: Path):
+    (tmp_path / "todo.txt").write_text("Write the guide\nMeasure it\n")
+    assert "lines" in command("import", "--help")
+    command("import", "lines", str(tmp_path / "todo.txt"))
+    items = as_data(command("read", "--json"))["baton"]["follow_ups"]
+    assert [item["item"] for item in items] == ["Write the guide", "Measure it"]
