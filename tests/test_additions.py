@@ -171,7 +171,6 @@ def test_a_kind_is_a_module_and_a_line(command: Command, top: Path, tmp_path: Pa
     assert "## Notes\n- n1 [llm_derived] The port is 8081" in command("boot")
     assert as_data(command("status", "--json"))["notes"] == {"live": 1}
     assert "note n1  added  The port is 8081" in command("show", "~1")
-    command("validate")
     assert as_data(command("schema", "note"))["properties"]["text"]["description"] == "What it says."
 
 
