@@ -22,16 +22,14 @@ CLASSES_TO_RENAME = {
     "Body",
     "Checkpoints", "Compared",
     "Desk",
-    "Ending",
     "FieldChange", "Found",
     "Guard",
     "Handoffs",
     "Kept",
     "Listed",
-    "Outcome",
     "Page", "Part", "Place",
     "Recorded", "Refused", "Resumed", "Run",
-    "Server", "Shape", "Shown", "State", "Status", "Step", "Stepped", "Synced", "Syncing",
+    "Server", "Shown", "State", "Status", "Stepped", "Synced", "Syncing",
     "Unusable",
 }  # fmt: skip
 """Public class names that the package uses more than once. Take a name out when it is unique; never add one."""

@@ -16,7 +16,7 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.systems.gobby.workflow.looping import Limits, Turn, ending, says_done
+from baton_git.systems.gobby.workflow.looping import LoopLimits, LoopTurn, decide_ending, says_done
 
 DONE = "All is checked.\n\nLOOP_COMPLETE"
 
@@ -299,22 +299,27 @@ def test_the_marker_does_not_count_where_it_is_only_mentioned(answer):
 
 
 def test_a_failed_session_does_not_complete_anything():
-    assert ending([Turn("failed", DONE)], Limits(), "x", None, 0.0) is None
+    assert decide_ending([LoopTurn("failed", DONE)], LoopLimits(), "x", None, 0.0) is None
 
 
 def test_what_stopped_in_between_is_not_stuck():
-    turns = [Turn("exited", "a", "1"), Turn("exited", "b", "2"), Turn("exited", "a", "2"), Turn("exited", "c", "2")]
-    assert ending(turns, Limits(), "x", "0", 0.0) is None
-    found = ending([*turns, Turn("exited", "d", "2")], Limits(), "x", "0", 0.0)
+    turns = [
+        LoopTurn("exited", "a", "1"),
+        LoopTurn("exited", "b", "2"),
+        LoopTurn("exited", "a", "2"),
+        LoopTurn("exited", "c", "2"),
+    ]
+    assert decide_ending(turns, LoopLimits(), "x", "0", 0.0) is None
+    found = decide_ending([*turns, LoopTurn("exited", "d", "2")], LoopLimits(), "x", "0", 0.0)
     assert found is not None
     assert found.by == "stuck"
 
 
 def test_outside_of_a_repository_only_answers_tell_that_it_is_stuck():
-    turns = [Turn("exited", str(number)) for number in range(9)]
-    assert ending(turns, Limits(), "x", None, 0.0) is None
+    turns = [LoopTurn("exited", str(number)) for number in range(9)]
+    assert decide_ending(turns, LoopLimits(), "x", None, 0.0) is None
 
 
 def test_every_limit_is_finite():
-    assert all(value for value in Limits())
+    assert all(value for value in LoopLimits())
     assert Path(__file__).exists()

@@ -7,9 +7,9 @@ import pytest
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.git.hooks.shipped import find_shipped
-from baton_git.systems.gobby.workflow.definition import read
+from baton_git.systems.gobby.workflow.definition import parse_workflow
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, SourceContent
-from baton_git.systems.gobby.workflow.engine import run_event
+from baton_git.systems.gobby.workflow.engine import run_workflows
 
 
 class Recorded:
@@ -56,9 +56,9 @@ def outcome(text, name="on_stop", data=None, variables=None, effects=None, start
         return {"session_spawned": True, "cli": wish.cli, "pid": 7}
 
     texts = [text] if isinstance(text, str) else text
-    workflows = [read(one, name=f"w{number}", is_checked=False) for number, one in enumerate(texts)]
+    workflows = [parse_workflow(one, name=f"w{number}", is_checked=False) for number, one in enumerate(texts)]
     event = Event(name, data or {})
-    return run_event(event, SESSION, workflows, effects or Recorded(), variables or {}, starter, **options)
+    return run_workflows(event, SESSION, workflows, effects or Recorded(), variables or {}, starter, **options)
 
 
 def step(action, **arguments):
@@ -77,7 +77,7 @@ def test_the_documents_loop_goes_on_until_its_marker():
     assert begun.variables["iteration_count"] == 1
     ended = outcome(LOOP, "on_session_end", {}, begun.variables, effects, started)
     wish, given = started[0]
-    assert ended.problems == ()
+    assert ended.problems == []
     assert "## Autonomous Loop - Iteration 2/20" in wish.system_prompt
     assert "Fix it" in wish.system_prompt
     assert "It went well" in wish.system_prompt
@@ -86,12 +86,12 @@ def test_the_documents_loop_goes_on_until_its_marker():
     assert given["iteration_count"] == 2
     said = outcome(LOOP, "on_after_agent", {"response": "ok LOOP_COMPLETE"}, ended.variables)
     assert said.variables["task_complete"] is True
-    assert outcome(LOOP, "on_session_end", {}, said.variables).ran == ()
+    assert outcome(LOOP, "on_session_end", {}, said.variables).ran == []
 
 
 def test_the_loop_does_nothing_at_its_limit_or_when_nobody_wants_it():
-    assert outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 20}).ran == ()
-    assert outcome(LOOP, "on_session_start", {}, {}).ran == ()
+    assert outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 20}).ran == []
+    assert outcome(LOOP, "on_session_start", {}, {}).ran == []
 
 
 HANDOFF = (find_shipped("workflows") / "session-handoff.yaml").read_text()
@@ -103,7 +103,7 @@ HANDOFF = (find_shipped("workflows") / "session-handoff.yaml").read_text()
 )
 def test_a_session_is_told_what_its_way_of_starting_asks_for(source, wanted):
     found = outcome(HANDOFF, "on_session_start", {"source": source})
-    assert found.problems == ()
+    assert found.problems == []
     assert [one.source for one in found.injected] == ([wanted] if wanted else [])
 
 
@@ -126,7 +126,7 @@ def test_a_missing_handoff_is_told_and_never_blocks():
     found = outcome(step("inject_context", source="previous_session_summary", require=True))
     assert found.block is None
     assert "nothing is kept as previous_session_summary" in found.problems[0]
-    assert outcome(step("inject_context", source="previous_session_summary")).problems == ()
+    assert outcome(step("inject_context", source="previous_session_summary")).problems == []
     assert "no source nowhere" in outcome(step("inject_context", source="nowhere")).problems[0]
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.systems.gobby.rendering import check_condition, check_template, condition, render
+from baton_git.systems.gobby.rendering import check_condition, check_template, evaluate_condition, render
 
 NAMES = {
     "event": {"data": {"reason": "clear", "response": "done: LOOP_COMPLETE"}},
@@ -41,14 +41,14 @@ MARKER = "settings.completion_marker in (event.data.get('response', '') if event
     ],
 )
 def test_a_condition_of_the_documents_holds(text):
-    assert condition(text, NAMES) is True
+    assert evaluate_condition(text, NAMES) is True
 
 
 @pytest.mark.parametrize(
     "text", ["event.data.get('reason') == 'x'", "None", "variables.get('nope')", "0", "todos == []"]
 )
 def test_a_condition_that_does_not_hold_is_false(text):
-    assert condition(text, NAMES) is False
+    assert evaluate_condition(text, NAMES) is False
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_condition_that_does_not_hold_is_false(text):
 )  # fmt: skip
 def test_a_condition_that_cannot_be_evaluated_is_an_error_and_not_false(text):
     with pytest.raises(InvalidArgument, match="the condition"):
-        condition(text, NAMES)
+        evaluate_condition(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_condition_that_cannot_be_evaluated_is_an_error_and_not_false(text):
 )  # fmt: skip
 def test_nothing_beyond_plain_data_can_be_reached(text):
     with pytest.raises(InvalidArgument):
-        condition(f"{text} is not None and false or {text} == 1 or {text}()", NAMES)
+        evaluate_condition(f"{text} is not None and false or {text} == 1 or {text}()", NAMES)
     assert "<" not in _rendered("{{ " + text + " }}")
 
 

@@ -10,7 +10,7 @@ import pytest
 from baton_git.core.errors import BatonError, InvalidDocument
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.systems.gobby.rendering import render
-from baton_git.systems.gobby.workflow.definition import read
+from baton_git.systems.gobby.workflow.definition import parse_workflow
 
 HANDOFF = '''
 triggers:
@@ -35,7 +35,7 @@ triggers:
 
 
 def test_the_mapping_form_is_read():
-    made = read(HANDOFF, name="session-handoff")
+    made = parse_workflow(HANDOFF, name="session-handoff")
     assert made.name == "session-handoff"
     assert [one.event for one in made.triggers] == ["on_session_end", "on_pre_compact", "on_session_start"]
     assert made.triggers[1].steps[0].arguments == {
@@ -48,7 +48,7 @@ def test_the_mapping_form_is_read():
 
 
 def test_the_list_form_is_read_with_its_settings():
-    made = read((find_shipped("workflows") / "autonomous-loop.yaml").read_text(), name="x")
+    made = parse_workflow((find_shipped("workflows") / "autonomous-loop.yaml").read_text(), name="x")
     assert made.name == "autonomous-loop"
     assert made.settings == {"max_iterations": 20, "completion_marker": "LOOP_COMPLETE"}
     assert [len(one.steps) for one in made.triggers] == [1, 1, 3]
@@ -59,17 +59,17 @@ def test_every_shipped_workflow_is_without_fault_and_warning():
     files = sorted(find_shipped("workflows").glob("*.yaml"))
     assert len(files) >= 2
     for file in files:
-        made = read(file.read_text(), name=file.stem)
+        made = parse_workflow(file.read_text(), name=file.stem)
         assert (made.name, made.warnings) == (file.stem, ())
 
 
 def test_the_priority_stands_at_the_top_or_in_the_settings_as_gobby_has_it():
-    assert read("priority: 5\ntriggers: {}", name="x").priority == 5
-    assert read("settings: {priority: 7}\ntriggers: {}", name="x").priority == 7
+    assert parse_workflow("priority: 5\ntriggers: {}", name="x").priority == 5
+    assert parse_workflow("settings: {priority: 7}\ntriggers: {}", name="x").priority == 7
 
 
 def test_a_version_that_is_a_number_becomes_text():
-    assert read("version: 1.5\ntriggers: {}", name="x").version == "1.5"
+    assert parse_workflow("version: 1.5\ntriggers: {}", name="x").version == "1.5"
 
 
 FAULTS = {
@@ -111,24 +111,24 @@ FAULTS = {
 @pytest.mark.parametrize("text", FAULTS, ids=FAULTS.values())
 def test_a_fault_is_named_on_one_line_with_its_place(text):
     with pytest.raises(BatonError) as caught:
-        read(text, name="x", where="x.yaml")
+        parse_workflow(text, name="x", where="x.yaml")
     assert FAULTS[text] in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_all_faults_are_named_at_once():
     with pytest.raises(InvalidDocument) as caught:
-        read("name: 3\ntriggers: {on_stop: [{action: rm}], on_x: []}", name="x")
+        parse_workflow("name: 3\ntriggers: {on_stop: [{action: rm}], on_x: []}", name="x")
     assert len(caught.value.faults) == 3
 
 
 def test_what_means_nothing_is_a_warning_with_its_place():
-    made = read("colour: red\ntriggers: {on_stop: [{action: verify, if: x}]}\nsteps: []", name="x")
+    made = parse_workflow("colour: red\ntriggers: {on_stop: [{action: verify, if: x}]}\nsteps: []", name="x")
     assert [re.sub(":.*", "", one) for one in made.warnings] == ["colour", "steps", "triggers.on_stop[0].if"]
 
 
 def test_names_that_nothing_defines_and_empty_conditions_are_warnings():
-    made = read(
+    made = parse_workflow(
         "variables: {mine: 1}\ntriggers:\n  on_stop:\n"
         "    - {action: set_variable, name: made, value: 1, when: 'mine and len(variables) and evnt.data'}\n"
         "    - {action: verify, when: 'made and event.data'}\n    - {action: verify, when: ''}\n",
@@ -146,14 +146,14 @@ DOCUMENT = Path(__file__).parent / "from_the_document"
 
 @pytest.mark.parametrize("name", ["session-handoff", "autonomous-loop"])
 def test_the_yaml_of_the_document_is_read_exactly_as_it_stands_there(name):
-    made = read((DOCUMENT / f"{name}.yaml").read_text(), name=name)
+    made = parse_workflow((DOCUMENT / f"{name}.yaml").read_text(), name=name)
     assert (made.name, made.warnings) == (name, ())
     assert made.triggers
 
 
 def test_the_template_of_the_document_prints_what_it_shows():
-    made = read((DOCUMENT / "session-handoff.yaml").read_text(), name="x")
-    template = made.at("on_session_start")[0].steps[1].arguments["template"]
+    made = parse_workflow((DOCUMENT / "session-handoff.yaml").read_text(), name="x")
+    template = made.triggers_of("on_session_start")[0].steps[1].arguments["template"]
     facts = {
         "active_task": {"title": "Parser", "id": "T-1", "status": "in_progress"},
         "todo_state": [{"content": "Test", "status": "completed"}, {"content": "Ship", "status": "pending"}],

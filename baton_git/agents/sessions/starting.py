@@ -66,16 +66,16 @@ class Spawner:
     parent_spawn: str | None = None
     arguments: Mapping[str, tuple[str, ...]] | None = None
 
-    def __call__(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> dict[str, Any]:
+    def __call__(self, request: LaunchRequest, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the document's `start_new_session`: `session_spawned`, `cli`, `pid`; or `error`."""
         try:
-            record = self.start(wish, variables)
+            record = self.start(request, variables)
         except (BatonError, OSError, ValueError) as error:
             return {"error": str(error)}
         if record.status in ("failed", "lost"):
             why = record.error or record.exit_in_words or record.status
-            return {"error": f"{wish.cli} ended at once: {why}"}
-        return {"session_spawned": True, "cli": wish.cli, "pid": record.process.pid, "spawned": record.id}
+            return {"error": f"{request.cli} ended at once: {why}"}
+        return {"session_spawned": True, "cli": request.cli, "pid": record.process.pid, "spawned": record.id}
 
     def start(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> SpawnedSession:
         """Starts it, and gives its record once it runs.

@@ -17,10 +17,17 @@ from baton_git.agents.sessions.records import cost_in_words
 from baton_git.interfaces.cli.app import App, command, flat, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.workflows import workflow_folders
-from baton_git.systems.gobby.foreground_loops import INTERRUPTED, Loop, Looped, installed, run_loop, tokens_in_words
-from baton_git.systems.gobby.workflow.looping import Limits
+from baton_git.systems.gobby.foreground_loops import (
+    INTERRUPTED,
+    Loop,
+    LoopResult,
+    find_installed_cli,
+    format_tokens,
+    run_loop,
+)
+from baton_git.systems.gobby.workflow.looping import LoopLimits
 
-DEFAULT = Limits()
+DEFAULT = LoopLimits()
 
 
 class _Finite(click.FloatRange):
@@ -107,7 +114,7 @@ def loop_run(
     if (prompt is None) == (file is None):
         raise click.UsageError("give a PROMPT or --file, and not both")
     text = prompt if prompt is not None else read_text(str(file))
-    chosen = cli or installed(app.settings.environment)
+    chosen = cli or find_installed_cli(app.settings.environment)
     stop = stop_file or app.settings.repository.git_dir / "baton" / "stop"
     arguments = dict(workflow_folders(app).arguments)
     loop = Loop(text, chosen, os.fspath(_here(app)), stop.absolute(), _limits(limits), arguments)
@@ -126,8 +133,8 @@ def _here(app: App) -> Path:
     return top if top is not None and top not in (here, *here.parents) else here
 
 
-def _limits(given: dict[str, Any]) -> Limits:
-    return Limits(
+def _limits(given: dict[str, Any]) -> LoopLimits:
+    return LoopLimits(
         marker=given["marker"],
         iterations=given["max_iterations"],
         session_seconds=given["session_timeout"],
@@ -153,13 +160,13 @@ def _asked_to_end() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _tell(app: App, done: Looped) -> None:
+def _tell(app: App, done: LoopResult) -> None:
     data = done.data
     app.answer(data, f"{done.ended.by}: {flat(done.ended.why)}")
     count = data["iterations"]
     least = "" if data["cost_is_known"] or data["cost_usd"] is None else "at least "
     sessions = f"{count} session{'' if count == 1 else 's'}"
-    app.say(f"{sessions}, {least}{cost_in_words(data['cost_usd'])}, {tokens_in_words(data['tokens'])}")
+    app.say(f"{sessions}, {least}{cost_in_words(data['cost_usd'])}, {format_tokens(data['tokens'])}")
 
 
 COMMANDS = {"loop-run": loop_run}

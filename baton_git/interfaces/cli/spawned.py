@@ -12,12 +12,12 @@ from baton_git.agents.sessions.stopping import reap, stop
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.workflows import spawned_records
+from baton_git.systems.gobby.workflows import open_spawned_sessions
 
 
 def list_spawned(app: App, ws: Workspace, limit: int) -> None:
     """Answers with the newest sessions that were started here."""
-    records = spawned_records(ws)
+    records = open_spawned_sessions(ws)
     reap(records, iso(app.now))
     found, problems = records.all()
     shown = found[:limit]
@@ -29,7 +29,7 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
 
 def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
     """By the id that its CLI gives it, the record of every session that was started here."""
-    records = spawned_records(ws)
+    records = open_spawned_sessions(ws)
     reap(records, iso(app.now))
     found, problems = records.all()
     app.say(*(flat(one) for one in problems))
@@ -61,7 +61,7 @@ def stop_command(app: App, id_: str) -> None:
     baton session stop SP-7k3f9q
     """
     with app.workspace() as ws:
-        records = spawned_records(ws)
+        records = open_spawned_sessions(ws)
         found = records.find(id_)
         ended = stop(records, found, iso(app.now))
     app.answer(ended.public_data, f"{ended.id} {ended.status}")

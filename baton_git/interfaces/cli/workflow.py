@@ -16,11 +16,17 @@ from baton_git.interfaces.cli.app import App, at_terminal, command, flat, group,
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.context.workflows import DISABLED, ENABLED, listed, workflow_folders
-from baton_git.systems.gobby.workflow.definition import ALIASES, EVENTS
+from baton_git.systems.gobby.workflow.definition import ALIASES, EVENTS, parse_workflow
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
-from baton_git.systems.gobby.workflow.event_run import Outcome, Ran
-from baton_git.systems.gobby.workflow.files import Found, pick
-from baton_git.systems.gobby.workflows import allow, check_text, disallow, run_event, waiting, workflows
+from baton_git.systems.gobby.workflow.event_run import ActionRun, EventOutcome
+from baton_git.systems.gobby.workflow.files import WorkflowFile, pick_workflow
+from baton_git.systems.gobby.workflows import (
+    allow_workflow,
+    disallow_workflow,
+    find_project_workflow,
+    list_workflows,
+    run_event,
+)
 
 
 @command("list", short_help="Which workflows there are, and which of them run.")
@@ -34,7 +40,7 @@ def list_command(app: App) -> None:
     baton workflow list
     """
     with app.workspace() as ws:
-        found, problems = workflows(ws, workflow_folders(app))
+        found, problems = list_workflows(ws, workflow_folders(app))
     app.answer([_data(one) for one in found], "\n".join(_line(one) for one in found))
     app.say(*(flat(one) for one in problems))
     for one in found:
@@ -51,7 +57,7 @@ def check_command(app: App, file: str) -> None:
     \b
     baton workflow check .baton/workflows/release.yaml
     """
-    made = check_text(read_text(file), Path(file).stem, terminal_line(file))
+    made = parse_workflow(read_text(file), name=Path(file).stem, where=terminal_line(file))
     data = {"name": made.name, "events": sorted({one.event for one in made.triggers}), "warnings": list(made.warnings)}
     app.answer(data, f"{made.name}: {len(made.triggers)} triggers")
     app.say(*(flat(one) for one in made.warnings))
@@ -66,7 +72,7 @@ def show_command(app: App, name: str) -> None:
     baton workflow show session-handoff
     """
     with app.workspace() as ws:
-        found = pick(workflows(ws, workflow_folders(app))[0], name)
+        found = pick_workflow(list_workflows(ws, workflow_folders(app))[0], name)
     app.answer({**_data(found), "text": found.text}, "\n".join(_lines(found.text)))
     app.say(flat(f"{found.tier}, {found.state}: {found.path}"))
 
@@ -83,14 +89,14 @@ def allow_command(app: App, name: str) -> int | None:
     """
     with app.workspace() as ws:
         folders = workflow_folders(app)
-        found = waiting(ws, folders, name)
+        found = find_project_workflow(ws, folders, name)
         app.say(f"what would run, from {flat(str(found.path))}:", *(f"  {one}" for one in _lines(found.text)))
         app.say(*(flat(f"it may: {one}") for one in _deeds_of(found)))
         app.refuse_agents(f"a person looks at it and allows it at a terminal: baton workflow allow {flat(name)}")
         if at_terminal() and not agrees("Allow?"):
             app.answer({"name": name, "allowed": False}, "")
             return FAILED
-        fresh = allow(ws, app.now, found)
+        fresh = allow_workflow(ws, app.now, found)
     app.answer({"name": found.name, "digest": found.digest, "allowed": fresh}, "")
     app.say(f"{'allowed' if fresh else 'was allowed already'}: {flat(str(found.path))}")
     return None
@@ -106,8 +112,8 @@ def disallow_command(app: App, name: str) -> None:
     baton workflow disallow release
     """
     with app.workspace() as ws:
-        found = pick(workflows(ws, workflow_folders(app))[0], name, "project")
-        withdrawn = disallow(ws, found)
+        found = pick_workflow(list_workflows(ws, workflow_folders(app))[0], name, "project")
+        withdrawn = disallow_workflow(ws, found)
     app.answer({"name": found.name, "digest": found.digest, "withdrawn": withdrawn}, "")
     app.say(f"{'allowed no more' if withdrawn else 'was not allowed'}: {flat(str(found.path))}")
 
@@ -117,7 +123,7 @@ def _lines(text: str) -> list[str]:
     return ["\t".join(terminal_line(part) for part in line.split("\t")) for line in text.rstrip("\n").split("\n")]
 
 
-def _deeds_of(found: Found) -> list[str]:
+def _deeds_of(found: WorkflowFile) -> list[str]:
     triggers = found.workflow.triggers if found.workflow else ()
     return [f"{trigger.event}: {step.action}" for trigger in triggers for step in trigger.steps]
 
@@ -125,7 +131,7 @@ def _deeds_of(found: Found) -> list[str]:
 def _switch(app: App, name: str, into: str, out_of: str) -> None:
     """Keeps the name in one list of the repository's own, untracked configuration, and takes it out of the other."""
     with app.workspace() as ws:
-        pick(workflows(ws, workflow_folders(app))[0], name)
+        pick_workflow(list_workflows(ws, workflow_folders(app))[0], name)
     config = app.settings.repository.config()
     names, others = listed(app, into), listed(app, out_of)
     if name not in names:
@@ -198,7 +204,7 @@ def _given(data: str) -> dict[str, Any]:
     return said
 
 
-def _data(one: Found) -> dict[str, Any]:
+def _data(one: WorkflowFile) -> dict[str, Any]:
     workflow = one.workflow
     return {
         "name": one.name,
@@ -213,12 +219,12 @@ def _data(one: Found) -> dict[str, Any]:
     }
 
 
-def _line(one: Found) -> str:
+def _line(one: WorkflowFile) -> str:
     about = one.workflow.description if one.workflow else one.problem
     return "  ".join((f"{flat(one.name):<20}", f"{one.state:<11}", f"{one.tier:<8}", flat(about)[:200])).rstrip()
 
 
-def _outcome_data(outcome: Outcome) -> dict[str, Any]:
+def _outcome_data(outcome: EventOutcome) -> dict[str, Any]:
     return {
         "ran": [one._asdict() for one in outcome.ran],
         "skipped": list(outcome.skipped),
@@ -232,7 +238,7 @@ def _outcome_data(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _told(outcome: Outcome) -> list[str]:
+def _told(outcome: EventOutcome) -> list[str]:
     lines = [f"{one.workflow}  {one.path}  {one.action}: {_in_words(one)}" for one in outcome.ran]
     lines += [f"skipped  {one}" for one in outcome.skipped]
     for injected in outcome.injected:
@@ -240,7 +246,7 @@ def _told(outcome: Outcome) -> list[str]:
     return [flat(one) for one in lines]
 
 
-def _in_words(ran: Ran) -> str:
+def _in_words(ran: ActionRun) -> str:
     return ", ".join(f"{key} {value}" for key, value in ran.result.items() if value is not None)[:500]
 
 

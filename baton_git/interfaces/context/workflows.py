@@ -10,15 +10,15 @@ from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import InvalidArgument
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.interfaces.context.invocation import Call
-from baton_git.systems.gobby.workflows import Folders
+from baton_git.systems.gobby.workflow.files import WorkflowFolders
 
 ENABLED, DISABLED = "baton.enabledWorkflows", "baton.disabledWorkflows"
 
 
-def workflow_folders(call: Call) -> Folders:
+def workflow_folders(call: Call) -> WorkflowFolders:
     """Where workflows are, and which of them the user wants. A tracked file can set none of it."""
     top = call.settings.folder
-    return Folders(
+    return WorkflowFolders(
         project=top / ".baton" / "workflows" if top is not None and not call.settings.is_own_store else None,
         user=_config_home() / "baton" / "workflows",
         shipped=find_shipped("workflows"),

@@ -23,7 +23,7 @@ from baton_git.interfaces.hook.handler import handle_event
 from baton_git.interfaces.hook.inputs import HookInputs
 
 if TYPE_CHECKING:
-    from baton_git.systems.gobby.workflows import Folders
+    from baton_git.systems.gobby.workflow.files import WorkflowFolders
 
 
 def handle(payload: Payload) -> HookReply:
@@ -46,7 +46,7 @@ def handle(payload: Payload) -> HookReply:
     return answer._replace(problems=tuple(redact_text(one)[0] for one in said))
 
 
-def _folders(app: Call) -> Folders:
+def _folders(app: Call) -> WorkflowFolders:
     from baton_git.interfaces.context.workflows import workflow_folders  # most turns have none, and would pay for it
 
     return workflow_folders(app)

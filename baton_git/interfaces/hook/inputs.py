@@ -10,7 +10,7 @@ from baton_git.agents.extraction import Options
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 
 if TYPE_CHECKING:
-    from baton_git.systems.gobby.workflows import Folders
+    from baton_git.systems.gobby.workflow.files import WorkflowFolders
     from baton_git.systems.paif.settings import PaifConfig
 
 
@@ -28,7 +28,7 @@ class HookInputs(NamedTuple):
 
     memory: HookSessionStore
     options: Options
-    folders: Callable[[], Folders]
+    folders: Callable[[], WorkflowFolders]
     home: Path
     environment: Mapping[str, str]
     pid: int = 0

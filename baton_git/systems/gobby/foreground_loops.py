@@ -1,7 +1,8 @@
-"""A loop of sessions in the foreground: one after the other, each fresh, until the task is done or a limit is met."""
+"""Run a loop of sessions in the foreground, each fresh, until the task is done or a limit is met."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -22,65 +23,66 @@ from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.times import iso
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.workflow.looping import (
-    Ending,
-    Limits,
-    Turn,
-    context,
-    ending,
+    LoopEnding,
+    LoopLimits,
+    LoopTurn,
+    decide_ending,
     is_marker,
     last_line,
     total_cost,
     total_tokens,
+    write_context,
 )
-from baton_git.systems.gobby.workflows import spawned_records
+from baton_git.systems.gobby.workflows import open_spawned_sessions
 
+INTERRUPTED = LoopEnding("interrupted", "you ended it; the session that ran is ended too")
 _GIT_SECONDS = 20.0
-INTERRUPTED = Ending("interrupted", "you ended it; the session that ran is ended too")
-_UNTRACKED = 5000
+_MAX_UNTRACKED = 5000
 """Untracked files whose size and age are looked at."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """What is to be done again and again.
+    """A task for sessions.
 
     Attributes:
         cwd: where the sessions work.
         stop_file: while it is there, no session is started.
-        arguments: by CLI, what each session is started with besides.
+        arguments: by CLI, additional arguments of each session.
     """
 
     prompt: str
     cli: str
     cwd: str
     stop_file: Path
-    limits: Limits = field(default_factory=Limits)
+    limits: LoopLimits = field(default_factory=LoopLimits)
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Looped:
+class LoopResult:
     """How a loop went."""
 
-    ended: Ending
-    turns: tuple[Turn, ...] = ()
+    ended: LoopEnding
+    turns: tuple[LoopTurn, ...] = ()
     sessions: tuple[SpawnedSession, ...] = ()
 
     @property
     def data(self) -> dict[str, Any]:
+        """The result as plain data."""
         return {
             "iterations": len(self.sessions),
             "ended_by": self.ended.by,
             "why": self.ended.why,
-            "sessions": [one.public_data for one in self.sessions],
+            "sessions": [session.public_data for session in self.sessions],
             "cost_usd": total_cost(self.turns),
-            "cost_is_known": bool(self.turns) and all(one.cost_usd is not None for one in self.turns),
+            "cost_is_known": bool(self.turns) and all(turn.cost_usd is not None for turn in self.turns),
             "tokens": total_tokens(self.turns),
         }
 
 
-def installed(environment: Mapping[str, str]) -> str:
-    """The first CLI that is installed. Raises InvalidArgument when none is."""
+def find_installed_cli(environment: Mapping[str, str]) -> str:
+    """Return the first CLI that is installed. Raises InvalidArgument if none is."""
     for cli in AGENTS:
         if executable(cli, environment):
             return cli
@@ -88,35 +90,19 @@ def installed(environment: Mapping[str, str]) -> str:
 
 
 def run_loop(
-    ws: Workspace,
-    loop: Loop,
-    now: Callable[[], datetime],
-    say: Callable[[str], None],
-    stopped: Callable[[], bool] = lambda: False,
-) -> Looped:
-    """Runs sessions until one says that all is done, a limit is met, or `stopped` says so, which ends the session that
-    runs.
+    ws: Workspace, loop: Loop, now: Callable[[], datetime], say: Callable[[str], None],
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> LoopResult:  # fmt: skip
+    """Run sessions until one says that all is done, a limit is met, or `is_stopped`, which ends the running session.
 
     Raises:
         InvalidArgument: there is nothing to do, or no such CLI.
     """
-    _possible(ws, loop)
-    begun, before = time.monotonic(), work_digest(loop.cwd, ws.environment)
-    turns: list[Turn] = []
-    sessions: list[SpawnedSession] = []
-    ended: Ending | None = None
-    try:
-        while ended is None:
-            ended = _stop_wanted(loop, stopped) or _one(ws, loop, now, say, stopped, turns, sessions, begun)
-            ended = ended or ending(turns, loop.limits, _told(loop, turns), before, time.monotonic() - begun)
-    except KeyboardInterrupt:
-        ended = INTERRUPTED
-    except (BatonError, OSError) as error:
-        ended = Ending("error", str(error))
-    return Looped(ended, tuple(turns), tuple(_newest(ws, sessions)))
+    _check_loop(ws, loop)
+    return _LoopRunner(ws, loop, now, say, is_stopped).run()
 
 
-def _possible(ws: Workspace, loop: Loop) -> None:
+def _check_loop(ws: Workspace, loop: Loop) -> None:
     if not loop.prompt.strip():
         raise InvalidArgument("the prompt is empty", hint="say what is to be done")
     if not loop.limits.marker.strip() or "\n" in loop.limits.marker:
@@ -133,117 +119,131 @@ def _possible(ws: Workspace, loop: Loop) -> None:
         raise InvalidArgument(f"{loop.cli} CLI not found", hint="install it, or say another with --cli")
 
 
-def _stop_wanted(loop: Loop, stopped: Callable[[], bool]) -> Ending | None:
-    """The file is looked at and left as it is: whoever made it may want more than this loop to stop."""
-    if stopped():
-        return INTERRUPTED
-    if loop.stop_file.exists():
-        return Ending("stop_file", f"{loop.stop_file} is there; remove it to go on")
-    return None
+@dataclass
+class _LoopRunner:
+    ws: Workspace
+    loop: Loop
+    now: Callable[[], datetime]
+    say: Callable[[str], None]
+    is_stopped: Callable[[], bool]
+    turns: list[LoopTurn] = field(default_factory=list)
+    sessions: list[SpawnedSession] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
 
-
-def _one(
-    ws: Workspace, loop: Loop, now: Callable[[], datetime], say: Callable[[str], None], stopped: Callable[[], bool],
-    turns: list[Turn], sessions: list[SpawnedSession], begun: float,
-) -> Ending | None:  # fmt: skip
-    """One session, to its end."""
-    left = loop.limits.total_seconds - (time.monotonic() - begun)
-    if left <= 0:
-        return Ending("total_timeout", f"it took longer than {loop.limits.total_seconds:g} seconds")
-    parent = sessions[-1].id if sessions else ws.environment.get(SPAWNED) or None
-    spawner = Spawner(spawned_records(ws), ws.environment, iso(now()), None, parent, loop.arguments)
-    record, job = spawner.prepare(_wish(loop, turns, left), {})
-    name = f"session {len(turns) + 1}/{loop.limits.iterations}"
-    say(f"{name}: {loop.cli}, {record.id}")
-    sessions.append(record)
-    ended, report = run_recorded(spawner.records, record, job, lambda: iso(now()), stopped)
-    sessions[-1] = ended
-    work = work_digest(loop.cwd, ws.environment)
-    turns.append(Turn(ended.status, report.answer, work, ended.cost_usd, ended.tokens))
-    say(f"{name}: {_in_words(ended)}")
-    if ended.status == "stopped" and stopped():
-        return INTERRUPTED
-    if ended.status == "stopped":
-        return Ending("interrupted", f"the session {ended.id} was stopped")
-    return None
-
-
-def _wish(loop: Loop, turns: list[Turn], left: float) -> LaunchRequest:
-    limits = loop.limits
-    return LaunchRequest(
-        cli=loop.cli,
-        prompt=loop.prompt,
-        system_prompt=context(len(turns) + 1, limits, turns[-1] if turns else None),
-        cwd=loop.cwd,
-        seconds=min(limits.session_seconds, left, MAX_SECONDS),
-        most=limits.iterations,  # a loop within a chain goes on counting where the chain is
-        chain_seconds=limits.total_seconds + 1,  # by the clock on the wall, which rounds; ours is looked at before
-        budget_usd=limits.budget_usd,
-        loop="loop-run",
-    )
-
-
-def _told(loop: Loop, turns: list[Turn]) -> str:
-    """All that the last session was told, which it may repeat without meaning it."""
-    return f"{loop.prompt}\n{context(len(turns), loop.limits, None)}"
-
-
-def _newest(ws: Workspace, sessions: list[SpawnedSession]) -> list[SpawnedSession]:
-    """The records as they are kept: of a session that was interrupted we have not seen the end."""
-    records, found = spawned_records(ws), []
-    for one in sessions:
+    def run(self) -> LoopResult:
+        before = compute_work_digest(self.loop.cwd, self.ws.environment)
+        ending: LoopEnding | None = None
         try:
-            found.append(records.get(one.id))
+            while ending is None:
+                ending = self._check_stop() or self._run_session() or self._decide_ending(before)
+        except KeyboardInterrupt:
+            ending = INTERRUPTED
+        except (BatonError, OSError) as error:
+            ending = LoopEnding("error", str(error))
+        return LoopResult(ending, tuple(self.turns), tuple(map(self._reload, self.sessions)))
+
+    def _check_stop(self) -> LoopEnding | None:
+        """Return why no session may start. The stop file stays: it may be meant for other loops too."""
+        if self.is_stopped():
+            return INTERRUPTED
+        if self.loop.stop_file.exists():
+            return LoopEnding("stop_file", f"{self.loop.stop_file} is there; remove it to go on")
+        return None
+
+    def _run_session(self) -> LoopEnding | None:
+        """Run one session to its end."""
+        limits = self.loop.limits
+        seconds = limits.total_seconds - (time.monotonic() - self.started)
+        if seconds <= 0:
+            return LoopEnding("total_timeout", f"it took longer than {limits.total_seconds:g} seconds")
+        environment = self.ws.environment
+        parent = self.sessions[-1].id if self.sessions else environment.get(SPAWNED) or None
+        records = open_spawned_sessions(self.ws)
+        spawner = Spawner(records, environment, iso(self.now()), None, parent, self.loop.arguments)
+        record, job = spawner.prepare(self._make_request(seconds), {})
+        name = f"session {len(self.turns) + 1}/{limits.iterations}"
+        self.say(f"{name}: {self.loop.cli}, {record.id}")
+        self.sessions.append(record)
+        ended, report = run_recorded(records, record, job, lambda: iso(self.now()), self.is_stopped)
+        self.sessions[-1] = ended
+        work = compute_work_digest(self.loop.cwd, environment)
+        self.turns.append(LoopTurn(ended.status, report.answer, work, ended.cost_usd, ended.tokens))
+        self.say(f"{name}: {_describe_session(ended)}")
+        if ended.status != "stopped":
+            return None
+        return INTERRUPTED if self.is_stopped() else LoopEnding("interrupted", f"the session {ended.id} was stopped")
+
+    def _make_request(self, seconds: float) -> LaunchRequest:
+        loop, limits = self.loop, self.loop.limits
+        return LaunchRequest(
+            cli=loop.cli,
+            prompt=loop.prompt,
+            system_prompt=write_context(len(self.turns) + 1, limits, self.turns[-1] if self.turns else None),
+            cwd=loop.cwd,
+            seconds=min(limits.session_seconds, seconds, MAX_SECONDS),
+            most=limits.iterations,  # a loop within a chain goes on counting where the chain is
+            chain_seconds=limits.total_seconds + 1,  # by the wall clock, which rounds; ours is looked at before
+            budget_usd=limits.budget_usd,
+            loop="loop-run",
+        )
+
+    def _decide_ending(self, before: str | None) -> LoopEnding | None:
+        loop, count = self.loop, len(self.turns)
+        told = f"{loop.prompt}\n{write_context(count, loop.limits, None)}"
+        return decide_ending(self.turns, loop.limits, told, before, time.monotonic() - self.started)
+
+    def _reload(self, session: SpawnedSession) -> SpawnedSession:
+        """Return the record as it is kept: the end of an interrupted session was not seen here."""
+        try:
+            return open_spawned_sessions(self.ws).get(session.id)
         except BatonError:
-            found.append(replace(one, status="lost") if one.status == "running" else one)
-    return found
+            return replace(session, status="lost") if session.status == "running" else session
 
 
-def _in_words(ended: SpawnedSession) -> str:
-    said = [ended.status.replace("_", " "), ended.cost_in_words, tokens_in_words(ended.tokens)]
+def _describe_session(ended: SpawnedSession) -> str:
+    parts = [ended.status.replace("_", " "), ended.cost_in_words, format_tokens(ended.tokens)]
     if ended.status != "failed":
-        return ", ".join(said) + (f": {ended.error}" if ended.error else "")
-    why = ": ".join(one for one in (ended.exit_in_words, ended.error) if one)
-    return f"{', '.join(said)}: {why or 'nothing says why'}; log: {ended.log}"
+        return ", ".join(parts) + (f": {ended.error}" if ended.error else "")
+    why = ": ".join(filter(None, (ended.exit_in_words, ended.error)))
+    return f"{', '.join(parts)}: {why or 'nothing says why'}; log: {ended.log}"
 
 
-def tokens_in_words(tokens: int | None) -> str:
+def format_tokens(tokens: int | None) -> str:
+    """Return a number of tokens in words."""
     return "tokens unknown" if tokens is None else f"{tokens:,} token{'' if tokens == 1 else 's'}"
 
 
-def work_digest(cwd: str, environment: Mapping[str, str]) -> str | None:
-    """Changes when a commit is made or a file of the work tree that git does not ignore is; None outside of one."""
-    top = _git(cwd, environment, "rev-parse", "--show-toplevel")
+def compute_work_digest(cwd: str, environment: Mapping[str, str]) -> str | None:
+    """Return a digest that changes with a commit or a file that git does not ignore; None outside of a work tree."""
+    top = _run_git(cwd, environment, "rev-parse", "--show-toplevel")
     if top is None:
         return None
     folder = Path(os.fsdecode(top.rstrip(b"\n")))
-    status = _git(cwd, environment, "status", "--porcelain=v1", "-z", "-uall") or b""
-    digest = hashlib.sha256(status + _ages(folder, status))
+    status = _run_git(cwd, environment, "status", "--porcelain=v1", "-z", "-uall") or b""
+    digest = hashlib.sha256(status + _describe_untracked(folder, status))
     for words in (("rev-parse", "HEAD"), ("diff", "HEAD", "--no-ext-diff")):
-        digest.update(_git(cwd, environment, *words) or b"-")
+        digest.update(_run_git(cwd, environment, *words) or b"-")
     return digest.hexdigest()
 
 
-def _ages(top: Path, status: bytes) -> bytes:
-    """Size and time of untracked files, of which `git diff` says nothing."""
-    found = []
-    for entry in status.split(b"\0")[:_UNTRACKED]:
+def _describe_untracked(top: Path, status: bytes) -> bytes:
+    """Return size and time of untracked files, which `git diff` leaves out."""
+    stats = []
+    for entry in status.split(b"\0")[:_MAX_UNTRACKED]:
         if entry.startswith(b"?? "):
-            try:
-                there = (top / os.fsdecode(entry[3:])).stat()
-            except OSError:
-                continue
-            found.append(f"{there.st_size}:{there.st_mtime_ns}")
-    return " ".join(found).encode()
+            with contextlib.suppress(OSError):
+                file = (top / os.fsdecode(entry[3:])).stat()
+                stats.append(f"{file.st_size}:{file.st_mtime_ns}")
+    return " ".join(stats).encode()
 
 
-def _git(cwd: str, environment: Mapping[str, str], *words: str) -> bytes | None:
+def _run_git(cwd: str, environment: Mapping[str, str], *words: str) -> bytes | None:
     try:
-        done = subprocess.run(  # noqa: S603  the arguments are ours
+        completed = subprocess.run(  # noqa: S603  the arguments are ours
             ["git", "--no-optional-locks", "-C", cwd, *words],  # noqa: S607  the user's git is meant
             capture_output=True, stdin=subprocess.DEVNULL, timeout=_GIT_SECONDS, check=False,
             env=surroundings(environment, ""),
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return completed.stdout if completed.returncode == 0 else None

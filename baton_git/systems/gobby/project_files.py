@@ -1,4 +1,4 @@
-"""Files of the project that tell us something: they came with a clone, so they are looked at with care."""
+"""Read files of the project safely: they came with a clone, so no link is followed and nothing odd is opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_project_file(top: Path, name: str, length: int) -> bytes:
-    """The first `length` bytes of a file of a work tree, or fewer; what a link would lead to is never read.
+    """Return the first `length` bytes of a file of a work tree, or fewer; links are never followed.
 
     Args:
         top: of the work tree.
@@ -28,21 +28,21 @@ def read_project_file(top: Path, name: str, length: int) -> bytes:
     *folders, last = name.split("/")
     path = top / name
     with reading(path):
-        at = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for folder in folders:
-                _check(path, folder, at, is_last=False)
-                inner = os.open(folder, _FOLDER, dir_fd=at)
-                os.close(at)
-                at = inner
-            _check(path, last, at, is_last=True)
-            with os.fdopen(os.open(last, _FILE, dir_fd=at), "rb") as file:
+                _check_part(path, folder, fd, is_last=False)
+                inner = os.open(folder, _FOLDER, dir_fd=fd)
+                os.close(fd)
+                fd = inner
+            _check_part(path, last, fd, is_last=True)
+            with os.fdopen(os.open(last, _FILE, dir_fd=fd), "rb") as file:
                 return file.read(length)
         finally:
-            os.close(at)
+            os.close(fd)
 
 
-def _check(path: Path, part: str, folder: int, *, is_last: bool) -> None:
+def _check_part(path: Path, part: str, folder: int, *, is_last: bool) -> None:
     mode = os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode
     if S_ISLNK(mode):
         raise InvalidArgument(

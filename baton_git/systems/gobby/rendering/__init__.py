@@ -1,5 +1,4 @@
-"""Conditions and templates of workflows: text that others wrote, evaluated so that it can neither reach nor exhaust
-anything.
+"""Conditions and templates of workflows: text by others, evaluated so that it can neither reach nor exhaust anything.
 
 Jinja2's immutable sandbox, and narrower: plain data only, the few methods and filters that are named here, no statement
 but `if`, `for` and `set`. Everything that could grow or last is counted (`bounds.Guard`). Jinja2 is loaded when called.
@@ -8,74 +7,71 @@ but `if`, `for` and `set`. Everything that could grow or last is counted (`bound
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from baton_git.core.errors import InvalidArgument
 
+if TYPE_CHECKING:
+    from baton_git.systems.gobby.rendering.sandbox import Sandbox
+
 LIMIT = 64 * 1024
-"""Bytes of UTF-8 that a rendered text may have, where its caller says nothing else."""
+"""Bytes of UTF-8 that a rendered text may have by default."""
 MAX_CONDITION = 8 * 1024
 MAX_TEMPLATE = 64 * 1024
 """Characters that the source may have."""
-CUT = "\n… (cut: the limit is {:,} bytes)"
 
 
-def condition(text: str, names: Mapping[str, Any]) -> bool:
-    """Whether the expression `text` holds; an empty one does.
+def evaluate_condition(text: str, names: Mapping[str, Any]) -> bool:
+    """Return whether the expression `text` holds; an empty one does.
 
     Raises:
         InvalidArgument: it is no expression, uses a name that is not there, or fails; it is never just false.
     """
-    if not text.strip():
-        return True
-    from baton_git.systems.gobby.rendering.sandbox import Sandbox
+    return not text.strip() or _open_condition(text).compile_condition(text)(names)
 
-    _short(text, MAX_CONDITION, "the condition")
-    return Sandbox(is_strict=True).expression(text)(names)
+
+def check_condition(text: str) -> None:
+    """Raise InvalidArgument if `text` is no expression."""
+    if text.strip():
+        _open_condition(text).compile_condition(text)
+
+
+def find_names(text: str) -> frozenset[str]:
+    """Return the names that an expression uses and does not define. Raises InvalidArgument if it is none."""
+    return _open_condition(text).find_names(text) if text.strip() else frozenset()
 
 
 def render(text: str, names: Mapping[str, Any], limit: int = LIMIT) -> str:
-    """What the template `text` says, at most `limit` bytes of it, with a last line that says so when it is cut.
+    """Return the rendered template, at most `limit` bytes of it, with a last line that says so when it is cut.
 
     A name that is not there is false, and prints as nothing.
 
     Raises:
         InvalidArgument: it is no template, or fails.
     """
-    from baton_git.systems.gobby.rendering.sandbox import Sandbox  # as above
-
-    _short(text, MAX_TEMPLATE, "the template")
-    return Sandbox(is_strict=False).template(text)(names, limit)
-
-
-def check_condition(text: str) -> None:
-    """Raises InvalidArgument when `text` is no expression."""
-    if text.strip():
-        from baton_git.systems.gobby.rendering.sandbox import Sandbox  # as above
-
-        _short(text, MAX_CONDITION, "the condition")
-        Sandbox(is_strict=True).expression(text)
-
-
-def names_in(text: str) -> frozenset[str]:
-    """The names that the expression `text` uses and that something outside of it must define. Raises InvalidArgument
-    when it is none."""
-    from baton_git.systems.gobby.rendering.sandbox import Sandbox  # as above
-
-    return Sandbox(is_strict=True).names_in(text) if text.strip() else frozenset()
+    return _open_template(text).compile_template(text)(names, limit)
 
 
 def check_template(text: str) -> None:
-    """Raises InvalidArgument when `text` is no template."""
-    from baton_git.systems.gobby.rendering.sandbox import Sandbox  # as above
-
-    _short(text, MAX_TEMPLATE, "the template")
-    Sandbox(is_strict=False).template(text)
+    """Raise InvalidArgument if `text` is no template."""
+    _open_template(text).compile_template(text)
 
 
-def _short(text: str, limit: int, what: str) -> None:
+def _open_condition(text: str) -> Sandbox:
+    return _open_sandbox(text, MAX_CONDITION, is_strict=True)
+
+
+def _open_template(text: str) -> Sandbox:
+    return _open_sandbox(text, MAX_TEMPLATE, is_strict=False)
+
+
+def _open_sandbox(text: str, limit: int, *, is_strict: bool) -> Sandbox:
+    from baton_git.systems.gobby.rendering.sandbox import Sandbox
+
+    sandbox = Sandbox(is_strict=is_strict)
     if len(text) > limit:
-        raise InvalidArgument(f"{what} has {len(text):,} characters, the limit is {limit:,}")
+        raise InvalidArgument(f"{sandbox.subject} has {len(text):,} characters, the limit is {limit:,}")
+    return sandbox
 
 
-__all__ = ["LIMIT", "check_condition", "check_template", "condition", "names_in", "render"]
+__all__ = ["LIMIT", "check_condition", "check_template", "evaluate_condition", "find_names", "render"]

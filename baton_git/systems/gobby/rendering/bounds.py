@@ -23,7 +23,7 @@ MAX_SOUGHT = 200
 """Characters of what is looked for from the end of a text, or taken off its ends: it costs its length for each one."""
 
 
-class TooMuch(Exception):
+class EvaluationLimit(Exception):
     """An evaluation would take more than it may."""
 
 
@@ -39,117 +39,118 @@ class Guard:
         self.total = 0
         self.until = time.monotonic() + SECONDS
 
-    def step(self, count: int = 1) -> None:
-        self.steps += count
+    def step(self) -> None:
+        """Count a step."""
+        self.steps += 1
         if self.steps > MAX_STEPS:
-            raise TooMuch(f"it takes more than {MAX_STEPS:,} steps")
-        self.tick()
+            raise EvaluationLimit(f"it takes more than {MAX_STEPS:,} steps")
+        self.check_time()
 
-    def tick(self) -> None:
-        """Looks at the time."""
+    def check_time(self) -> None:
+        """Raise EvaluationLimit when the time is over."""
         if time.monotonic() > self.until:
-            raise TooMuch(f"it takes longer than {SECONDS:g} seconds")
+            raise EvaluationLimit(f"it takes longer than {SECONDS:g} seconds")
 
-    def held(self, value: Any) -> Any:
-        """The value, when it is small enough.
+    def admit(self, value: Any) -> Any:
+        """Return the value if it is small enough.
 
-        What stands in it several times counts several times: that is what printing or comparing it costs.
+        What it contains several times counts several times: that is what printing or comparing it costs.
         """
         self.step()
-        self._fits(value)
-        return value
-
-    def _fits(self, value: Any) -> None:
         size, waiting = 0, [value]
         while waiting:
-            one = waiting.pop()
+            item = waiting.pop()
             size += 1
-            if isinstance(one, str | bytes):
-                size += len(one)
-            elif isinstance(one, Mapping):
-                waiting += [*one.keys(), *one.values()]
-            elif isinstance(one, list | tuple):
-                waiting += one
-            elif isinstance(one, int):
-                size += one.bit_length() // 3
-            if size + len(waiting) > MAX_SIZE:
-                raise TooMuch(f"a value is larger than {MAX_SIZE:,} characters or items")
+            if isinstance(item, str | bytes):
+                size += len(item)
+            elif isinstance(item, Mapping):
+                waiting += [*item.keys(), *item.values()]
+            elif isinstance(item, list | tuple):
+                waiting += item
+            elif isinstance(item, int):
+                size += item.bit_length() // 3
+            _check_size(size + len(waiting))
         self.total += size
         if self.total > MAX_TOTAL:
-            raise TooMuch(f"all values together are larger than {MAX_TOTAL:,} characters or items")
-
-    def each(self, values: Iterable[Any]) -> Iterator[Any]:
-        """The values of a loop, each counted."""
-        for one in values:
-            self.step()
-            yield one
-
-    def times(self, left: Any, right: Any) -> Any:
-        """`left * right`, judged before it is made."""
-        for text, count in ((left, right), (right, left)):
-            if isinstance(text, str | list | tuple) and isinstance(count, int) and len(text) * count > MAX_SIZE:
-                raise TooMuch(f"a value is larger than {MAX_SIZE:,} characters or items")
-        if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
-            raise TooMuch("a number is too large")
-        return self.held(left * right)
-
-    def power(self, left: Any, right: Any) -> Any:
-        if isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > MAX_BITS:
-            raise TooMuch("a number is too large")
-        return left**right
-
-    def rounded(self, value: float, precision: int = 0, method: str = "common") -> float:
-        """Jinja2's `round`, to few enough digits: ten to the power of them is made."""
-        if not isinstance(precision, int) or abs(precision) > MAX_DIGITS:
-            raise TooMuch(f"a number can be rounded to {MAX_DIGITS} digits at most")
-        if method not in _ROUNDED:
-            raise ValueError(f"round goes {', '.join(_ROUNDED)}, not {method!r}"[:200])
-        self.held(value)
-        return _ROUNDED[method](value, precision)
-
-    def few(self, value: Any) -> Any:
-        """The value, when it has few enough items to be sorted or copied one by one."""
-        if hasattr(value, "__len__") and len(value) > MAX_ITEMS:
-            raise TooMuch(f"it has more than {MAX_ITEMS:,} items")
+            raise EvaluationLimit(f"all values together are larger than {MAX_TOTAL:,} characters or items")
         return value
 
-    def sought(self, *texts: Any) -> None:
-        """Refuses to look for what is long."""
-        if any(isinstance(one, str | bytes) and len(one) > MAX_SOUGHT for one in texts):
-            raise TooMuch(f"what is looked for here has more than {MAX_SOUGHT} characters")
+    def count_items(self, values: Iterable[Any]) -> Iterator[Any]:
+        """Yield the values of a loop, each counted as a step."""
+        for value in values:
+            self.step()
+            yield value
 
-    def least(self, *values: Any) -> Any:
-        """`min` of values or of one list, without a function of the text's own: that could take all over again."""
-        return min(*values)
+    def multiply(self, left: Any, right: Any) -> Any:
+        """Return `left * right`, checked before it is made."""
+        for text, count in ((left, right), (right, left)):
+            if isinstance(text, str | list | tuple) and isinstance(count, int):
+                _check_size(len(text) * count)
+        if isinstance(left, int) and isinstance(right, int):
+            _check_bits(left.bit_length() + right.bit_length())
+        return self.admit(left * right)
 
-    def greatest(self, *values: Any) -> Any:
-        """`max`, as `least`."""
-        return max(*values)
+    def raise_power(self, left: Any, right: Any) -> Any:
+        """Return `left ** right`, checked before it is made."""
+        if isinstance(left, int) and isinstance(right, int):
+            _check_bits(left.bit_length() * right)
+        return left**right
 
-    def joined(self, values: Iterable[Any], between: Any = "") -> str:
-        """The texts in one, counted while they are put together."""
+    def round_number(self, value: float, precision: int = 0, method: str = "common") -> float:
+        """Jinja2's `round`, to few digits only: it computes ten to the power of them."""
+        if not isinstance(precision, int) or abs(precision) > MAX_DIGITS:
+            raise EvaluationLimit(f"a number can be rounded to {MAX_DIGITS} digits at most")
+        if method not in _ROUNDING:
+            raise ValueError(f"round goes {', '.join(_ROUNDING)}, not {method!r}"[:200])
+        self.admit(value)
+        return _ROUNDING[method](value, precision)
+
+    def join(self, values: Iterable[Any], between: Any = "") -> str:
+        """Return the texts in one, counted while they are put together."""
         pieces: list[str] = []
-        size, comma = 0, self.text(between)
-        for one in values:
-            pieces.append(self.text(one))
+        size, comma = 0, self.to_text(between)
+        for value in values:
+            pieces.append(self.to_text(value))
             size += len(pieces[-1]) + len(comma)
-            if size > MAX_SIZE:
-                raise TooMuch(f"a value is larger than {MAX_SIZE:,} characters or items")
-        return str(self.held(comma.join(pieces)))
+            _check_size(size)
+        return str(self.admit(comma.join(pieces)))
 
-    def text(self, value: Any) -> str:
-        """`str(value)`, of what is small enough."""
-        return value if isinstance(value, str) else str(self.held(value))
-
-    def span(self, *numbers: int) -> range:
-        """`range`, with few enough items."""
-        found = range(*numbers)
-        if len(found) > MAX_RANGE:
-            raise TooMuch(f"a range has more than {MAX_RANGE:,} items")
-        return found
+    def to_text(self, value: Any) -> str:
+        """Return `str(value)`, if the value is small enough."""
+        return value if isinstance(value, str) else str(self.admit(value))
 
 
-_ROUNDED: dict[str, Callable[[float, int], float]] = {
+def check_count(value: Any) -> None:
+    """Raise EvaluationLimit if a value has too many items to be sorted or copied one by one."""
+    if hasattr(value, "__len__") and len(value) > MAX_ITEMS:
+        raise EvaluationLimit(f"it has more than {MAX_ITEMS:,} items")
+
+
+def check_sought(*texts: Any) -> None:
+    """Raise EvaluationLimit if what is looked for is long."""
+    if any(isinstance(text, str | bytes) and len(text) > MAX_SOUGHT for text in texts):
+        raise EvaluationLimit(f"what is looked for here has more than {MAX_SOUGHT} characters")
+
+
+def make_range(*numbers: int) -> range:
+    """Return `range`, with few enough items."""
+    numbers_between = range(*numbers)
+    if len(numbers_between) > MAX_RANGE:
+        raise EvaluationLimit(f"a range has more than {MAX_RANGE:,} items")
+    return numbers_between
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_SIZE:
+        raise EvaluationLimit(f"a value is larger than {MAX_SIZE:,} characters or items")
+
+
+def _check_bits(bits: int) -> None:
+    if bits > MAX_BITS:
+        raise EvaluationLimit("a number is too large")
+
+
+_ROUNDING: dict[str, Callable[[float, int], float]] = {
     "common": round,
     "ceil": lambda value, precision: math.ceil(value * 10**precision) / 10**precision,
     "floor": lambda value, precision: math.floor(value * 10**precision) / 10**precision,

@@ -16,7 +16,7 @@ from jinja2.visitor import NodeTransformer
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.output import one_line
-from baton_git.systems.gobby.rendering.bounds import Guard, TooMuch
+from baton_git.systems.gobby.rendering.bounds import EvaluationLimit, Guard, check_count, check_sought, make_range
 
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset({
@@ -42,6 +42,8 @@ LISTING = ("dictsort", "list", "sort", "unique")
 FROM_THE_END = frozenset({"strip", "lstrip", "rstrip", "rfind", "rsplit", "rpartition"})
 """Methods that may look at every character once for each one that they are given."""
 
+CUT = "\n… (cut: the limit is {:,} bytes)"
+
 STATEMENTS = (nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Assign)
 EXPRESSIONS = (nodes.Expr, nodes.Pair, nodes.Keyword, nodes.Operand)
 
@@ -59,37 +61,30 @@ class Sandbox(ImmutableSandboxedEnvironment):
         undefined = StrictUndefined if is_strict else Undefined
         super().__init__(trim_blocks=True, lstrip_blocks=True, undefined=undefined, cache_size=0, autoescape=False)
         self.guard = guard = Guard()
-        self.what = "the condition" if is_strict else "the template"
-        self.finalize = lambda value: value if isinstance(value, Undefined) else guard.text(value)
-        self.filters = {name: made for name, made in self.filters.items() if name in FILTERS} | {
-            "one_line": self._one_line, "quoted": self._quoted, "join": guard.joined, "string": guard.text,
-            "tojson": self._json, "round": guard.rounded, "trim": self._trim,
-            "baton_held": guard.held, "baton_each": guard.each, "baton_joined": guard.joined,
+        self.subject = "the condition" if is_strict else "the template"
+        self.finalize = lambda value: value if isinstance(value, Undefined) else guard.to_text(value)
+        filters = {name: function for name, function in self.filters.items() if name in FILTERS}
+        self.filters = filters | {name: _limit_items(filters[name]) for name in LISTING} | {
+            "one_line": lambda value, limit=320: one_line(guard.to_text(value), limit),
+            "quoted": lambda value: guard.join((f"| {line}" for line in guard.to_text(value).splitlines()), "\n"),
+            "tojson": lambda value: json.dumps(guard.admit(value), ensure_ascii=False),
+            "join": guard.join, "string": guard.to_text, "round": guard.round_number, "trim": self._trim,
+            "baton_admit": guard.admit, "baton_items": guard.count_items, "baton_join": guard.join,
         }  # fmt: skip
-        self.filters |= {name: _few(guard, self.filters[name]) for name in LISTING}
         self.tests |= {"None": self.tests["none"], "True": self.tests["true"], "False": self.tests["false"]}
-        self.globals = {
-            "range": guard.span, "len": len, "str": guard.text, "int": int, "float": float, "bool": bool, "abs": abs,
-            "min": guard.least, "max": guard.greatest,
+        self.globals = {  # `min` and `max` without a function of the text's own, which could take all over again
+            "range": make_range, "len": len, "str": guard.to_text, "int": int, "float": float, "bool": bool, "abs": abs,
+            "min": lambda *values: min(*values), "max": lambda *values: max(*values),
         }  # fmt: skip
-
-    def _one_line(self, value: Any, limit: int = 320) -> str:
-        return one_line(self.guard.text(value), limit)
-
-    def _quoted(self, value: Any) -> str:
-        return self.guard.joined((f"| {line}" for line in self.guard.text(value).splitlines()), "\n")
 
     def _trim(self, value: Any, chars: str | None = None) -> str:
-        self.guard.sought(chars)
-        return self.guard.text(value).strip(chars)
-
-    def _json(self, value: Any) -> str:
-        return json.dumps(self.guard.held(value), ensure_ascii=False)
+        check_sought(chars)
+        return self.guard.to_text(value).strip(chars)
 
     # --- what is allowed
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """A key of a table before its methods, and nothing else of any object."""
+        """Return a key of a table before its methods, and nothing else of any object."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
         if any(isinstance(obj, kind) and attribute in names for kind, names in METHODS.items()):
@@ -97,15 +92,15 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return obj if isinstance(obj, Undefined) else self.undefined(obj=obj, name=attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """An item; an attribute is none."""
-        self.guard.tick()  # a filter may be given a way of a million items
+        """Return an item, never an attribute."""
+        self.guard.check_time()  # a filter may be given a path of a million items
         try:
             return obj[argument]
         except (LookupError, TypeError):
             return self.undefined(obj=obj, name=argument)
 
     def is_safe_callable(self, obj: Any) -> bool:
-        if any(obj is one for one in self.globals.values()):
+        if any(obj is function for function in self.globals.values()):
             return True
         owner = getattr(obj, "__self__", None)
         return any(isinstance(owner, kind) and obj.__name__ in names for kind, names in METHODS.items())
@@ -113,37 +108,39 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  as in Jinja2
         __self.guard.step()
         if getattr(__obj, "__name__", "") in FROM_THE_END:
-            __self.guard.sought(*args, *kwargs.values())
-        return __self.guard.held(super().call(__context, __obj, *args, **kwargs))
+            check_sought(*args, *kwargs.values())
+        return __self.guard.admit(super().call(__context, __obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if operator == "*":
-            return self.guard.times(left, right)
+            return self.guard.multiply(left, right)
         if operator == "**":
-            return self.guard.power(left, right)
+            return self.guard.raise_power(left, right)
         if operator == "%" and isinstance(left, str | bytes):
-            raise TooMuch("text cannot be formatted here; join it with ~")
-        return self.guard.held(super().call_binop(context, operator, left, right))
+            raise EvaluationLimit("text cannot be formatted here; join it with ~")
+        return self.guard.admit(super().call_binop(context, operator, left, right))
 
     def call_filter(self, *args: Any, **kwargs: Any) -> Any:
-        """One that another applies to each of its items: all that comes of them is counted."""
-        return self.guard.held(super().call_filter(*args, **kwargs))
+        """Apply a filter; one that another applies to each of its items has all results counted."""
+        return self.guard.admit(super().call_filter(*args, **kwargs))
 
     def call_test(self, *args: Any, **kwargs: Any) -> Any:
-        """As `call_filter`."""
+        """Apply a test, counted as a step."""
         self.guard.step()
         return super().call_test(*args, **kwargs)
 
     # --- the two kinds of texts
 
-    def expression(self, text: str) -> Callable[[Mapping[str, Any]], bool]:
-        """What evaluates the expression. Raises InvalidArgument when it is none."""
-        with _told(self.what):
-            body: list[nodes.Node] = [nodes.Assign(nodes.Name("result", "store"), self._parsed(text), lineno=1)]
-            template = self._made(nodes.Template(body, lineno=1))
+    def compile_condition(self, text: str) -> Callable[[Mapping[str, Any]], bool]:
+        """Return a function that evaluates the expression. Raises InvalidArgument if it is none."""
+        with _report_errors(self.subject):
+            body: list[nodes.Node] = [
+                nodes.Assign(nodes.Name("result", "store"), self._parse_expression(text), lineno=1)
+            ]
+            template = self._compile_tree(nodes.Template(body, lineno=1))
 
         def evaluate(names: Mapping[str, Any]) -> bool:
-            with _told(self.what):
+            with _report_errors(self.subject):
                 context = template.new_context(dict(names))
                 for _ in template.root_render_func(context):
                     pass
@@ -151,38 +148,37 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
         return evaluate
 
-    def names_in(self, text: str) -> frozenset[str]:
-        """The names that the expression uses, but those of the sandbox itself. Raises InvalidArgument when it is
-        none."""
-        with _told(self.what):
-            used = self._parsed(text).find_all(nodes.Name)
-            return frozenset(one.name for one in used) - frozenset(self.globals)
+    def find_names(self, text: str) -> frozenset[str]:
+        """Return the names that the expression uses, but those of the sandbox. Raises InvalidArgument if it is none."""
+        with _report_errors(self.subject):
+            used = self._parse_expression(text).find_all(nodes.Name)
+            return frozenset(node.name for node in used) - frozenset(self.globals)
 
-    def _parsed(self, text: str) -> nodes.Expr:
+    def _parse_expression(self, text: str) -> nodes.Expr:
         parser = Parser(self, text, state="variable")
-        found = parser.parse_expression()
+        expression = parser.parse_expression()
         if not parser.stream.eos:
             raise TemplateSyntaxError("something stands after its end", parser.stream.current.lineno)
-        return found
+        return expression
 
-    def template(self, text: str) -> Callable[[Mapping[str, Any], int], str]:
-        """What renders the template. Raises InvalidArgument when it is none."""
-        with _told(self.what):
-            template = self._made(self.parse(text))
+    def compile_template(self, text: str) -> Callable[[Mapping[str, Any], int], str]:
+        """Return a function that renders the template. Raises InvalidArgument if it is none."""
+        with _report_errors(self.subject):
+            template = self._compile_tree(self.parse(text))
 
-        def rendered(names: Mapping[str, Any], limit: int) -> str:
-            with _told(self.what):
-                return _bounded(template.root_render_func(template.new_context(dict(names))), limit)
+        def render(names: Mapping[str, Any], limit: int) -> str:
+            with _report_errors(self.subject):
+                return _join_within(template.root_render_func(template.new_context(dict(names))), limit)
 
-        return rendered
+        return render
 
-    def _made(self, tree: nodes.Template) -> Any:
+    def _compile_tree(self, tree: nodes.Template) -> Any:
         tree.set_environment(self)
         return self.from_string(_Counting().visit(tree))
 
 
 class _Counting(NodeTransformer):
-    """Refuses what has no place here, and sends loops, assignments and what is put together through the guard."""
+    """Refuses what has no place here, and sends loops, assignments and compound values through the guard."""
 
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         if not isinstance(node, STATEMENTS + EXPRESSIONS) or isinstance(node, nodes.NSRef):
@@ -193,58 +189,55 @@ class _Counting(NodeTransformer):
         if node.recursive:
             raise TemplateSyntaxError("a loop cannot be recursive here", node.lineno)
         self.generic_visit(node)
-        node.iter = _through("baton_each", node.iter)
+        node.iter = _filter_node("baton_items", node.iter)
         return node
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802  as above
         self.generic_visit(node)
-        node.node = _through("baton_held", node.node)
+        node.node = _filter_node("baton_admit", node.node)
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802  as above
         self.generic_visit(node)
-        return _through("baton_joined", nodes.List(node.nodes, lineno=node.lineno))
+        return _filter_node("baton_join", nodes.List(node.nodes, lineno=node.lineno))
 
-    def _held(self, node: nodes.Expr) -> nodes.Node:
+    def _admit(self, node: nodes.Expr) -> nodes.Node:
         self.generic_visit(node)
-        return node if getattr(node, "ctx", "load") == "store" else _through("baton_held", node)
+        return node if getattr(node, "ctx", "load") == "store" else _filter_node("baton_admit", node)
 
-    visit_List = visit_Tuple = visit_Dict = visit_Filter = _held  # noqa: N815  as in Jinja2
+    visit_List = visit_Tuple = visit_Dict = visit_Filter = _admit  # noqa: N815  as in Jinja2
 
 
-def _through(name: str, node: nodes.Node) -> nodes.Filter:
+def _filter_node(name: str, node: nodes.Node) -> nodes.Filter:
     return nodes.Filter(cast(nodes.Expr, node), name, [], [], None, None, lineno=node.lineno)
 
 
-def _few(guard: Guard, made: Callable[..., Any]) -> Callable[..., Any]:
-    """The filter, for what has few enough items."""
-    takes = getattr(made, "jinja_pass_arg", None)
+def _limit_items(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the filter, for values with few enough items."""
+    value_index = 0 if getattr(function, "jinja_pass_arg", None) is None else 1
 
-    @wraps(made)  # with what it says of its arguments
-    def bounded(*args: Any, **kwargs: Any) -> Any:
-        guard.few(args[0] if takes is None else args[1])
-        return made(*args, **kwargs)
+    @wraps(function)  # with what it says of its arguments
+    def limited(*args: Any, **kwargs: Any) -> Any:
+        check_count(args[value_index])
+        return function(*args, **kwargs)
 
-    return bounded
+    return limited
 
 
-def _bounded(pieces: Iterable[str], limit: int) -> str:
-    """The pieces in one, cut at `limit` bytes; no more is made than is used."""
-    from baton_git.systems.gobby.rendering import CUT
-
-    found = bytearray()
+def _join_within(pieces: Iterable[str], limit: int) -> str:
+    """Return the pieces in one, cut at `limit` bytes; no more is made than is used."""
+    text = bytearray()
     for piece in pieces:
-        found += piece.encode("utf-8", "replace")
-        if len(found) > limit:
+        text += piece.encode("utf-8", "replace")
+        if len(text) > limit:
             mark = CUT.format(limit)
-            kept = bytes(found[: max(0, limit - len(mark.encode()))]).decode("utf-8", "ignore")
-            return kept + mark
-    return found.decode()
+            return bytes(text[: max(0, limit - len(mark.encode()))]).decode("utf-8", "ignore") + mark
+    return text.decode()
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Whatever goes wrong inside becomes InvalidArgument, with the line."""
+def _report_errors(subject: str) -> Iterator[None]:
+    """Turn whatever goes wrong inside into InvalidArgument, with the line."""
     try:
         yield
     except InvalidArgument:
@@ -252,6 +245,6 @@ def _told(what: str) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001
         # The boundary of what others wrote: it can raise whatever Python's operators raise.
         line = getattr(error, "lineno", None)
-        said = getattr(error, "message", None) or str(error) or type(error).__name__
-        place = f"{what}, line {line}" if line else what
-        raise InvalidArgument(f"{place}: {one_line(said, 300)}") from None
+        message = getattr(error, "message", None) or str(error) or type(error).__name__
+        place = f"{subject}, line {line}" if line else subject
+        raise InvalidArgument(f"{place}: {one_line(message, 300)}") from None

@@ -1,14 +1,13 @@
-"""What actions do. Each is a function of the run and its arguments, and gives its result; one dict lists them.
+"""The actions of workflows: each is a function of the run and its arguments, and returns its result.
 
-A result with the key `error` is one of a failure that the action itself foresaw.
+A result with the key `error` is a failure that the action itself expected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import (
     BUDGET_USD,
     CHAIN_SECONDS,
@@ -21,180 +20,181 @@ from baton_git.agents.sessions.launch_request import (
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument
 from baton_git.systems.gobby.workflow.effects import SourceContent
-from baton_git.systems.gobby.workflow.event_run import Injected, Run
+from baton_git.systems.gobby.workflow.event_run import EventRun, Injection
 
-KNOWN = ("compact_handoff", "previous_session_summary", "brief", "changes")
-"""Sources that the effects keep by themselves; what is stored under another name becomes a variable."""
+SOURCES = ("compact_handoff", "previous_session_summary", "brief", "changes")
+"""Sources that `WorkflowActions` keeps; what is stored under another name becomes a variable."""
 
 Arguments = Mapping[str, Any]
 Result = Mapping[str, Any]
 
 
-def extract_handoff_context(run: Run, arguments: Arguments) -> Result:
-    """The facts of the session, kept, and under `store_as` for what comes after."""
+def extract_handoff_context(run: EventRun, arguments: Arguments) -> Result:
+    """Keep the facts of the session, and store them as `store_as` for later actions."""
     name, include = arguments.get("store_as", "compact_handoff"), arguments.get("include")
     if run.is_dry:
         return {"would": "extract the facts of the session", "stored_as": name, "include": include}
-    facts = dict(run.effects.extract_facts(_texts(include) if include is not None else None))
+    facts = dict(run.effects.extract_facts(_to_texts(include) if include is not None else None))
     run.results[str(name)] = facts
-    if name not in KNOWN:
-        run.variables[str(name)] = facts
+    if name not in SOURCES:
+        run.outcome.variables[str(name)] = facts
     return {"handoff_context_extracted": True, "stored_as": name}
 
 
-def inject_context(run: Run, arguments: Arguments) -> Result:
-    """What the sources have, through the template where there is one."""
-    sources, template = _texts(arguments["source"]), arguments.get("template")
+def inject_context(run: EventRun, arguments: Arguments) -> Result:
+    """Inject what the sources have, through the template if there is one."""
+    sources, template = _to_texts(arguments["source"]), arguments.get("template")
     if run.is_dry:
         return {"would": "inject", "source": sources, "template": template is not None}
-    found = {source: offered for source in sources if (offered := _offered(run, source)) is not None}
-    if not found:
-        return _nothing_to_inject(arguments, sources)
-    injected = Injected(", ".join(found), *_filled(run, template, found))
-    if not injected.sections:
-        return _nothing_to_inject(arguments, sources)
-    run.injected.append(injected)
-    return {"context_injected": True, "source": list(found)}
+    contents = {name: content for name in sources if (content := _read_source(run, name)) is not None}
+    injection = Injection(", ".join(contents), *_fill_template(run, template, contents)) if contents else None
+    if injection is None or not injection.sections:
+        why = f"nothing is kept as {' or '.join(sources)}"
+        if arguments.get("require"):  # reported, but a missing handoff never keeps a session from starting
+            return {"error": why}
+        return {"context_injected": False, "reason": why}
+    run.outcome.injected.append(injection)
+    return {"context_injected": True, "source": list(contents)}
 
 
-def _offered(run: Run, source: str) -> SourceContent | None:
-    """What the effects have under the name, else the variable of that name."""
+def _read_source(run: EventRun, source: str) -> SourceContent | None:
+    """Return what is kept under a name, else the variable of that name."""
     try:
         return run.effects.read_source(source)
     except InvalidArgument:
-        value = run.results.get(source, run.variable(source))
+        value = run.results.get(source, run.get_variable(source))
         if value is None:
             raise
     names = value if isinstance(value, Mapping) else {source: value}
-    return SourceContent(names, (Section(source, tuple(_lines(names)), "lines"),))
+    lines = (f"| {key}: {text}".replace("\n", " ") for key, text in names.items() if text not in (None, "", [], {}))
+    return SourceContent(names, (Section(source, tuple(lines), "lines"),))
 
 
-def _lines(names: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in names.items():
-        if value not in (None, "", [], {}):
-            yield f"| {key}: {value}".replace("\n", " ")
-
-
-def _filled(run: Run, template: Any, found: Mapping[str, SourceContent]) -> tuple[str | None, tuple[Section, ...]]:
+def _fill_template(
+    run: EventRun, template: Any, contents: Mapping[str, SourceContent]
+) -> tuple[str | None, tuple[Section, ...]]:
     if template is None:
-        return None, tuple(section for one in found.values() for section in one.sections)
-    names = {source: dict(one.names) for source, one in found.items()}
-    flat = {key: value for one in found.values() for key, value in one.names.items()}
-    text = str(run.rendered(template, {**names, **flat}))
+        return None, tuple(section for content in contents.values() for section in content.sections)
+    names = {source: dict(content.names) for source, content in contents.items()}
+    flat = {key: value for content in contents.values() for key, value in content.names.items()}
+    text = str(run.render(template, {**names, **flat}))
     # Each line is marked, so that none of a transcript's can pose as a title of the brief it ends up in.
     lines = tuple(f"| {line}" for line in text.splitlines() if line.strip())
     return text, (Section(f"From the workflow {run.workflow.name}", lines, "lines"),) if lines else ()
 
 
-def _nothing_to_inject(arguments: Arguments, sources: list[str]) -> Result:
-    why = f"nothing is kept as {' or '.join(sources)}"
-    if arguments.get("require"):  # said aloud, but a missing handoff never keeps a session from starting
-        return {"error": why}
-    return {"context_injected": False, "reason": why}
-
-
-def generate_handoff(run: Run, arguments: Arguments) -> Result:
-    """Notes for the session after this one, by the template or the facts as they are."""
+def generate_handoff(run: EventRun, arguments: Arguments) -> Result:
+    """Keep notes for the next session: the rendered template, or the facts as they are."""
     template = arguments.get("template")
-    run.notes = str(run.rendered(template)) if template is not None else run.summed_up()
+    run.notes = str(run.render(template)) if template is not None else run.summarize()
     if run.is_dry:
         return {"would": "hand over", "notes": run.notes}
     return {"handoff_generated": True, **run.effects.keep_notes(run.notes)}
 
 
-def set_variable(run: Run, arguments: Arguments) -> Result:
-    name, value = _variable(arguments), run.rendered(arguments.get("value"))
-    run.variables[name] = value
+def set_variable(run: EventRun, arguments: Arguments) -> Result:
+    """Set a variable of the session."""
+    name, value = _variable_name(arguments), run.render(arguments.get("value"))
+    run.outcome.variables[name] = value
     return {"variable_set": name, "value": value}
 
 
-def increment_variable(run: Run, arguments: Arguments) -> Result:
-    name, amount = _variable(arguments), arguments.get("amount", 1)
-    value = run.variable(name, 0)
-    for number, what in ((value, f"the variable {name}"), (amount, "the amount")):
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            return {"error": f"{what} is no number: {number!r}"}
-    run.variables[name] = value + amount
+def increment_variable(run: EventRun, arguments: Arguments) -> Result:
+    """Add to a variable of the session, 1 by default."""
+    name, amount = _variable_name(arguments), arguments.get("amount", 1)
+    value = run.get_variable(name, 0)
+    for number, subject in ((value, f"the variable {name}"), (amount, "the amount")):
+        if not _is_number(number):
+            return {"error": f"{subject} is no number: {number!r}"}
+    run.outcome.variables[name] = value + amount
     return {"variable_incremented": name, "value": value + amount}
 
 
-def mark_loop_complete(run: Run, arguments: Arguments) -> Result:
-    run.variables["stop_reason"] = "completed"
+def mark_loop_complete(run: EventRun, arguments: Arguments) -> Result:
+    """Note that the session's loop is done."""
+    run.outcome.variables["stop_reason"] = "completed"
     return {"loop_marked_complete": True}
 
 
-def checkpoint(run: Run, arguments: Arguments) -> Result:
-    summary = run.rendered(arguments.get("summary"))
+def checkpoint(run: EventRun, arguments: Arguments) -> Result:
+    """Save PAIF's checkpoint."""
+    summary = run.render(arguments.get("summary"))
     if run.is_dry:
         return {"would": "checkpoint", "summary": summary}
     return run.effects.save_checkpoint(None if summary is None else str(summary))
 
 
-def verify(run: Run, arguments: Arguments) -> Result:
+def verify(run: EventRun, arguments: Arguments) -> Result:
+    """Run the checks of the open loops."""
     return {"would": "run the checks of the open loops"} if run.is_dry else run.effects.run_checks()
 
 
-def start_new_session(run: Run, arguments: Arguments) -> Result:
-    """A session of an agent that goes on; its results are those of the document."""
-    prompt = run.rendered(arguments.get("prompt"))
+def start_new_session(run: EventRun, arguments: Arguments) -> Result:
+    """Start a session of an agent that goes on; results are those of the document."""
+    prompt = run.render(arguments.get("prompt"))
     if not prompt or not str(prompt).strip():
         return {"error": "Missing prompt parameter"}
     seconds = arguments.get("timeout", TIMEOUT)
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 1 <= seconds <= MAX_SECONDS:
+    if not _is_number(seconds) or not 1 <= seconds <= MAX_SECONDS:
         return {"error": f"timeout is no number of seconds from 1 to {MAX_SECONDS}: {seconds!r}"}
-    window = run.rendered(arguments.get("window", False))
-    wish = LaunchRequest(
-        cli=str(run.rendered(arguments.get("cli")) or run.session.source or next(iter(AGENTS))).strip(),
+    window = run.render(arguments.get("window", False))
+    tmux_session = window.strip() if isinstance(window, str) else ""
+    request = LaunchRequest(
+        cli=str(run.render(arguments.get("cli")) or run.session.source or "claude").strip(),
         prompt=str(prompt),
-        system_prompt=str(run.rendered(arguments.get("system_prompt")) or ""),
-        cwd=str(run.rendered(arguments.get("working_dir")) or run.session.cwd or "") or None,
+        system_prompt=str(run.render(arguments.get("system_prompt")) or ""),
+        cwd=str(run.render(arguments.get("working_dir")) or run.session.cwd or "") or None,
         seconds=float(seconds),
         is_detached=arguments.get("detached", True) is not False,
-        in_window=window is True or bool(str(window).strip() if isinstance(window, str) else ""),
-        tmux_session=window.strip() if isinstance(window, str) else "",
-        most=int(_limit(run, "max_iterations", MAX_ITERATIONS)),
-        chain_seconds=_limit(run, "total_timeout", CHAIN_SECONDS),
-        budget_usd=_limit(run, "budget", BUDGET_USD),
+        in_window=window is True or bool(tmux_session),
+        tmux_session=tmux_session,
+        most=int(_chain_limit(run, "max_iterations", MAX_ITERATIONS)),
+        chain_seconds=_chain_limit(run, "total_timeout", CHAIN_SECONDS),
+        budget_usd=_chain_limit(run, "budget", BUDGET_USD),
         loop=run.workflow.name,
     )
     if run.is_dry:
-        return {"would": "start a session", **wish._asdict()}
-    return run.starter(wish, {**run.workflow.variables, **run.variables})
+        return {"would": "start a session", **request._asdict()}
+    return run.start_session(request, {**run.workflow.variables, **run.outcome.variables})
 
 
-def _limit(run: Run, name: str, usual: float) -> float:
-    """What the workflow's settings say of a limit of the chain. Raises InvalidArgument when that is none."""
-    said: float = run.workflow.settings.get(name, usual)
-    check_limit(name, said)
-    return said
+def _chain_limit(run: EventRun, name: str, default: float) -> float:
+    """Return a limit of the chain from the workflow's settings. Raises InvalidArgument if it is none."""
+    limit: float = run.workflow.settings.get(name, default)
+    check_limit(name, limit)
+    return limit
 
 
-def notify(run: Run, arguments: Arguments) -> Result:
-    """A notice for the user; whoever ran the workflows keeps it."""
-    title = str(run.rendered(arguments.get("title")) or run.workflow.name)
-    said = {"title": title, "message": str(run.rendered(arguments["message"]))}
-    return {"would": "notify", **said} if run.is_dry else {"notified": True, **said}
+def notify(run: EventRun, arguments: Arguments) -> Result:
+    """Make a notice for the user; the caller of the workflows delivers it."""
+    title = str(run.render(arguments.get("title")) or run.workflow.name)
+    notice = {"title": title, "message": str(run.render(arguments["message"]))}
+    return {"would": "notify", **notice} if run.is_dry else {"notified": True, **notice}
 
 
-def block(run: Run, arguments: Arguments) -> Result:
-    """The agent must not go on; the first one counts."""
-    run.block = str(run.rendered(arguments["reason"]))
-    return {"decision": "block", "reason": run.block}
+def block(run: EventRun, arguments: Arguments) -> Result:
+    """Keep the agent from going on; the first reason counts."""
+    run.outcome.block = str(run.render(arguments["reason"]))
+    return {"decision": "block", "reason": run.outcome.block}
 
 
-ACTIONS: dict[str, Callable[[Run, Arguments], Result]] = {
-    one.__name__: one
-    for one in (
+ACTIONS: dict[str, Callable[[EventRun, Arguments], Result]] = {
+    action.__name__: action
+    for action in (
         extract_handoff_context, inject_context, generate_handoff, set_variable, increment_variable, mark_loop_complete,
         checkpoint, verify, start_new_session, notify, block,
     )
 }  # fmt: skip
-"""By the name that stands in the files."""
+"""By the name in the files."""
 
 
-def _variable(arguments: Arguments) -> str:
+def _variable_name(arguments: Arguments) -> str:
     return str(arguments.get("name", arguments.get("variable")))
 
 
-def _texts(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _to_texts(value: Any) -> list[str]:
+    return [str(text) for text in value] if isinstance(value, list | tuple) else [str(value)]

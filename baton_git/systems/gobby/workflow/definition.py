@@ -1,6 +1,6 @@
-"""A workflow as its YAML file says it: triggers, conditions, actions. Read whole, with every fault named by its path.
+"""Parse a workflow's YAML file: triggers, conditions, actions. Every fault is named by its path.
 
-Both forms of the documents are read: `triggers` as a table of lists (`on_x: [{action, when, …}]`), and as a list
+Both forms of the documents are accepted: `triggers` as a table of lists (`on_x: [{action, when, …}]`), and as a list
 (`[{event, when, actions: [{action, …}]}]`).
 """
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from baton_git.agents.sessions.launch_request import CHAIN_LIMITS, check_limit
 from baton_git.core.codecs import yaml
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
-from baton_git.systems.gobby.rendering import check_condition, check_template, names_in
+from baton_git.systems.gobby.rendering import check_condition, check_template, find_names
 
 EVENTS = (
     "on_session_start", "on_session_end", "on_pre_compact", "on_after_agent", "on_prompt_submit", "on_stop",
@@ -27,30 +27,28 @@ CAN_BLOCK = ("on_stop", "on_prompt_submit", "on_after_agent")
 """Events whose hooks can say no."""
 
 
-class Shape(NamedTuple):
-    """What an action can be given: its keys, those that it must have, and those that are templates."""
+class ActionShape(NamedTuple):
+    """The arguments of an action: all keys, those that are required, and those that are templates."""
 
     keys: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
 
 
-SHAPES: dict[str, Shape] = {
-    "extract_handoff_context": Shape(("store_as", "include")),
-    "inject_context": Shape(("source", "template", "require"), ("source",), ("template",)),
-    "generate_handoff": Shape(("template",), (), ("template",)),
-    "set_variable": Shape(("name", "variable", "value"), ("value",), ("value",)),
-    "increment_variable": Shape(("name", "variable", "amount")),
-    "mark_loop_complete": Shape(),
-    "checkpoint": Shape(("summary",), (), ("summary",)),
-    "verify": Shape(),
-    "start_new_session": Shape(
-        ("cli", "prompt", "system_prompt", "working_dir", "detached", "timeout", "window"),
-        (),
-        ("cli", "prompt", "system_prompt", "working_dir"),
-    ),
-    "notify": Shape(("title", "message"), ("message",), ("title", "message")),
-    "block": Shape(("reason", "decision"), ("reason",), ("reason",)),
+_SESSION_TEXTS = ("cli", "prompt", "system_prompt", "working_dir")
+
+ACTION_SHAPES: dict[str, ActionShape] = {
+    "extract_handoff_context": ActionShape(("store_as", "include")),
+    "inject_context": ActionShape(("source", "template", "require"), ("source",), ("template",)),
+    "generate_handoff": ActionShape(("template",), (), ("template",)),
+    "set_variable": ActionShape(("name", "variable", "value"), ("value",), ("value",)),
+    "increment_variable": ActionShape(("name", "variable", "amount")),
+    "mark_loop_complete": ActionShape(),
+    "checkpoint": ActionShape(("summary",), (), ("summary",)),
+    "verify": ActionShape(),
+    "start_new_session": ActionShape((*_SESSION_TEXTS, "detached", "timeout", "window"), (), _SESSION_TEXTS),
+    "notify": ActionShape(("title", "message"), ("message",), ("title", "message")),
+    "block": ActionShape(("reason", "decision"), ("reason",), ("reason",)),
 }
 """Every action that there is."""
 
@@ -65,8 +63,8 @@ NAMES = frozenset({
 """What a condition can always name."""
 
 
-class Step(NamedTuple):
-    """One action with its own condition, and where it stands in the file."""
+class ActionStep(NamedTuple):
+    """One action with its own condition, and its path in the file."""
 
     action: str
     arguments: Mapping[str, Any]
@@ -79,18 +77,18 @@ class Trigger(NamedTuple):
 
     event: str
     when: str
-    steps: tuple[Step, ...]
+    steps: tuple[ActionStep, ...]
     path: str
 
 
-def _defined(step: Step) -> tuple[Any, ...]:
-    """The names that later conditions can use when the action was done."""
+def _list_defined_names(step: ActionStep) -> tuple[str, ...]:
+    """Return the names that later conditions can use once the action was done."""
     if step.action == "extract_handoff_context":
-        return (step.arguments.get("store_as", "compact_handoff"),)
-    return (step.arguments.get("name"), step.arguments.get("variable"))
+        return (str(step.arguments.get("store_as", "compact_handoff")),)
+    return (str(step.arguments.get("name")), str(step.arguments.get("variable")))
 
 
-def _as_text(value: Any) -> Any:
+def _to_version(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -101,7 +99,7 @@ class Workflow(BaseModel):
 
     name: str = Field(pattern=NAME, description="What it is called.")
     description: str = Field("", description="What it is for.")
-    version: Annotated[str, BeforeValidator(_as_text)] = Field("", description="Its author's own version.")
+    version: Annotated[str, BeforeValidator(_to_version)] = Field("", description="Its author's own version.")
     type: str = Field("lifecycle", pattern=r"^lifecycle$", description="Runs at the events of sessions.")
     enabled: bool = Field(True, description="Whether it runs where git's configuration says nothing.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Fixed values for conditions and templates.")
@@ -110,15 +108,16 @@ class Workflow(BaseModel):
     triggers: tuple[Trigger, ...] = Field((), description="What happens when.")
     warnings: tuple[str, ...] = Field((), description="What is in the file and means nothing.")
 
-    def at(self, event: str) -> tuple[Trigger, ...]:
-        return tuple(one for one in self.triggers if one.event == event)
+    def triggers_of(self, event: str) -> tuple[Trigger, ...]:
+        """Return the triggers of one event."""
+        return tuple(trigger for trigger in self.triggers if trigger.event == event)
 
 
-def read(text: str, *, name: str, where: str = "", is_checked: bool = True) -> Workflow:
-    """The workflow that YAML `text` says; `name` is its name when it gives none.
+def parse_workflow(text: str, *, name: str, where: str = "", is_checked: bool = True) -> Workflow:
+    """Parse a workflow's YAML; `name` is its name when it gives none.
 
     Args:
-        is_checked: whether conditions and templates are parsed. At an event only those are that are needed for it.
+        is_checked: whether conditions and templates are parsed; at an event only those that it needs are.
 
     Raises:
         InvalidDocument: it is not YAML, or has faults.
@@ -127,40 +126,38 @@ def read(text: str, *, name: str, where: str = "", is_checked: bool = True) -> W
     data = yaml.loads(text, where=where)
     if not isinstance(data, Mapping):
         raise InvalidDocument([Fault("", "is not a table of name, triggers, …")], where=where)
-    reader = _Reader(is_checked=is_checked)
-    triggers = tuple(reader.triggers(data.get("triggers")))
+    parser = _Parser(is_checked=is_checked)
+    triggers = tuple(parser.parse_triggers(data.get("triggers")))
+    settings, variables = data.get("settings"), data.get("variables")
     if is_checked:
-        reader.limits(data.get("settings"))
-        reader.names(triggers, data.get("variables"))
-    head = {**data, "triggers": triggers, "name": data.get("name", name)}
-    head["priority"] = _priority(data)
+        parser.check_limits(settings)
+        parser.check_names(triggers, variables)
     unknown = [key for key in data if key not in Workflow.model_fields or key == "warnings"]
-    warnings = (*(f"{key}: is not known and means nothing" for key in unknown), *reader.warnings)
-    try:
-        made = Workflow.model_validate({**head, "warnings": warnings})
-    except ValidationError as error:
-        found = [Fault(".".join(map(str, one["loc"])), _words(one["msg"])) for one in error.errors()]
-        raise InvalidDocument([*found, *reader.faults], where=where) from None
-    if reader.faults:
-        raise InvalidDocument(reader.faults, where=where)
-    return made
-
-
-def _priority(data: Mapping[str, Any]) -> Any:
-    """The document has it at the top, Gobby's engine reads it from the settings."""
-    settings = data.get("settings")
+    warnings = (*(f"{key}: is not known and means nothing" for key in unknown), *parser.warnings)
+    # The document has the priority at the top, Gobby's engine reads it from the settings.
     inner = settings.get("priority") if isinstance(settings, Mapping) else None
-    return data.get("priority", inner if inner is not None else 100)
+    priority = data.get("priority", inner if inner is not None else 100)
+    fields = {"name": name, **data, "triggers": triggers, "priority": priority, "warnings": warnings}
+    try:
+        workflow = Workflow.model_validate(fields)
+    except ValidationError as error:
+        faults = [
+            Fault(".".join(map(str, fault["loc"])), _describe_fault(fault["msg"])) for fault in error.errors()
+        ]  # fmt: skip
+        raise InvalidDocument([*faults, *parser.faults], where=where) from None
+    if parser.faults:
+        raise InvalidDocument(parser.faults, where=where)
+    return workflow
 
 
-def _words(message: str) -> str:
+def _describe_fault(message: str) -> str:
     if NAME in message:
         return "is not made of letters, digits, '.', '_' and '-', at most 64, a letter or digit first"
     return re.sub(r"^String should match pattern.*", "is not one of the possible values", message)
 
 
-class _Reader:
-    """Triggers out of plain data; what is wrong or means nothing is collected, so that all of it can be told."""
+class _Parser:
+    """Makes triggers of plain data; faults and warnings are collected, so that all of them are reported."""
 
     def __init__(self, *, is_checked: bool) -> None:
         self.is_checked = is_checked
@@ -168,21 +165,21 @@ class _Reader:
         self.warnings: list[str] = []
         self.conditions: dict[str, str] = {}
 
-    def triggers(self, data: Any) -> Iterator[Trigger]:
+    def parse_triggers(self, data: Any) -> Iterator[Trigger]:
         if data is None:
             self._fault("triggers", "is missing: without any the workflow never does anything")
         elif isinstance(data, Mapping):
             for event, steps in data.items():
                 path = f"triggers.{event}"
-                yield from self._trigger(event, "", steps, path, path)
+                yield from self._parse_trigger(event, "", steps, path, path)
         elif isinstance(data, list):
-            for number, one in enumerate(data):
-                yield from self._listed(one, f"triggers[{number}]")
+            for number, item in enumerate(data):
+                yield from self._parse_listed_trigger(item, f"triggers[{number}]")
         else:
             self._fault("triggers", "is neither a table of events nor a list")
 
-    def limits(self, settings: Any) -> None:
-        """Faults for limits that are none."""
+    def check_limits(self, settings: Any) -> None:
+        """Add faults for limits of chains that are none."""
         for name in CHAIN_LIMITS:
             if isinstance(settings, Mapping) and name in settings:
                 try:
@@ -190,75 +187,74 @@ class _Reader:
                 except InvalidArgument as error:
                     self._fault(f"settings.{name}", str(error).partition(" ")[2])
 
-    def names(self, triggers: tuple[Trigger, ...], variables: Any) -> None:
-        """Warnings for names in conditions that neither an event nor anything in the file defines."""
+    def check_names(self, triggers: tuple[Trigger, ...], variables: Any) -> None:
+        """Add warnings for names in conditions that neither an event nor the file defines."""
         known = {*NAMES, *(variables if isinstance(variables, Mapping) else ())}
-        known |= {str(value) for trigger in triggers for step in trigger.steps for value in _defined(step)}
+        known |= {name for trigger in triggers for step in trigger.steps for name in _list_defined_names(step)}
         for path, when in self.conditions.items():
-            self.warnings += [f"{path}: nothing in the file defines {one}" for one in sorted(names_in(when) - known)]
+            self.warnings += [
+                f"{path}: nothing in the file defines {name}" for name in sorted(find_names(when) - known)
+            ]
 
-    def _listed(self, data: Any, path: str) -> Iterator[Trigger]:
+    def _parse_listed_trigger(self, data: Any, path: str) -> Iterator[Trigger]:
         if not isinstance(data, Mapping):
             self._fault(path, "is not a table of event, when and actions")
             return
-        self._unknown(data, ("event", "when", "actions"), path)
-        when = self._condition(data.get("when"), f"{path}.when")
-        yield from self._trigger(data.get("event"), when, data.get("actions"), path, f"{path}.actions")
+        self._warn_unknown(data, ("event", "when", "actions"), path)
+        when = self._parse_condition(data.get("when"), f"{path}.when")
+        yield from self._parse_trigger(data.get("event"), when, data.get("actions"), path, f"{path}.actions")
 
-    def _trigger(self, event: Any, when: str, steps: Any, path: str, place: str) -> Iterator[Trigger]:
+    def _parse_trigger(self, event: Any, when: str, steps: Any, path: str, steps_path: str) -> Iterator[Trigger]:
         name = ALIASES.get(event, event) if isinstance(event, str) else event
         if name not in EVENTS:
             self._fault(path, f"there is no event {event!r}; there are {', '.join(EVENTS)}")
         elif not isinstance(steps, list):
-            self._fault(place, "is not a list of actions")
+            self._fault(steps_path, "is not a list of actions")
         else:
-            made = (self._step(one, name, f"{place}[{number}]") for number, one in enumerate(steps))
-            yield Trigger(name, when, tuple(one for one in made if one is not None), path)
+            parsed = [self._parse_step(step, name, f"{steps_path}[{number}]") for number, step in enumerate(steps)]
+            yield Trigger(name, when, tuple(step for step in parsed if step is not None), path)
 
-    def _step(self, data: Any, event: str, path: str) -> Step | None:
+    def _parse_step(self, data: Any, event: str, path: str) -> ActionStep | None:
         if not isinstance(data, Mapping):
             self._fault(path, "is not a table with an action")
             return None
         action = data.get("action", "block" if data.get("decision") == "block" else None)
-        shape = SHAPES.get(action) if isinstance(action, str) else None
-        if shape is None:
-            self._fault(path, f"there is no action {action!r}; there are {', '.join(SHAPES)}")
+        if not isinstance(action, str) or action not in ACTION_SHAPES:
+            self._fault(path, f"there is no action {action!r}; there are {', '.join(ACTION_SHAPES)}")
             return None
         if action == "block" and event not in CAN_BLOCK:
             self._fault(path, f"nothing can be blocked at {event}; at {', '.join(CAN_BLOCK)} it can")
         arguments = {key: value for key, value in data.items() if key not in ("action", "when")}
-        self._arguments(arguments, shape, path)
-        return Step(str(action), arguments, self._condition(data.get("when"), f"{path}.when"), path)
+        self._check_arguments(arguments, ACTION_SHAPES[action], path)
+        return ActionStep(action, arguments, self._parse_condition(data.get("when"), f"{path}.when"), path)
 
-    def _arguments(self, arguments: Mapping[str, Any], shape: Shape, path: str) -> None:
-        self._unknown(arguments, shape.keys, path)
-        for key in shape.required:
-            if key not in arguments:
-                self._fault(f"{path}.{key}", "is missing")
+    def _check_arguments(self, arguments: Mapping[str, Any], shape: ActionShape, path: str) -> None:
+        self._warn_unknown(arguments, shape.keys, path)
+        missing = [key for key in shape.required if key not in arguments]
         if {"name", "variable"} <= set(shape.keys) and not {"name", "variable"} & set(arguments):
-            self._fault(f"{path}.name", "is missing")
+            missing.append("name")
         if self.is_checked and "prompt" in shape.keys and arguments.get("prompt") in (None, ""):
-            self._fault(f"{path}.prompt", "is missing")
+            missing.append("prompt")
+        for key in missing:
+            self._fault(f"{path}.{key}", "is missing")
         for key in shape.templates:
             if isinstance(value := arguments.get(key), str):
-                self._checked(check_template, value, f"{path}.{key}")
+                self._check_text(check_template, value, f"{path}.{key}")
 
-    def _condition(self, value: Any, path: str) -> str:
-        if value is None:
-            return ""
-        if isinstance(value, bool):
-            return str(value)
+    def _parse_condition(self, value: Any, path: str) -> str:
+        if value is None or isinstance(value, bool):
+            return "" if value is None else str(value)
         if not isinstance(value, str):
             self._fault(path, "is no text")
             return ""
         if not value.strip():
             self.warnings.append(f"{path}: is empty, and so always holds")
-        elif self._checked(check_condition, value, path):
+        elif self._check_text(check_condition, value, path):
             self.conditions[path] = value
         return value
 
-    def _checked(self, check: Callable[[str], None], text: str, path: str) -> bool:
-        """Whether it is looked at, and has no fault."""
+    def _check_text(self, check: Callable[[str], None], text: str, path: str) -> bool:
+        """Return whether the text was checked and has no fault."""
         try:
             if self.is_checked:
                 check(text)
@@ -267,7 +263,7 @@ class _Reader:
             return False
         return self.is_checked
 
-    def _unknown(self, data: Mapping[str, Any], known: tuple[str, ...], path: str) -> None:
+    def _warn_unknown(self, data: Mapping[str, Any], known: tuple[str, ...], path: str) -> None:
         self.warnings += [f"{path}.{key}: is not known and means nothing" for key in data if key not in known]
 
     def _fault(self, path: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What the actions of a workflow can have done. Whoever runs workflows gives it; the engine knows nothing else."""
+"""What a workflow needs from its caller: the event, the session, and the effects of actions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class SessionInfo(NamedTuple):
 
 
 class SourceContent(NamedTuple):
-    """What a source of context has to give.
+    """What a source of context has.
 
     Attributes:
         names: what a template can use.
-        sections: what is injected where the workflow gives no template.
+        sections: what is injected if the workflow has no template.
     """
 
     names: Mapping[str, Any]
@@ -42,27 +42,26 @@ class SourceContent(NamedTuple):
 
 
 class WorkflowActions(Protocol):
-    """Everything that an action cannot do by itself. A result is plain data that templates and variables can hold."""
+    """Everything that an action cannot do by itself. Results are plain data that templates and variables can hold."""
 
     def extract_facts(self, include: Sequence[str] | None) -> Mapping[str, Any]:
-        """Extracts the facts of the session from its transcript, keeps them, and gives them (those of `include`)."""
+        """Extract and keep the facts of the session, and return them, or those of `include`."""
 
     def read_source(self, source: str) -> SourceContent | None:
-        """What `inject_context` finds under the name `compact_handoff`, `previous_session_summary`, `brief` or
-        `changes`; None where there is nothing.
+        """Return the content of `compact_handoff`, `previous_session_summary`, `brief` or `changes`, if there is any.
 
         Raises:
             InvalidArgument: there is no source of that name.
         """
 
     def summarize(self) -> str:
-        """The facts of the session as text: `transcript_summary` in the documents' templates."""
+        """Return the facts of the session as text: `transcript_summary` in the documents' templates."""
 
     def keep_notes(self, notes: str) -> Mapping[str, Any]:
-        """Keeps `notes` for the session after this one."""
+        """Keep `notes` for the next session."""
 
     def save_checkpoint(self, summary: str | None) -> Mapping[str, Any]:
-        """Saves where the agent stands."""
+        """Save where the agent stands."""
 
     def run_checks(self) -> Mapping[str, Any]:
-        """Runs the checks of the open loops."""
+        """Run the checks of the open loops."""

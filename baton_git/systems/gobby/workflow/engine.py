@@ -1,4 +1,4 @@
-"""Runs the workflows of one event: triggers → conditions → actions.
+"""Run the workflows of one event: triggers → conditions → actions.
 
 What fails is named in the outcome, and the next goes on: no fault in a workflow may keep a session from its work.
 """
@@ -9,70 +9,61 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton_git.core.errors import BatonError
-from baton_git.systems.gobby.rendering import condition
+from baton_git.systems.gobby.rendering import evaluate_condition
 from baton_git.systems.gobby.workflow.actions import ACTIONS
-from baton_git.systems.gobby.workflow.definition import Step, Trigger, Workflow
+from baton_git.systems.gobby.workflow.definition import ActionStep, Workflow
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, WorkflowActions
-from baton_git.systems.gobby.workflow.event_run import Outcome, Ran, Run, Starter
+from baton_git.systems.gobby.workflow.event_run import ActionRun, EventOutcome, EventRun, SessionStarter
 
 
-def run_event(
-    event: Event,
-    session: SessionInfo,
-    workflows: Sequence[Workflow],
-    effects: WorkflowActions,
-    variables: Mapping[str, Any],
-    starter: Starter,
-    *,
-    dry_run: bool = False,
-) -> Outcome:
-    """What comes of `event`.
+def run_workflows(
+    event: Event, session: SessionInfo, workflows: Sequence[Workflow], effects: WorkflowActions,
+    variables: Mapping[str, Any], start_session: SessionStarter, *, dry_run: bool = False,
+) -> EventOutcome:  # fmt: skip
+    """Run `workflows`, in their order, for one event.
 
     Args:
-        workflows: those that run, in their order.
         variables: those of the session.
-        dry_run: conditions are evaluated and actions planned, but nothing is done: neither `effects` nor `starter` are
-            called, and only the variables of the outcome change.
+        dry_run: conditions are evaluated and actions planned, but nothing is done: neither `effects` nor
+            `start_session` are called, and only the variables of the outcome change.
     """
-    run = Run(event, session, effects, starter, dry_run, dict(variables))
+    run = EventRun(event, session, effects, start_session, dry_run, EventOutcome(variables=dict(variables)))
     for workflow in workflows:
         run.workflow = workflow
-        for trigger in workflow.at(event.name):
-            _trigger(run, trigger)
-    return Outcome(
-        tuple(run.injected), run.block, tuple(run.ran), tuple(run.problems), run.variables, tuple(run.skipped)
-    )
+        for trigger in workflow.triggers_of(event.name):
+            if _holds(run, trigger.when, trigger.path):
+                _run_steps(run, trigger.steps)
+    return run.outcome
 
 
-def _trigger(run: Run, trigger: Trigger) -> None:
-    if not _holds(run, trigger.when, trigger.path):
-        return
-    for step in trigger.steps:
-        if run.block is not None:
-            run.skipped.append(f"{run.workflow.name}: {step.path}: {step.action}, as the event is blocked")
+def _run_steps(run: EventRun, steps: Sequence[ActionStep]) -> None:
+    for step in steps:
+        if run.outcome.block is not None:
+            skipped = f"{run.workflow.name}: {step.path}: {step.action}, as the event is blocked"
+            run.outcome.skipped.append(skipped)
         elif _holds(run, step.when, step.path, step.action):
-            _do(run, step)
+            _run_step(run, step)
 
 
-def _holds(run: Run, when: str, path: str, what: str = "trigger") -> bool:
+def _holds(run: EventRun, when: str, path: str, subject: str = "trigger") -> bool:
     try:
-        holds = condition(when, run.names(when))
+        holds = evaluate_condition(when, run.collect_names(when))
     except BatonError as error:
-        run.problems.append(f"workflow {run.workflow.name}: {path}.when: {error}")
+        run.outcome.problems.append(f"workflow {run.workflow.name}: {path}.when: {error}")
         return False
     if not holds:
-        run.skipped.append(f"{run.workflow.name}: {path}: {what}, as this does not hold: {' '.join(when.split())}")
+        why = f"as this does not hold: {' '.join(when.split())}"
+        run.outcome.skipped.append(f"{run.workflow.name}: {path}: {subject}, {why}")
     return holds
 
 
-def _do(run: Run, step: Step) -> None:
+def _run_step(run: EventRun, step: ActionStep) -> None:
     try:
         result = ACTIONS[step.action](run, step.arguments)
-    except Exception as error:  # noqa: BLE001
-        # The boundary of an action: whatever it meets in the world, the next one goes on, and it is told as it is.
-        said = str(error) if isinstance(error, BatonError) else f"{type(error).__name__}: {error}"
-        result = {"error": said}
-    run.ran.append(Ran(run.workflow.name, step.path, step.action, result))
+    except Exception as error:  # noqa: BLE001  the boundary of an action: whatever it meets, the next one goes on
+        result = {"error": str(error) if isinstance(error, BatonError) else f"{type(error).__name__}: {error}"}
+    run.outcome.ran.append(ActionRun(run.workflow.name, step.path, step.action, result))
     if "error" in result:
-        run.problems.append(f"workflow {run.workflow.name}: {step.path}: {step.action}: {result['error']}")
+        problem = f"workflow {run.workflow.name}: {step.path}: {step.action}: {result['error']}"
+        run.outcome.problems.append(problem)
     run.results.update({key: value for key, value in result.items() if key != "error"})

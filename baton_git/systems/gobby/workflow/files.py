@@ -1,12 +1,12 @@
-"""Which workflows there are: the project's, the user's and those that are shipped, and which of them run here.
+"""Find workflow files: the project's, the user's and the shipped ones, and which of them run here.
 
-A project's file comes from a remote, so it runs only when exactly its bytes were approved on this machine; until then
-the one of the same name that the user has, or that is shipped, runs.
+A project's file comes from a remote, so it runs only if exactly its bytes were approved on this machine; until then the
+one of the same name that the user has, or that is shipped, runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,15 +15,15 @@ from typing import NamedTuple
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.output import terminal_line
 from baton_git.git.files.atomic_files import read_bytes
-from baton_git.systems.gobby.workflow.definition import Workflow, read
+from baton_git.systems.gobby.workflow.definition import Workflow, parse_workflow
 
 TIERS = ("project", "user", "built-in")
-"""Who wins, in this order, where two have one name."""
+"""Who wins, in this order, if two have one name."""
 MAX_FILES = 100
 
 
 @dataclass(frozen=True)
-class Folders:
+class WorkflowFolders:
     """Where workflows are, and what this machine's user says of them.
 
     Attributes:
@@ -31,8 +31,8 @@ class Folders:
         user: `<config home>/baton/workflows`.
         shipped: those of this package.
         enabled, disabled: names, from git's untracked configuration.
-        notify: what runs for a notice besides; the message is added to it.
-        arguments: by CLI, what every new session of it is started with besides.
+        notify: a command that runs for each notice; the message is added to it.
+        arguments: by CLI, additional arguments of every new session.
     """
 
     project: Path | None
@@ -44,12 +44,12 @@ class Folders:
     arguments: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-class Found(NamedTuple):
+class WorkflowFile(NamedTuple):
     """A file of a workflow.
 
     Attributes:
         state: `on`, `off` (switched off), `not allowed` (here), `hidden` (another of its name runs), or `broken`.
-        workflow: None when it is broken.
+        workflow: None if it is broken.
         problem: what is wrong with it.
         text: the file, as it was when `digest` was made of it.
     """
@@ -64,67 +64,65 @@ class Found(NamedTuple):
     text: str = ""
 
 
-def find(folders: Folders, approved: Callable[[str], bool], *, is_checked: bool = True) -> list[Found]:
-    """Every file, those that run first, by priority; whoever is broken or not allowed hides nothing."""
+def list_workflow_files(
+    folders: WorkflowFolders, is_approved: Callable[[str], bool], *, is_checked: bool = True
+) -> list[WorkflowFile]:
+    """Return every file, first those that run, by priority; broken and not allowed ones hide nothing."""
     taken: set[str] = set()
-    found = [_judged(one, folders, approved, taken) for one in _read(folders, is_checked)]
-    return sorted(found, key=lambda one: (one.state != "on", one.workflow.priority if one.workflow else 0, one.name))
+    files = [
+        _decide_state(_read_workflow(tier, path, is_checked), folders, is_approved, taken)
+        for tier, folder in zip(TIERS, (folders.project, folders.user, folders.shipped), strict=True)
+        for path in _list_yaml(folder)
+    ]
+    return sorted(
+        files, key=lambda file: (file.state != "on", file.workflow.priority if file.workflow else 0, file.name)
+    )
 
 
-def running(found: list[Found]) -> list[Workflow]:
-    """Those that run, in their order."""
-    return [one.workflow for one in found if one.state == "on" and one.workflow is not None]
+def list_running(files: list[WorkflowFile]) -> list[Workflow]:
+    """Return the workflows that run, in their order."""
+    return [file.workflow for file in files if file.state == "on" and file.workflow is not None]
 
 
-def pick(found: list[Found], name: str, tier: str | None = None) -> Found:
-    """The file that `name` means: the one that runs, else that of the first tier.
+def pick_workflow(files: list[WorkflowFile], name: str, tier: str | None = None) -> WorkflowFile:
+    """Return the file that `name` means: the one that runs, else that of the first tier.
 
     Raises:
         NotFound: there is none.
     """
-    matching = [one for one in found if one.name == name and tier in (None, one.tier)]
-    matching.sort(key=lambda one: (one.state != "on", TIERS.index(one.tier)))
+    matching = [file for file in files if file.name == name and tier in (None, file.tier)]
     if not matching:
         where = f" among those of the {tier}" if tier else ""
         raise NotFound(f"workflow{where} called", name, hint="baton workflow list shows all")
-    return matching[0]
+    return min(matching, key=lambda file: (file.state != "on", TIERS.index(file.tier)))
 
 
-def _read(folders: Folders, is_checked: bool) -> Iterator[Found]:
-    for tier, folder in zip(TIERS, (folders.project, folders.user, folders.shipped), strict=True):
-        for path in _paths(folder):
-            yield _parsed(tier, path, is_checked)
-
-
-def _paths(folder: Path | None) -> list[Path]:
+def _list_yaml(folder: Path | None) -> list[Path]:
     try:
-        inside = sorted(folder.iterdir()) if folder is not None else []
+        paths = sorted(folder.iterdir()) if folder is not None else []
     except OSError:
         return []
-    return [one for one in inside if one.suffix in (".yaml", ".yml")][:MAX_FILES]
+    return [path for path in paths if path.suffix in (".yaml", ".yml")][:MAX_FILES]
 
 
-def _parsed(tier: str, path: Path, is_checked: bool) -> Found:
+def _read_workflow(tier: str, path: Path, is_checked: bool) -> WorkflowFile:
     where = terminal_line(str(path))
+    broken = WorkflowFile(path.stem, tier, path, "", "broken")
     try:
         if not path.is_file():
-            raise InvalidArgument(f"{where}: {_kind(path)}")
+            raise InvalidArgument(f"{where}: {_describe_kind(path)}")
         content = read_bytes(path)
-        digest = sha256(content).hexdigest()
+        broken = broken._replace(digest=sha256(content).hexdigest(), text=content.decode("utf-8", "replace"))
+        workflow = parse_workflow(content.decode(), name=path.stem, where=where, is_checked=is_checked)
     except BatonError as error:
-        return Found(path.stem, tier, path, "", "broken", None, str(error))
-    text = content.decode("utf-8", "replace")
-    try:
-        workflow = read(content.decode(), name=path.stem, where=where, is_checked=is_checked)
-    except BatonError as error:
-        return Found(path.stem, tier, path, digest, "broken", None, str(error), text)
+        return broken._replace(problem=str(error))
     except UnicodeDecodeError:
-        return Found(path.stem, tier, path, digest, "broken", None, f"{where}: is not UTF-8 text", text)
-    return Found(workflow.name, tier, path, digest, "on", workflow, "", text)
+        return broken._replace(problem=f"{where}: is not UTF-8 text")
+    return broken._replace(name=workflow.name, state="on", workflow=workflow)
 
 
-def _kind(path: Path) -> str:
-    """What is there instead of a file; none of it is opened, as that could take for ever."""
+def _describe_kind(path: Path) -> str:
+    """Return what is there instead of a file; nothing of it is opened, as that could take for ever."""
     if path.is_dir():
         return "is a folder and no file"
     if path.is_symlink() and not path.exists():
@@ -132,13 +130,15 @@ def _kind(path: Path) -> str:
     return "is a pipe or a device and no file"
 
 
-def _judged(one: Found, folders: Folders, approved: Callable[[str], bool], taken: set[str]) -> Found:
-    if one.workflow is None:
-        return one
-    if one.tier == "project" and not approved(one.digest):
-        return one._replace(state="not allowed")
-    if one.name in taken:
-        return one._replace(state="hidden")
-    taken.add(one.name)
-    wanted = one.workflow.enabled or one.name in folders.enabled
-    return one if wanted and one.name not in folders.disabled else one._replace(state="off")
+def _decide_state(
+    file: WorkflowFile, folders: WorkflowFolders, is_approved: Callable[[str], bool], taken: set[str]
+) -> WorkflowFile:
+    if file.workflow is None:
+        return file
+    if file.tier == "project" and not is_approved(file.digest):
+        return file._replace(state="not allowed")
+    if file.name in taken:
+        return file._replace(state="hidden")
+    taken.add(file.name)
+    is_wanted = file.workflow.enabled or file.name in folders.enabled
+    return file if is_wanted and file.name not in folders.disabled else file._replace(state="off")

@@ -1,4 +1,4 @@
-"""When a loop of sessions ends, and what each session of it is told: pure, over the sessions that it had so far."""
+"""Decide when a loop of sessions ends, and write what each session is told: pure, over the sessions so far."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from baton_git.core.redaction import redact_text
 
 MARKER = "LOOP_COMPLETE"
-LAST_WORDS = 4000
+MAX_LAST_WORDS = 4000
 """Characters of the end of an answer that the next session is shown."""
 
 
-class Limits(NamedTuple):
-    """What ends a loop. Each is always there, and finite.
+class LoopLimits(NamedTuple):
+    """What ends a loop; every limit is always there, and finite.
 
     Attributes:
         marker: what a session says when all is done.
@@ -32,7 +32,7 @@ class Limits(NamedTuple):
     failures: int = 3
 
 
-class Turn(NamedTuple):
+class LoopTurn(NamedTuple):
     """A session of a loop that has ended.
 
     Attributes:
@@ -46,7 +46,7 @@ class Turn(NamedTuple):
     tokens: int | None = None
 
 
-class Ending(NamedTuple):
+class LoopEnding(NamedTuple):
     """What ended a loop: `completed`, `max_iterations`, `stuck`, `failures`, `budget`, `token_budget`,
     `total_timeout`, `stop_file`, `interrupted` or `error`; and in words."""
 
@@ -54,8 +54,10 @@ class Ending(NamedTuple):
     why: str
 
 
-def ending(turns: Sequence[Turn], limits: Limits, prompt: str, before: str | None, seconds: float) -> Ending | None:
-    """Why the loop ends after these sessions; None when it goes on.
+def decide_ending(
+    turns: Sequence[LoopTurn], limits: LoopLimits, prompt: str, before: str | None, seconds: float
+) -> LoopEnding | None:
+    """Return why the loop ends after these sessions; None if it goes on.
 
     Args:
         prompt: what the sessions were told, which they may repeat.
@@ -64,85 +66,76 @@ def ending(turns: Sequence[Turn], limits: Limits, prompt: str, before: str | Non
     """
     last = turns[-1]
     if last.status == "exited" and says_done(last.answer, limits.marker, prompt):
-        return Ending("completed", f"the session said {limits.marker}")
+        return LoopEnding("completed", f"the session said {limits.marker}")
     return (
-        _spent(turns, limits)
-        or _failing(turns, limits)
-        or _stuck(turns, limits, before)
-        or _over(len(turns), limits, seconds)
+        _check_budget(turns, limits) or _check_progress(turns, limits, before) or _check_length(turns, limits, seconds)
     )
 
 
 def says_done(answer: str, marker: str, prompt: str) -> bool:
-    """Whether the last line of the answer is the marker, or ends with it; one that repeats a line of `prompt` does not
-    count."""
+    """Return whether the last line of the answer is the marker, or ends with it; lines of `prompt` do not count."""
     last = last_line(answer)
-    told = {line.strip() for line in prompt.splitlines()} - {marker}
-    if last in told:
+    if last in {line.strip() for line in prompt.splitlines()} - {marker}:
         return False
     return is_marker(last, marker) or re.search(rf"(?<![\w-]){re.escape(marker)}[*_`.!]*\Z", last) is not None
 
 
 def is_marker(line: str, marker: str) -> bool:
-    """Whether the line is the marker and nothing else, however it is emphasized."""
+    """Return whether the line is the marker and nothing else, however it is emphasized."""
     return marker in (line, line.strip("*_`# "))
 
 
 def last_line(text: str) -> str:
-    """The last line that is not empty."""
-    lines = [line.strip() for line in text.splitlines()]
-    return next((line for line in reversed(lines) if line), "")
+    """Return the last line that is not empty."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
-def total_cost(turns: Sequence[Turn]) -> float | None:
-    """What the sessions cost as far as they say; None when none does."""
-    known = [one.cost_usd for one in turns if one.cost_usd is not None]
+def total_cost(turns: Sequence[LoopTurn]) -> float | None:
+    """Return what the sessions cost as far as they say; None if none does."""
+    known = [turn.cost_usd for turn in turns if turn.cost_usd is not None]
     return round(sum(known), 6) if known else None
 
 
-def total_tokens(turns: Sequence[Turn]) -> int | None:
-    known = [one.tokens for one in turns if one.tokens is not None]
+def total_tokens(turns: Sequence[LoopTurn]) -> int | None:
+    """Return the tokens of the sessions as far as they say; None if none does."""
+    known = [turn.tokens for turn in turns if turn.tokens is not None]
     return sum(known) if known else None
 
 
-def _spent(turns: Sequence[Turn], limits: Limits) -> Ending | None:
+def _check_budget(turns: Sequence[LoopTurn], limits: LoopLimits) -> LoopEnding | None:
     cost, tokens = total_cost(turns), total_tokens(turns)
     if cost is not None and cost >= limits.budget_usd:
-        return Ending("budget", f"{cost:.2f} USD are spent, the budget is {limits.budget_usd:.2f}")
+        return LoopEnding("budget", f"{cost:.2f} USD are spent, the budget is {limits.budget_usd:.2f}")
     if tokens is not None and tokens >= limits.tokens:
-        return Ending("token_budget", f"{tokens:,} tokens are used, the budget is {limits.tokens:,}")
+        return LoopEnding("token_budget", f"{tokens:,} tokens are used, the budget is {limits.tokens:,}")
     return None
 
 
-def _failing(turns: Sequence[Turn], limits: Limits) -> Ending | None:
+def _check_progress(turns: Sequence[LoopTurn], limits: LoopLimits, before: str | None) -> LoopEnding | None:
     row = turns[-limits.failures :]
-    if len(row) == limits.failures and all(one.status != "exited" for one in row):
-        return Ending("failures", f"{len(row)} sessions in a row did not end well")
-    return None
-
-
-def _stuck(turns: Sequence[Turn], limits: Limits, before: str | None) -> Ending | None:
+    if len(row) == limits.failures and all(turn.status != "exited" for turn in row):
+        return LoopEnding("failures", f"{len(row)} sessions in a row did not end well")
     row = turns[-limits.stuck_after :]
     if len(row) < limits.stuck_after:
         return None
-    if row[0].answer.strip() and len({" ".join(one.answer.split()) for one in row}) == 1:
-        return Ending("stuck", f"{len(row)} sessions in a row said the same")
+    if row[0].answer.strip() and len({" ".join(turn.answer.split()) for turn in row}) == 1:
+        return LoopEnding("stuck", f"{len(row)} sessions in a row said the same")
     earlier = turns[-limits.stuck_after - 1].work if len(turns) > limits.stuck_after else before
-    if earlier is not None and {one.work for one in row} == {earlier}:
-        return Ending("stuck", f"{len(row)} sessions in a row changed nothing: no commit, and no file")
+    if earlier is not None and {turn.work for turn in row} == {earlier}:
+        return LoopEnding("stuck", f"{len(row)} sessions in a row changed nothing: no commit, and no file")
     return None
 
 
-def _over(count: int, limits: Limits, seconds: float) -> Ending | None:
-    if count >= limits.iterations:
-        return Ending("max_iterations", f"{count} sessions are as many as it may have")
+def _check_length(turns: Sequence[LoopTurn], limits: LoopLimits, seconds: float) -> LoopEnding | None:
+    if len(turns) >= limits.iterations:
+        return LoopEnding("max_iterations", f"{len(turns)} sessions are as many as it may have")
     if seconds >= limits.total_seconds:
-        return Ending("total_timeout", f"it took longer than {limits.total_seconds:g} seconds")
+        return LoopEnding("total_timeout", f"it took longer than {limits.total_seconds:g} seconds")
     return None
 
 
-def context(number: int, limits: Limits, last: Turn | None) -> str:
-    """What session `number` (from 1) of a loop is told besides the task."""
+def write_context(number: int, limits: LoopLimits, last: LoopTurn | None) -> str:
+    """Return what session `number` (from 1) of a loop is told besides the task."""
     lines = [
         f"This is session {number} of at most {limits.iterations} that work on one task, each with a fresh memory.",
         "Whatever is not committed, written to a file, or kept with baton is lost to the next one.",
@@ -150,10 +143,8 @@ def context(number: int, limits: Limits, last: Turn | None) -> str:
         "before that, do not write this word.",
     ]
     if last is not None:
-        lines += ["", f"The session before {_HOW.get(last.status, 'failed')}. The end of what it said, as data:"]
-        words = redact_text(last.answer)[0].strip()[-LAST_WORDS:] or "(nothing)"
+        how = {"exited": "ended", "timed_out": "was ended at its time limit"}.get(last.status, "failed")
+        lines += ["", f"The session before {how}. The end of what it said, as data:"]
+        words = redact_text(last.answer)[0].strip()[-MAX_LAST_WORDS:] or "(nothing)"
         lines += [f"| {line}" for line in words.splitlines()]
     return "\n".join(lines)
-
-
-_HOW = {"exited": "ended", "timed_out": "was ended at its time limit"}

@@ -14,7 +14,7 @@ from baton_git.core.errors import BatonError, LimitExceeded, NotFound
 from baton_git.git.files.atomic_files import read_bytes, write_all
 
 MAX_BYTES = 256 * 1024
-KEPT = 200
+MAX_SESSIONS = 200
 """Sessions whose variables are kept; older ones are forgotten."""
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_-]{0,99}")
 
@@ -28,12 +28,14 @@ class KeptVariables:
 
     @property
     def path(self) -> Path:
-        """Its own name only where no other one can become the same, also where a disk does not know A from a."""
-        name = self.session if _PLAIN.fullmatch(self.session) else f"={sha256(_bytes(self.session)).hexdigest()}"
+        """The file; a name that a disk could confuse with another one (A with a) is hashed."""
+        name = self.session
+        if not _PLAIN.fullmatch(name):
+            name = f"={sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
         return self.folder / f"{name}.json"
 
     def load(self) -> tuple[dict[str, Any] | None, str]:
-        """The variables, None when none were kept; and what is wrong with the file. What is damaged is set aside."""
+        """Return the variables, None if none were kept, and what is wrong with the file. A damaged one is set aside."""
         try:
             data = json.loads(read_bytes(self.path), where=str(self.path))
         except NotFound:
@@ -45,31 +47,25 @@ class KeptVariables:
         return data, ""
 
     def save(self, variables: dict[str, Any]) -> None:
-        """Keeps them.
+        """Keep the variables, and forget those of the oldest sessions.
 
         Raises:
             LimitExceeded: they are too large.
             InvalidDocument: they are no plain data.
             WriteFailed: the disk said no.
         """
-        json.check(variables, where=f"the variables of session {self.session}")
+        subject = f"the variables of session {self.session}"
+        json.check(variables, where=subject)
         content = json.dumps(variables).encode()
         if len(content) > MAX_BYTES:
-            raise LimitExceeded(f"the variables of session {self.session}", len(content), MAX_BYTES, "bytes")
+            raise LimitExceeded(subject, len(content), MAX_BYTES, "bytes")
         write_all({self.path: content})
-        self._forget_old()
+        with contextlib.suppress(OSError):
+            files = sorted(self.folder.glob("*.*"), key=lambda path: path.stat().st_mtime, reverse=True)
+            for old in files[MAX_SESSIONS:]:
+                old.unlink(missing_ok=True)
 
     def _set_aside(self, problem: str) -> str:
         with contextlib.suppress(OSError):
             self.path.replace(self.path.with_suffix(".damaged"))
         return f"{problem}; the session's variables begin anew"
-
-    def _forget_old(self) -> None:
-        with contextlib.suppress(OSError):
-            files = sorted(self.folder.glob("*.*"), key=lambda one: one.stat().st_mtime, reverse=True)
-            for old in files[KEPT:]:
-                old.unlink(missing_ok=True)
-
-
-def _bytes(session: str) -> bytes:
-    return session.encode("utf-8", "surrogatepass")
