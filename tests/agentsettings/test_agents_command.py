@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from baton_git.agents.codex.hook_trust import Codex
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.codex_trust import Codex
 from baton_git.agents.settings.hook_lines import program_in
 from baton_git.core.errors import StoreError
 

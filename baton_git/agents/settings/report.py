@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from baton_git.agents.agent_cli import AgentCLI
+from baton_git.agents.codex.hook_trust import Codex, SeenHook, trusted_keys
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_settings import HookSettings
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.codex_trust import Codex, SeenHook, trusted_keys
 from baton_git.agents.settings.entries import HookEntry
 from baton_git.agents.settings.hook_lines import hook_line, is_older, program_in
 from baton_git.agents.settings.locations import Scope

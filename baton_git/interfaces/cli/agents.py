@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
+from baton_git.agents.codex.hook_trust import Codex
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.codex_trust import Codex
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.hook_lines import hook_line
 from baton_git.agents.settings.locations import Scope, user_folder
