@@ -54,16 +54,16 @@ class SeedSystem(NamedTuple):
     Attributes:
         name: its folder in `baton_git/systems/`.
         kinds: the kinds of records that it brings.
-        told: the kinds of which its module `brief_sections` tells; it is loaded where there is such a record.
+        has_sections: whether its module `brief_sections` tells of them in the brief; it is loaded where there is a record.
         documents: its whole documents.
     """
 
     name: str
     kinds: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
+    has_sections: bool = True
     documents: tuple[ForeignDocument, ...] = ()
 
     def make_sections(self, request: BriefRequest) -> Iterator[Section]:
         """What the system has to say at the start of a session."""
-        if any(request.state.ids(kind) for kind in self.told):
+        if self.has_sections and any(request.state.ids(kind) for kind in self.kinds):
             yield from importlib.import_module(f"baton_git.systems.{self.name}.brief_sections").make_sections(request)

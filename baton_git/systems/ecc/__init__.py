@@ -6,7 +6,6 @@ from baton_git.systems.seed_system import ForeignDocument, SeedSystem
 SYSTEM = SeedSystem(
     "ecc",
     kinds=("snapshot",),
-    told=("snapshot",),
     documents=(
         ForeignDocument(
             "ecc_session",

@@ -2,4 +2,4 @@
 
 from baton_git.systems.seed_system import SeedSystem
 
-SYSTEM = SeedSystem("kairos", kinds=("handover",), told=("handover",))
+SYSTEM = SeedSystem("kairos", kinds=("handover",))

@@ -2,4 +2,4 @@
 
 from baton_git.systems.seed_system import SeedSystem
 
-SYSTEM = SeedSystem("paif", kinds=("checkpoint", "identity"), told=("checkpoint", "identity"))
+SYSTEM = SeedSystem("paif", kinds=("checkpoint", "identity"))
