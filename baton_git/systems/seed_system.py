@@ -54,7 +54,7 @@ class SeedSystem(NamedTuple):
     Attributes:
         name: its folder in `baton_git/systems/`.
         kinds: the kinds of records that it brings.
-        has_sections: whether its module `brief_sections` tells of them in the brief; it is loaded where there is a record.
+        has_sections: whether its module `brief_sections` tells of them, and is loaded where there is such a record.
         documents: its whole documents.
     """
 
