@@ -10,7 +10,7 @@ import click
 from baton_git.core.brief import BUDGET, MIN_BUDGET, age
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import CHECKED_OUT, SECONDS, App, baton_command, command, flat, read_text
-from baton_git.interfaces.context.lifespan import checkpointed, restored
+from baton_git.interfaces.context.lifespan import checkpoint_session, restore_agent
 from baton_git.interfaces.results import lifespan as answers
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.remote_selection import format_commits
@@ -75,7 +75,7 @@ def boot_command(
     with app.workspace() as ws:
         if asked is None:
             ws = replace(ws, actor=replace(ws.actor, session=None))  # not one that was left here without an end
-        ws, more = restored(app, ws)
+        ws, more = restore_agent(app, ws)
         seconds = 0 if no_verify else check_budget
         begun = boot(
             ws, app.now, budget=budget, check_seconds=seconds, sync_seconds=0 if no_sync else sync_budget,
@@ -109,7 +109,7 @@ def wrap_command(
     with app.workspace() as ws:
         session = ws.actor.session
         done = wrap(ws, app.now, context=text, summary=summary, expected_revision=expected_revision)
-        saved = checkpointed(app.lenient, ws, summary, text)
+        saved = checkpoint_session(app.lenient, ws, summary, text)
         news = [] if no_sync else at_end(ws, app.now)
     if app.current.get() == session:
         app.current.set(None)

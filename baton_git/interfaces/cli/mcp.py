@@ -9,7 +9,7 @@ import click
 from baton_git.agents.registry import session_variables
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.interfaces.cli.app import App, command
-from baton_git.interfaces.context.process import taken, taken_token
+from baton_git.interfaces.context.process import take_variable, taken_token
 
 HOST, PORT = "127.0.0.1", 9102
 
@@ -54,7 +54,7 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
 def _alone() -> str | None:
     """The token. Whoever calls over HTTP is not the agent in whose shell we were started: what names that one goes."""
     for name in ("BATON_SESSION", "BATON_AGENT", *session_variables()):
-        taken(name)
+        take_variable(name)
     return taken_token()
 
 

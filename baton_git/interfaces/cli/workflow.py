@@ -15,7 +15,7 @@ from baton_git.core.output import terminal_line
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees
-from baton_git.interfaces.context.workflows import DISABLED, ENABLED, listed, workflow_folders
+from baton_git.interfaces.context.workflows import DISABLED, ENABLED, read_list, workflow_folders
 from baton_git.systems.gobby.workflow.definition import ALIASES, EVENTS, parse_workflow
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
 from baton_git.systems.gobby.workflow.event_run import ActionRun, EventOutcome
@@ -133,7 +133,7 @@ def _switch(app: App, name: str, into: str, out_of: str) -> None:
     with app.workspace() as ws:
         pick_workflow(list_workflows(ws, workflow_folders(app))[0], name)
     config = app.settings.repository.config()
-    names, others = listed(app, into), listed(app, out_of)
+    names, others = read_list(app, into), read_list(app, out_of)
     if name not in names:
         config.set(into, ",".join([*names, name]))
     if name in others:

@@ -1,4 +1,4 @@
-"""Merging packs in a process of its own, so that a command that writes does not wait for it.
+"""Merge packs in a process of its own, so that a command that writes does not wait for it.
 
     python -P -m baton_git.interfaces.context.background_merge COMMON_DIR
 
@@ -31,7 +31,7 @@ _children: list[int] = []
 
 
 def merge_in_background(common_dir: Path, environment: Mapping[str, str]) -> bool:
-    """Starts a merge unless one is at work; False when it cannot be started, so whoever asks has to do it."""
+    """Start a merge unless one is at work; False if it cannot be started and the caller has to do it."""
     _reap()
     folder = Path(os.path.realpath(common_dir))
     try:
@@ -40,8 +40,8 @@ def merge_in_background(common_dir: Path, environment: Mapping[str, str]) -> boo
     except OSError:
         return False
     try:
-        alone = try_flock(lock)
-        return _start(folder, environment, lock) if alone else alone is False
+        is_alone = try_flock(lock)
+        return _start(folder, environment, lock) if is_alone else is_alone is False
     except (OSError, NotImplementedError):
         return False
     finally:
@@ -57,7 +57,7 @@ def _start(folder: Path, environment: Mapping[str, str], lock: int) -> bool:
 
 
 def _reap() -> None:
-    """Lets the system forget the processes that have ended, for a program that runs for long."""
+    """Let the system forget processes that have ended, in a program that runs for long."""
     for pid in list(_children):
         try:
             ended, _ = os.waitpid(pid, os.WNOHANG)
@@ -68,7 +68,7 @@ def _reap() -> None:
 
 
 def main(folder: Path) -> None:
-    """Merges what is due. What goes wrong is no news: a later write finds it due again."""
+    """Merge what is due. Errors are dropped: a later write finds it due again."""
     signal.alarm(SECONDS)
     with suppress(OSError):
         os.setsid()

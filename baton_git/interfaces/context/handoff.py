@@ -1,4 +1,4 @@
-"""The block `autonomous_handoff` of the settings: what the work tree's file says, within what the user's own allows.
+"""Read the block `autonomous_handoff` of the settings: the work tree's file, within what the user's own allows.
 
 The work tree's file came with a clone, so it can only restrict what is read and told, or choose the format.
 """
@@ -24,8 +24,7 @@ MAX_BYTES = 256 * 1024
 
 
 def handoff_options(call: Call, file: Path | None = None) -> Options:
-    """The options that the settings say. A call that is lenient names a broken file among the problems and passes it
-    over.
+    """Return the options. A lenient call names a broken file among the problems and passes it over.
 
     Args:
         file: is read instead of those that are looked for.
@@ -35,17 +34,17 @@ def handoff_options(call: Call, file: Path | None = None) -> Options:
             read.
     """
     if file is not None:
-        return parse_options(block_in(file), where=str(file))
+        return parse_options(read_block(file), where=str(file))
     top = work_tree(call)
     own = _block(call, _user_file(), None)
-    return parse_options(_within(_block(call, top / FILE, top), own) if top is not None else own)
+    return parse_options(_restrict(_block(call, top / FILE, top), own) if top is not None else own)
 
 
 def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
-    """The block of a file, which may be missing. Raises as `handoff_options` does."""
+    """Return the block of a file, which may be missing. Raises as `handoff_options` does."""
     try:
-        found = block_in(file, top)
-        parse_options(found, where=str(file))
+        block = read_block(file, top)
+        parse_options(block, where=str(file))
     except NotFound:
         return {}
     except BatonError as error:
@@ -53,17 +52,16 @@ def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
             raise
         call.settings.problems.append(f"{error}; it is passed over")
         return {}
-    return found or {}
+    return block or {}
 
 
-def _within(said: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """What a project says, as far as the user's own block allows: what that switches off stays off, and of two numbers
-    the smaller counts."""
-    both = {**own, **said}
+def _restrict(project: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a project's block within the user's: what that switches off stays off, and the smaller number counts."""
+    both = {**own, **project}
     for name, mine in own.items():
-        theirs = said.get(name)
+        theirs = project.get(name)
         if isinstance(mine, Mapping):
-            both[name] = _within(theirs if isinstance(theirs, Mapping) else {}, mine)
+            both[name] = _restrict(theirs if isinstance(theirs, Mapping) else {}, mine)
         elif mine is False:
             both[name] = False
         elif isinstance(mine, int) and mine is not True:
@@ -72,19 +70,19 @@ def _within(said: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _user_file() -> Path:
-    named = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(named) if named.startswith("/") else Path.home() / ".config") / "baton" / "config.yaml"
+    folder = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(folder) if folder.startswith("/") else Path.home() / ".config") / "baton" / "config.yaml"
 
 
 def work_tree(call: Call) -> Path | None:
-    """The work tree that is meant; none is made, where there is no repository."""
+    """Return the work tree that is meant; no repository is made if there is none."""
     named = call.settings.asked.repo or os.environ.get("BATON_REPO")
-    found = Repository.open(Path(named)) if named else Repository.discover(Path.cwd())
-    return found.work_tree if found is not None else None
+    repository = Repository.open(Path(named)) if named else Repository.discover(Path.cwd())
+    return repository.work_tree if repository is not None else None
 
 
-def block_in(file: Path, top: Path | None = None) -> Any:
-    """The block as a file has it; None where it has none.
+def read_block(file: Path, top: Path | None = None) -> Any:
+    """Return the block as a file has it; None if it has none.
 
     Args:
         top: of the work tree that it came with; no link is followed then.

@@ -14,6 +14,6 @@ IN_THE_WAY = (InvalidDocument, LimitExceeded, StepConflict, Busy, StoreError)
 
 
 def copy_of(call: Call, ws: Workspace, file: Path | None) -> Copy | None:
-    """The workspace copy that the caller wants, or that is set up for the repository."""
+    """Return the workspace copy that the caller wants, or that is set up for the repository."""
     path = file if file is not None else call.settings.handover_file
     return None if path is None else Copy.at(path, ws.branch.store.repository.common_dir, ws.branch.namespace)

@@ -1,4 +1,4 @@
-"""What PAIF's settings want at the start and at the end of a session, whichever face begins and ends it."""
+"""Do what PAIF's settings ask for at the start and at the end of a session, in every interface."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sessions import fresh_session
 
 
-def restored(call: Call, ws: Workspace) -> tuple[Workspace, dict[str, Any]]:
-    """Who the agent is and what it gets back, where PAIF's settings say so: the session that begins, and more for
-    `boot`."""
+def restore_agent(call: Call, ws: Workspace) -> tuple[Workspace, dict[str, Any]]:
+    """Restore PAIF's agent if the settings ask for it; returns the session that begins, and arguments for `boot`."""
     config = paif_config(call)
     if config is None:
         return ws, {}
@@ -26,10 +25,10 @@ def restored(call: Call, ws: Workspace) -> tuple[Workspace, dict[str, Any]]:
     return ws, {"persona": agent_at_work(ws, config, asked), "restored": lines}
 
 
-def checkpointed(call: Call, ws: Workspace, summary: str | None, context: str | None) -> tuple[str, ...]:
-    """The id of the checkpoint that PAIF's settings want at the end, and what is to be said; empty where they do not.
+def checkpoint_session(call: Call, ws: Workspace, summary: str | None, context: str | None) -> tuple[str, ...]:
+    """Save the checkpoint that PAIF's settings want at the end; returns its id and messages, or nothing.
 
-    What goes wrong with it is said: the session has ended.
+    An error becomes a message, since the session has ended.
     """
     config = paif_config(call)
     if config is None or not config.checkpoint_on_exit:
@@ -44,5 +43,5 @@ def checkpointed(call: Call, ws: Workspace, summary: str | None, context: str | 
 
 
 def _asked_agent(call: Call) -> str | None:
-    """The agent that the command names; one that only a variable names counts less than the settings."""
+    """Return the agent that the command names; one that only a variable names counts less than the settings."""
     return call.settings.agent if call.settings.asked.agent else None

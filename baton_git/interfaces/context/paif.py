@@ -20,13 +20,13 @@ MAX_BYTES = 1024 * 1024
 
 
 def paif_config(call: Call) -> PaifConfig | None:
-    """The settings; None where the file has none. A call that is lenient names a broken block among the problems.
+    """Return the settings; None if the file has none. A lenient call names a broken block among the problems.
 
     Raises:
         InvalidDocument, StoreError: the block cannot be understood, or the file not read.
     """
     try:
-        text = _text(call)
+        text = _read_text(call)
         if text is None:
             return None
         from baton_git.systems.paif.settings import parse_config  # few have one, and every start would pay for it
@@ -35,17 +35,17 @@ def paif_config(call: Call) -> PaifConfig | None:
     except BatonError as error:
         if call.settings.problems is None:
             raise
-        said = f"{error}; it is passed over"
-        if said not in call.settings.problems:
-            call.settings.problems.append(said)
+        problem = f"{error}; it is passed over"
+        if problem not in call.settings.problems:
+            call.settings.problems.append(problem)
         return None
 
 
-def _text(call: Call) -> str | None:
-    """The text of the file, if it says something about this."""
+def _read_text(call: Call) -> str | None:
+    """Return the text of the file, if it mentions the key."""
     folder = call.settings.folder
     try:
-        raw = _head(folder / FILE) if folder is not None else b""
+        raw = _read_head(folder / FILE) if folder is not None else b""
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -59,8 +59,8 @@ def _text(call: Call) -> str | None:
         raise InvalidDocument([fault], where=FILE) from None
 
 
-def _head(path: Path) -> bytes:
-    """The beginning of a regular file; opening anything else might wait for ever."""
+def _read_head(path: Path) -> bytes:
+    """Return the beginning of a regular file; opening anything else might wait for ever."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise StoreError(f"{FILE}: is not a regular file")
@@ -68,7 +68,7 @@ def _head(path: Path) -> bytes:
 
 
 def agent_of(call: Call, config: PaifConfig | None = None) -> str:
-    """The agent that is meant: --agent, that of the settings, or BATON_AGENT.
+    """Return the agent that is meant: --agent, that of the settings, or BATON_AGENT.
 
     Raises:
         InvalidArgument: none of them names one.
@@ -83,5 +83,5 @@ def asked_agent(call: Call, config: PaifConfig | None = None) -> str | None:
     """As `agent_of`; None where none of them names one."""
     if call.settings.asked.agent is not None:
         return call.settings.agent
-    found = config or paif_config(call)
-    return (found.agent_id if found is not None else None) or call.settings.agent
+    config = config or paif_config(call)
+    return (config.agent_id if config is not None else None) or call.settings.agent

@@ -1,4 +1,4 @@
-"""Whether an answer at a terminal can be a person's word: not while an agent is known to be acting.
+"""Decide whether an answer at a terminal can be a person's word: not while an agent is known to be acting.
 
 An agent is known by the variables that its CLI sets, by its process among our ancestors, by a session that baton
 started, or because the command names one (`--agent`, BATON_AGENT). Ancestors that cannot be read say nothing: a shell
@@ -50,25 +50,25 @@ def check_no_agent(named: str | None = None, hint: str = "") -> None:
 
 
 def find_agent(environment: Mapping[str, str], named: str | None = None) -> str | None:
-    """How an agent that is acting is known; None where none is known."""
-    variables = (one.acting.find_variable(environment) for one in AGENTS.values())
-    found = next((name for name in variables if name), SPAWNED if environment.get(SPAWNED) else None)
-    if found is not None:
-        return f"{found} is set"
+    """Return how an acting agent is known; None if none is known."""
+    variables = (cli.acting.find_variable(environment) for cli in AGENTS.values())
+    variable = next(filter(None, variables), SPAWNED if environment.get(SPAWNED) else None)
+    if variable is not None:
+        return f"{variable} is set"
     if named is not None:
         return f"the command acts as agent {named}"
-    return next((said for one in _ancestors() if (said := _agent_process(one))), None)
+    return next(filter(None, map(_describe_agent, _ancestors())), None)
 
 
-def _agent_process(process: Ancestor) -> str | None:
+def _describe_agent(process: Ancestor) -> str | None:
     if KEEPER in process.argv:
         return "it runs in a session that baton started"
-    found = (name for name, cli in AGENTS.items() if cli.acting.is_program(process.name, process.argv))
-    return next((f"this command was started by {name}" for name in found), None)
+    starters = (name for name, cli in AGENTS.items() if cli.acting.is_program(process.name, process.argv))
+    return next((f"this command was started by {name}" for name in starters), None)
 
 
 def _ancestors() -> Iterator[Ancestor]:
-    """The processes that started us, nearest first, as far as they can be seen."""
+    """Yield the processes that started us, nearest first, as far as they can be seen."""
     process = _parent(psutil.Process())
     while process is not None:
         try:

@@ -35,7 +35,7 @@ def skip_plugin_search() -> None:
 
 
 def mend_streams() -> None:
-    """Standard streams that are there, also where they were closed, and that take any text, whatever the locale."""
+    """Reopen closed standard streams, and let them take any text, whatever the locale."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
@@ -45,27 +45,25 @@ def mend_streams() -> None:
 
 
 def hide_tokens() -> None:
-    """Takes the tokens out of our own environment, which every program that we start inherits; `read_token` still
-    gives them."""
+    """Take the tokens out of our environment, which every program that we start inherits; `read_token` keeps them."""
     for name in filter(is_secret_variable, list(os.environ)):
-        token = taken(name)
+        token = take_variable(name)
         if token is not None:
             _taken[name] = token
 
 
 def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a program that we start: what we found (or `environment`), without tokens."""
-    found = FOUND if environment is None else environment
-    return without_secrets(found)
+    """Return the environment of a program that we start: what we found (or `environment`), without tokens."""
+    return without_secrets(FOUND if environment is None else environment)
 
 
 def read_token(name: str = TOKEN) -> str | None:
-    """A token that the environment named; an empty one says nothing."""
-    return taken(name) or _taken.get(name)
+    """Return a token from the environment; None if it is missing or empty."""
+    return take_variable(name) or _taken.get(name)
 
 
 def taken_token(name: str = TOKEN) -> str | None:
-    """A server's own token.
+    """Return a server's own token.
 
     Raises:
         InvalidArgument: no header could bring it.
@@ -76,12 +74,12 @@ def taken_token(name: str = TOKEN) -> str | None:
     return token
 
 
-def taken(name: str) -> str | None:
-    """A variable, which from now on neither we nor the programs that we start have; an empty one says nothing."""
+def take_variable(name: str) -> str | None:
+    """Take a variable out of our environment and that of programs that we start; None if it is missing or empty."""
     FOUND.pop(name, None)
     return os.environ.pop(name, None) or None
 
 
 def end_in_order() -> None:
-    """SIGTERM ends us as Ctrl-C does, so that the programs we have started end with us."""
+    """Let SIGTERM end us as Ctrl-C does, so that the programs we have started end with us."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)

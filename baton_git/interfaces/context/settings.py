@@ -72,17 +72,17 @@ class Settings:
         except BatonError as error:
             if self.problems is None:
                 raise
-            said = f"{error}; {instead}"
-            if said not in self.problems:
-                self.problems.append(said)
+            problem = f"{error}; {instead}"
+            if problem not in self.problems:
+                self.problems.append(problem)
             return default
 
-    def _named(self, what: str) -> str | None:
-        """What the option says, else the variable; an empty variable says nothing, an empty option is a mistake."""
-        option: str | None = getattr(self.asked, what)
+    def _read_option(self, name: str) -> str | None:
+        """Return the option, else the variable; an empty variable is ignored, an empty option is a mistake."""
+        option: str | None = getattr(self.asked, name)
         if option == "":
-            raise InvalidArgument(f"--{what} is empty", hint="leave it out, or say which")
-        return option or os.environ.get(f"BATON_{what.upper()}") or None
+            raise InvalidArgument(f"--{name} is empty", hint="leave it out, or say which")
+        return option or os.environ.get(f"BATON_{name.upper()}") or None
 
     @staticmethod
     def now() -> datetime:
@@ -90,25 +90,25 @@ class Settings:
 
     @functools.cached_property
     def repository(self) -> Repository:
-        """The one that was named, the one around us, or else the user's own, made on first use."""
+        """The repository that was named, the one around us, or else the user's own, made on first use."""
         if self.known is not None:
             return self.known
-        named = self._named("repo")
-        found = _opened(Path(named)) if named else Repository.discover(_here())
-        if found is None:
+        named = self._read_option("repo")
+        repository = _open_repository(Path(named)) if named else Repository.discover(_here())
+        if repository is None:
             return Repository.create_bare(data_home() / "baton" / "state.git")
-        self._check_owner(found)
-        return found
+        self._check_owner(repository)
+        return repository
 
-    def _check_owner(self, found: Repository) -> None:
-        owner = found.foreign_owner
+    def _check_owner(self, repository: Repository) -> None:
+        owner = repository.foreign_owner
         if owner is None or str(owner) == os.environ.get("SUDO_UID"):
             return
-        safe = [value for _, value in _git_said(Path(os.devnull), "^safe\\.directory$") or []]
-        place = found.work_tree or found.git_dir
+        safe = [value for _, value in _run_git_config(Path(os.devnull), "^safe\\.directory$") or []]
+        place = repository.work_tree or repository.git_dir
         if not _is_safe(place, safe):
             raise NotARepository(
-                f"{found.git_dir} belongs to another user",
+                f"{repository.git_dir} belongs to another user",
                 hint=f"if you trust it: git config --global --add safe.directory {place}",
             )
 
@@ -124,7 +124,7 @@ class Settings:
 
     @functools.cached_property
     def namespace(self) -> Namespace:
-        named = self._named("namespace") or self.config.get("baton.namespace")
+        named = self._read_option("namespace") or self.config.get("baton.namespace")
         return Namespace(named) if named else self._found_namespace()
 
     def _found_namespace(self) -> Namespace:
@@ -136,12 +136,12 @@ class Settings:
                 return own
             middle = "/" + self.prefix.removeprefix(HEADS)
             there = store.refs("refs/remotes/").items()
-            shared = self._synced(store) | {ref.partition(middle)[2]: tip for ref, tip in there if middle in ref}
-            found = _only(shared)
-            is_one = found is not None and Branch(store, found, self.prefix).is_namespace(shared[found.component])
+            shared = self._list_synced(store) | {ref.partition(middle)[2]: tip for ref, tip in there if middle in ref}
+            only = _find_only(shared)
+            is_namespace = only is not None and Branch(store, only, self.prefix).is_namespace(shared[only.component])
         if not shared:
             return self._namespace_there() or own
-        return found if found is not None and is_one else own
+        return only if only is not None and is_namespace else own
 
     def _namespace_there(self) -> Namespace | None:
         """The only namespace of a remote of which this clone tracks some branches only, as a single-branch clone does.
@@ -159,18 +159,18 @@ class Settings:
         wanted = f"{self.prefix}*"
         try:
             remote = open_remote(self.repository, narrow[0], self.environment)
-            return _only(ref.removeprefix(self.prefix) for ref in remote.tips({wanted: wanted}, seconds=AT_START))
+            return _find_only(ref.removeprefix(self.prefix) for ref in remote.tips({wanted: wanted}, seconds=AT_START))
         except BatonError:  # the sync of a start says what is wrong
             return None
 
-    def _synced(self, store: Store) -> dict[str, Oid]:
+    def _list_synced(self, store: Store) -> dict[str, Oid]:
         """By the last part of their refs, where the namespaces stand that were synced with a remote."""
-        found: dict[str, Oid] = {}
-        for one in HookMarkers(self.repository.common_dir).synced.all():
+        tips: dict[str, Oid] = {}
+        for component in HookMarkers(self.repository.common_dir).synced.all():
             with contextlib.suppress(BatonError):  # no name of a namespace
-                tip = store.tip(self.prefix + Namespace.from_component(one).component)
-                found |= {one: tip} if tip is not None else {}
-        return found
+                tip = store.tip(self.prefix + Namespace.from_component(component).component)
+                tips |= {component: tip} if tip is not None else {}
+        return tips
 
     def _folder_name(self) -> str:
         """The name of the folder: that of the main work tree, for the linked ones too."""
@@ -232,21 +232,21 @@ class Settings:
         """The protocol run that --session names where it names one; BATON_SESSION says who acts, never which run."""
         if self.asked.session is None:
             return None
-        named = self._named("session")
+        named = self._read_option("session")
         return RecordId(named).text if named else None
 
     @property
     def agent(self) -> str | None:
         return self._actor("agent", AgentId, "no agent is named")
 
-    def _actor(self, what: str, kind: Callable[[str], SessionId | AgentId], instead: str) -> str | None:
+    def _actor(self, name: str, kind: Callable[[str], SessionId | AgentId], instead: str) -> str | None:
         """A bad variable may be passed over, a bad option never."""
-        named = self._named(what)
+        named = self._read_option(name)
         if not named:
             return None
-        if getattr(self.asked, what):
+        if getattr(self.asked, name):
             return kind(named).text
-        return self._mild(lambda: kind(named).text, None, f"BATON_{what.upper()} is passed over, {instead}")
+        return self._mild(lambda: kind(named).text, None, f"BATON_{name.upper()} is passed over, {instead}")
 
     @property
     def private_hosts(self) -> bool:
@@ -311,13 +311,13 @@ class Settings:
         return child_environment()
 
 
-def _only(components: Iterable[str]) -> Namespace | None:
-    """The one namespace among the last parts of refs; None when there are several, or none."""
-    found = []
-    for one in components:
+def _find_only(components: Iterable[str]) -> Namespace | None:
+    """Return the only namespace among the last parts of refs; None if there are several, or none."""
+    namespaces = []
+    for component in components:
         with contextlib.suppress(InvalidName):
-            found.append(Namespace.from_component(one))
-    return found[0] if len(found) == 1 else None
+            namespaces.append(Namespace.from_component(component))
+    return namespaces[0] if len(namespaces) == 1 else None
 
 
 def _there(path: Path) -> None:
@@ -345,7 +345,7 @@ def data_home() -> Path:
     return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
 
 
-def _opened(path: Path) -> Repository:
+def _open_repository(path: Path) -> Repository:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return Repository.create_bare(path.absolute())
     return Repository.open(path)
@@ -384,20 +384,20 @@ def _at_home(value: str) -> Path:
 
 def _git_config(folder: Path, pattern: str) -> dict[str, str]:
     """What `git config` says, so that includes and conditions hold; without a git program, what the file says."""
-    said = _git_said(folder, pattern)
-    if said is None:
+    entries = _run_git_config(folder, pattern)
+    if entries is None:
         return _file_config(folder)
-    return {name: "true" if value is None else value for name, value in said}
+    return {name: "true" if value is None else value for name, value in entries}
 
 
-def _git_said(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
+def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
     """Keys (all but subsections in lower case) with their values, in git's order; None when there is no git program.
 
     Raises:
         StoreError: git cannot read its configuration; what it would say must not be taken for nothing.
     """
     try:
-        said = subprocess.run(  # noqa: S603  the arguments are ours
+        completed = subprocess.run(  # noqa: S603  the arguments are ours
             ["git", f"--git-dir={folder}", "config", "-z", "--get-regexp", pattern],  # noqa: S607  the user's git is meant
             capture_output=True, env=outside_git(), timeout=10, check=False,
         )  # fmt: skip
@@ -405,9 +405,9 @@ def _git_said(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None
         raise StoreError("git config gave no answer within 10 seconds", hint="try: git config --list") from None
     except OSError:
         return None
-    if said.returncode not in (0, 1):  # 1: there is no such key
-        raise _unreadable(said.stderr)
-    lines = said.stdout.decode("utf-8", "replace").split("\0")
+    if completed.returncode not in (0, 1):  # 1: there is no such key
+        raise _unreadable(completed.stderr)
+    lines = completed.stdout.decode("utf-8", "replace").split("\0")
     pairs = (line.partition("\n") for line in lines if line)
     return [(name, value if newline else None) for name, newline, value in pairs]
 

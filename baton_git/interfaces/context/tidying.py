@@ -37,11 +37,11 @@ class Tidier:
         self._failed: float | None = None
 
     def __call__(self) -> bool:
-        """Whether it is at work, or was set to work just now; False: whoever asks has to do it."""
+        """Set the process to work unless it is; False if the caller has to do it."""
         if not self._lock.acquire(blocking=False):
             return True
         try:
-            return self._is_at_work() or self._begins()
+            return self._is_at_work() or self._begin()
         except (OSError, ValueError):  # it cannot be started, or is gone
             self._give_up()
             return False
@@ -49,7 +49,7 @@ class Tidier:
             self._lock.release()
 
     def close(self) -> None:
-        """Ends it, when it is done with what it is at or after `LEAVE` seconds: a merge may be killed at any moment."""
+        """End it when its merge is done, or after `LEAVE` seconds: a merge may be killed at any moment."""
         with self._lock:
             process = self._process
             if process is not None and process.stdin is not None:
@@ -70,7 +70,7 @@ class Tidier:
         self._since = None
         return False
 
-    def _begins(self) -> bool:
+    def _begin(self) -> bool:
         if self._failed is not None and time.monotonic() - self._failed < AGAIN:
             return False
         if self._process is None:
@@ -99,7 +99,7 @@ class Tidier:
 
 
 def main(folder: Path) -> None:
-    """Merges what is due for each line of the input. What goes wrong is no news: a later write finds it due again."""
+    """Merge what is due for each line of the input. Errors are dropped: a later write finds it due again."""
     with Store(Repository.open(folder)) as store:
         while sys.stdin.buffer.readline():
             with suppress(StoreError, OSError):

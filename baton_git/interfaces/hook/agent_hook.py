@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def handle(payload: Payload) -> HookReply:
-    """What comes of an event. Bad settings stop no hook: they are among the problems."""
+    """Handle one event. Bad settings stop no hook: they are among the problems."""
     hide_tokens()
     app = Call(Settings(Asked(), problems=[]))
     settings = app.settings
@@ -41,9 +41,9 @@ def handle(payload: Payload) -> HookReply:
         paif_config(app),
     )
     with app.workspace() as ws:
-        answer = handle_event(ws, settings.now(), payload, hook_settings)
-    said = (*answer.problems, *(settings.problems or ()), *_remember(app, payload))
-    return answer._replace(problems=tuple(redact_text(one)[0] for one in said))
+        hook_reply = handle_event(ws, settings.now(), payload, hook_settings)
+    problems = (*hook_reply.problems, *(settings.problems or ()), *_remember(app, payload))
+    return hook_reply._replace(problems=tuple(redact_text(problem)[0] for problem in problems))
 
 
 def _folders(app: Call) -> WorkflowFolders:
@@ -55,8 +55,8 @@ def _folders(app: Call) -> WorkflowFolders:
 def _pid_of(payload: Payload) -> int:
     """The process of the agent: it says so, or has started us."""
     parent = os.environ.pop(PARENT, "")  # not for sessions that we start: their hooks have another one
-    told = os.environ.get(AGENTS[payload.agent].process_variable, "")
-    return next((int(one) for one in (told, parent) if one.isdecimal()), os.getppid())
+    reported = os.environ.get(AGENTS[payload.agent].process_variable, "")
+    return next((int(pid) for pid in (reported, parent) if pid.isdecimal()), os.getppid())
 
 
 def _remember(app: Call, payload: Payload) -> tuple[str, ...]:

@@ -41,56 +41,56 @@ Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs one hook; the exit status is 0 whatever happens, but for a mistake that a person makes at a terminal."""
+    """Run one hook; the exit status is 0 whatever happens, but for a mistake that a person makes at a terminal."""
     if list(arguments) == ["--check"]:
-        return _loaded()
+        return _check_installation()
     agent = _agent(arguments)
     if agent not in ("", *AGENTS):
-        return _refused(arguments)
+        return _refuse(arguments)
     try:
-        return _answered(agent)
+        return _answer(agent)
     except Exception:  # noqa: BLE001  whatever it is must not stand in the way of the agent, and no log is known here
-        return _say(nothing(agent))
+        return _print(nothing(agent))
 
 
-def _answered(agent: str) -> int:
+def _answer(agent: str) -> int:
     payload = parse(_read(), agent or None, os.environ)
     if payload is None:
-        return _say(nothing(agent))
+        return _print(nothing(agent))
     home = home_of(payload, os.environ)
     folder = home if os.path.isdir(home) else _here()
     place = find_repository(folder)
     payload = payload._replace(cwd=folder)
     if is_idle(payload, place, os.environ) or _is_elsewhere(place):
-        return _say(nothing(payload.agent))
-    return _handled(payload, folder, place)
+        return _print(nothing(payload.agent))
+    return _handle(payload, folder, place)
 
 
-def _loaded() -> int:
-    """Loads what hooks need; a damaged installation fails with Python's own error."""
-    from baton_git.interfaces.hook.agent_hook import handle  # as `_handled` does
+def _check_installation() -> int:
+    """Load what hooks need; a damaged installation fails with Python's own error."""
+    from baton_git.interfaces.hook.agent_hook import handle  # as `_handle` does
 
     return 0 if callable(handle) else 1
 
 
 def _agent(arguments: Sequence[str]) -> str:
-    """The agent that the arguments name, "" when they name none; another text when they make no sense."""
+    """Return the agent that the arguments name: empty if they name none, `?` if they make no sense."""
     match list(arguments):
         case []:
             return ""
         case ["--agent", name]:
             return name or "?"
-        case [one] if one.startswith("--agent="):
-            return one.partition("=")[2] or "?"
+        case [option] if option.startswith("--agent="):
+            return option.partition("=")[2] or "?"
     return "?"
 
 
-def _refused(arguments: Sequence[str]) -> int:
+def _refuse(arguments: Sequence[str]) -> int:
     if list(arguments) in (["-h"], ["--help"]):
         print(USAGE, end="")
         return 0
     if sys.stdin is None or not sys.stdin.isatty():  # settings of another version must not block an agent
-        return _say(nothing(next((name for name in AGENTS if name in arguments), None)))
+        return _print(nothing(next((name for name in AGENTS if name in arguments), None)))
     print(f"baton hook: {' '.join(arguments)!r} is not --agent {'|'.join(AGENTS)}", file=sys.stderr)
     return 2
 
@@ -109,7 +109,7 @@ def _here() -> str:
 
 
 def _is_elsewhere(place: RepositoryPaths | None) -> bool:
-    """Whether we stand outside of any repository, and the user has no store of their own."""
+    """Return whether there is no repository here, and the user has no store of their own."""
     if place is not None or os.environ.get("BATON_REPO"):
         return False
     home = os.environ.get("XDG_DATA_HOME", "")
@@ -117,8 +117,8 @@ def _is_elsewhere(place: RepositoryPaths | None) -> bool:
     return not os.path.isdir(os.path.join(home, "baton", "state.git"))
 
 
-def _handled(payload: Payload, folder: str, place: RepositoryPaths | None) -> int:
-    """What there is to do, within the time that the agent gives."""
+def _handle(payload: Payload, folder: str, place: RepositoryPaths | None) -> int:
+    """Handle the event within the time that the agent gives."""
     log = os.path.join(place.common_dir, "baton", LOG) if place is not None else os.devnull
 
     def give_up(*_: Any) -> None:
@@ -135,17 +135,17 @@ def _handled(payload: Payload, folder: str, place: RepositoryPaths | None) -> in
         from baton_git.interfaces.hook.agent_hook import handle  # loads everything: only when there is something to do
 
         skip_plugin_search()
-        answer = handle(payload)
-        said, problems = reply(payload, answer.context, answer.block), answer.problems
+        hook_reply = handle(payload)
+        output, problems = reply(payload, hook_reply.context, hook_reply.block), hook_reply.problems
     except Exception as error:  # noqa: BLE001  whatever it is must not stand in the way of the agent
-        said, problems = nothing(payload.agent), (_told(error),)
+        output, problems = nothing(payload.agent), (_describe_error(error),)
     signal.setitimer(signal.ITIMER_REAL, *timer)
     signal.signal(signal.SIGALRM, before)
     _note(log, payload, problems)
-    return _say(said)
+    return _print(output)
 
 
-def _told(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     from traceback import extract_tb  # only on the way out
 
     frames = extract_tb(error.__traceback__)
@@ -153,8 +153,8 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}{where}"
 
 
-def _say(text: str) -> int:
-    """Prints the answer; an agent that does not listen any more is no trouble."""
+def _print(text: str) -> int:
+    """Print the reply; an agent that does not listen any more is no error."""
     try:
         if text:
             os.write(1, text.encode("utf-8", "replace"))
@@ -164,7 +164,7 @@ def _say(text: str) -> int:
 
 
 def _note(log: str, payload: Payload, problems: Sequence[str]) -> None:
-    """Writes down what went wrong; a log that has grown too long begins anew."""
+    """Append problems to the log; one that has grown too long begins anew."""
     if not problems:
         return
     from datetime import datetime  # only on the way out
@@ -172,7 +172,7 @@ def _note(log: str, payload: Payload, problems: Sequence[str]) -> None:
     from baton_git.core.output import one_line
 
     now = datetime.now().astimezone().isoformat(timespec="seconds")
-    lines = [f"{now} {payload.agent} {payload.event} {payload.session}: {one}" for one in problems]
+    lines = [f"{now} {payload.agent} {payload.event} {payload.session}: {problem}" for problem in problems]
     try:
         if os.path.exists(log) and os.path.getsize(log) > LOG_BYTES:
             os.replace(log, f"{log}.old")

@@ -10,7 +10,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from baton_git.core.brief import BUDGET, MIN_BUDGET
-from baton_git.interfaces.context.lifespan import checkpointed, restored
+from baton_git.interfaces.context.lifespan import checkpoint_session, restore_agent
 from baton_git.interfaces.mcp.annotations import READS, REPLACES, SETTLES
 from baton_git.interfaces.mcp.answers import Answer, done
 from baton_git.interfaces.mcp.arguments import Session
@@ -34,7 +34,7 @@ class Sessions:
         """Begin a session: get the brief of where the work stands."""
         app = self.desk.app.lenient
         with self.desk.at_work(ctx, session, current=False) as found:
-            ws, more = restored(app, found)
+            ws, more = restore_agent(app, found)
             begun = sessions.boot(ws, app.now, budget=budget, **more, problems=app.settings.problems or ())
         self.desk.remember(ctx, begun.session)
         return {
@@ -54,7 +54,7 @@ class Sessions:
         app = self.desk.app.lenient
         with self.desk.at_work(ctx, session) as ws:
             written = sessions.wrap(ws, app.now, context=context, summary=summary, expected_revision=expected_revision)
-            saved = checkpointed(app, ws, summary, context)
+            saved = checkpoint_session(app, ws, summary, context)
             news = [*saved[1:], *at_end(ws, app.now)]
         self.desk.forget(ctx, ws.actor.session)
         return {"session": ws.actor.session, **done(written), "news": news}
