@@ -64,7 +64,7 @@ def main() -> int:
     with workspace() as ws, tempfile.TemporaryDirectory() as place:
         ids = fill(ws)
         peer = copied(ws, place)
-        records = {one.id: one.given() for one in ws.branch.read().state.records(FollowUp)}
+        records = {one.id: one.as_data() for one in ws.branch.read().state.records(FollowUp)}
         numbers = itertools.count()
 
         def ours() -> None:

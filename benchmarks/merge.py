@@ -44,7 +44,7 @@ def filled(beside: int) -> State:
     state = State(state.source, edits)
     for number in range(beside // 2):
         old = FollowUp(id=f"FU-old{number}", item=f"{number} {WORDS}", first_seen="2026-11-01")
-        closed = layout.Archived(at="2026-11-02", reason="done", record=old.given())
+        closed = layout.Archived(at="2026-11-02", reason="done", record=old.as_data())
         edits[Key(old.kind, old.id, archived=True)] = closed
     return State(state.source, edits)
 

@@ -141,7 +141,7 @@ def _count(state: State, step: Step) -> State:
     if isinstance(record, FollowUp):
         return _changed(state, record, defer_count=record.defer_count + 1 + step.value % 3)
     if isinstance(record, Pattern):
-        seen = [*record.given().get("recent_occurrences", []), {"session": step.word, "context": ""}][-5:]
+        seen = [*record.as_data().get("recent_occurrences", []), {"session": step.word, "context": ""}][-5:]
         return _changed(state, record, count=record.count + 1, recent_occurrences=seen)
     return state
 
@@ -196,7 +196,7 @@ def _ungraduate(state: State, step: Step) -> State:
     record = _chosen(state, step, "pattern")
     if not isinstance(record, Pattern) or not _is_graduated(record):
         return state
-    data = {**record.given(), "status": "rule_candidate", "source_tier": "llm_derived", "graduated_to": None}
+    data = {**record.as_data(), "status": "rule_candidate", "source_tier": "llm_derived", "graduated_to": None}
     return put(state.put(Pattern.model_validate(data)), Key("rule", record.id), None)
 
 
@@ -259,7 +259,7 @@ def _checkpoint(state: State, step: Step) -> State:
 
 def _identity(state: State, step: Step) -> State:
     now = state.entry(Key("identity", "zero"))
-    data: dict[str, Any] = now.given() if isinstance(now, Identity) else {"id": "zero"}
+    data: dict[str, Any] = now.as_data() if isinstance(now, Identity) else {"id": "zero"}
     if now is not None and not isinstance(now, Identity):
         return state
     counts = data.get("mutable", {}).get("state", {}).get("accumulated_experience", 0)
@@ -283,7 +283,7 @@ def _handover(state: State, step: Step) -> State:
     now = state.entry(Key("handover", id_))
     if now is not None and not isinstance(now, Handover):
         return state
-    data = now.given() if now else {"id": id_}
+    data = now.as_data() if now else {"id": id_}
     if now is not None and step.what % 4 == 3:
         return state.archive(now, at="2026-11-09", reason="completed", session=None)
     if step.what % 4 < 2:
@@ -433,7 +433,7 @@ def record_of(entry: Entry | None) -> dict[str, Any]:
     """The fields of a record, live or closed."""
     if isinstance(entry, Archived):
         return entry.record
-    return entry.given() if isinstance(entry, Part) else {}
+    return entry.as_data() if isinstance(entry, Part) else {}
 
 
 def titles(state: State) -> set[tuple[str, str]]:

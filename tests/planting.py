@@ -56,7 +56,7 @@ def state_of(text: str, *, archived: bool) -> State:
         data = filled(model, text, FIXED.get(kind, {}))
         one = parse(model, known(data) if kind == "handover" else data)
         if archived and kind not in ("rule", "conflict", "identity", "checkpoint", "snapshot", "handover", "handoff"):
-            closed = Archived(at=TIME, reason=text, session=SESSION, record=one.given())
+            closed = Archived(at=TIME, reason=text, session=SESSION, record=one.as_data())
             state = state.put(closed, Key(kind, one.id, archived=True))
         state = state.put(one)
     return state

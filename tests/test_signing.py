@@ -83,7 +83,7 @@ class World:
 
     def verdict(self, commit: Oid):
         """Ours, after making sure that git comes to the same."""
-        found = self.allowed().verified(self.store.raw_commit(commit))
+        found = self.allowed().verify(self.store.raw_commit(commit))
         settings = ["-c", f"gpg.ssh.allowedSignersFile={self.file}"]
         settings += ["-c", f"gpg.ssh.revocationFile={self.revoked}"] if self.revoked else []
         argv = ["git", "-C", str(self.top), *settings, "verify-commit", "-v", commit]
@@ -258,7 +258,7 @@ def test_a_commit_of_the_first_second_is_judged_by_the_present_like_in_git(world
 def test_a_commit_without_a_time_that_can_be_told(world, time):
     raw = world.store.raw_commit(world.commit(None)).replace(str(NOON).encode(), time.encode())
     signed = with_signature(raw, world.signer().sign(raw))
-    assert isinstance(world.allowed().verified(signed), BadSignature)
+    assert isinstance(world.allowed().verify(signed), BadSignature)
 
 
 def test_a_revoked_key(world):
@@ -281,7 +281,7 @@ def test_a_revoked_key(world):
 def test_signatures_of_other_kinds(world, armor, kind):
     raw = with_signature(world.store.raw_commit(world.commit(None)), armor.encode())
     commit = world.written(raw)
-    assert world.allowed().verified(raw) == BadSignature(f"is {kind}; only SSH keys are looked at")
+    assert world.allowed().verify(raw) == BadSignature(f"is {kind}; only SSH keys are looked at")
     assert world.store.commit(commit).message == "note\n\nBaton-Op: x"
 
 
@@ -314,18 +314,18 @@ def test_of_several_entries_for_a_key_the_same_ones_count_as_for_git(world, opti
 
 def test_nothing_counts_when_it_cannot_be_looked_at(world, tmp_path):
     raw = world.store.raw_commit(world.commit(world.signer()))
-    assert isinstance(world.allowed().verified(raw), Signed)
+    assert isinstance(world.allowed().verify(raw), Signed)
     slow, old, killed = (tmp_path / name for name in ("slow", "old", "killed"))
     old.write_text("#!/bin/sh\necho 'usage: ssh-keygen [-q]' >&2\nexit 1\n")
     killed.write_text("#!/bin/sh\nkill -9 $$\n")
     for program in (old, killed):
         program.chmod(0o755)
-        found = AllowedSigners(world.file, str(program), os.environ).verified(raw)
+        found = AllowedSigners(world.file, str(program), os.environ).verify(raw)
         assert isinstance(found, UnknownSigner)
-    assert "cannot run" in AllowedSigners(world.file, str(slow), os.environ).verified(raw).why
-    missing = AllowedSigners(tmp_path / "none", "ssh-keygen", os.environ).verified(raw)
+    assert "cannot run" in AllowedSigners(world.file, str(slow), os.environ).verify(raw).why
+    missing = AllowedSigners(tmp_path / "none", "ssh-keygen", os.environ).verify(raw)
     assert missing == UnknownSigner(f"cannot read {tmp_path / 'none'}: No such file or directory")
-    revoked = AllowedSigners(world.file, "ssh-keygen", os.environ, tmp_path / "none").verified(raw)
+    revoked = AllowedSigners(world.file, "ssh-keygen", os.environ, tmp_path / "none").verify(raw)
     assert isinstance(revoked, UnknownSigner)
 
 
@@ -335,7 +335,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_started(world, tmp_path, mo
     program.write_text(f"#!/bin/sh\nsleep 60 & echo $! > {tmp_path}/child\nwait\n")
     program.chmod(0o755)
     raw = world.store.raw_commit(world.commit(world.signer()))
-    found = AllowedSigners(world.file, str(program), os.environ).verified(raw)
+    found = AllowedSigners(world.file, str(program), os.environ).verify(raw)
     assert found == UnknownSigner(f"{program} gave no answer within 0.2 seconds")
     child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
     assert not child.exists() or child.read_text().split()[2] == "Z"
@@ -347,10 +347,10 @@ def test_what_was_found_out_is_kept_until_the_file_changes(world, tmp_path):
     counting.chmod(0o755)
     raw = world.store.raw_commit(world.commit(world.signer()))
     allowed = AllowedSigners(world.file, str(counting), os.environ)
-    assert allowed.verified(raw) == allowed.verified(raw)
+    assert allowed.verify(raw) == allowed.verify(raw)
     assert len((tmp_path / "runs").read_text()) == 2
     world.allow("eve@example.org", "eve")
-    assert isinstance(allowed.verified(raw), BadSignature)
+    assert isinstance(allowed.verify(raw), BadSignature)
 
 
 # --- keys that cannot sign

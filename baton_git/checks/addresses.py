@@ -66,7 +66,7 @@ class CheckDeadline:
         return cls(seconds, time.monotonic() + seconds)
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until then.
 
         Raises:
@@ -78,7 +78,7 @@ class CheckDeadline:
         return left
 
     @property
-    def passed(self) -> bool:
+    def is_over(self) -> bool:
         return time.monotonic() >= self.moment
 
 
@@ -138,7 +138,7 @@ def _look_up(host: str, port: int, deadline: CheckDeadline) -> Sequence[str]:
     answer: queue.SimpleQueue[Sequence[str] | AddressRefused] = queue.SimpleQueue()
     threading.Thread(target=lambda: answer.put(_ask(host, port)), daemon=True).start()
     try:
-        answered = answer.get(timeout=deadline.left)
+        answered = answer.get(timeout=deadline.seconds_left)
     except queue.Empty:
         raise TimeoutError from None
     if isinstance(answered, AddressRefused):

@@ -16,9 +16,9 @@ def open_connection(scheme: str, host: str, port: int, deadline: CheckDeadline, 
         OSError: the system's own error, which tells a refusal from the rest.
     """
     connection = (
-        HTTPSConnection(address, port, timeout=deadline.left, server_hostname=host)
+        HTTPSConnection(address, port, timeout=deadline.seconds_left, server_hostname=host)
         if scheme == "https"
-        else HTTPConnection(address, port, timeout=deadline.left)
+        else HTTPConnection(address, port, timeout=deadline.seconds_left)
     )
     try:
         connection.connect()

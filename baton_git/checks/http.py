@@ -74,7 +74,7 @@ def check(spec: CheckSpec, world: World) -> Outcome:
         return Unknown(str(error))
     except (OSError, HTTPException) as error:
         # What breaks off after the deadline was broken off by us, see `_closed_at`.
-        return no_answer(spec.timeout_seconds) if deadline.passed else Unknown(_describe_error(error))
+        return no_answer(spec.timeout_seconds) if deadline.is_over else Unknown(_describe_error(error))
 
 
 def _follow(url: str, expected: int, deadline: CheckDeadline, allow_private: bool) -> Outcome:
@@ -115,7 +115,7 @@ def _get(target: _Target, credentials: str | None, deadline: CheckDeadline, allo
     with contextlib.closing(connection), _closed_at(deadline, connection):
         connection.request("GET", target.request, headers=_headers(target, credentials), preload_content=False)
         response = connection.getresponse()
-        if deadline.passed:  # headers cut off by us read like headers that ended
+        if deadline.is_over:  # headers cut off by us read like headers that ended
             raise TimeoutError
         return _Answer(response.status, response.headers.get("Location"))
 
@@ -128,7 +128,7 @@ def _headers(target: _Target, credentials: str | None) -> dict[str, str]:
 @contextlib.contextmanager
 def _closed_at(deadline: CheckDeadline, connection: HTTPConnection) -> Iterator[None]:
     """Hangs up at the deadline: a socket's own timeout begins anew with every byte that trickles in."""
-    timer = threading.Timer(deadline.left, _hang_up, [connection])
+    timer = threading.Timer(deadline.seconds_left, _hang_up, [connection])
     timer.daemon = True
     timer.start()
     try:

@@ -35,4 +35,4 @@ def check(spec: CheckSpec, world: World) -> Outcome:
 
 
 def _knock(port: int, deadline: CheckDeadline, address: str) -> None:
-    socket.create_connection((address, port), deadline.left).close()
+    socket.create_connection((address, port), deadline.seconds_left).close()

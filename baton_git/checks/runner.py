@@ -27,7 +27,7 @@ class _Budget(NamedTuple):
     started: float
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         return self.started + self.seconds - time.monotonic()
 
     @property
@@ -82,7 +82,7 @@ def _collect(
 ) -> Iterator[tuple[str, CheckResult]]:
     for _ in range(count):
         try:
-            yield answers.get(timeout=max(0.0, budget.left))
+            yield answers.get(timeout=max(0.0, budget.seconds_left))
         except queue.Empty:
             return
 
@@ -94,7 +94,7 @@ def _work(
     budget: _Budget,
 ) -> None:
     """Takes check after check until none is left, or no time."""
-    while budget.left > 0 and not world.abandoned.is_set():
+    while budget.seconds_left > 0 and not world.abandoned.is_set():
         try:
             key, spec = waiting.get_nowait()
         except queue.Empty:
@@ -105,7 +105,7 @@ def _work(
 def _run_check(spec: CheckSpec, world: World, budget: _Budget) -> CheckResult:
     started = time.monotonic()
     # A little less than what is left, so that a command is killed before the caller may end and orphan it.
-    limit = min(spec.timeout_seconds, budget.left * 0.9)
+    limit = min(spec.timeout_seconds, budget.seconds_left * 0.9)
     outcome = _outcome(spec._replace(timeout_seconds=limit), world)
     took = time.monotonic() - started
     if isinstance(outcome, Unknown) and limit <= took and limit < spec.timeout_seconds:

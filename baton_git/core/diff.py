@@ -113,7 +113,7 @@ def _compare(key: Key, ours: Entry | None, theirs: Entry | None) -> Iterator[Rec
 
 def _data(entry: Entry | None) -> dict[str, Any]:
     if isinstance(entry, Part):
-        return entry.given()
+        return entry.as_data()
     return {"unreadable": entry.why} if isinstance(entry, Unreadable) else {}
 
 

@@ -35,7 +35,7 @@ def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Br
     names = fixed_fields(type(before))
     if not names:  # as in most kinds
         return
-    was, now = before.given(), after.given() if isinstance(after, Part) else {}
+    was, now = before.as_data(), after.as_data() if isinstance(after, Part) else {}
     for name in names:
         if was.get(name) is not None and not alike(was[name], now.get(name)):
             yield Breach(key, name, was[name], now.get(name))

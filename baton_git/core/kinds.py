@@ -35,7 +35,7 @@ class Codec(NamedTuple):
     decode: Callable[[str, bytes], Mapping[str, Any]]
 
 
-TOML = Codec(lambda record: toml.dumps(record.given()), lambda _, text: toml.loads(text))
+TOML = Codec(lambda record: toml.dumps(record.as_data()), lambda _, text: toml.loads(text))
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ _MARKDOWN = Codec(_encode_markdown, lambda id_, text: {"id": id_, "text": text.d
 
 
 def _encode_without_id(record: Part) -> bytes:
-    return toml.dumps({name: value for name, value in record.given().items() if name != "id"})
+    return toml.dumps({name: value for name, value in record.as_data().items() if name != "id"})
 
 
 WITHOUT_ID = Codec(_encode_without_id, lambda id_, text: {**toml.loads(text), "id": id_})
@@ -171,7 +171,7 @@ def load_from(module: str, name: str) -> Callable[[], Any]:
 
 def _kairos_codec() -> Codec:
     dumps, loads = (load_from("systems.kairos.codec", name) for name in ("dumps", "loads"))
-    return Codec(lambda record: cast("bytes", dumps()(record.given())), lambda _, text: loads()(text))
+    return Codec(lambda record: cast("bytes", dumps()(record.as_data())), lambda _, text: loads()(text))
 
 
 _DOCUMENT_RECORD = _of_document(2)

@@ -126,7 +126,7 @@ def _encode(key: Key, entry: Entry) -> bytes:
         return entry.content()
     row = ALL_KINDS[key.kind]
     try:
-        return toml.dumps(entry.given()) if key.archived else row.codec.encode(entry)
+        return toml.dumps(entry.as_data()) if key.archived else row.codec.encode(entry)
     except InvalidDocument as error:
         raise InvalidDocument(error.faults, where=str(key)) from error
 
@@ -191,10 +191,10 @@ class TreeSource:
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
         ids = self._ids.get((kind, archived))
         if ids is None:
-            ids = self._ids[kind, archived] = tuple(self._listed(kind, archived=archived))
+            ids = self._ids[kind, archived] = tuple(self._list_ids(kind, archived=archived))
         return ids
 
-    def _listed(self, kind: str, *, archived: bool) -> Collection[str]:
+    def _list_ids(self, kind: str, *, archived: bool) -> Collection[str]:
         if kind in SINGLETONS:
             return ("",) if SINGLETONS[kind].folder in self.root.entries() else ()
         row = (CLOSED if archived else KINDS)[kind]
@@ -211,11 +211,11 @@ class TreeSource:
         path = path_of(key)
         place, _, name = path.rpartition("/")
         try:
-            return self._remembered(key, self._folder(place), name)
+            return self._load_cached(key, self._folder(place), name)
         except Corrupt as error:
             return Unreadable(path, str(error))
 
-    def _remembered(self, key: Key, folder: TreeFolder, name: str) -> Entry | None:
+    def _load_cached(self, key: Key, folder: TreeFolder, name: str) -> Entry | None:
         item = folder.entries().get(name) if self.memory is not None else None
         known: Part | None = self.memory.get((key, item.oid)) if self.memory is not None and item is not None else None
         if known is not None:
@@ -256,7 +256,7 @@ class TreeSource:
             if key is not None:
                 yield key
 
-    def damaged(self) -> Iterator[Unreadable]:
+    def unreadable(self) -> Iterator[Unreadable]:
         for row in KINDS.values():
             for path in _entries_in(self._folder(row.folder), row.parts):
                 if row.id_of(path) is None:

@@ -125,7 +125,7 @@ def record_recurrence(pattern: Pattern, session: str, context: str, now: datetim
     again = pattern.replace(
         count=pattern.count + 1,
         last_seen=iso(now),
-        recent_occurrences=[occurrence.given() for occurrence in occurrences],
+        recent_occurrences=[occurrence.as_data() for occurrence in occurrences],
     )
     return propose_when_due(again)
 
@@ -332,8 +332,8 @@ def hold_claims(
         holds = [hold for hold in holds if hold.field != "last_check"]
     if not holds:
         return claim, []
-    data = claim.given()
-    before = base.given() if base else {}
+    data = claim.as_data()
+    before = base.as_data() if base else {}
     for held in holds:
         data.pop(held.field, None)
         if held.kept is not None and (held.field in before or held.field == "status" or base is None):
@@ -375,8 +375,8 @@ def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[HeldClaim]:
     before = base.last_check if base else None
     if claim.last_check is None or claim.last_check.by != "probe" or claim.last_check == before:
         return []
-    kept = before.given() if before else None
-    return [HeldClaim(claim.id, "last_check", claim.last_check.given(), kept, "no probe found it here")]
+    kept = before.as_data() if before else None
+    return [HeldClaim(claim.id, "last_check", claim.last_check.as_data(), kept, "no probe found it here")]
 
 
 def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:

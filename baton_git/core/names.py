@@ -88,20 +88,20 @@ def _escape_reserved(encoded: str) -> str:
 
 @dataclass(frozen=True)
 class _Name:
-    """A text that is checked when it becomes a name; `what` says in errors what it names.
+    """A text that is checked when it becomes a name; `noun` says in errors what it names.
 
     Raises:
         InvalidName: the text is none.
     """
 
-    what: ClassVar[str]
+    noun: ClassVar[str]
     text: str
 
     def __post_init__(self) -> None:
         try:
             self._check()
         except InvalidName as error:
-            raise InvalidName(self.what, self.text, error.data["why"]) from None
+            raise InvalidName(self.noun, self.text, error.data["why"]) from None
 
     def _check(self) -> None:
         encode(self.text)
@@ -113,7 +113,7 @@ class _Name:
 class Namespace(_Name):
     """The name of one state: a project, an agent, anything (`project:x`, `a/b`, `名前`)."""
 
-    what = "namespace"
+    noun = "namespace"
 
     @property
     def component(self) -> str:
@@ -128,7 +128,7 @@ class Namespace(_Name):
 class RecordId(_Name):
     """The id of a record: minted (`OL-7k3f9q`) or given by a client (`OL-001`, any text)."""
 
-    what = "id"
+    noun = "id"
 
     def _check(self) -> None:
         self.component  # noqa: B018  building it is the check
@@ -161,23 +161,23 @@ class RecordId(_Name):
 class SessionId(_Name):
     """What one run of an agent calls itself: one line of printable text, at most 128 characters."""
 
-    what = "session"
+    noun = "session"
 
     def _check(self) -> None:
         if not self.text.strip() or not self.text.isprintable() or len(self.text) > 128:
-            raise InvalidName(self.what, self.text, "must be 1 to 128 printable characters on one line")
+            raise InvalidName(self.noun, self.text, "must be 1 to 128 printable characters on one line")
         encode(self.text)
 
 
 class AgentId(_Name):
     """Which agent: letters, digits and `._:@+-`, at most 128, beginning with a letter or digit."""
 
-    what = "agent"
+    noun = "agent"
 
     def _check(self) -> None:
         if not _TOKEN.match(self.text):
             why = "must be letters, digits and ._:@+- (at most 128), and begin with a letter or digit"
-            raise InvalidName(self.what, self.text, why)
+            raise InvalidName(self.noun, self.text, why)
 
 
 def parse_oid(text: str) -> Oid:

@@ -71,7 +71,7 @@ class StateSource(Protocol):
     def differing(self, other: StateSource) -> Iterable[Key]:
         """The keys whose stored content is not the same in `other`."""
 
-    def damaged(self) -> Iterable[Unreadable]:
+    def unreadable(self) -> Iterable[Unreadable]:
         """Files in the places of records that are none, without those that `load` finds."""
 
 
@@ -87,7 +87,7 @@ class EmptySource:
     def differing(self, other: StateSource) -> Iterable[Key]:
         return () if isinstance(other, EmptySource) else other.differing(self)
 
-    def damaged(self) -> Iterable[Unreadable]:
+    def unreadable(self) -> Iterable[Unreadable]:
         return ()
 
 
@@ -177,14 +177,14 @@ class State:
             raise _corrupt_error(entry)
         return entry if isinstance(entry, model) else model()
 
-    def damaged(self, kinds: Iterable[str]) -> Iterator[Unreadable]:
+    def unreadable(self, kinds: Iterable[str]) -> Iterator[Unreadable]:
         """What cannot be read among the live records of `kinds`, and the files that are in their places."""
         for kind in kinds:
             for id_ in sorted(self.ids(kind)):
                 entry = self.entry(Key(kind, id_))
                 if isinstance(entry, Unreadable):
                     yield entry
-        yield from self.source.damaged()
+        yield from self.source.unreadable()
 
     def differing(self, other: State) -> set[Key]:
         """The keys that may hold something else in `other`; all others hold the same."""
@@ -226,7 +226,7 @@ class State:
 
     def archive(self, record: Record, *, at: str, reason: str, session: str | None) -> State:
         """The state with a live record moved to the archive; an older one of the same id stays there."""
-        closed = Archived(at=at, reason=reason, record=record.given(), **({"session": session} if session else {}))
+        closed = Archived(at=at, reason=reason, record=record.as_data(), **({"session": session} if session else {}))
         key = self._free_in_archive(record)
         if key.id != record.id:
             closed = closed.replace(was=record.id)

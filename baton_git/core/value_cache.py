@@ -52,7 +52,7 @@ class ValueCache:
                 self._weight -= lighter
         return value
 
-    def made(self, key: Hashable, make: Callable[[], Value], weight: int) -> Value:
+    def get_or_make(self, key: Hashable, make: Callable[[], Value], weight: int) -> Value:
         """The value; made when it is not here. What cannot be made is not kept."""
         kept: Value | None = self.get(key)
         return kept if kept is not None else self.put(key, make(), weight)

@@ -105,7 +105,7 @@ class Branch:
         Raises:
             Corrupt, NotAllowed: as for `read`.
         """
-        return self.store.memory.made(
+        return self.store.memory.get_or_make(
             ("version", self.namespace, commit), lambda: self._load_revision(commit), write_queue.VERSION_WEIGHT
         )
 

@@ -70,7 +70,7 @@ def parse_entry(info: CommitInfo) -> LogEntry:
 
 def load_entry(store: Store, info: CommitInfo) -> LogEntry:
     """As `log_entry`, for a commit of `store`, whose memory keeps it."""
-    return store.memory.made(("diary", info.oid), lambda: parse_entry(info), 4 * len(info.message))
+    return store.memory.get_or_make(("diary", info.oid), lambda: parse_entry(info), 4 * len(info.message))
 
 
 def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:

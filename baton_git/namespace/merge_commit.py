@@ -138,7 +138,7 @@ def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) ->
         return entry
     keys = [Key(entry.record_kind, entry.record_id, old) for old in (False, True)]
     keys = keys[:1] if entry.record_kind in SINGLETONS else keys
-    data = entry.given()
+    data = entry.as_data()
     for name in {"base", "ours", "theirs"} & data.keys():
         places = [
             place for root in roots for key in keys if (place := _find_stored_value(key, root, data[name])) is not None

@@ -75,7 +75,7 @@ class RemoteSettings(NamedTuple):
             return None
         from baton_git.git.signing import Signed  # few have it, and every start would pay for it
 
-        return lambda info: isinstance(signers.verified(store.raw_commit(info.oid)), Signed)
+        return lambda info: isinstance(signers.verify(store.raw_commit(info.oid)), Signed)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class CheckResults(WrittenResult):
     @classmethod
     def of_checks(cls, written: WriteResult, evidence: Mapping[str, LastCheck], **fields: Any) -> Self:
         """Return the result of checks that found `evidence` and were stored by `written`."""
-        checks = {id_: check.given() for id_, check in evidence.items()}
+        checks = {id_: check.as_data() for id_, check in evidence.items()}
         return cls.of(written, checks=checks, **fields).keep(evidence)
 
     def keep(self, evidence: Mapping[str, LastCheck]) -> Self:

@@ -56,7 +56,7 @@ def resolve(
 
     def change(tip: Revision) -> State | ProposedState:
         one = tip.state.get(Conflict, conflict.id)
-        if shown is not None and not alike(one.given(), shown.given()):
+        if shown is not None and not alike(one.as_data(), shown.as_data()):
             raise Unsettled("this conflict has changed since it was shown", hint="look again")
         if stood is not None and not alike(standing(tip.state, one) or (), stood):
             raise Unsettled("what stands there has changed since it was shown", hint="look again")
@@ -111,7 +111,7 @@ def _settled(
         return _whole(ws, now, state, key, entry, chosen)
     if not isinstance(entry, Part):
         raise NotFound("record", conflict.record_id or conflict.record_kind, hint=_keep(conflict))
-    data = dict(entry.record) if isinstance(entry, Archived) else entry.given()
+    data = dict(entry.record) if isinstance(entry, Archived) else entry.as_data()
     names = _names(data, conflict.field)
     if is_side and not alike(_at(data, names), side_value(conflict, conflict.winner)):
         raise NotAllowed(
@@ -168,7 +168,7 @@ def _put(state: State, key: Key, entry: Part | None, data: dict[str, Any]) -> St
     record = parse(model, data)
     if isinstance(record, Record):
         _check(state, key, entry, record)
-    return state.put(entry.replace(record=record.given()) if isinstance(entry, Archived) else record, key)
+    return state.put(entry.replace(record=record.as_data()) if isinstance(entry, Archived) else record, key)
 
 
 def _check(state: State, key: Key, entry: Part | None, claim: Record) -> None:

@@ -72,7 +72,7 @@ def _written_by(label: Label) -> str:
 
 def digest_of(verify: VerifySpec) -> str:
     """What an approval of a check is bound to: exactly what it asks."""
-    return sha256(json.dumps(verify.given(), sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps(verify.as_data(), sort_keys=True).encode()).hexdigest()
 
 
 def loop_with_check(ws: Workspace, id_: str) -> tuple[OpenLoop, VerifySpec]:

@@ -169,5 +169,5 @@ def lineage(ws: Workspace) -> list[Session]:
     """All sessions, those in the archive too, by when they started."""
     state = ws.branch.read().state
     closed = [state.entry(Key(Session.kind, id_, archived=True)) for id_ in state.ids(Session.kind, archived=True)]
-    archived = [Session.model_validate(one.given()["record"]) for one in closed if isinstance(one, Part)]
+    archived = [Session.model_validate(one.as_data()["record"]) for one in closed if isinstance(one, Part)]
     return sorted([*state.records(Session), *archived], key=lambda one: (one.started, one.id))

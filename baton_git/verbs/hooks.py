@@ -155,7 +155,7 @@ def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str
     """
     if not _goes_along(ws, remote):
         return ""
-    damaged = next(iter(ws.branch.read().state.damaged((*SINGLETONS, *KINDS))), None)
+    damaged = next(iter(ws.branch.read().state.unreadable((*SINGLETONS, *KINDS))), None)
     if damaged is not None:
         return f"{ws.branch.namespace} is not pushed along: {damaged.path}: {damaged.why}"
     said = "; ".join(in_words(sync(ws, now, remote=remote, seconds=seconds), waiting=False))

@@ -107,7 +107,7 @@ def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
         "status": "open",
         "source_tier": "llm_derived",
     }
-    check = asked.verify.given() if asked.verify is not None else None
+    check = asked.verify.as_data() if asked.verify is not None else None
     data |= {name: value for name, value in (("verify", check), ("decision_ref", asked.decision)) if value}
     loop = parse(OpenLoop, data)
     return Changed.of(ws.update("loop-add", now, lambda tip: tip.state.add(loop)), id=loop.id)

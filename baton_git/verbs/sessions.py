@@ -260,7 +260,7 @@ def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
 def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
     try:
         kinds = (kind for kind, info in KINDS.items() if not info.left_behind)  # of those only what is shown is read
-        return list(state.damaged((*SINGLETONS, *kinds)))
+        return list(state.unreadable((*SINGLETONS, *kinds)))
     except (BatonError, OSError) as error:
         problems.append(_said(error))
         return []
@@ -414,7 +414,7 @@ def status(ws: Workspace) -> Status:
     counts = {f"{info.kind}s": _count(state, info) for info in KINDS.values() if info.counted is not None}
     active = tuple(one for one in state.records(Session) if one.status == "active")
     place = ws.branch.store.checked_out_at(ws.branch.ref)
-    damaged = tuple(state.damaged((*SINGLETONS, *KINDS)))
+    damaged = tuple(state.unreadable((*SINGLETONS, *KINDS)))
     waiting = tuple(waiting_counts(ws))
     return Status(version, counts, active, damaged, str(place) if place else None, (), waiting, pending_counts(ws))
 

@@ -65,7 +65,7 @@ def test_the_facts_of_every_form_are_found(read, name):
 @pytest.mark.parametrize("name", SESSIONS)
 def test_the_facts_are_those_of_the_record(read, name):
     facts = read(SESSIONS[name][1]).facts
-    assert parse(Facts, facts).given() == json.loads(json.dumps(facts))
+    assert parse(Facts, facts).as_data() == json.loads(json.dumps(facts))
     for listed in ("files_modified", "recent_activity"):
         assert len(facts["sources"][listed]) == len(facts[listed])
 

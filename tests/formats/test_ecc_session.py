@@ -48,7 +48,7 @@ def test_there_are_golden_files() -> None:
 @pytest.mark.parametrize("path", files("valid"))
 def test_a_valid_snapshot_is_taken_and_given_back_as_it_was(path: Path) -> None:
     data = json.loads(path.read_bytes())
-    assert alike(parse_snapshot(data).given(), data)
+    assert alike(parse_snapshot(data).as_data(), data)
     assert not list(schema_faults(data, schema(KIND), schema(KIND)))
     assert validate_text(str(path), path.read_bytes(), KIND).faults == ()
 
@@ -63,7 +63,7 @@ def test_a_valid_snapshot_comes_back_equal_from_its_stored_file(path: Path) -> N
     assert text is not None
     again = decode(Key("snapshot", id_), name, text)
     assert isinstance(again, Part), again
-    assert alike(again.given()["snapshot"], data)
+    assert alike(again.as_data()["snapshot"], data)
 
 
 @pytest.mark.parametrize("path", files("invalid"))

@@ -111,7 +111,7 @@ def test_a_valid_file_means_what_stands_beside_it(kind: str, path: Path) -> None
     key = key_of(kind, "valid", path)
     record = layout.decode(key, layout.path_of(key), path.read_bytes())
     assert isinstance(record, Part), record
-    assert alike(record.given(), expected(path, ".json"))
+    assert alike(record.as_data(), expected(path, ".json"))
 
 
 @pytest.mark.parametrize(("kind", "path"), cases("valid"))
@@ -124,7 +124,7 @@ def test_a_valid_file_that_is_written_again_still_means_the_same(kind: str, path
     assert layout.key_at(name) == key
     again = layout.decode(key, "", text)
     assert isinstance(again, Part)
-    assert alike(again.given(), expected(path, ".json"))
+    assert alike(again.as_data(), expected(path, ".json"))
 
 
 @pytest.mark.parametrize(("kind", "path"), cases("valid"))

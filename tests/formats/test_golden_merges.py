@@ -68,7 +68,7 @@ def test_states_merge_as_the_golden_file_says(kind: str, case: dict[str, Any], s
     entry = result.entry(key)
     assert isinstance(entry, Part)
     if not alike(case["ours"], case["theirs"]):
-        assert alike(entry.given(), case["result"])
+        assert alike(entry.as_data(), case["result"])
     assert sorted(one.field for one in result.records(Conflict)) == sorted(case["contested"])
 
 

@@ -114,7 +114,7 @@ def test_drift_checks_go_with_the_next_checkpoint(ws):
     saved = save_checkpoint(ws, NOW, "zero", SUMMARY, options={"drift_checks": {"passed": 10, "failed": 0}})
     counts = stored(ws, "checkpoint", saved.id).identity_updates.drift_checks
     assert (counts.passed, counts.failed) == (12, 1)
-    assert stored(ws, "identity", "zero").mutable.state.drift_checks.given() == {"passed": 0, "failed": 0}
+    assert stored(ws, "identity", "zero").mutable.state.drift_checks.as_data() == {"passed": 0, "failed": 0}
     after = save_checkpoint(ws, later(minutes=1), "zero", SUMMARY)
     assert stored(ws, "checkpoint", after.id).identity_updates.drift_checks.passed == 0
 

@@ -83,7 +83,7 @@ def test_what_is_left_out_is_said_and_nothing_where_all_is_kept(ws, transcript):
     keep(ws, NOW, facts_of(extract(transcript), todo_state=todos), trigger="stop")
     assert stored(ws, "handoff", "claude/c-1").facts.left_out == {"todo_state": 3}
     keep(ws, later(minutes=1), extract(transcript), trigger="stop")
-    assert "left_out" not in stored(ws, "handoff", "claude/c-1").facts.given()
+    assert "left_out" not in stored(ws, "handoff", "claude/c-1").facts.as_data()
 
 
 def test_secrets_are_not_kept_and_the_same_facts_are_known_again(ws, transcript):

@@ -63,7 +63,7 @@ def test_the_latest_snapshot_replaces_the_one_before_in_place(ws):
     assert [path for path in files(ws) if path.startswith("snapshots/")] == ["snapshots/dmux-tmux/proof.toml"]
     kept = stored(ws, "snapshot", PROOF)
     assert (kept.created_at, kept.recorded_at) == ("2026-11-21T08:00:00Z", "2026-11-21T08:05:00Z")
-    assert kept.snapshot.given() == at(2)
+    assert kept.snapshot.as_data() == at(2)
     assert "id" not in files(ws)["snapshots/dmux-tmux/proof.toml"].decode().split("[snapshot]")[0]
 
 
@@ -83,7 +83,7 @@ def test_the_history_has_each_body_with_its_time_and_revision_newest_first(ws):
     assert [(one.recorded_at, one.revision) for one in found] == [
         ("2026-11-21T08:03:00Z", 3), ("2026-11-21T08:02:00Z", 2), ("2026-11-21T08:01:00Z", 1),
     ]  # fmt: skip
-    assert [one.snapshot.given() for one in found] == [at(3), at(2), at(1)]
+    assert [one.snapshot.as_data() for one in found] == [at(3), at(2), at(1)]
     assert found[0].commit == ws.branch.read().commit
 
 
@@ -523,7 +523,7 @@ def test_the_log_and_going_back_know_a_snapshot_by_its_id(ws):
     keep(ws, a_snapshot(id_="other"), minutes=3)
     assert [entry.revision for entry, _ in log(ws, Filter(record=PROOF))] == [2, 1]
     rollback_record(ws, later(minutes=4), PROOF, "1")
-    assert stored(ws, "snapshot", PROOF).snapshot.given() == at(1)
+    assert stored(ws, "snapshot", PROOF).snapshot.as_data() == at(1)
     assert len(recorded(ws)) == 2
     undo(ws, later(minutes=5))
     assert states(ws) == ["step-2", "step-1", "step-2", "step-1"]

@@ -194,14 +194,14 @@ def test_when_somebody_else_is_faster_the_whole_group_begins_anew(ws, together, 
 
 def test_a_disk_that_refuses_one_of_them_takes_the_others(ws, together, monkeypatch):
     store = ws.branch.store
-    real = store._stored
+    real = store._store_draft
 
     def stored(draft, *args):
         if any(b"FU-large" in data for _, data in draft.objects.values()):
             raise OSError(28, "No space left on device")
         return real(draft, *args)
 
-    monkeypatch.setattr(store, "_stored", stored)
+    monkeypatch.setattr(store, "_store_draft", stored)
     one, two, three = together(*updates(ws, adding("FU-1"), adding("FU-large"), adding("FU-3")))
     one.result(SECONDS)
     with pytest.raises(WriteFailed, match="No space left"):

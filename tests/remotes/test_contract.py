@@ -123,9 +123,9 @@ def test_a_hook_refuses_with_its_own_words(both: Both):
     outcome = ada.push(X, ada.commit(X, "first"), None)
     assert isinstance(outcome, PushRefused)
     assert outcome.why == "pre-receive hook declined"
-    assert outcome.said[0] == "no secrets, please:"
-    assert outcome.said[1].startswith("line 3 of x")
-    assert all(line.isprintable() for line in outcome.said)
+    assert outcome.server_lines[0] == "no secrets, please:"
+    assert outcome.server_lines[1].startswith("line 3 of x")
+    assert all(line.isprintable() for line in outcome.server_lines)
     assert ada.tip_there() == ""
 
 

@@ -43,7 +43,7 @@ def test_each_writes_where_he_may(as_user: As):
     assert bob.push(BOB, his, None) == PushAccepted()
     refused = bob.push(ALICE, bob.commit(ALICE, "not his", parents=()), hers)
     assert isinstance(refused, PushRefused)
-    assert any("DENIED" in line and ALICE in line for line in refused.said), refused
+    assert any("DENIED" in line and ALICE in line for line in refused.server_lines), refused
     assert alice.tip_there(ALICE) == hers
     assert bob.fetch(ALICE, "refs/in/alice") == hers
     shared = bob.commit(SHARED, "shared")

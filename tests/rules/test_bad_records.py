@@ -67,7 +67,7 @@ def test_what_can_be_read_can_be_written_and_what_cannot_is_kept(drawn: tuple[Ke
     again = layout.encode({key: entry}, limited=False)[path]
     assert again is not None
     assert same_fields(layout.decode(key, path, again), entry)
-    strict_json.loads(strict_json.dumps(entry.given()))
+    strict_json.loads(strict_json.dumps(entry.as_data()))
 
 
 @settings(laws, max_examples=15)

@@ -55,7 +55,7 @@ def test_every_record_that_differs_is_one_change_and_no_other_is(before: State, 
             old, new = before.entry(Key(kind, id_)), after.entry(Key(kind, id_))
             if old is None or new is None:
                 expected[kind, id_] = "added" if old is None else "removed"
-            elif not alike(old.given(), new.given()):  # type: ignore[union-attr]
+            elif not alike(old.as_data(), new.as_data()):  # type: ignore[union-attr]
                 expected[kind, id_] = "changed"
     assert changes == expected
 

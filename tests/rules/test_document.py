@@ -67,7 +67,7 @@ def test_no_record_of_the_document_before_is_lost(before: dict[str, Any], after:
         live = second.entry(Key(record.kind, record.id))
         closed = second.entry(Key(record.kind, record.id, archived=True))
         if isinstance(closed, Archived):
-            assert alike(closed.record, record.given())
+            assert alike(closed.record, record.as_data())
             assert live is None
         else:
             assert live is not None
@@ -177,7 +177,7 @@ def test_a_document_without_claims_is_taken_as_it_is() -> None:
 def test_a_graduation_that_nobody_confirmed_is_held_back_and_reported() -> None:
     document = claim(patterns=[{**PATTERN, "status": "graduated", "source_tier": "human_confirmed"}])
     kept, held = held_back(State().put(pattern(status="rule_candidate")), document, DECLARED)
-    assert kept.records[0].given()["status"] == "rule_candidate"
+    assert kept.records[0].as_data()["status"] == "rule_candidate"
     assert {(one.id, one.field) for one in held} == {("PAT-1", "status"), ("PAT-1", "source_tier")}
 
 
@@ -190,15 +190,15 @@ def test_a_model_made_decision_is_not_superseded_by_one_whose_trust_is_only_clai
     base = State().put(decision(source_tier="llm_derived")).put(decision(id="DEC-2", source_tier="llm_derived"))
     document = claim(active_decisions=[REPLACED, {**MODEL_MADE, "id": "DEC-2", "source_tier": tier}])
     kept, held = held_back(base, document, DECLARED)
-    assert [one.given()["status"] for one in kept.records if one.id == "DEC-1"] == ["active"]
-    assert all(one.given()["source_tier"] == "llm_derived" for one in kept.records)
+    assert [one.as_data()["status"] for one in kept.records if one.id == "DEC-1"] == ["active"]
+    assert all(one.as_data()["source_tier"] == "llm_derived" for one in kept.records)
     assert ("DEC-1", "status") in {(one.id, one.field) for one in held}
 
 
 def test_a_decision_that_the_branch_knows_counts_though_the_document_leaves_it_out() -> None:
     base = State().put(decision(source_tier="llm_derived")).put(decision(id="DEC-2", source_tier="llm_derived"))
     kept, held = held_back(base, claim(active_decisions=[REPLACED]), DECLARED)
-    assert (kept.records[0].given().get("status"), len(held)) == ("active", 2)
+    assert (kept.records[0].as_data().get("status"), len(held)) == ("active", 2)
 
 
 def test_follow_ups_are_typed_records() -> None:

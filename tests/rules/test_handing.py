@@ -28,7 +28,7 @@ def to(challenge: str = "confirm", index: int | None = None, **more: Any) -> Goi
 
 
 def after(now: Handover | None, going: Going) -> dict[str, Any]:
-    return gone_on(now, "run-1", going, NOW).given()
+    return gone_on(now, "run-1", going, NOW).as_data()
 
 
 def conflict(now: Handover | None, going: Going) -> str:
@@ -66,7 +66,7 @@ def test_without_a_number_there_is_none_to_count_on() -> None:
 
 def test_staying_keeps_the_step_and_says_that_the_run_is_alive() -> None:
     data = after(run(), Going(stays=True, values={"n": 1}))
-    assert data["step"] == run().given()["step"]
+    assert data["step"] == run().as_data()["step"]
     assert (data["state"], data["updated_at"]) == ({"n": 1}, "2026-11-21T08:00:00Z")
     assert after(run(), to("resolve", 1, stays=True, came_from="resolve"))["step"]["step_index"] == 1
 
@@ -133,7 +133,7 @@ def test_a_run_that_ends_says_the_order_of_its_keys_where_toml_would_not() -> No
     one = run(state={"t": {"a": 1}, "n": 1})
     assert closing(one).order == ("SESSION_ID", "current_challenge", "chain_uri", "step_index", "t", "n")
     assert closing(run(state={"n": 1, "t": {"a": 1}})).order is None
-    sorted_state = {**closing(one).given(), "state": {"n": 1, "t": {"a": 1}}}
+    sorted_state = {**closing(one).as_data(), "state": {"n": 1, "t": {"a": 1}}}
     assert list(canonical(sorted_state).state) == ["t", "n"]
 
 
@@ -171,7 +171,7 @@ def test_a_step_is_never_a_mix_of_two_and_partial_state_is_merged_key_by_key() -
     ours = gone_on(base, "run-1", to("confirm", values={"a": 1}), NOW)
     theirs = gone_on(base, "run-1", to("find_slot", 3, values={"b": 2}, without=("p",)), NOW)
     for one, other in ((ours, theirs), (theirs, ours)):
-        merged, contested = merge_fields(Handover, base.given(), one.given(), other.given())
+        merged, contested = merge_fields(Handover, base.as_data(), one.as_data(), other.as_data())
         assert [one.field for one in contested] == ["step"]
-        assert merged["step"] in (ours.given()["step"], theirs.given()["step"])
+        assert merged["step"] in (ours.as_data()["step"], theirs.as_data()["step"])
         assert merged["state"] == {"a": 1, "b": 2}

@@ -83,7 +83,7 @@ def test_the_example_of_the_document_comes_back_byte_for_byte() -> None:
         "updated_at": "2025-11-25T14:30:00Z",
     }  # fmt: skip
     assert kairos.dumps(data) == DOCUMENT
-    assert kairos.dumps(parse(Handover, data).given()) == DOCUMENT
+    assert kairos.dumps(parse(Handover, data).as_data()) == DOCUMENT
 
 
 @laws

@@ -117,7 +117,7 @@ def test_a_torn_object_is_reported_with_its_path() -> None:
 def test_files_in_the_places_of_records_that_are_none_are_reported() -> None:
     names = ["open_loops/README.md", "open_loops/A.toml", "patterns/deep/x.toml", "rules/x.toml"]
     state = layout.state_of(MemoryFolder(dict.fromkeys(names, b"")))
-    found = {one.path for one in state.damaged(kinds.KINDS)}
+    found = {one.path for one in state.unreadable(kinds.KINDS)}
     assert found == {"open_loops/README.md", "open_loops/A.toml", "patterns/deep", "rules/x.toml"}
 
 
@@ -195,10 +195,10 @@ def test_every_row_names_a_model_with_its_own_kind() -> None:
 
 def test_what_was_decoded_is_kept_by_the_id_of_its_file() -> None:
     memory, reads = ValueCache(), []
-    files = {"open_loops/OL-1.toml": dumps(loop().given()), "follow_ups/FU-1.toml": dumps(item().given())}
+    files = {"open_loops/OL-1.toml": dumps(loop().as_data()), "follow_ups/FU-1.toml": dumps(item().as_data())}
     before = layout.state_of(MemoryFolder(files), memory)
     first = before.entry(Key("open_loop", "OL-1"))
-    changed = files | {"follow_ups/FU-1.toml": dumps(item(reason="changed").given())}
+    changed = files | {"follow_ups/FU-1.toml": dumps(item(reason="changed").as_data())}
     after = layout.state_of(MemoryFolder(changed, reads=reads), memory)
     assert after.entry(Key("open_loop", "OL-1")) is first
     assert "open_loops/OL-1.toml" not in reads
@@ -207,7 +207,7 @@ def test_what_was_decoded_is_kept_by_the_id_of_its_file() -> None:
 
 
 def test_a_state_that_is_carried_on_reads_like_one_that_is_read() -> None:
-    state = layout.state_of(MemoryFolder({"open_loops/OL-1.toml": dumps(loop().given())}), ValueCache())
+    state = layout.state_of(MemoryFolder({"open_loops/OL-1.toml": dumps(loop().as_data())}), ValueCache())
     for kind in ("open_loop", "follow_up"):
         state.ids(kind)
     rule = Rule(id="PAT-1", text="Look first.")
@@ -215,7 +215,7 @@ def test_a_state_that_is_carried_on_reads_like_one_that_is_read() -> None:
         Key("open_loop", "OL-1"): None,
         Key("follow_up", "FU-1"): item(),
         Key("rule", "PAT-1"): rule,
-        Key("follow_up", "FU-2", archived=True): Archived(at="2026-11-21", reason="done", record=item().given()),
+        Key("follow_up", "FU-2", archived=True): Archived(at="2026-11-21", reason="done", record=item().as_data()),
         Key("open_loop", "OL-3"): loop(id="OL-4"),  # its file is not that of its id
     }
     files = {path: text for path, text in layout.encode(edits).items() if text is not None}

@@ -159,7 +159,7 @@ def test_the_count_goes_on_and_the_newest_five_occurrences_are_kept_oldest_first
 
 def test_unknown_fields_of_an_occurrence_survive_the_next_one() -> None:
     one = pattern(recent_occurrences=[{"session": "s", "context": "c", "cost": None}])
-    assert record_recurrence(one, "t", "d", NOW).given()["recent_occurrences"][0] == {
+    assert record_recurrence(one, "t", "d", NOW).as_data()["recent_occurrences"][0] == {
         "session": "s",
         "context": "c",
         "cost": None,
@@ -477,7 +477,7 @@ def test_a_held_claim_holds_nothing_more_and_never_says_more_than_the_base(base:
     base = base.replace(id=claim.id)
     kept, _ = hold_claims(base, claim, lambda _: None)
     again, held = hold_claims(base, kept, lambda _: None)
-    assert (again.given(), held) == (kept.given(), [])
+    assert (again.as_data(), held) == (kept.as_data(), [])
     assert getattr(kept, "status", "") != "graduated" or getattr(base, "status", "") == "graduated"
     if isinstance(kept, ActiveDecision) and isinstance(base, ActiveDecision):
         assert DECISION_STATUSES.index(kept.status) >= DECISION_STATUSES.index(base.status)

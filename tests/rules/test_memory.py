@@ -15,7 +15,7 @@ def test_what_is_there_is_made_once():
         made.append(1)
         return object()
 
-    assert memory.made("a", make, 10) is memory.made("a", make, 10)
+    assert memory.get_or_make("a", make, 10) is memory.get_or_make("a", make, 10)
     assert len(made) == 1
 
 
@@ -61,7 +61,7 @@ def test_threads_use_one_side_by_side():
         try:
             for number in range(first, first + 3000):
                 key = number % 97
-                assert memory.made(key, partial("value {}".format, key), 10) == f"value {key}"
+                assert memory.get_or_make(key, partial("value {}".format, key), 10) == f"value {key}"
         except BaseException as error:
             failures.append(error)
             raise

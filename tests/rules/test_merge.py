@@ -67,7 +67,7 @@ def archived(state: State, record: Record, reason: str = "done") -> State:
 @given(st.sampled_from(tuple(DOCUMENT_LISTS)).flatmap(lambda name: st.tuples(*[any_small_record] * 3)))
 def test_the_fields_of_a_record_merge_alike_from_both_sides(records: tuple[Record, Record, Record]) -> None:
     model = type(records[0])
-    tables = [one.given() for one in records if type(one) is model]
+    tables = [one.as_data() for one in records if type(one) is model]
     base, ours, theirs = (tables * 3)[:3]
     one, contested = merge_fields(model, base, ours, theirs, prefer="theirs")
     other, mirrored = merge_fields(model, base, theirs, ours, prefer="ours")
@@ -101,7 +101,7 @@ def test_a_record_that_both_sides_took_over_from_elsewhere_is_not_counted_twice(
 
 def test_changes_of_different_fields_go_together() -> None:
     result = both(item(reason="a"), item(reason="b"), item(reason="a", linked_pattern="P", x=[1]))
-    assert result.get(FollowUp, "FU-1").given() == item(reason="b", linked_pattern="P", x=[1]).given()
+    assert result.get(FollowUp, "FU-1").as_data() == item(reason="b", linked_pattern="P", x=[1]).as_data()
     assert result.records(Conflict) == []
 
 
@@ -111,8 +111,8 @@ def test_the_same_change_on_both_sides_is_one() -> None:
 
 
 def test_a_field_that_one_side_took_away_and_the_other_left_alone_goes() -> None:
-    assert "x" not in both(item(x=1), item(), item(x=1)).get(FollowUp, "FU-1").given()
-    assert "x" not in both(item(x=1), item(x=1), item()).get(FollowUp, "FU-1").given()
+    assert "x" not in both(item(x=1), item(), item(x=1)).get(FollowUp, "FU-1").as_data()
+    assert "x" not in both(item(x=1), item(x=1), item()).get(FollowUp, "FU-1").as_data()
 
 
 def test_a_scalar_that_both_changed_has_a_winner_and_keeps_both_values() -> None:
@@ -134,20 +134,20 @@ def test_where_a_side_is_preferred_the_conflict_says_who_was_who(prefer: Any, st
 def test_a_preferred_side_that_took_the_field_away_does_not_win() -> None:
     base, ours, theirs = of(item(x=1)), of(item(x=2)), of(item())
     result = apply(ours, decide(base, ours, theirs, prefer="theirs"))
-    assert result.get(FollowUp, "FU-1").given()["x"] == 2
+    assert result.get(FollowUp, "FU-1").as_data()["x"] == 2
     assert conflicts(result) == {"x": (2, None, "ours")}
 
 
 def test_a_scalar_that_one_side_took_away_and_the_other_changed_is_contested() -> None:
     for result in (both(item(x=1), item(), item(x=2)), both(item(x=1), item(x=2), item())):
-        assert result.get(FollowUp, "FU-1").given()["x"] == 2
+        assert result.get(FollowUp, "FU-1").as_data()["x"] == 2
         assert conflicts(result) == {"x": (2, None, "ours")}
 
 
 @pytest.mark.parametrize(("ours", "theirs", "stands"), [(True, 1, True), (1.0, True, True), (1, 1.0, 1.0)])
 def test_values_that_python_confuses_are_contested(ours: Any, theirs: Any, stands: Any) -> None:
     for result in (both(item(x=0), item(x=ours), item(x=theirs)), both(item(x=0), item(x=theirs), item(x=ours))):
-        assert repr(result.get(FollowUp, "FU-1").given()["x"]) == repr(stands)
+        assert repr(result.get(FollowUp, "FU-1").as_data()["x"]) == repr(stands)
         [(first, second, winner)] = conflicts(result).values()
         assert (repr(first), winner) == (repr(stands), "ours")
         assert {repr(first), repr(second)} == {repr(ours), repr(theirs)}
@@ -205,7 +205,7 @@ def test_a_check_is_taken_whole_from_the_side_that_checked_later() -> None:
     yours = {"result": "failed", "at": "2026-06-03", "why": "500"}
     result = both(loop(), loop(last_check=mine, status="verified"), loop(last_check=yours, status="failed"))
     one = result.get(OpenLoop, "OL-1")
-    assert one.given()["last_check"] == yours
+    assert one.as_data()["last_check"] == yours
     assert one.status == "failed"
     assert result.records(Conflict) == []
 
@@ -251,7 +251,7 @@ def test_two_different_records_under_one_id_both_survive_and_the_renaming_is_the
     assert decided.to.id.startswith("FU-1.")
     assert decided.as_data() == {
         "kind": "follow_up", "id": "FU-1", "action": "rekey",
-        "result": item(item="yours", id=decided.to.id).given(), "to": {"kind": "follow_up", "id": decided.to.id},
+        "result": item(item="yours", id=decided.to.id).as_data(), "to": {"kind": "follow_up", "id": decided.to.id},
     }  # fmt: skip
     assert [one.item for one in merged(State(), theirs, ours).records(FollowUp)] == ["mine", "yours"]
     assert decide(State(), ours, theirs) == decide(State(), stored(ours), stored(theirs))
@@ -276,7 +276,7 @@ def test_archived_on_one_side_and_edited_on_the_other_is_archived_with_the_edit(
     result = merged(base, gone, edit) if closing == "ours" else merged(base, edit, gone)
     assert result.ids("active_decision") == set()
     found = closed(result, "active_decision", "DEC-1")
-    assert found.record == decision(evidence=["a", "b"], why="because").given()
+    assert found.record == decision(evidence=["a", "b"], why="because").as_data()
     assert (found.reason, found.at) == ("done", AT)
     assert result.records(Conflict) == []
 
@@ -287,7 +287,7 @@ def test_archived_on_one_side_and_left_alone_on_the_other_is_archived(closing: s
     gone = archived(base, loop())
     result = merged(base, gone, base.put(pattern())) if closing == "ours" else merged(base, base.put(pattern()), gone)
     assert result.ids("open_loop") == set()
-    assert closed(result, "open_loop", "OL-1").record == loop().given()
+    assert closed(result, "open_loop", "OL-1").record == loop().as_data()
     assert (result.ids("follow_up"), result.ids("pattern")) == ({"FU-1"}, {"PAT-1"})
 
 
@@ -299,7 +299,7 @@ def test_archived_on_both_sides_with_edits_is_one_entry_merged_by_the_rules_of_i
     for one, other in ((ours, theirs), (theirs, ours)):
         result = merged(base, one, other)
         entry = closed(result, "follow_up", "FU-1")
-        assert entry.record == item(defer_count=4, reason="x").given()
+        assert entry.record == item(defer_count=4, reason="x").as_data()
         assert (entry.at, entry.reason, entry.session) == ("2026-11-01", "stale", "s2")
         assert result.ids("follow_up", archived=True) == {"FU-1"}
 
@@ -310,9 +310,9 @@ def test_removed_on_one_side_and_edited_on_the_other_is_kept_and_a_conflict_reco
     result = merged(base, gone, edit) if removing == "ours" else merged(base, edit, gone)
     assert result.get(FollowUp, "FU-1").reason == "new"
     [conflict] = result.records(Conflict)
-    assert (conflict.field, conflict.base, conflict.winner) == ("", item().given(), "ours")
-    assert conflict.ours == item(reason="new").given()
-    assert "theirs" not in conflict.given()
+    assert (conflict.field, conflict.base, conflict.winner) == ("", item().as_data(), "ours")
+    assert conflict.ours == item(reason="new").as_data()
+    assert "theirs" not in conflict.as_data()
 
 
 def test_removed_on_one_side_and_left_alone_on_the_other_goes() -> None:
@@ -371,7 +371,7 @@ def test_of_a_file_that_cannot_be_read_and_an_edited_record_the_record_stands_an
     for result in (merged(base, broken(), edit), merged(base, edit, broken())):
         assert result.get(FollowUp, "FU-1").reason == "new"
         [conflict] = result.records(Conflict)
-        assert (conflict.field, conflict.ours, conflict.winner) == ("", item(reason="new").given(), "ours")
+        assert (conflict.field, conflict.ours, conflict.winner) == ("", item(reason="new").as_data(), "ours")
         assert conflict.theirs["text"] == "broken"
 
 
@@ -387,7 +387,7 @@ def test_where_somebody_is_preferred_a_file_of_ours_that_cannot_be_read_is_not_w
     result = apply(broken(), [decided])
     assert raw(result) == b"broken"
     [conflict] = result.records(Conflict)
-    assert conflict.theirs == item(reason="new").given()
+    assert conflict.theirs == item(reason="new").as_data()
 
 
 def test_a_file_that_one_side_broke_goes_on_byte_for_byte() -> None:
@@ -411,7 +411,7 @@ def test_a_broken_file_at_the_place_of_a_conflict_stops_no_merge() -> None:
     result = merged(of(item(item="old")), ours, of(item(item="yours")))
     assert raw(result, "conflict", conflict.id) == b"x"
     [other] = result.records(Conflict)
-    assert {**other.given(), "id": ""} == {**conflict.given(), "id": ""}
+    assert {**other.as_data(), "id": ""} == {**conflict.as_data(), "id": ""}
 
 
 # --- what a record became on the other side
@@ -453,7 +453,7 @@ def test_a_record_closed_and_opened_again_under_its_id_keeps_both_lives() -> Non
     again = archived(base, item(item="a")).put(item(item="b"))
     for result in (merged(base, again, of(item(item="a", reason="edited"))),
                    merged(base, of(item(item="a", reason="edited")), again)):  # fmt: skip
-        assert closed(result, "follow_up", "FU-1").record == item(item="a", reason="edited").given()
+        assert closed(result, "follow_up", "FU-1").record == item(item="a", reason="edited").as_data()
         assert result.get(FollowUp, "FU-1") == item(item="b")
 
 
@@ -549,14 +549,14 @@ def test_a_check_goes_with_the_status_that_stands() -> None:
     passed = {"result": "passed", "at": "2026-06-09"}
     ours, theirs = loop(last_check=passed, status="verified"), loop(status="failed")
     for result in (both(loop(), ours, theirs), both(loop(), theirs, ours)):
-        assert result.get(OpenLoop, "OL-1").given() == theirs.given()
+        assert result.get(OpenLoop, "OL-1").as_data() == theirs.as_data()
         assert result.records(Conflict) == []
 
 
 def test_a_check_that_changed_no_status_is_kept_beside_a_status_that_the_other_changed() -> None:
     unknown = {"result": "unknown", "at": "2026-06-09"}
     result = both(loop(), loop(last_check=unknown), loop(status="escalated"))
-    assert (result.get(OpenLoop, "OL-1").status, result.get(OpenLoop, "OL-1").given()["last_check"]) == (
+    assert (result.get(OpenLoop, "OL-1").status, result.get(OpenLoop, "OL-1").as_data()["last_check"]) == (
         "escalated", unknown,
     )  # fmt: skip
 
@@ -565,7 +565,7 @@ def test_of_two_checks_with_one_outcome_the_later_one_is_taken_whole() -> None:
     early, late = {"result": "passed", "at": "2026-06-02", "duration_ms": 1}, {"result": "passed", "at": "2026-06-03"}
     ours, theirs = loop(last_check=early, status="verified"), loop(last_check=late, status="verified")
     for result in (both(loop(), ours, theirs), both(loop(), theirs, ours)):
-        assert result.get(OpenLoop, "OL-1").given()["last_check"] == late
+        assert result.get(OpenLoop, "OL-1").as_data()["last_check"] == late
 
 
 def test_a_session_that_wrote_documents_on_two_machines_contests_nothing() -> None:
@@ -578,13 +578,13 @@ def test_a_session_that_wrote_documents_on_two_machines_contests_nothing() -> No
 def test_tables_that_no_model_knows_are_merged_key_by_key_however_deep() -> None:
     base, ours, theirs = {"a": {"b": 1, "c": 1}}, {"a": {"b": 2, "c": 1}}, {"a": {"b": 1, "c": 3}, "d": 4}
     result = both(item(x=base), item(x=ours), item(x=theirs))
-    assert result.get(FollowUp, "FU-1").given()["x"] == {"a": {"b": 2, "c": 3}, "d": 4}
+    assert result.get(FollowUp, "FU-1").as_data()["x"] == {"a": {"b": 2, "c": 3}, "d": 4}
     assert result.records(Conflict) == []
 
 
 def test_a_table_in_which_one_key_is_contested_is_contested_whole() -> None:
     result = both(item(x={"a": 1}), item(x={"a": 2, "b": 1}), item(x={"a": 3}))
-    assert result.get(FollowUp, "FU-1").given()["x"] == {"a": 3}
+    assert result.get(FollowUp, "FU-1").as_data()["x"] == {"a": 3}
     assert conflicts(result) == {"x": ({"a": 3}, {"a": 2, "b": 1}, "ours")}
 
 
@@ -604,7 +604,7 @@ def test_decisions_are_data() -> None:
     [decided] = decide(of(item(item="old"), loop()), ours, theirs)
     assert isinstance(decided, Decision)
     assert decided.as_data() == {
-        "kind": "follow_up", "id": "FU-1", "action": "merge", "result": item(item="yours").given(),
+        "kind": "follow_up", "id": "FU-1", "action": "merge", "result": item(item="yours").as_data(),
         "contested": [{"field": "item", "base": "old", "ours": "yours", "theirs": "mine", "winner": "ours"}],
     }  # fmt: skip
 

@@ -112,7 +112,7 @@ def reversed_fields(state: State) -> State:
     """The same, with the fields of each record written in another order."""
     files = {}
     for key, entry in entries(state).items():
-        data = turned(entry.given()) if isinstance(entry, Part) else {}
+        data = turned(entry.as_data()) if isinstance(entry, Part) else {}
         files[key] = parse(type(entry), data) if isinstance(entry, Part) else entry
     return State(edits=files)
 
@@ -207,7 +207,7 @@ def test_each_conflict_tells_of_a_record_that_has_what_stands(history: History) 
         assert one.winner == "ours"
         places = [Key(one.record_kind, id_, old) for id_, old in _places(result, one)]
         found = [value_of(record_of(result.entry(key)), one.field) for key in places]
-        assert any(alike(value, one.given().get("ours")) for value in found), (one, found)
+        assert any(alike(value, one.as_data().get("ours")) for value in found), (one, found)
 
 
 def value_of(data: Any, field: str) -> Any:
@@ -263,7 +263,7 @@ def seen(state: State | None, sessions: list[str], begun: str = "2026-11-01T08:0
         now = f"2026-11-02T08:{number:02}:00Z"
         entry = {"session": session, "context": ""}
         data = {"id": "P", "what": "x", "first_seen": begun, "last_seen": now, "count": 1}
-        old = [one.given() for one in found.recent_occurrences] if found else []
+        old = [one.as_data() for one in found.recent_occurrences] if found else []
         count = found.count + 1 if found else 1
         begin = found.first_seen if found else begun
         data |= {"recent_occurrences": [*old, entry][-5:], "count": count, "first_seen": begin}
@@ -523,8 +523,8 @@ def test_a_merge_keeps_both_sides_of_a_record_that_it_would_make_too_large() -> 
     [told_] = result.records(Conflict)
     assert (told_.record_id, told_.field) == ("P", "")
     assert result.get(Pattern, "P").proposed_rule == "r\nb" + "b" * (layout.MAX_RECORD_BYTES - 1000)
-    assert told_.ours == result.get(Pattern, "P").given()
-    assert told_.theirs in (ours.get(Pattern, "P").given(), theirs.get(Pattern, "P").given())
+    assert told_.ours == result.get(Pattern, "P").as_data()
+    assert told_.theirs in (ours.get(Pattern, "P").as_data(), theirs.get(Pattern, "P").as_data())
     layout.encode(result.edits)  # raises where a file is too large
     layout.encode(result.put(result.get(Pattern, "P").replace(count=2)).edits)
 

@@ -64,7 +64,7 @@ def test_a_flat_a_nested_and_a_wrapped_body_say_the_same():
 
 
 def test_every_documented_field_of_a_body_comes_into_the_record():
-    made = new(FLAT).given()
+    made = new(FLAT).as_data()
     for name, section in NESTED.items():
         assert {**made[name], **section} == made[name]
     assert made["metadata"]["checkpoint_version"] == "1.0"
@@ -78,7 +78,7 @@ def test_a_new_checkpoint_has_every_documented_field():
 
 
 def test_null_in_a_flat_body_means_the_default_as_it_does_for_the_server():
-    assert new(dict.fromkeys(FLAT)).given() == new({}).given()
+    assert new(dict.fromkeys(FLAT)).as_data() == new({}).as_data()
 
 
 @pytest.mark.parametrize("section", documents.SECTIONS)
@@ -313,12 +313,12 @@ def test_drift_checks_move_into_the_checkpoint():
         identity_updates.checked(identity_updates.nobody("zero"), failed=False), failed=True
     )
     made = record(identity_updates={"drift_checks": {"passed": 2, "failed": 0, "by": "hand"}})
-    assert identity_updates.with_counts(made, zero).identity_updates.drift_checks.given() == {
+    assert identity_updates.with_counts(made, zero).identity_updates.drift_checks.as_data() == {
         "passed": 3,
         "failed": 1,
         "by": "hand",
     }
-    assert identity_updates.grown(zero, made).mutable.state.drift_checks.given() == {"passed": 0, "failed": 0}
+    assert identity_updates.grown(zero, made).mutable.state.drift_checks.as_data() == {"passed": 0, "failed": 0}
 
 
 def test_a_checkpoint_that_says_nothing_new_leaves_the_identity_as_it_is():

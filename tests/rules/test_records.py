@@ -42,49 +42,49 @@ def faults(model: type[Part], data: dict[str, Any], at: str = "") -> list[tuple[
 @laws
 @given(open_loops)
 def test_an_open_loop_gives_back_what_it_was_made_of(table: dict[str, Any]) -> None:
-    assert alike(parse(OpenLoop, table).given(), table)
+    assert alike(parse(OpenLoop, table).as_data(), table)
 
 
 @laws
 @given(follow_ups)
 def test_a_follow_up_gives_back_what_it_was_made_of(table: dict[str, Any]) -> None:
-    assert alike(parse(FollowUp, table).given(), table)
+    assert alike(parse(FollowUp, table).as_data(), table)
 
 
 @laws
 @given(patterns)
 def test_a_pattern_gives_back_what_it_was_made_of(table: dict[str, Any]) -> None:
-    assert alike(parse(Pattern, table).given(), table)
+    assert alike(parse(Pattern, table).as_data(), table)
 
 
 @laws
 @given(active_decisions)
 def test_a_decision_gives_back_what_it_was_made_of(table: dict[str, Any]) -> None:
-    assert alike(parse(ActiveDecision, table).given(), table)
+    assert alike(parse(ActiveDecision, table).as_data(), table)
 
 
 @pytest.mark.parametrize("key", sorted({*NASTY_KEYS} - {"id"}))
 def test_an_unknown_field_may_have_any_name(key: str) -> None:
     for model, table in ((OpenLoop, LOOP), (Pattern, PATTERN)):
         record = parse(model, {**table, key: {"any": [None]}})
-        assert record.given() == {**table, key: {"any": [None]}}
+        assert record.as_data() == {**table, key: {"any": [None]}}
         assert record.kind == model.kind
-        assert record.replace(id="other").given() == {**table, key: {"any": [None]}, "id": "other"}
+        assert record.replace(id="other").as_data() == {**table, key: {"any": [None]}, "id": "other"}
 
 
 @laws
 @given(json_values)
 def test_data_is_alike_with_itself_and_what_was_set_is_plain_data(value: Any) -> None:
-    given_back = parse(FollowUp, {**ITEM, "x": value}).given()["x"]
+    given_back = parse(FollowUp, {**ITEM, "x": value}).as_data()["x"]
     assert alike(given_back, value)
     assert "tuple" not in repr(type(given_back))
 
 
 def test_lists_come_back_as_lists_so_that_stored_and_fresh_records_compare_equal() -> None:
     table = {**DECISION, "evidence": ["a"], "rejected": []}
-    assert type(parse(ActiveDecision, table).given()["evidence"]) is list
-    closed = Archived(at="", reason="", record=parse(ActiveDecision, table).given())
-    assert closed.given()["record"] == table
+    assert type(parse(ActiveDecision, table).as_data()["evidence"]) is list
+    closed = Archived(at="", reason="", record=parse(ActiveDecision, table).as_data())
+    assert closed.as_data()["record"] == table
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_defaults_are_those_of_session_baton_and_are_not_given_back() -> None:
     assert (pattern().count, pattern().threshold, pattern().status) == (1, 3, "observing")
     assert (decision().status, decision().source_tier, decision().evidence) == ("active", "human_confirmed", ())
     assert loop(verify={"method": "manual"}).verify.timeout_seconds == 5  # type: ignore[union-attr]
-    assert loop().given() == LOOP
+    assert loop().as_data() == LOOP
 
 
 def test_records_are_frozen() -> None:
@@ -114,7 +114,7 @@ def test_replace_checks_gives_the_same_object_for_no_change_and_sets_a_default_t
     one = loop(status="open")
     assert one.replace(status="open") is one
     assert one.replace(status="failed").status == "failed"
-    assert loop().replace(status="open").given() == {**LOOP, "status": "open"}
+    assert loop().replace(status="open").as_data() == {**LOOP, "status": "open"}
     with pytest.raises(InvalidDocument, match=r"ttl_days: input should be greater"):
         one.replace(ttl_days=-1)
 
@@ -173,9 +173,9 @@ def test_paths_are_written_as_people_write_them() -> None:
 
 
 def test_fields_declare_their_merge_rules_and_the_others_follow_the_changed_side() -> None:
-    assert merge_rule(FollowUp, "defer_count").described() == "counter"
-    assert merge_rule(Pattern, "recent_occurrences").described() == {"recent": 5}
-    assert merge_rule(ActiveDecision, "evidence").described() == "set"
-    assert merge_rule(OpenLoop, "status").described() == {"ladder": ["open", "verified", "escalated", "failed"]}
+    assert merge_rule(FollowUp, "defer_count").schema_value() == "counter"
+    assert merge_rule(Pattern, "recent_occurrences").schema_value() == {"recent": 5}
+    assert merge_rule(ActiveDecision, "evidence").schema_value() == "set"
+    assert merge_rule(OpenLoop, "status").schema_value() == {"ladder": ["open", "verified", "escalated", "failed"]}
     assert merge_rule(OpenLoop, "action") is CHANGED_SIDE
     assert merge_rule(OpenLoop, "nobody knows it") is CHANGED_SIDE

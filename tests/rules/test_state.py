@@ -32,7 +32,7 @@ def test_a_namespace_that_does_not_exist_holds_nothing() -> None:
     assert State().records(OpenLoop) == []
     assert State().head == Head()
     assert State().shape == Shape()
-    assert list(State().damaged(kinds.KINDS)) == []
+    assert list(State().unreadable(kinds.KINDS)) == []
     assert list(EmptySource().differing(EmptySource())) == []
 
 
@@ -52,12 +52,12 @@ def test_putting_what_stands_there_gives_the_same_state() -> None:
 @pytest.mark.parametrize(("before", "after"), [(1, True), (1, 1.0), (0, False), ([1], [True])])
 def test_a_change_that_python_does_not_see_is_a_change_all_the_same(before: object, after: object) -> None:
     state = stored(State().put(loop(x=before))).put(loop(x=after))
-    assert repr(state.get(OpenLoop, "OL-1").given()["x"]) == repr(after)
+    assert repr(state.get(OpenLoop, "OL-1").as_data()["x"]) == repr(after)
 
 
 def test_a_default_that_is_set_is_a_change_too() -> None:
     state = State().put(loop())
-    assert state.put(loop(status="open")).get(OpenLoop, "OL-1").given()["status"] == "open"
+    assert state.put(loop(status="open")).get(OpenLoop, "OL-1").as_data()["status"] == "open"
 
 
 def test_records_come_by_date_then_id() -> None:
@@ -109,7 +109,7 @@ def test_a_damaged_record_is_never_taken_for_absent() -> None:
     assert state.ids("open_loop") == {"OL-1"}
     assert state.records(OpenLoop) == []
     assert isinstance(state.entry(Key("open_loop", "OL-1")), Unreadable)
-    assert [one.path for one in state.damaged(["open_loop"])] == ["open_loops/OL-1.toml"]
+    assert [one.path for one in state.unreadable(["open_loop"])] == ["open_loops/OL-1.toml"]
     with pytest.raises(Corrupt, match=r"open_loops/OL-1\.toml: not TOML"):
         state.find(OpenLoop, "OL-1")
     with pytest.raises(Corrupt, match=r"baton\.toml: context"):
@@ -143,7 +143,7 @@ def test_archiving_moves_the_record_with_when_why_and_by_whom() -> None:
     assert state.ids("open_loop") == set()
     closed = state.entry(Key("open_loop", "OL-1", archived=True))
     assert isinstance(closed, Archived)
-    assert closed.given() == {"at": AT, "reason": "verified", "session": "s1", "record": LOOP}
+    assert closed.as_data() == {"at": AT, "reason": "verified", "session": "s1", "record": LOOP}
 
 
 def test_an_id_used_again_and_closed_again_does_not_overwrite_the_older_entry() -> None:

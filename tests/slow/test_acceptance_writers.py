@@ -69,7 +69,7 @@ def assert_nothing_lost(git, top, journal):
     with Store(Repository.open(top)) as store:
         state = Branch(store, Namespace("work")).read().state
         assert {id_ for id_, _ in told} <= state.ids("follow_up")
-        assert list(state.damaged(["follow_up"])) == []
+        assert list(state.unreadable(["follow_up"])) == []
     git(top, "fsck", "--strict")
     return told, history
 

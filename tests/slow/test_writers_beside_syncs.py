@@ -76,6 +76,6 @@ def test_sixteen_processes_in_one_namespace_beside_syncs_lose_nothing(tmp_path):
     look.check(tip)
     assert look.check_counts(tip) == 1 + PROCESSES * WRITES // 2
     run_git(clones[0].top, "fsck", "--strict", "--no-dangling")
-    assert list(state.damaged(["follow_up"])) == []
+    assert list(state.unreadable(["follow_up"])) == []
     for clone in clones:
         clone.store.close()

@@ -28,8 +28,8 @@ def test_only_the_folders_on_the_way_are_rewritten(store, writer):
     assert old["b"] == new["b"]
     assert old["c"] == new["c"]
     assert old["a"] != new["a"]
-    assert len(store.housekeeping._noted()) == 2
-    assert min(store.housekeeping._noted()).objects == 4
+    assert len(store.housekeeping._list_noted()) == 2
+    assert min(store.housekeeping._list_noted()).objects == 4
 
 
 def test_a_draft_without_a_change_is_the_same_tree(store, writer):

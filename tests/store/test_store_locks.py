@@ -21,7 +21,7 @@ import sys, time
 from pathlib import Path
 from baton_git.git.files.ref_locks import RefLocks
 locks = RefLocks(Path(sys.argv[1]))
-with locks.ticket(b"1" * 40 + b"\\n") as ticket, locks.held(sys.argv[2], ticket):
+with locks.ticket(b"1" * 40 + b"\\n") as ticket, locks.hold(sys.argv[2], ticket):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -131,7 +131,7 @@ def test_the_queue_lets_one_in_and_the_dead_out(store, top):
 def test_a_lock_that_somebody_took_away_does_not_move_the_ref(top):
     locks = RefLocks(top / ".git/baton/locks")
     ref_file = top / ".git/refs/heads/baton"
-    with locks.ticket(b"x") as ticket, locks.held(str(ref_file), ticket) as lock:
+    with locks.ticket(b"x") as ticket, locks.hold(str(ref_file), ticket) as lock:
         Path(lock.path).unlink()
         Path(lock.path).write_text("of another")
         with pytest.raises(Busy, match="taken away"):
@@ -151,7 +151,7 @@ def test_a_writer_holds_its_ticket_before_it_is_the_lock(top, monkeypatch):
         return False if len(calls) == 1 else real(fd)
 
     monkeypatch.setattr(locks, "try_flock", contended)
-    with ref_locks.ticket(b"x") as ticket, ref_locks.held(str(ref_file), ticket):
+    with ref_locks.ticket(b"x") as ticket, ref_locks.hold(str(ref_file), ticket):
         assert len(calls) > 1
         assert not ref_locks._break_stale(f"{ref_file}.lock")
 
@@ -161,7 +161,7 @@ def test_a_ticket_that_somebody_keeps_is_busy(top, monkeypatch):
     ref_locks.wait = 0.02
     monkeypatch.setattr(locks, "try_flock", lambda fd: False)
     ref_file = str(top / ".git/refs/heads/baton")
-    with pytest.raises(Busy), ref_locks.ticket(b"x") as ticket, ref_locks.held(ref_file, ticket):
+    with pytest.raises(Busy), ref_locks.ticket(b"x") as ticket, ref_locks.hold(ref_file, ticket):
         pass
     assert not list(ref_locks.folder.glob("ticket-*"))
     assert not (top / ".git/refs/heads/baton.lock").exists()
@@ -176,7 +176,7 @@ def test_where_there_is_no_flock_a_writer_does_not_wait_for_it(writer, monkeypat
 
 def test_sweeping_leaves_fresh_tickets_alone(top, monkeypatch):
     ref_locks = RefLocks(top / ".git/baton/locks")
-    with ref_locks.ticket(b"x") as ticket, ref_locks.held(str(top / ".git/refs/heads/baton"), ticket):
+    with ref_locks.ticket(b"x") as ticket, ref_locks.hold(str(top / ".git/refs/heads/baton"), ticket):
         monkeypatch.setattr(locks, "_ownerless", lambda ticket: pytest.fail("a fresh ticket was touched"))
         ref_locks.sweep()
 

@@ -122,7 +122,7 @@ class Machine:
 
         def change(tip: Any) -> State:
             one = tip.state.entry(key)
-            return tip.state.put(parse(KINDS[kind].model, {**one.given(), **fields}), key)
+            return tip.state.put(parse(KINDS[kind].model, {**one.as_data(), **fields}), key)
 
         self.ws.update("edit", self.clock(), change)
 

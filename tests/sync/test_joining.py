@@ -347,7 +347,7 @@ def test_of_a_broken_and_a_changed_record_the_record_stands_and_both_are_kept(pa
     merged(ada, bob)
     assert ada.get("open_loop", "OL-1").action == "changed"
     [told] = ada.conflicts()
-    assert "broken [" in str(told.given())
+    assert "broken [" in str(told.as_data())
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def test_of_two_sides_that_are_too_large_together_one_stands_and_can_be_edited(p
     assert len(files[PATH]) <= MAX_RECORD_BYTES
     ada.change("open_loop", "OL-1", expected_outcome="still fine")
     resolve(ada.ws, ada.clock(), "OL-1", "theirs")
-    assert ada.get("open_loop", "OL-1").given().keys() >= {"x"}
+    assert ada.get("open_loop", "OL-1").as_data().keys() >= {"x"}
     assert not ada.conflicts()
 
 

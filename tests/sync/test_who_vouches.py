@@ -49,8 +49,8 @@ def patterned(pair: Pair) -> Pair:
 
 def forge(one: Machine, message: str = "by hand") -> None:
     grown = {"status": "graduated", "source_tier": "human_confirmed", "graduated_to": "rules/PAT-1.md"}
-    pattern = parse(Pattern, {**one.get("pattern", "PAT-1").given(), **grown})
-    one.by_hand({"patterns/PAT-1.toml": toml.dumps(pattern.given()), "rules/PAT-1.md": FORGED}, message)
+    pattern = parse(Pattern, {**one.get("pattern", "PAT-1").as_data(), **grown})
+    one.by_hand({"patterns/PAT-1.toml": toml.dumps(pattern.as_data()), "rules/PAT-1.md": FORGED}, message)
 
 
 def forge_decision(one: Machine, message: str = "by hand") -> None:
@@ -58,7 +58,7 @@ def forge_decision(one: Machine, message: str = "by hand") -> None:
     old = one.get("active_decision", "DEC-1")
     new = old.replace(id="DEC-9", what="do as I say", source_tier="human_confirmed")
     gone = old.replace(status="superseded", superseded_by="DEC-9")
-    one.by_hand({path_of(Key("active_decision", each.id)): toml.dumps(each.given()) for each in (new, gone)}, message)
+    one.by_hand({path_of(Key("active_decision", each.id)): toml.dumps(each.as_data()) for each in (new, gone)}, message)
 
 
 def kind(one: Machine, key: Key) -> str:
@@ -263,7 +263,7 @@ def test_a_confirmation_covers_nothing_but_what_it_names(patterned: Pair, tmp_pa
     ada, bob = patterned
     key = Key("active_decision", "DEC-1")
     decision = bob.get(*key[:2]).replace(what="do as I say", source_tier="human_confirmed")
-    bob.by_hand({"rules/PAT-1.md": FORGED, path_of(key): toml.dumps(decision.given())}, CONFIRMED + named)
+    bob.by_hand({"rules/PAT-1.md": FORGED, path_of(key): toml.dumps(decision.as_data())}, CONFIRMED + named)
     bob.push()
     trusting(ada, tmp_path)
     ada.sync()

@@ -68,7 +68,7 @@ class Approvals(NamedTuple):
     def earlier_commands(self) -> list[tuple[str, ...]]:
         """What an earlier version of baton approved for this path. It approves nothing now, see `file`."""
         known = {command.argv for command in self.commands()}
-        earlier = self._parsed(self._file.earlier(), lambda entry: tuple(entry["argv"]))
+        earlier = self._parse_entries(self._file.earlier(), lambda entry: tuple(entry["argv"]))
         return [argv for argv in earlier if argv not in known]
 
     def add(self, argv: tuple[str, ...], at: str, contents: Contents = MappingProxyType({})) -> bool:
@@ -114,10 +114,6 @@ class Approvals(NamedTuple):
 
     # --- workflows of the project
 
-    def allows_workflow(self, digest: str) -> bool:
-        """Whether a workflow of exactly these bytes may run."""
-        return digest in self.workflows()
-
     def workflows(self) -> list[str]:
         """The digests of the workflows that may run."""
         return self._read("workflows", lambda entry: str(entry["digest"]))
@@ -160,9 +156,9 @@ class Approvals(NamedTuple):
         return ApprovalFile(self.path, self.repository)
 
     def _read(self, kind: str, make: Callable[[Any], Approval]) -> list[Approval]:
-        return self._parsed(self._file.read().get(kind, []), make)
+        return self._parse_entries(self._file.read().get(kind, []), make)
 
-    def _parsed(self, entries: Any, make: Callable[[Any], Approval]) -> list[Approval]:
+    def _parse_entries(self, entries: Any, make: Callable[[Any], Approval]) -> list[Approval]:
         try:
             return [make(entry) for entry in entries]
         except (KeyError, TypeError, AttributeError) as error:

@@ -43,29 +43,29 @@ def decide(base: State, ours: State, theirs: State, *, prefer: Prefer | None = N
 @dataclass(frozen=True)
 class _Merger:
     base: State
-    mine: MergeSide
-    other: MergeSide
+    ours: MergeSide
+    theirs: MergeSide
     prefer: Prefer | None
 
     def wishes(self) -> Iterator[Placement]:
         """For every record that theirs changed, or that may stand in the way of one: what becomes of it, and where."""
-        moved = {key for key, place in self.mine.moves.items() if place in self.other.changed}
-        for key in sorted(self.other.changed | moved):
+        moved = {key for key, place in self.ours.moves.items() if place in self.theirs.changed}
+        for key in sorted(self.theirs.changed | moved):
             if self._is_theirs_alone(key):
-                yield Placement(key, self.other.state.entry(key), key, "take", key)
+                yield Placement(key, self.theirs.state.entry(key), key, "take", key)
                 continue
             was = self.base.entry(key)
             if was is not None:
-                yield self._followed(key, was)
+                yield self._follow(key, was)
             yield from self._additions(key, was)
 
     def _is_theirs_alone(self, key: Key) -> bool:
-        return key not in self.mine.changed and key not in self.other.moves and key not in self.other.arrived
+        return key not in self.ours.changed and key not in self.theirs.moves and key not in self.theirs.arrived
 
-    def _followed(self, key: Key, was: Entry) -> Placement:
+    def _follow(self, key: Key, was: Entry) -> Placement:
         """One record that the base has."""
-        here, there = self.mine.place(key), self.other.place(key)
-        ours, theirs = self.mine.state.entry(here), self.other.state.entry(there)
+        here, there = self.ours.place(key), self.theirs.place(key)
+        ours, theirs = self.ours.state.entry(here), self.theirs.state.entry(there)
         stays = here == key and same(ours, was), there == key and same(theirs, was)
         if stays[1] and (not stays[0] or identical(theirs, was)):
             return Placement(key, ours, here, "keep", here)
@@ -81,7 +81,7 @@ class _Merger:
 
     def _additions(self, key: Key, was: Entry | None) -> Iterator[Placement]:
         """What each side put at `key` anew."""
-        ours, theirs = self.mine.added(key, was), self.other.added(key, was)
+        ours, theirs = self.ours.new_entry(key, was), self.theirs.new_entry(key, was)
         if theirs is None:
             yield from [Placement(key, ours, key, "keep", key, is_new=True)] if ours is not None else []
         elif same(ours, theirs):
@@ -118,7 +118,7 @@ class _Merger:
         return max(
             ours,
             theirs,
-            key=lambda record: (fits(key, record), canonical_json(record.given()), ordered_json(record.given())),
+            key=lambda record: (fits(key, record), canonical_json(record.as_data()), ordered_json(record.as_data())),
         )
 
     def _whole(self, was: Entry | None, ours: Entry | None, theirs: Entry | None, winner: Prefer) -> ContestedValue:
@@ -132,18 +132,18 @@ class _Merger:
 
     def with_rules(self, wishes: list[Placement]) -> list[Placement]:
         """The rule that a pattern became goes with its graduation: it is that of the side whose word stands."""
-        keys = {key for key in (*self.mine.changed, *self.other.changed) if key.kind == Rule.kind and not key.archived}
+        keys = {key for key in (*self.ours.changed, *self.theirs.changed) if key.kind == Rule.kind and not key.archived}
         rules = [self._rule(key, stands) for key in sorted(keys) if (stands := self._word(key)) is not None]
         held = {rule.key for rule in rules}
         return [wish for wish in wishes if wish.key not in held] + rules
 
     def _word(self, rule: Key) -> Prefer | None:
         """Whose rule stands, where the two cannot be merged because their graduations are not the same."""
-        our_rule, their_rule, was = (side.entry(rule) for side in (self.mine.state, self.other.state, self.base))
+        our_rule, their_rule, was = (side.entry(rule) for side in (self.ours.state, self.theirs.state, self.base))
         if same(our_rule, their_rule):
             return None
         key = Key(Pattern.kind, rule.id)
-        here, there = (side.state.entry(side.place(key)) for side in (self.mine, self.other))
+        here, there = (side.state.entry(side.place(key)) for side in (self.ours, self.theirs))
         base = self.base.entry(key)
         if (
             not isinstance(here, Part)
@@ -156,7 +156,7 @@ class _Merger:
         return graduation_winner(before, record_data(here), record_data(there), self.prefer, one_sided=both_changed)
 
     def _rule(self, key: Key, stands: Prefer) -> Placement:
-        our_rule, their_rule = self.mine.state.entry(key), self.other.state.entry(key)
+        our_rule, their_rule = self.ours.state.entry(key), self.theirs.state.entry(key)
         loser = self._whole(self.base.entry(key), our_rule, their_rule, stands)
         entry = our_rule if stands == "ours" else their_rule
         return Placement(key, entry, key, "keep" if entry is our_rule else "take", key, (loser,))
@@ -206,8 +206,8 @@ def _frame(was: Entry | None, frames: list[Archived]) -> Archived:
     """When and why a record was closed: what was changed about that, else the earlier of two closings."""
     before = _closing(was) if isinstance(was, Archived) else None
     changed = [frame for frame in frames if _closing(frame) != before] or frames
-    return min(changed, key=lambda frame: (frame.at, canonical_json(frame.given()), ordered_json(frame.given())))
+    return min(changed, key=lambda frame: (frame.at, canonical_json(frame.as_data()), ordered_json(frame.as_data())))
 
 
 def _closing(entry: Archived) -> str:
-    return canonical_json({name: value for name, value in entry.given().items() if name != "record"})
+    return canonical_json({name: value for name, value in entry.as_data().items() if name != "record"})

@@ -66,7 +66,7 @@ def _place(key: Key) -> dict[str, Any]:
 def entry_values(entry: Entry | None) -> tuple[Any, ...]:
     """An entry as plain data, of a file that cannot be read what it holds; nothing for None."""
     if isinstance(entry, Part):
-        return (entry.given(),)
+        return (entry.as_data(),)
     return () if entry is None else (_unreadable_data(entry),)
 
 
@@ -80,7 +80,7 @@ def _unreadable_data(entry: Unreadable) -> dict[str, Any]:
 
 def record_data(part: Part) -> Mapping[str, Any]:
     """The fields of a record, live or closed."""
-    return part.record if isinstance(part, Archived) else part.given()
+    return part.record if isinstance(part, Archived) else part.as_data()
 
 
 def canonical_json(value: Any) -> str:

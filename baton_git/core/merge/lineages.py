@@ -28,7 +28,7 @@ class MergeSide:
     def place(self, key: Key) -> Key:
         return self.moves.get(key, key)
 
-    def added(self, key: Key, was: Entry | None) -> Entry | None:
+    def new_entry(self, key: Key, was: Entry | None) -> Entry | None:
         """What stands at `key` and is not what became of a record of the base."""
         if key in self.arrived or (was is not None and key not in self.moves):
             return None

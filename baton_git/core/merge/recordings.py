@@ -51,7 +51,7 @@ def counted_before(own: Own | None, ours: int, theirs: int) -> int:
 
 def without_counts(record: AnyRecord) -> AnyRecord:
     """Return the record as it is before anything is counted in it: counters at 0, and no entries of what they count."""
-    return parse(type(record), _without_counts(type(record), record.given()))
+    return parse(type(record), _without_counts(type(record), record.as_data()))
 
 
 def _without_counts(model: type[Part], data: Table) -> dict[str, Any]:
@@ -73,12 +73,12 @@ def take_off_entries(merged: AnyRecord, before: Record, now: Record, after: Reco
     """Return the merged record with its recent lists as `now` has them, without the entries that `after` lacks."""
     model = type(merged)
     limits = {name: rule.limit for name in model.model_fields if isinstance(rule := merge_rule(model, name), Recent)}
-    sides = [side.given() for side in (before, now, after)]
+    sides = [side.as_data() for side in (before, now, after)]
     lists = {
         name: _without_removed(limit, *(side.get(name, ()) for side in sides))[-limit:]
         for name, limit in limits.items()
     }
-    return parse(model, {**merged.given(), **lists})
+    return parse(model, {**merged.as_data(), **lists})
 
 
 def _without_removed(limit: int, before: Sequence[Any], now: Sequence[Any], after: Sequence[Any]) -> list[Any]:

@@ -26,7 +26,7 @@ class Part(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True, str_strip_whitespace=False)
 
-    def given(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """The fields that were set, as plain data (lists, no tuples); defaults that nobody wrote are left out."""
         return self.model_dump(exclude_unset=True, mode="json")
 
@@ -38,7 +38,7 @@ class Part(BaseModel):
         """
         if all(name in self.model_fields_set and getattr(self, name) == value for name, value in changes.items()):
             return self
-        return parse(type(self), {**self.given(), **changes})
+        return parse(type(self), {**self.as_data(), **changes})
 
 
 class Record(Part):

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class MergeRule:
     """Base of the rules; an instance stands in the `Annotated` of its field."""
 
-    def described(self) -> Any:
+    def schema_value(self) -> Any:
         """What `x-merge` says in the schema."""
         return type(self).__name__.lower()
 
     def __get_pydantic_json_schema__(
         self, core_schema: CoreSchema, handler: Callable[[CoreSchema], JsonSchemaValue]
     ) -> JsonSchemaValue:
-        return {**handler(core_schema), "x-merge": self.described()}
+        return {**handler(core_schema), "x-merge": self.schema_value()}
 
 
 class Counter(MergeRule):
@@ -45,7 +45,7 @@ class RecordingRule(NamedTuple):
 class Union(MergeRule):
     """A list taken as a set: everything either side added, less what either side removed."""
 
-    def described(self) -> Any:
+    def schema_value(self) -> Any:
         return "set"
 
 
@@ -57,7 +57,7 @@ class Recent(MergeRule):
     def __init__(self, limit: int) -> None:
         self.limit = limit
 
-    def described(self) -> Any:
+    def schema_value(self) -> Any:
         return {"recent": self.limit}
 
 
@@ -81,7 +81,7 @@ class Ladder(MergeRule):
     def __init__(self, *steps: str) -> None:
         self.steps = steps
 
-    def described(self) -> Any:
+    def schema_value(self) -> Any:
         return {"ladder": list(self.steps)}
 
 
@@ -93,7 +93,7 @@ class Newest(MergeRule):
     def __init__(self, by: str) -> None:
         self.by = by
 
-    def described(self) -> Any:
+    def schema_value(self) -> Any:
         return {"newest": self.by}
 
 
@@ -106,7 +106,7 @@ class Beside(Newest):
         super().__init__(by)
         self.field = field
 
-    def described(self) -> Any:
+    def schema_value(self) -> Any:
         return {"beside": [self.field, self.by]}
 
 
@@ -121,7 +121,7 @@ class Fixed(MergeRule):
     def __init__(self, since: str) -> None:
         self.since = since
 
-    def described(self) -> Any:
+    def schema_value(self) -> Any:
         return {"fixed": self.since}
 
 
@@ -133,7 +133,7 @@ class Keyed(MergeRule):
     def __init__(self, by: str) -> None:
         self.by = by
 
-    def described(self) -> Any:
+    def schema_value(self) -> Any:
         return {"keyed": self.by}
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from baton_git.core.redaction.values import is_placeholder, is_value
+from baton_git.core.redaction.values import is_placeholder, is_value, lazy_regex
 
 KIND = "keyword secret"
 STEMS = ("pass", "pwd", "secret", "contrase", "credential", "key", "token", "_auth", "_pat", "cookie", "dsn", "_pw")
@@ -56,17 +56,12 @@ _OTHER_THING = (
 """What may follow a name so that it no longer names the secret itself: `password_policy`, `secretary`."""
 
 
-@cache
-def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(expression)
-
-
 def find_assigned(text: str) -> Iterator[tuple[int, int]]:
     """Where the values are."""
     yield from _find_compared(text)
     done = 0
-    for name in _compiled(_NAMED).finditer(text):
-        if name.start() < done or _compiled(_OTHER_THING).match(name["suffix"]):
+    for name in lazy_regex(_NAMED).finditer(text):
+        if name.start() < done or lazy_regex(_OTHER_THING).match(name["suffix"]):
             continue
         span = _find_quoted(text, name) or _find_bare(text, name)
         if span is not None:
@@ -77,13 +72,13 @@ def find_assigned(text: str) -> Iterator[tuple[int, int]]:
 def _find_compared(text: str) -> Iterator[tuple[int, int]]:
     """`"…" == password`."""
     if "==" in text or "!=" in text:
-        for match in _compiled(_COMPARED).finditer(text):
+        for match in lazy_regex(_COMPARED).finditer(text):
             if is_value(match[match.lastgroup or 0]):
                 yield match.span(match.lastgroup or 0)
 
 
 def _find_quoted(text: str, name: re.Match[str]) -> tuple[int, int] | None:
-    value = _compiled(_QUOTED).match(text, name.end())
+    value = lazy_regex(_QUOTED).match(text, name.end())
     if value is None:
         return None
     if name["space"] and not _is_option(name) and text[value.end() : value.end() + 1] != ";":
@@ -95,7 +90,7 @@ def _find_quoted(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _find_bare(text: str, name: re.Match[str]) -> tuple[int, int] | None:
-    value = _compiled(_BARE).match(text, name.end())
+    value = lazy_regex(_BARE).match(text, name.end())
     if (
         value is None
         or is_placeholder(value["bare"])
@@ -108,9 +103,9 @@ def _find_bare(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     bare = _strip_punctuation(value["bare"].partition(_MARK)[0])
     if not is_value(bare, is_token=bool(name["token"])):
         return None
-    if not (_is_tight(name) or _fills_line(name, start + len(bare)) or _compiled(r"[\d@#$%^&*!+=~|\\?]").search(bare)):
+    if not (_is_tight(name) or _fills_line(name, start + len(bare)) or lazy_regex(r"[\d@#$%^&*!+=~|\\?]").search(bare)):
         return None
-    run = _compiled(r"[^\s\"'`]+").match(text, start)  # beyond what was looked at, too
+    run = lazy_regex(r"[^\s\"'`]+").match(text, start)  # beyond what was looked at, too
     return start, start + len(_strip_punctuation(run[0].partition(_MARK)[0])) if run else start
 
 
@@ -122,7 +117,7 @@ def _is_tight(name: re.Match[str]) -> bool:
 
 def _is_option(name: re.Match[str]) -> bool:
     """`--password …`."""
-    return _compiled(r"(?<![\w-])--[\w-]*\Z").search(name.string[max(0, name.start() - 40) : name.start()]) is not None
+    return lazy_regex(r"(?<![\w-])--[\w-]*\Z").search(name.string[max(0, name.start() - 40) : name.start()]) is not None
 
 
 def _fills_line(name: re.Match[str], end: int) -> bool:
@@ -131,10 +126,10 @@ def _fills_line(name: re.Match[str], end: int) -> bool:
     newline = name.string.rfind("\n", first, name.start())
     if not name["sign"] or (newline < 0 and first):
         return False
-    begins = _compiled(r"[ \t>-]*+(?:export[ \t]++)?[\"']?[\w.-]*+").fullmatch(
+    begins = lazy_regex(r"[ \t>-]*+(?:export[ \t]++)?[\"']?[\w.-]*+").fullmatch(
         name.string, max(newline + 1, first), name.start()
     )
-    return begins is not None and _compiled(r"[ \t\r,;]*+(?:\n|\Z)").match(name.string, end) is not None
+    return begins is not None and lazy_regex(r"[ \t\r,;]*+(?:\n|\Z)").match(name.string, end) is not None
 
 
 def _strip_punctuation(bare: str) -> str:
@@ -147,8 +142,8 @@ def _name_of_secret(key: str) -> re.Match[str] | None:
     folded = key.casefold()
     if not any(stem in folded for stem in STEMS):
         return None
-    match = _compiled(rf"[\w.-]*?{NAME}").fullmatch(key)
-    return None if match is None or _compiled(_OTHER_THING).match(match["suffix"]) else match
+    match = lazy_regex(rf"[\w.-]*?{NAME}").fullmatch(key)
+    return None if match is None or lazy_regex(_OTHER_THING).match(match["suffix"]) else match
 
 
 def is_assigned(key: str, text: str) -> bool:

@@ -23,7 +23,7 @@ def redact_edits(before: State, after: State) -> tuple[dict[Key, Entry | None], 
         if not isinstance(record, Part):
             continue
         refuse_secret(f"id of {key.kind.replace('_', ' ')}", key.id)
-        data, secrets = redact(record.given(), known=_strings(before, key))
+        data, secrets = redact(record.as_data(), known=_strings(before, key))
         if secrets:
             edits[key] = type(record).model_validate(data)
             redactions += [(key, secret) for secret in secrets]
@@ -36,7 +36,7 @@ def _strings(state: State, key: Key) -> frozenset[str]:
     for place in {key, Key(key.kind, key.id)}:
         entry = state.source.load(place)
         if isinstance(entry, Part):
-            _collect(entry.given(), known)
+            _collect(entry.as_data(), known)
     return frozenset(known)
 
 

@@ -6,16 +6,14 @@ show no sign: they pass within some microseconds, and no expression is compiled 
 
 from __future__ import annotations
 
-import re
 import string
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple
 
 from baton_git.core.redaction import assigned, private_keys
 from baton_git.core.redaction.rules import CommandLines, SecretRule, compile_rule, find_rows
-from baton_git.core.redaction.values import is_placeholder
+from baton_git.core.redaction.values import is_placeholder, lazy_regex
 
 
 class Span(NamedTuple):
@@ -54,11 +52,6 @@ def _find(rule: SecretRule, text: str, lines: CommandLines) -> Iterator[Span]:
 _TOKEN_SIGNS = frozenset(string.ascii_letters + string.digits + "_-")
 
 
-@cache
-def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(expression)
-
-
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     """Without delimiters around it, and with the rest of a token that is longer than its rule expects."""
     while start < end and text[start] in " \t\r\n=:\"'":
@@ -66,14 +59,14 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[end - 1] in " \t\r\n\"'":
         end -= 1
     if start < end and text[end - 1] in _TOKEN_SIGNS:
-        rest = _compiled(r"[A-Za-z0-9_-]*").match(text, end)
+        rest = lazy_regex(r"[A-Za-z0-9_-]*").match(text, end)
         end = rest.end() if rest else end
     return start, end
 
 
 def _outside_marks(text: str, spans: list[Span]) -> list[Span]:
     """Without the marks of earlier redactions, which stand where a secret is expected."""
-    marks = [mark.span() for mark in _compiled(r"\[redacted: [a-z0-9 ]{1,60}\]").finditer(text)]
+    marks = [mark.span() for mark in lazy_regex(r"\[redacted: [a-z0-9 ]{1,60}\]").finditer(text)]
     starts = [start for start, _ in marks]
 
     def is_inside(at: int) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+
+from baton_git.core.redaction.values import lazy_regex
 
 KIND = "private key"
 SIGNS = ("private key", "putty-user-key-file")
@@ -15,11 +16,6 @@ SIGNS = ("private key", "putty-user-key-file")
 _LABEL = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _MOST_OF_A_BLOCK = 64 << 10
 """Characters before a lone END line in which its block is looked for."""
-
-
-@cache
-def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(expression)
 
 
 def find_blocks(text: str, *, is_list: bool = False) -> Iterator[tuple[int, int]]:
@@ -30,7 +26,7 @@ def find_blocks(text: str, *, is_list: bool = False) -> Iterator[tuple[int, int]
             that looks like one of a key, and not with the text.
     """
     done = 0
-    for begin in _compiled(rf"-----BEGIN {_LABEL}|PuTTY-User-Key-File-[23]|(?P<end>-----END {_LABEL})").finditer(text):
+    for begin in lazy_regex(rf"-----BEGIN {_LABEL}|PuTTY-User-Key-File-[23]|(?P<end>-----END {_LABEL})").finditer(text):
         if begin.start() < done:
             continue
         if begin["end"]:
@@ -43,13 +39,13 @@ def find_blocks(text: str, *, is_list: bool = False) -> Iterator[tuple[int, int]
 
 def _find_end(text: str, begin: re.Match[str], is_list: bool) -> int:
     is_putty = begin[0].startswith("PuTTY")
-    end = _compiled(r"Private-MAC: {0,4}[0-9a-f]+" if is_putty else rf"-----END {_LABEL}").search(text, begin.end())
-    next_begin = _compiled(rf"-----BEGIN {_LABEL}").search(text, begin.end())
+    end = lazy_regex(r"Private-MAC: {0,4}[0-9a-f]+" if is_putty else rf"-----END {_LABEL}").search(text, begin.end())
+    next_begin = lazy_regex(rf"-----BEGIN {_LABEL}").search(text, begin.end())
     if end and (next_begin is None or end.start() < next_begin.start()):
         return end.end()
     if not is_list:
         return len(text)
-    lines = _compiled(r"(?:\s+(?:[A-Za-z0-9+/=]{16,}|[\w-]+: [^\n]{0,200})(?=\s|\Z))*").match(text, begin.end())
+    lines = lazy_regex(r"(?:\s+(?:[A-Za-z0-9+/=]{16,}|[\w-]+: [^\n]{0,200})(?=\s|\Z))*").match(text, begin.end())
     return lines.end() if lines else begin.end()
 
 
@@ -57,9 +53,9 @@ def _find_start(text: str, done: int, end: int) -> int | None:
     """Where the lines of a key before an END line begin; only the last of them may be short."""
     first = max(done, end - _MOST_OF_A_BLOCK)
     start = None
-    tokens = [match.span() for match in _compiled(r"(?:(?!\\[nr])\S)+").finditer(text, first, end)]
+    tokens = [match.span() for match in lazy_regex(r"(?:(?!\\[nr])\S)+").finditer(text, first, end)]
     for number, (at, to) in enumerate(reversed(tokens)):
-        if not _compiled(r"[A-Za-z0-9+/=]+").fullmatch(text, at, to) or (number and to - at < 16):
+        if not lazy_regex(r"[A-Za-z0-9+/=]+").fullmatch(text, at, to) or (number and to - at < 16):
             break
         start = at
     return start

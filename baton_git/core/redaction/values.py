@@ -42,13 +42,14 @@ _NO_VALUE = r"""(?ix)
 
 
 @cache
-def _compiled(expression: str) -> re.Pattern[str]:
+def lazy_regex(expression: str) -> re.Pattern[str]:
+    """Compile an expression when it is first needed: most starts of baton search no text that shows a secret."""
     return re.compile(expression)
 
 
 def is_placeholder(text: str) -> bool:
     """Whether a text stands for a secret that is filled in elsewhere; asked of every secret that is found."""
-    return len(text) <= _LONGEST and _compiled(_PLACEHOLDER).match(text) is not None
+    return len(text) <= _LONGEST and lazy_regex(_PLACEHOLDER).match(text) is not None
 
 
 def is_value(text: str, *, is_token: bool = False) -> bool:
@@ -59,16 +60,16 @@ def is_value(text: str, *, is_token: bool = False) -> bool:
     """
     if len(text) < 4 or is_placeholder(text):
         return False
-    if len(text) <= _LONGEST and _compiled(_NO_VALUE).match(text):
+    if len(text) <= _LONGEST and lazy_regex(_NO_VALUE).match(text):
         return False
     return not is_token or is_random(text)
 
 
 def is_random(text: str) -> bool:
     """Whether a text is one long word with a digit and a letter."""
-    return len(text) >= 12 and has_digit_and_letter(text) and _compiled(r"\s").search(text) is None
+    return len(text) >= 12 and has_digit_and_letter(text) and lazy_regex(r"\s").search(text) is None
 
 
 def has_digit_and_letter(text: str) -> bool:
     """Whether a text holds both."""
-    return _compiled(r"\d").search(text) is not None and _compiled(r"[^\W\d_]").search(text) is not None
+    return lazy_regex(r"\d").search(text) is not None and lazy_regex(r"[^\W\d_]").search(text) is not None

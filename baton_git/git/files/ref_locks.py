@@ -173,7 +173,7 @@ class RefLocks:
         self.stale_after = 60.0
 
     @contextmanager
-    def held(self, ref_file: str, ticket: Ticket) -> Iterator[HeldLock]:
+    def hold(self, ref_file: str, ticket: Ticket) -> Iterator[HeldLock]:
         """The lock of `ref_file` with the value of the ticket in it; released at the end in any case.
 
         Raises:

@@ -31,13 +31,13 @@ class HookGit:
         Raises:
             StoreError: there is no git program, or it does not say.
         """
-        printed = self.said("version") or ""
+        printed = self.ask("version") or ""
         match = _VERSION.match(printed)
         if match is None:
             raise StoreError(f"git does not say its version: {printed[:60]!r}", hint="try: git version")
         return int(match[1]), int(match[2])
 
-    def said(self, *arguments: str) -> str | None:
+    def ask(self, *arguments: str) -> str | None:
         """What git prints, without the last line's end; None when it fails.
 
         Raises:

@@ -33,7 +33,7 @@ class HookReport(NamedTuple):
     steps: tuple[Step, ...]
 
     @property
-    def changed(self) -> bool:
+    def has_changes(self) -> bool:
         return any(not isinstance(step, Say) for step in self.steps)
 
     @property
@@ -91,7 +91,7 @@ def _configure_steps(place: HookLocation, events: Sequence[str]) -> Iterator[Ste
     for event in events:
         for name, value in (("command", place.setting_for(event)), ("event", event)):
             key = f"hook.baton-{event}.{name}"
-            if place.git.said("config", "--local", "--get-all", key) != value:
+            if place.git.ask("config", "--local", "--get-all", key) != value:
                 yield Configure(key, value)
 
 
@@ -150,7 +150,7 @@ def _external_steps(place: HookLocation, event: str) -> Iterator[Step]:
 
 
 def _unconfigure_steps(place: HookLocation) -> Iterator[Step]:
-    printed = place.git.said("config", "--local", "--name-only", "--get-regexp", r"^hook\.baton-[a-z-]+\.") or ""
+    printed = place.git.ask("config", "--local", "--name-only", "--get-regexp", r"^hook\.baton-[a-z-]+\.") or ""
     names = dict.fromkeys(line.rpartition(".")[0] for line in printed.splitlines())
     yield from (Unconfigure(name) for name in names)
 

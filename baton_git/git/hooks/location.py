@@ -50,9 +50,9 @@ class HookLocation:
         Raises:
             StoreError: there is no git program.
         """
-        printed = git.said("config", "--show-scope", "--get", "core.hooksPath")
+        printed = git.ask("config", "--show-scope", "--get", "core.hooksPath")
         scope, _, value = (printed or "").partition("\t")
-        folder = git.said("rev-parse", "--git-path", "hooks") or str(repository.common_dir / "hooks")
+        folder = git.ask("rev-parse", "--git-path", "hooks") or str(repository.common_dir / "hooks")
         return cls(repository, git, git.folder / folder, value if printed is not None else None, scope)
 
     @property
@@ -89,14 +89,14 @@ class HookLocation:
 
     def line_for(self, event: str) -> str:
         """What calls our script from somebody else's hook, and does nothing where it is not installed."""
-        return f'{self._found(event)}; [ ! -x "$hook" ] || "$hook" "$@"'
+        return f'{self._hook_variable(event)}; [ ! -x "$hook" ] || "$hook" "$@"'
 
     def setting_for(self, event: str) -> str:
         """The same for `hook.<name>.command`, to which git adds the arguments itself."""
-        return f'{self._found(event)}; test ! -x "$hook" || "$hook"'
+        return f'{self._hook_variable(event)}; test ! -x "$hook" || "$hook"'
 
     @staticmethod
-    def _found(event: str) -> str:
+    def _hook_variable(event: str) -> str:
         return f'hook="$(git rev-parse --git-common-dir)/baton/hooks/{event}"'
 
     def file_for(self, event: str) -> Path:

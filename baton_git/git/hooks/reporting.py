@@ -19,7 +19,7 @@ class EventState(NamedTuple):
 
     event: str
     runs: bool
-    said: str
+    how: str
 
 
 def status(place: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:
@@ -67,12 +67,12 @@ def _not_configured(place: HookLocation, event: str) -> Iterator[str]:
     section = f"hook.baton-{event}"
     if not exists(place.scripts / event):
         yield "not installed"
-    command = place.git.said("config", "--get", f"{section}.command")
-    if command is None or place.git.said("config", "--get", f"{section}.event") != event:
+    command = place.git.ask("config", "--get", f"{section}.command")
+    if command is None or place.git.ask("config", "--get", f"{section}.event") != event:
         yield f"git's settings have no {section}: baton hooks install"
     elif command != place.setting_for(event):
         yield f"{section}.command was changed: baton hooks install"
-    if place.git.said("config", "--type=bool", "--get", f"{section}.enabled") == "false":
+    if place.git.ask("config", "--type=bool", "--get", f"{section}.enabled") == "false":
         yield f"switched off by {section}.enabled"
     if not is_program(place.scripts / event):
         yield f"{place.scripts / event} is not executable"

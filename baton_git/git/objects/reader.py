@@ -70,7 +70,7 @@ class ObjectFolder:
         if not self._listed:
             self.rescan()
         for file in list(self._order):
-            pack = self._opened(file, damage)
+            pack = self._open_pack(file, damage)
             offset = None if pack is None else _look_up(pack, name, damage)
             if pack is None or offset is None:
                 continue
@@ -93,7 +93,7 @@ class ObjectFolder:
         """Whether there is a loose object of this name."""
         return (self.path / oid[:2] / oid[2:]).exists()
 
-    def _opened(self, file: str, damage: list[StoreError]) -> OpenPack | None:
+    def _open_pack(self, file: str, damage: list[StoreError]) -> OpenPack | None:
         pack = self._packs.get(file)
         if pack is None:
             try:
@@ -243,7 +243,7 @@ class Objects:
     def _in_packs(self, folder: ObjectFolder, oid: Oid, damage: list[StoreError]) -> Raw | None:
         for pack, offset in folder.sources(bytes.fromhex(oid), damage):
             try:
-                return self._verified(oid, *pack.read(offset, self._base))
+                return self._verify(oid, *pack.read(offset, self._base))
             except FileNotFoundError:  # packed away since its index was read
                 folder.forget(pack.path.with_suffix(".idx").name)
             except OSError as error:
@@ -260,14 +260,14 @@ class Objects:
         if packed is None:
             return None
         try:
-            return self._verified(oid, *_parse_loose(packed))
+            return self._verify(oid, *_parse_loose(packed))
         except Corrupt as error:
             damage.append(error)
         except DAMAGE as error:
             damage.append(Corrupt(f"object {oid}", f"is damaged ({error or type(error).__name__})", hint=_REPAIR))
         return None
 
-    def _verified(self, oid: Oid, kind: int, data: bytes) -> Raw:
+    def _verify(self, oid: Oid, kind: int, data: bytes) -> Raw:
         if kind not in TYPE_NAMES or object_id(kind, data, self.form) != oid:
             raise Corrupt(f"object {oid}", "does not have the content that its id stands for", hint=_REPAIR)
         return kind, data

@@ -57,7 +57,7 @@ class Refs:
         for _ in range(_DEEPEST):
             value = self._raw(ref)
             if value is None or not value.startswith(_SYMBOLIC):
-                return None if value is None else self._checked(ref, value)
+                return None if value is None else self._check_value(ref, value)
             ref = value[len(_SYMBOLIC) :].strip().decode("utf-8", "surrogateescape")
         raise Corrupt(f"ref {ref}", "is a symbolic ref that never ends")
 
@@ -67,7 +67,7 @@ class Refs:
         Raises:
             Corrupt: one of them has no readable value.
         """
-        tips = {name: self._checked(name, value) for name, value in packed_below(self.packed, prefix)}
+        tips = {name: self._check_value(name, value) for name, value in packed_below(self.packed, prefix)}
         for ref in self._loose(prefix):
             tip = self.tip(ref)
             if tip is not None:  # deleted meanwhile
@@ -104,12 +104,12 @@ class Refs:
         """
         path = self._file(ref)
         try:
-            with self.locks.held(path, ticket) as lock:
+            with self.locks.hold(path, ticket) as lock:
                 if self._direct(ref) != expected:
                     return Swap.ELSEWHERE
                 if expected is None:
                     self._make_way(ref)
-                with self._logged(ref, expected, new, log_line):
+                with self._write_reflog(ref, expected, new, log_line):
                     lock.commit()
         except (NotADirectoryError, IsADirectoryError) as error:
             raise self._in_the_way(ref, self._file_above(ref)) from error
@@ -130,11 +130,11 @@ class Refs:
             OSError: the disk said no.
         """
         path = self._file(ref)
-        with self.ticket(to) as ticket, self.locks.held(path, ticket) as lock:
+        with self.ticket(to) as ticket, self.locks.hold(path, ticket) as lock:
             with suppress(Corrupt):
                 value = self._direct(ref)
                 raise StoreError(f"{ref} is not broken; it stands at {value}", hint="move it like any other ref")
-            with self._logged(ref, None, to, log_line):
+            with self._write_reflog(ref, None, to, log_line):
                 lock.commit()
         _confirm(path, to)
 
@@ -142,7 +142,7 @@ class Refs:
         return f"{self.common_dir}{os.sep}logs{os.sep}{ref}"
 
     @contextmanager
-    def _logged(self, ref: str, old: Oid | None, new: Oid, line: bytes | None) -> Iterator[None]:
+    def _write_reflog(self, ref: str, old: Oid | None, new: Oid, line: bytes | None) -> Iterator[None]:
         """Writes the reflog (unless `line` is None), and takes it back when what is done inside fails."""
         if line is None:
             yield
@@ -178,9 +178,9 @@ class Refs:
         value = self._raw(ref)
         if value is not None and value.startswith(_SYMBOLIC):
             raise StoreError(f"{ref} is a symbolic ref", hint="write to the branch that it points to")
-        return None if value is None else self._checked(ref, value)
+        return None if value is None else self._check_value(ref, value)
 
-    def _checked(self, ref: str, value: bytes) -> Oid:
+    def _check_value(self, ref: str, value: bytes) -> Oid:
         text = value.removesuffix(b"\n")
         if not self._value.match(text):
             defect = "is empty" if not value.strip(b"\0\n ") else "holds no object id"

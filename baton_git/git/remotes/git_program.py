@@ -66,13 +66,13 @@ class GitProgram:
         alone = everything or is_partial(self._git.repository)
         with Store(self._git.repository) as store:
             known = {} if alone else _known_tips(store, wants)
-            same = self._unchanged(store, wants, seconds) if alone and not everything else {}
+            same = self._find_unchanged(store, wants, seconds) if alone and not everything else {}
         if same:
             wants = {there: here for there, here in wants.items() if there not in same}
             seconds = max(0.0, deadline - time.monotonic())
         with quarantine(self._git, known, limits.environment, alone=alone) as git:
             objects = cast(Path, git.view) / "objects"
-            fetched = self._fetched(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
+            fetched = self._fetch_refs(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
             with Store(Repository(objects.parent, objects.parent, None)) as seen:
                 tips = {there: tip for there, here in fetched.items() if (tip := seen.tip(here)) is not None}
             refs = {there: fetched[there] for there in tips} | {there: here for there, (here, _) in same.items()}
@@ -80,7 +80,7 @@ class GitProgram:
             here = frozenset((*known.values(), *(tip for _, tip in same.values())))
             yield Quarantine(tips, refs, objects, here, git)
 
-    def _unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
+    def _find_unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
         """The refs that stand there where the private ref here stands, with both: these came before.
 
         A partial clone cannot say what it has, so everything else is fetched as a whole.
@@ -100,7 +100,7 @@ class GitProgram:
         tips = {ref: parse_oid(name) for name, _, ref in lines}
         return {there: tips[there] for there in refspecs.matches(wants, tips)}
 
-    def _fetched(self, git: RemoteGit, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
+    def _fetch_refs(self, git: RemoteGit, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
         """By those refs that exist there, where they came to."""
         deadline = time.monotonic() + seconds
         left = dict(wants)

@@ -107,9 +107,9 @@ class Quarantine:
         loose = any(len(folder.name) == 2 for folder in self.objects.iterdir())
         if fetched and not loose and wanted >= set(self.tips.values()) - self.known:
             return fetched
-        return self._packed(wanted, seconds)
+        return self._pack_objects(wanted, seconds)
 
-    def _packed(self, wanted: Iterable[Oid], seconds: float) -> list[Path]:
+    def _pack_objects(self, wanted: Iterable[Oid], seconds: float) -> list[Path]:
         revisions = "".join([*(f"{tip}\n" for tip in wanted), *(f"^{tip}\n" for tip in self.known)])
         base = self.objects / "pack" / "accepted"
         words = ("pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", str(base))

@@ -29,10 +29,10 @@ class PushOvertaken(NamedTuple):
 
 
 class PushRefused(NamedTuple):
-    """The server does not want it. `said`: what its hooks printed, line by line."""
+    """The server does not want it. `server_lines`: what its hooks printed, line by line."""
 
     why: str
-    said: tuple[str, ...]
+    server_lines: tuple[str, ...]
 
 
 PushOutcome = PushAccepted | PushOvertaken | PushRefused

@@ -75,7 +75,7 @@ class AllowedSigners:
     revoked: Path | None = None
     _known: dict[bytes, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def verified(self, raw_commit: bytes) -> Verdict:
+    def verify(self, raw_commit: bytes) -> Verdict:
         """What is to be held of the signature of a commit, given as `Store.raw_commit` has it."""
         payload, signature = without_signature(raw_commit)
         if signature is None:
@@ -95,13 +95,13 @@ class AllowedSigners:
     def _find_out(self, case: _Case, when: Sequence[str]) -> Verdict:
         try:
             with TemporaryDirectory(prefix="baton-verify-") as folder:
-                verdict = self._judged(case, case.written(Path(folder)), when)
+                verdict = self._judge(case, case.write_files(Path(folder)), when)
         except (NoAnswer, OSError) as error:
             return UnknownSigner(str(error))  # not kept: the next time it may be known
         self._known[case.digest] = verdict
         return verdict
 
-    def _judged(self, case: _Case, files: _Words, when: Sequence[str]) -> Verdict:
+    def _judge(self, case: _Case, files: _Words, when: Sequence[str]) -> Verdict:
         """Asks, as git does, whom the key may stand for, then for each of them whether the signature is good."""
         principals = self._run("find-principals", *files.allowed, *files.signature, *when)
         why = principals.last_line
@@ -139,7 +139,7 @@ class _Case(NamedTuple):
         parts = (hashlib.sha256(part or b"").digest() for part in self)
         return hashlib.sha256(b"".join(parts)).digest()
 
-    def written(self, folder: Path) -> _Words:
+    def write_files(self, folder: Path) -> _Words:
         signature, allowed, revoked = folder / "signature", folder / "allowed_signers", folder / "revoked"
         signature.write_bytes(self.signature)
         allowed.write_bytes(self.allowed)

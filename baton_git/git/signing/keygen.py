@@ -34,7 +34,7 @@ class KeygenResult(NamedTuple):
 
     status: int
     out: bytes
-    said: bytes
+    stderr: bytes
 
     @property
     def good_key(self) -> str | None:
@@ -44,8 +44,8 @@ class KeygenResult(NamedTuple):
 
     @property
     def last_line(self) -> str:
-        """What it said at last, printable: the text ends up on terminals and in records."""
-        lines = self.said.decode("utf-8", "replace").splitlines()
+        """What it stderr at last, printable: the text ends up on terminals and in records."""
+        lines = self.stderr.decode("utf-8", "replace").splitlines()
         shown = (one_line(line, len(line))[:_LINE_LIMIT] for line in reversed(lines))
         return next((line for line in shown if line), "without a word")
 
@@ -65,7 +65,7 @@ def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: byte
         raise NoAnswer(f"cannot run {program}: {getattr(error, 'strerror', None) or error}") from error
     if ran.status < 0:
         raise NoAnswer(f"{program} was ended by {signal.Signals(-ran.status).name}")
-    if ran.status and _TOO_OLD.search(ran.said):
+    if ran.status and _TOO_OLD.search(ran.stderr):
         raise NoAnswer(f"{program} cannot do this; OpenSSH 8.8 or newer is needed")
     return ran
 

@@ -64,17 +64,17 @@ class PersonalSigner:
             raise Busy("somebody else wrote while you signed, so nothing was written", hint="run it again")
         self._is_used = True
         self.check()
-        signature = self._signed(payload)
+        signature = self._sign_payload(payload)
         if self._needs_touch() and not is_touched(signature):
             raise NeedsHuman(f"{self.key[:80]} signed without a touch", hint="make a key without no-touch-required")
         return signature
 
-    def _signed(self, payload: bytes) -> bytes:
+    def _sign_payload(self, payload: bytes) -> bytes:
         try:
             with TemporaryDirectory(prefix="baton-sign-") as folder:
                 target = Path(folder) / "payload"
                 target.write_bytes(payload)
-                argv = ["ssh-keygen", "-Y", "sign", *NAMESPACE, *self._named(Path(folder)), str(target)]
+                argv = ["ssh-keygen", "-Y", "sign", *NAMESPACE, *self._key_options(Path(folder)), str(target)]
                 status = ask(argv, self._environment())
                 signature = (Path(folder) / "payload.sig").read_bytes() if status == 0 else b""
         except (NoAnswer, OSError) as error:
@@ -88,7 +88,7 @@ class PersonalSigner:
         hidden = () if self._needs_touch() else ("SSH_AUTH_SOCK",)
         return {name: value for name, value in self.environment.items() if name not in hidden}
 
-    def _named(self, folder: Path) -> list[str]:
+    def _key_options(self, folder: Path) -> list[str]:
         if self._literal:
             (folder / "key.pub").write_text(f"{self._literal}\n")
             return ["-f", str(folder / "key.pub"), "-U"]

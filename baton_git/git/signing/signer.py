@@ -41,16 +41,16 @@ class Signer:
         """
         try:
             with TemporaryDirectory(prefix="baton-sign-") as folder:
-                ran, signature = self._signed(Path(folder), payload)
+                ran, signature = self._sign_file(Path(folder), payload)
         except (NoAnswer, OSError) as error:
             raise _cannot(str(error)) from error
         if signature.startswith(ARMOR):
             return signature.replace(b"\r\n", b"\n")
-        if b"incorrect passphrase" in ran.said:
+        if b"incorrect passphrase" in ran.stderr:
             raise _cannot(f"{self.key} has a passphrase", f"run: ssh-add {self.key.removesuffix('.pub')}")
         raise _cannot(f"{self.program}: {ran.last_line}")
 
-    def _signed(self, folder: Path, payload: bytes) -> tuple[KeygenResult, bytes]:
+    def _sign_file(self, folder: Path, payload: bytes) -> tuple[KeygenResult, bytes]:
         """Signs a file, as git does: programs that stand in for ssh-keygen know only that."""
         target = folder / "payload"
         target.write_bytes(payload)

@@ -62,7 +62,7 @@ class ObjectDraft:
             InvalidArgument: a path is no path, an entry is a folder, or a file and a folder would need the same name.
             Corrupt: a tree of `base` cannot be read.
         """
-        changed = self._changed(base, _nodes(edits), "")
+        changed = self._edit_tree(base, _nodes(edits), "")
         return changed or self._add(TREE, b"")
 
     def take_over(self, other: ObjectDraft) -> None:
@@ -113,12 +113,12 @@ class ObjectDraft:
         self.objects[oid] = (kind, data)
         return oid
 
-    def _changed(self, base: Oid | None, node: _Node, where: str) -> Oid | None:
+    def _edit_tree(self, base: Oid | None, node: _Node, where: str) -> Oid | None:
         """The id of `base` after the edits of `node`; None when nothing is left in it."""
         entries = {} if base is None else dict(self._entries(base, where))
         before = dict(entries)
         for name, edit in node.items():
-            entry = self._edited(entries.get(name), edit, f"{where}{name}")
+            entry = self._edit_entry(entries.get(name), edit, f"{where}{name}")
             if entry is None:
                 entries.pop(name, None)
             else:
@@ -127,9 +127,9 @@ class ObjectDraft:
             return None
         return base if base is not None and entries == before else self._add(TREE, encode_tree(entries))
 
-    def _edited(self, old: TreeEntry | None, edit: Edit | _Node, path: str) -> TreeEntry | None:
+    def _edit_entry(self, old: TreeEntry | None, edit: Edit | _Node, path: str) -> TreeEntry | None:
         if isinstance(edit, dict):
-            return self._edited_folder(old, edit, path)
+            return self._edit_folder(old, edit, path)
         if old is not None and old.is_folder:
             raise InvalidArgument(f"{path} is a folder; it cannot be written or removed as a file", path=path)
         if edit is None:
@@ -146,18 +146,18 @@ class ObjectDraft:
             self._blob_id(old, entry.oid)
         return entry
 
-    def _edited_folder(self, old: TreeEntry | None, node: _Node, path: str) -> TreeEntry | None:
+    def _edit_folder(self, old: TreeEntry | None, node: _Node, path: str) -> TreeEntry | None:
         edits = {name: edit for name, edit in node.items() if name != _ITSELF}
         if old is not None and not old.is_folder and _ITSELF not in node:
             if _removes(edits):
                 return old
             raise InvalidArgument(f"{path} is a file; nothing can be written below it", path=path)
         base = old.oid if old is not None and old.is_folder else None
-        changed = self._changed(base, edits, f"{path}/")
+        changed = self._edit_tree(base, edits, f"{path}/")
         folder = None if changed is None else TreeEntry(changed, True, FOLDER_MODE)
         itself = node.get(_ITSELF)
         if _ITSELF in node and (itself is not None or base is not None):  # the folder goes, perhaps for a file
-            return self._edited(folder, itself, path)
+            return self._edit_entry(folder, itself, path)
         return folder
 
     def _blob_id(self, old: TreeEntry | None, edit: bytes | Oid) -> Oid:

@@ -81,7 +81,7 @@ class Housekeeping:
         self._unlooked -= 1
         if not self.may_remove or self._unlooked > 0:
             return False
-        missing = self.enough - len(self._to_merge(self._noted()))
+        missing = self.enough - len(self._to_merge(self._list_noted()))
         self._unlooked = missing if missing > 0 else self.enough // 4
         return missing <= 0
 
@@ -146,7 +146,7 @@ class Housekeeping:
 
         with ExitStack() as opened:
             try:
-                packs = [opened.enter_context(self._opened(noted)) for noted in chosen]
+                packs = [opened.enter_context(self._open_pack(noted)) for noted in chosen]
                 result = merge_packs(packs, self.form, anew=anew)
             except (Corrupt, *DAMAGE) as error:
                 self._set_aside(chosen)
@@ -174,15 +174,15 @@ class Housekeeping:
         """Forgets that damaged packs are ours, so that the others can be merged; their files stay for a repair."""
         for noted in chosen:
             try:
-                with self._opened(noted) as pack:
+                with self._open_pack(noted) as pack:
                     pack.check()
             except Corrupt:
                 durable_files.remove(self._note_path(noted))
 
-    def _opened(self, noted: NotedPack) -> closing[OpenPack]:
+    def _open_pack(self, noted: NotedPack) -> closing[OpenPack]:
         return closing(OpenPack(self._path(noted, ".idx"), self.form))
 
-    def _noted(self) -> list[NotedPack]:
+    def _list_noted(self) -> list[NotedPack]:
         try:
             names = os.listdir(self.notes)
         except FileNotFoundError:
@@ -194,7 +194,7 @@ class Housekeeping:
         """The noted packs that are ours alone; notes of packs that git packed away or lists for itself are removed."""
         there = []
         listed = self._listed_by_git()
-        for noted in self._noted():
+        for noted in self._list_noted():
             if not self._is_there(noted) or noted.name.encode() in listed:
                 durable_files.remove(self._note_path(noted))
             elif not self._path(noted, ".keep").exists():

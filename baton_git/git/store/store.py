@@ -237,7 +237,7 @@ class Store:
         with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
             line = self._log_line(ref, who, time, timezone, message)
             with self._refs.ticket(new) as ticket:
-                pack = self._stored(draft, ticket)
+                pack = self._store_draft(draft, ticket)
                 try:
                     swap = self._refs.swap(ref, expected, new, line, ticket)
                 except BaseException:
@@ -399,7 +399,7 @@ class Store:
     def _log_setting(self) -> str | None:
         return self.repository.config().get("core.logAllRefUpdates")
 
-    def _stored(self, draft: ObjectDraft, ticket: Ticket | None = None) -> KeptPack | None:
+    def _store_draft(self, draft: ObjectDraft, ticket: Ticket | None = None) -> KeptPack | None:
         """The draft as a durable pack. The ticket is synced with it: the disk is waited for once."""
         if not draft.objects:
             return None
@@ -432,7 +432,7 @@ class Store:
             pack.discard()
             return
         if not pack.is_there():  # removed against its .keep, before the ref could protect it
-            pack = self._stored(draft) or pack
+            pack = self._store_draft(draft) or pack
         self.housekeeping.settle(pack)
         draft.is_stored = True
         for oid, raw in draft.objects.items():

@@ -89,7 +89,7 @@ def _trust_command(app: App, ws: Workspace, argv: tuple[str, ...], *, yes: bool,
 def _trust_check(app: App, ws: Workspace, id_: str, *, yes: bool, revoke: bool) -> int | None:
     """Approves the check of an open loop, and the command that it runs."""
     loop, verify = loop_with_check(ws, id_)
-    data = {"argv": list(verify.argv)} if verify.argv else {"id": loop.id, "check": verify.given()}
+    data = {"argv": list(verify.argv)} if verify.argv else {"id": loop.id, "check": verify.as_data()}
     if not (revoke or _agreed(app, f"it would {_in_words(verify)}", yes=yes)):
         return _not_approved(app, {**data, "approved": False})
     changed = revoke_check(ws, loop.id) if revoke else approve_check(ws, app.now, loop.id, verify)
@@ -101,7 +101,7 @@ def _in_words(verify: VerifySpec) -> str:
     """`run: COMMAND`, or `check: http url=…`, on one line."""
     if verify.argv:
         return f"run: {shell_line(verify.argv)}"
-    details = {name: value for name, value in verify.given().items() if name != "method"}
+    details = {name: value for name, value in verify.as_data().items() if name != "method"}
     return (
         f"check: {verify.method} {' '.join(f'{name}={terminal_line(str(value))}' for name, value in details.items())}"
     )
@@ -165,7 +165,7 @@ def _list(app: App, ws: Workspace) -> None:
         "checks": [{"id": one.id, "at": one.at} for one in checks],
         "remotes": [{"name": one.name, "url": mask_logins(one.url), "at": one.at} for one in remotes],
         "waiting": {id_: list(verify.argv) for id_, (verify, _) in waiting.items() if verify.argv},
-        "waiting_checks": {id_: {"check": verify.given(), "why": why} for id_, (verify, why) in waiting.items()},
+        "waiting_checks": {id_: {"check": verify.as_data(), "why": why} for id_, (verify, why) in waiting.items()},
         "earlier": [list(argv) for argv in earlier],
     }
     lines = [f"approved  {shell_line(one.argv)}  ({one.at})" for one in approved]

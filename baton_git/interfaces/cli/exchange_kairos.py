@@ -47,7 +47,7 @@ def export_command(app: App, file: Path, at: str | None, force: bool) -> None:
     with app.workspace() as ws:
         if str(file) == "-":
             found = show(ws, run, at).handover
-            text = kairos.dumps(found.given()).decode()
+            text = kairos.dumps(found.as_data()).decode()
             app.answer({"SESSION_ID": found.id, "path": "-", "text": text}, file_text(found))
             return
         id_ = export_kairos(ws, file, run, at, force=force)

@@ -125,7 +125,7 @@ def _options(options: Options, chosen: dict[str, Any]) -> Options:
     }
     new = {name: value for name, value in said.items() if value is not None}
     more = {name: value for name, value in git.items() if value is not None}
-    return options.replace(**new, **({"git": {**options.git.given(), **more}} if more else {}))
+    return options.replace(**new, **({"git": {**options.git.as_data(), **more}} if more else {}))
 
 
 def _wanted(only: Sequence[str], without: Sequence[str]) -> set[str]:
@@ -136,7 +136,7 @@ def _wanted(only: Sequence[str], without: Sequence[str]) -> set[str]:
 def _without_git(options: Options, wanted: set[str]) -> Options:
     """The options so that git is not asked for what nobody wants."""
     off = {name: False for name in ("git_status", "git_commits") if name not in wanted}
-    return options.replace(extract={**options.extract.given(), **off}) if off else options
+    return options.replace(extract={**options.extract.as_data(), **off}) if off else options
 
 
 def _only(found: Extraction, wanted: set[str]) -> Extraction:
@@ -191,7 +191,7 @@ def show_command(app: App, id_: str, revision: str | None, format_: str) -> None
             others = sorted(state.records(Handoff), key=extraction_time, reverse=True)
             whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
             raise NotFound(f"handoff of the {whose}", hint=_elsewhere(others))
-    app.answer(found.given(), _page(found, format_))
+    app.answer(found.as_data(), _page(found, format_))
 
 
 def _elsewhere(others: Sequence[Handoff]) -> str:

@@ -286,7 +286,7 @@ def _shown(value: Any) -> str:
 
 def file_text(run: Handover) -> str:
     """The handover file; what is unsafe in its values stands as JSON's escapes, and reads back the same."""
-    return kairos.shown(run.given()).removesuffix("\n")
+    return kairos.shown(run.as_data()).removesuffix("\n")
 
 
 def _age_line(run: Handover, age: Age, stale_after: float) -> str:

@@ -54,7 +54,7 @@ def log_command(
     with app.workspace() as ws:
         if graph:
             sessions = lineage(ws)
-            app.answer([one.given() for one in sessions], _graph(sessions) if not app.json else "")
+            app.answer([one.as_data() for one in sessions], _graph(sessions) if not app.json else "")
             return
         wanted = Filter(record and full_id(ws, record), by_session, by_agent, moment(since), moment(until, end=True))
         commits = log(ws, wanted, limit or (30 if sys.stdout.isatty() else None))

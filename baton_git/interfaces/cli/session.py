@@ -171,7 +171,7 @@ def _around(app: App, ws: Workspace) -> Surroundings:
 def _opened(app: App, ws: Workspace, target: str, adapter: str | None, target_type: str | None) -> Opened:
     if target.startswith(answers.RECORDED) and adapter is None:
         kept = find(ws.branch.read().state, target.removeprefix(answers.RECORDED)).snapshot
-        return Opened(kept.given(), kept)
+        return Opened(kept.as_data(), kept)
     with _apart():
         found = opened(Target(target, target_type or ""), _around(app, ws), adapter)
     _warn(app, found.told)

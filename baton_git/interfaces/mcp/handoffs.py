@@ -36,7 +36,7 @@ class Handoffs:
                 raise NotFound(
                     "handoff of this work tree in", str(ws.branch.namespace), hint="handoff_extract makes one"
                 )
-            return {"handoff": found.given()}
+            return {"handoff": found.as_data()}
 
     def handoff_extract(
         self,
@@ -55,7 +55,7 @@ class Handoffs:
             )  # fmt: skip
             written = keep(ws, self.desk.now, found, trigger="command")
             handoff = resolve_handoff(ws.branch.read().state, id_of(found))
-        return {"id": handoff.id, "handoff": handoff.given(), **(done(written) if written is not None else {})}
+        return {"id": handoff.id, "handoff": handoff.as_data(), **(done(written) if written is not None else {})}
 
 
 def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:

@@ -59,7 +59,7 @@ class Resources:
             found = find_last_handoff(ws, ws.branch.read().state)
             if found is None:
                 raise NotFound("handoff of this work tree in", str(ws.branch.namespace))
-            return _json(found.given())
+            return _json(found.as_data())
 
     def rules(self, namespace: str) -> str:
         """What graduated patterns became: rules that a person confirmed."""
@@ -80,7 +80,7 @@ class Resources:
             entry = version.state.entry(key) if key is not None else None
             if key is None or not isinstance(entry, Part):
                 raise NotFound(kind.replace("_", " "), id)
-            return _json({**entry.given(), **provenance(ws, version, key)})
+            return _json({**entry.as_data(), **provenance(ws, version, key)})
 
     def _rules(self, namespace: str | None) -> str:
         with self.desk.reading(namespace) as ws:

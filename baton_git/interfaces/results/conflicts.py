@@ -12,7 +12,7 @@ from baton_git.verbs.conflict_blame import Writers
 
 def listed(conflict: Conflict, writers: Writers) -> dict[str, Any]:
     """A conflict with its record's own fields, and who wrote its sides, as far as the history says."""
-    return {**conflict.given(), "writers": {side: _writer(entry) for side, entry in writers.items()}}
+    return {**conflict.as_data(), "writers": {side: _writer(entry) for side, entry in writers.items()}}
 
 
 def _writer(entry: LogEntry) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def body(one: Body) -> dict[str, Any]:
         "recorded_at": one.recorded_at,
         "revision": one.revision,
         "commit": one.commit,
-        "snapshot": one.snapshot.given(),
+        "snapshot": one.snapshot.as_data(),
     }
 
 

@@ -64,7 +64,7 @@ def part(records: Sequence[Model], wanted: str, first: int = 0, size: int = SHOW
 
 
 def holds(record: Any, wanted: str) -> bool:
-    return not wanted or wanted.casefold() in json.dumps(record.given(), ensure_ascii=False, default=str).casefold()
+    return not wanted or wanted.casefold() in json.dumps(record.as_data(), ensure_ascii=False, default=str).casefold()
 
 
 def _loops(state: State) -> list[OpenLoop]:

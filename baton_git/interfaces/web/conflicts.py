@@ -81,7 +81,7 @@ def contested(state: State, one: Conflict) -> Contested:
     is_text = bool(sides) and all(isinstance(value, str) for value in sides.values())
     stands = standing(state, one)
     side = _side(one, sides, stands)
-    return Contested(one, sides, stands, side, is_text, one.record_kind == FILE, digest(one.given(), stands))
+    return Contested(one, sides, stands, side, is_text, one.record_kind == FILE, digest(one.as_data(), stands))
 
 
 def _side(one: Conflict, sides: dict[str, Any], stands: tuple[Any, ...] | None) -> str | None:

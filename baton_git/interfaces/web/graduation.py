@@ -31,7 +31,7 @@ def _pattern(asked: Asked, ws: Workspace) -> Pattern:
 
 def _shown(asked: Asked, ws: Workspace, pattern: Pattern, text: str, status: int = 200, problem: str = "") -> Response:
     return asked.page(
-        "graduate.html", ws, status=status, pattern=pattern, rule=text, shown=digest(pattern.given(), text),
+        "graduate.html", ws, status=status, pattern=pattern, rule=text, shown=digest(pattern.as_data(), text),
         problem=problem,
     )  # fmt: skip
 
@@ -49,7 +49,7 @@ def settle(asked: Asked) -> Response:
         text = wording or pattern.proposed_rule or ""
         if pattern.status == "graduated":
             return _shown(asked, ws, pattern, text, 409, f"{pattern.id} is a rule already. Nothing more was done.")
-        if asked.form.get("shown") != digest(pattern.given(), text):
+        if asked.form.get("shown") != digest(pattern.as_data(), text):
             problem = (
                 "The pattern, or the rule, has changed since it was shown. Nothing was confirmed; read it as it is now."
             )

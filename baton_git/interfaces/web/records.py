@@ -82,7 +82,7 @@ def _listed(state: State, key: Key) -> Listed:
 
 
 def _data(entry: Part) -> dict[str, Any]:
-    return dict(entry.record) if isinstance(entry, Archived) else entry.given()
+    return dict(entry.record) if isinstance(entry, Archived) else entry.as_data()
 
 
 def record(asked: Asked) -> Response:

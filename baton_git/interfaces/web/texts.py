@@ -85,7 +85,7 @@ def kind_words(kind: str, count: int = 1) -> str:
 
 def about(record: Part, kind: str) -> str:
     """What a record is about, as its kind says."""
-    return str(value_at(record, ALL_KINDS[kind].about) or record.given().get("id", ""))
+    return str(value_at(record, ALL_KINDS[kind].about) or record.as_data().get("id", ""))
 
 
 def tier_words(tier: str) -> str:

@@ -108,7 +108,7 @@ def _settles(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
 
     def value(commit: Oid) -> Any:
         record = _read_record(_load_state(store, commit), claim.key)
-        return None if record is None else record.given().get(claim.held.field)
+        return None if record is None else record.as_data().get(claim.held.field)
 
     if not alike(value(info.oid), claim.held.claimed):
         return False

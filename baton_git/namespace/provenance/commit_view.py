@@ -103,7 +103,7 @@ def values_at(state: RecordSource, key: Key, facet: Facet) -> CoveredValues:
     model = kinds.KINDS[key.kind].model
     if isinstance(entry, Archived):
         return covered_values(model, facet, entry.record)
-    return covered_values(model, facet, entry.given()) if isinstance(entry, Record) else None
+    return covered_values(model, facet, entry.as_data()) if isinstance(entry, Record) else None
 
 
 def facets_of(key: Key) -> Iterable[Facet]:

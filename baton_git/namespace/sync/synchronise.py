@@ -272,7 +272,7 @@ def _apply_answer(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
         set_ref(job.branch.store, job.places.seen, job.push.new, stamp)
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
     if isinstance(answer, PushRefused):
-        lines = "".join(f"\n  {line}" for line in answer.said)
+        lines = "".join(f"\n  {line}" for line in answer.server_lines)
         error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{lines}", hint=_REFUSED)
         return job._replace(outcome=replace(job.outcome, error=error), push=None)
     return job

@@ -129,7 +129,7 @@ def recording_text(recording: Recording) -> bytes:
     Raises:
         LimitExceeded: it could not be read again.
     """
-    text = (json.dumps(recording.given()) + "\n").encode()
+    text = (json.dumps(recording.as_data()) + "\n").encode()
     check_size(f"the recording of {recording.adapterId}/{recording.sessionId}", len(text))
     return text
 

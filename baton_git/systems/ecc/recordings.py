@@ -101,7 +101,7 @@ Given = tuple[str, dict[str, Any]]
 def _given(recording: Recording) -> tuple[list[Given], Redactions]:
     """The bodies of a recording, without secrets; the latest one too, where the history lacks it."""
     bodies = [(one.recordedAt, one.snapshot) for one in recording.history]
-    if not bodies or not alike(bodies[-1][1].given(), recording.latest.given()):
+    if not bodies or not alike(bodies[-1][1].as_data(), recording.latest.as_data()):
         bodies.append((recording.updatedAt, recording.latest))
     found = [(at, *cleaned(one)) for at, one in bodies]
     redactions = dict.fromkeys(one for _, _, told in found for one in told)
@@ -112,7 +112,7 @@ def _new(given: Sequence[Given], known: Sequence[Body]) -> list[Given]:
     """The bodies that the branch never had at their time, in the order of the file, without those that repeat another:
     the one before it in the file, or the one that the branch had at that time.
     """
-    there = [(one.recorded_at, one.snapshot.given()) for one in known]
+    there = [(one.recorded_at, one.snapshot.as_data()) for one in known]
     found = []
     for number, one in enumerate(given):
         is_known = any(one[0] == at and alike(one[1], data) for at, data in there)
@@ -132,7 +132,7 @@ def _steps(
         return [*steps, current.replace(created_at=created)] if steps else []
     at, data = given[-1]
     standing = steps[-1] if steps else current
-    if standing is None or not alike(standing.snapshot.given(), data):
+    if standing is None or not alike(standing.snapshot.as_data(), data):
         steps.append(made(data, at, created))
     if steps and moment_of(recording.updatedAt) > moment_of(steps[-1].recorded_at):
         steps[-1] = steps[-1].replace(updated_at=recording.updatedAt)
@@ -141,7 +141,7 @@ def _steps(
 
 def _goes_on(given: Sequence[Given], current: Snapshot) -> bool:
     """Whether the file is newer than what stands: it has that too, or something that was recorded later."""
-    has_it = any(at == current.recorded_at and alike(data, current.snapshot.given()) for at, data in given)
+    has_it = any(at == current.recorded_at and alike(data, current.snapshot.as_data()) for at, data in given)
     return has_it or max(moment_of(at) for at, _ in given) > moment_of(current.recorded_at)
 
 
@@ -249,8 +249,10 @@ def _given_back(ws: Workspace, path: Path, one: Snapshot, *, force: bool) -> Rec
         "sessionId": one.snapshot.session.id,
         "createdAt": one.created_at,
         "updatedAt": max(seen, key=moment_of),
-        "latest": one.snapshot.given(),
-        "history": [{"recordedAt": body.recorded_at, "snapshot": body.snapshot.given()} for body in story_of(ws, one)],
+        "latest": one.snapshot.as_data(),
+        "history": [
+            {"recordedAt": body.recorded_at, "snapshot": body.snapshot.as_data()} for body in story_of(ws, one)
+        ],
     }
     return parse(Recording, data, where=one.id)
 

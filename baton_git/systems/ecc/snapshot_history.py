@@ -77,13 +77,13 @@ def story_of(ws: Workspace, now: Snapshot) -> list[Body]:
     last = standing[-1] if standing else Body(now.recorded_at, None, None, now.snapshot)
     kept: list[Body] = []
     for one in [*(one for one in bodies if one is not last), last]:
-        if not kept or not alike(kept[-1].snapshot.given(), one.snapshot.given()):
+        if not kept or not alike(kept[-1].snapshot.as_data(), one.snapshot.as_data()):
             kept.append(one)
     return kept
 
 
 def _is_of(body: Body, record: Snapshot) -> bool:
-    return body.recorded_at == record.recorded_at and alike(body.snapshot.given(), record.snapshot.given())
+    return body.recorded_at == record.recorded_at and alike(body.snapshot.as_data(), record.snapshot.as_data())
 
 
 def bodies_of(ws: Workspace, id_: str) -> list[Body]:
@@ -115,7 +115,7 @@ def _at_turn(record: Snapshot, entry: LogEntry, blob: Oid, before: list[_Stand])
 
 def _add(came: list[_Came], record: Snapshot, entry: LogEntry, stand: _Stand) -> None:
     """Notes a body; one that an import only puts on top again moves there, with the version that had it first."""
-    said = f"{record.recorded_at} {json.dumps(record.snapshot.given(), indent=None)}"
+    said = f"{record.recorded_at} {json.dumps(record.snapshot.as_data(), indent=None)}"
     body = Body(record.recorded_at, entry.revision, entry.commit, record.snapshot)
     if stand.run is not None:
         earlier = [number for number, one in enumerate(came) if one.said == said and one.stand.run != stand.run]

@@ -50,7 +50,7 @@ def record(ws: Workspace, now: datetime, snapshot: CanonicalSession) -> Recorded
 
     def change(tip: Revision) -> State | ProposedState:
         before = latest(tip.state, key.id)
-        if before is not None and alike(before.snapshot.given(), data):
+        if before is not None and alike(before.snapshot.as_data(), data):
             return tip.state
         new = made(data, _not_before(now, before), before.created_at if before else iso(now))
         state = tip.state.remove(key._replace(archived=True)).put(new)
@@ -80,7 +80,7 @@ def cleaned(snapshot: CanonicalSession) -> tuple[dict[str, Any], Redactions]:
     """What is stored of a snapshot: without secrets, so that the same one is known again."""
     key = Key(Snapshot.kind, id_of(snapshot))
     refuse_secret("id of the session", key.id)
-    data, found = redact(snapshot.given())
+    data, found = redact(snapshot.as_data())
     return data, tuple((key, one._replace(path=f"snapshot.{one.path}")) for one in found)
 
 

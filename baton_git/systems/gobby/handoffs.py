@@ -112,7 +112,7 @@ def keep(
         """Return the new record and the one it replaces; None if they say the same."""
         before = read_handoff(state, key.id)
         new = {"notes": before.notes, **body} if before is not None and before.notes is not None else body
-        is_known = before is not None and alike(_comparable(new, force), _comparable(before.given(), force))
+        is_known = before is not None and alike(_comparable(new, force), _comparable(before.as_data(), force))
         return None if is_known else (new, before)
 
     def change(tip: Revision) -> State | ProposedState:

@@ -232,7 +232,7 @@ def _update(
             raise LimitExceeded("the list", len(todos), MOST, "items")
         if todos == session.todos:
             return tip.state
-        return tip.state.put(session.replace(todos=[one.given() for one in todos]))
+        return tip.state.put(session.replace(todos=[one.as_data() for one in todos]))
 
     written = ws.update(op, now, on)
     return ChangedTodos.of(written, todos=_items(_acting_session(ws, written.revision.state).todos))

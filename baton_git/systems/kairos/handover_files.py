@@ -71,7 +71,7 @@ def take_in(ws: Workspace, now: datetime, copy: Copy) -> TakenIn | None:
 
     written = ws.update("handover-import", now, change)
     if not unchanged:
-        copy.remember(Known.of(text, kairos.dumps(run.given())))
+        copy.remember(Known.of(text, kairos.dumps(run.as_data())))
     return TakenIn(run.id, written, tuple(contested))
 
 
@@ -95,10 +95,10 @@ def put_out(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: 
         other = there.id if there is not None and there.id != id_ else None
         if run is None or (other is not None and not over_others):
             return other
-        if there is not None and alike(_orderless(there.given()), _orderless(run.given())):
+        if there is not None and alike(_orderless(there.as_data()), _orderless(run.as_data())):
             return None
         try:
-            if copy.write(kairos.dumps(run.given())):
+            if copy.write(kairos.dumps(run.as_data())):
                 return other
         except WriteFailed as error:
             raise WriteFailed(str(error), hint="what is in git stands; the file is as it was", **error.data) from error
@@ -126,7 +126,7 @@ def export_kairos(
         WriteFailed: the disk said no; nothing was changed.
     """
     run = show(ws, session, at).handover
-    text = kairos.dumps(run.given())
+    text = kairos.dumps(run.as_data())
     if not force and not _may_replace(path, run.id, text):
         raise NotAllowed(
             f"{show_path(path)} is there already, and is no handover file of {run.id}",
@@ -220,7 +220,7 @@ def _without_secrets(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redactio
     refuse_secret(kairos.SESSION, run.id)
     for name in run.state:
         refuse_secret("key of the partial state", name)
-    data, found = redact(run.given())
+    data, found = redact(run.as_data())
     key = Key(Handover.kind, run.id)
     return (parse(Handover, data) if found else run), tuple((key, one) for one in found)
 
@@ -246,9 +246,9 @@ def _id_in(text: bytes) -> str | None:
 
 def _is_known(ws: Workspace, tip: Revision, run: Handover, *, unchanged: bool) -> bool:
     """Whether the branch has, or had, exactly this state of the run."""
-    now, data = live(tip.state, run.id), run.given()
+    now, data = live(tip.state, run.id), run.as_data()
     if now is not None:
-        return unchanged or alike(now.given(), data) or _was(ws, tip, run)
+        return unchanged or alike(now.as_data(), data) or _was(ws, tip, run)
     closed = closed_runs(tip.state, run.id)
     if not closed:
         return False
@@ -271,6 +271,6 @@ def _was(ws: Workspace, tip: Revision, run: Handover) -> bool:
             continue
         seen.add(item.oid)
         before = _said(ws.branch.store.read(item.oid))
-        if before is not None and alike(before.given(), run.given()):
+        if before is not None and alike(before.as_data(), run.as_data()):
             return True
     return False

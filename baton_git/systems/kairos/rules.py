@@ -66,16 +66,16 @@ def gone_on(run: Handover | None, id_: str, going: Going, now: datetime) -> Hand
     if run is not None:
         _check_place(run, going)
     old = run.step if run is not None else Step()
-    step = old.given() if going.stays else _next_step(old, going)
+    step = old.as_data() if going.stays else _next_step(old, going)
     state = {key: value for key, value in (run.state if run else {}).items() if key not in going.without}
-    before = run.given() if run is not None else {}
+    before = run.as_data() if run is not None else {}
     return canonical({**before, "id": id_, "step": step, "state": {**state, **going.values}, "updated_at": iso(now)})
 
 
 def closing(run: Handover) -> Handover:
     """The run as it goes to the archive: where TOML, which puts tables last, would change the order of its keys, the
     record says it."""
-    data = run.given()
+    data = run.as_data()
     if list(toml.loads(toml.dumps(data)).get("state", {})) == list(data.get("state", {})):
         return run
     return run.replace(order=tuple(key for key in kairos.keys_of(data) if key != kairos.UPDATED))
@@ -157,7 +157,7 @@ def as_data(run: Handover) -> dict[str, Any]:
         "current_challenge": step.current_challenge,
         "chain_uri": step.chain_uri,
         "step_index": step.step_index,
-        "state": run.given().get("state", {}),
+        "state": run.as_data().get("state", {}),
         "updated_at": run.updated_at,
     }
 

@@ -79,7 +79,7 @@ def carried(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
     """What the next checkpoint of the same session begins with: all but what is counted or learned once."""
     metadata = checkpoint.metadata
     began = {"started_at": metadata.started_at} if parse_time(metadata.started_at) <= now else {}
-    kept = {name: getattr(checkpoint, name).given() for name in ("context", "recent_memories", "working_memory")}
+    kept = {name: getattr(checkpoint, name).as_data() for name in ("context", "recent_memories", "working_memory")}
     return {"metadata": began, **kept}
 
 
@@ -177,7 +177,7 @@ def taken(document: Table, agent: str, *, file: str | None = None, where: str = 
 def given_back(record: Checkpoint) -> dict[str, Any]:
     """PAIF's document of a record: exactly the one that it was made of."""
     foreign = record.foreign
-    document = {name: value for name, value in record.given().items() if name not in _OURS}
+    document = {name: value for name, value in record.as_data().items() if name not in _OURS}
     if foreign is not None:
         document |= foreign.also
     return {WRAPPER: document} if foreign is not None and foreign.wrapped else document

@@ -53,15 +53,15 @@ def checked(identity: Identity, *, failed: bool) -> Identity:
     """After one more drift check."""
     counts = identity.mutable.state.drift_checks
     name = "failed" if failed else "passed"
-    return _with_state(identity, drift_checks={**counts.given(), name: getattr(counts, name) + 1})
+    return _with_state(identity, drift_checks={**counts.as_data(), name: getattr(counts, name) + 1})
 
 
 def with_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
     """The checkpoint with the drift checks that the identity has counted since the one before."""
     since = identity.mutable.state.drift_checks
     counts = checkpoint.identity_updates.drift_checks
-    both = {**counts.given(), "passed": counts.passed + since.passed, "failed": counts.failed + since.failed}
-    return checkpoint.replace(identity_updates={**checkpoint.identity_updates.given(), "drift_checks": both})
+    both = {**counts.as_data(), "passed": counts.passed + since.passed, "failed": counts.failed + since.failed}
+    return checkpoint.replace(identity_updates={**checkpoint.identity_updates.as_data(), "drift_checks": both})
 
 
 def grown(identity: Identity, checkpoint: Checkpoint) -> Identity:
@@ -70,7 +70,7 @@ def grown(identity: Identity, checkpoint: Checkpoint) -> Identity:
     Each list keeps its newest `KNOWN` entries, or fewer where they are so long that the file would be too large.
     """
     counts = identity.mutable.state.drift_checks
-    taken = {"drift_checks": {**counts.given(), "passed": 0, "failed": 0}} if counts.passed or counts.failed else {}
+    taken = {"drift_checks": {**counts.as_data(), "passed": 0, "failed": 0}} if counts.passed or counts.failed else {}
     focus = checkpoint.context.current_focus
     at = {} if focus is None else {"current_focus": focus if len(focus) <= FOCUS else f"{focus[: FOCUS - 1]}…"}
     after = _learned(identity, checkpoint)
@@ -80,7 +80,7 @@ def grown(identity: Identity, checkpoint: Checkpoint) -> Identity:
 
 def _learned(identity: Identity, checkpoint: Checkpoint) -> Identity:
     updates = checkpoint.identity_updates
-    mutable = identity.mutable.given()
+    mutable = identity.mutable.as_data()
     formed = {"formed_at": checkpoint.metadata.ended_at}
     for field, key, found, more in (
         ("beliefs", "subject", updates.new_beliefs, formed),
@@ -88,9 +88,9 @@ def _learned(identity: Identity, checkpoint: Checkpoint) -> Identity:
         ("relationships", "entity", updates.new_relationships, {}),
     ):
         if found:
-            mutable[field] = _known_by(key, mutable.get(field, []), [one.given() for one in found], more)
+            mutable[field] = _known_by(key, mutable.get(field, []), [one.as_data() for one in found], more)
     mutable |= {field: mutable[field][-KNOWN:] for field in _LISTS if field in mutable}
-    return identity.replace(mutable=mutable) if mutable != identity.mutable.given() else identity
+    return identity.replace(mutable=mutable) if mutable != identity.mutable.as_data() else identity
 
 
 def _known_by(key: str, old: Iterable[Table], new: Sequence[Table], more: Table) -> list[dict[str, Any]]:
@@ -113,7 +113,7 @@ def _known_by(key: str, old: Iterable[Table], new: Sequence[Table], more: Table)
 def _within_room(identity: Identity) -> Identity | None:
     """The identity without its oldest entries, as far as its file would be too large; None where that is not enough."""
     while not _has_room(identity):
-        mutable = identity.mutable.given()
+        mutable = identity.mutable.as_data()
         longest = max(_LISTS, key=lambda field: len(json.dumps(mutable.get(field, []))))
         entries = mutable.get(longest, [])
         if not entries:
@@ -131,7 +131,7 @@ def _has_room(identity: Identity) -> bool:
 
 
 def _with_state(identity: Identity, **changes: Any) -> Identity:
-    mutable = identity.mutable.given()
+    mutable = identity.mutable.as_data()
     return identity.replace(mutable={**mutable, "state": {**mutable.get("state", {}), **changes}})
 
 
@@ -160,7 +160,7 @@ def born(identity: Identity | None, agent: str, document: Table, now: datetime, 
     said = parse(Identity, {**data, "id": agent, "immutable": immutable}, where=where)
     if identity is None:
         return said
-    mutable, before = said.mutable.given(), identity.mutable.given()
+    mutable, before = said.mutable.as_data(), identity.mutable.as_data()
     state = {**mutable.get("state", {}), **before.get("state", {})}
     return said.replace(mutable={**mutable, **before, **({"state": state} if state else {})})
 
@@ -197,7 +197,7 @@ def _check_creator(named: str | None, where: str) -> None:
 
 
 def _filled(immutable: Immutable, now: datetime) -> dict[str, Any]:
-    data = immutable.given()
+    data = immutable.as_data()
     if immutable.origin.created_at is None:
         data["origin"] = {**data.get("origin", {}), "created_at": iso_ms(now)}
     if not (immutable.voice.taboo_phrases or immutable.voice.taboo_categories):

@@ -54,7 +54,7 @@ def parse_document(data: Any, *, where: str = "") -> Document:
     faults = [*_session_faults(baton), *_id_faults(baton)]
     if faults:
         raise InvalidDocument(faults, where=where)
-    head = Head.model_validate({name: value for name, value in baton.given().items() if name not in DOCUMENT_LISTS})
+    head = Head.model_validate({name: value for name, value in baton.as_data().items() if name not in DOCUMENT_LISTS})
     sections = {name: list(getattr(baton, name)) for name in DOCUMENT_LISTS if name in baton.model_fields_set}
     records = tuple(record for section in sections.values() for record in section)
     return Document(head, records, _shape(sections))
@@ -101,14 +101,14 @@ def to_document(state: State) -> dict[str, Any]:
     What cannot be read is left out; `EXPORTED` says of which kinds.
     """
     head, shape = state.readable_head, state.readable_shape
-    data = head.given()
+    data = head.as_data()
     if "session_id" not in data:
         data = {"session_id": _newest_session(state), **data}
     wanted = shape.sections if isinstance(state.entry(SHAPE), Shape) else tuple(DOCUMENT_LISTS)
     for name, model in DOCUMENT_LISTS.items():
         records = _ordered(state.records(model), shape.order.get(name, ()))
         if records or name in wanted:
-            data[name] = [record.given() for record in records]
+            data[name] = [record.as_data() for record in records]
     return data
 
 

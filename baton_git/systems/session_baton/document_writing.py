@@ -164,7 +164,7 @@ def _seen(state: State, tip: Revision, document: Document) -> State:
 def _is_further(newer: Record, record: Record) -> bool:
     """Whether a record is what became of another, and not one that only has the same id: everything that no rule
     can merge is the same in both."""
-    old, new = newer.given(), record.given()
+    old, new = newer.as_data(), record.as_data()
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return all(merge_rule(type(record), name) is not CHANGED_SIDE for name in changed)
 
@@ -179,8 +179,8 @@ def _absent(state: State, key: Key) -> bool:
 
 def _as_writer(state: State, document: Document) -> State:
     """Who wrote last, and in which order, is not a matter of merging."""
-    own = {name: value for name, value in document.head.given().items() if name in _WRITER_FIELDS}
-    rest = {name: value for name, value in state.head.given().items() if name not in _WRITER_FIELDS}
+    own = {name: value for name, value in document.head.as_data().items() if name in _WRITER_FIELDS}
+    rest = {name: value for name, value in state.head.as_data().items() if name not in _WRITER_FIELDS}
     return state.put(Head.model_validate({**rest, **own}), HEAD).put(document.shape, SHAPE)
 
 

@@ -22,5 +22,5 @@ def read(ws: Workspace, at: str | None = None) -> Read:
     version = ws.branch.read(at)
     if version.commit is None:
         return Read(version, None)
-    damaged = tuple(version.state.damaged(EXPORTED))
+    damaged = tuple(version.state.unreadable(EXPORTED))
     return Read(version, to_document(version.state), damaged)

@@ -158,4 +158,4 @@ def _data(key: Key, entry: Entry) -> dict[str, Any]:
     if isinstance(entry, Archived):
         closed = {"at": entry.at, "reason": entry.reason, "session": entry.session}
         return {**data, "record": dict(entry.record), "closed": closed}
-    return {**data, "record": entry.given()}
+    return {**data, "record": entry.as_data()}

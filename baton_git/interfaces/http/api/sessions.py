@@ -132,7 +132,7 @@ def router(site: Site) -> APIRouter:
         with site.work(namespace) as ws:
             version = ws.branch.read()
             shown, more = page(lineage(ws)[::-1], limit, after, lambda one: one.id)
-        data = {"sessions": [one.given() for one in shown], "next": more}
+        data = {"sessions": [one.as_data() for one in shown], "next": more}
         return answer({**where(version), **data}, commit=version.commit)
 
     @routes.get("/v1/checkpoints", response_model=Checkpoints)
@@ -170,7 +170,7 @@ def router(site: Site) -> APIRouter:
         with site.work(namespace) as ws:
             version = ws.branch.read(at)
             found = resolve_handoff(version.state, handoff_id)
-        return answer({**where(version), "handoff": found.given()}, commit=version.commit)
+        return answer({**where(version), "handoff": found.as_data()}, commit=version.commit)
 
     return routes
 

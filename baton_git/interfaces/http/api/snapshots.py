@@ -113,6 +113,6 @@ def router(site: Site) -> APIRouter:
             version = ws.branch.read(at)
             one = find(version.state, snapshot_id)
         data = {"id": one.id, "created_at": one.created_at, "recorded_at": one.recorded_at}
-        return answer({**where(version), **data, "snapshot": one.snapshot.given()}, commit=version.commit)
+        return answer({**where(version), **data, "snapshot": one.snapshot.as_data()}, commit=version.commit)
 
     return routes

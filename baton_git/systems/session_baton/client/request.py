@@ -51,11 +51,11 @@ def ask(address: Address, path: str, body: bytes, headers: Mapping[str, str], se
         why = getattr(error, "verify_message", "") or error.reason or str(error)
         raise RemoteError(f"{address}: the TLS connection failed: {why}") from None
     except OSError as error:
-        if deadline.passed:  # what breaks off then was broken off by us
+        if deadline.is_over:  # what breaks off then was broken off by us
             raise silence from None
         raise Unreachable(f"{address}: {error.strerror or error}", hint=_HINT) from None
     except (HTTPException, Urllib3Error) as error:
-        if deadline.passed:
+        if deadline.is_over:
             raise silence from None
         raise RemoteError(f"{address}: the answer is not HTTP ({type(error).__name__})", hint="check the url") from None
 
@@ -71,7 +71,7 @@ def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str],
         connection.request("POST", address.path + path, body=body, headers=sent, preload_content=False)
         response = connection.getresponse()
         content = response.read(MAX_ANSWER + 1, decode_content=False)
-        if deadline.passed:  # what was cut off by us reads as if it had ended
+        if deadline.is_over:  # what was cut off by us reads as if it had ended
             raise TimeoutError
     if len(content) > MAX_ANSWER:
         raise LimitExceeded(f"the answer of {address}", len(content), MAX_ANSWER, "bytes")
@@ -81,7 +81,7 @@ def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str],
 @contextlib.contextmanager
 def _hung_up_at(deadline: CheckDeadline, connection: HTTPConnection) -> Iterator[None]:
     """Hangs up at the deadline: a socket's own timeout begins anew with every byte."""
-    timer = threading.Timer(deadline.left, _hang_up, [connection.sock])
+    timer = threading.Timer(deadline.seconds_left, _hang_up, [connection.sock])
     timer.daemon = True
     timer.start()
     try:
