@@ -15,7 +15,7 @@ Action = Literal["added", "changed", "removed", "archived", "restored"]
 
 
 class FieldChange(NamedTuple):
-    """One field, dotted where it is nested (`last_check.result`); a side without the field has no value."""
+    """The change of one field, dotted where it is nested (`last_check.result`); a side without it is empty."""
 
     field: str
     before: tuple[Any, ...]
@@ -31,7 +31,7 @@ class FieldChange(NamedTuple):
 
 
 class RecordChange(NamedTuple):
-    """One record: what happened to it, and to which of its fields."""
+    """The change of one record and of its fields."""
 
     kind: str
     id: str
@@ -53,7 +53,7 @@ class RecordChange(NamedTuple):
 
 
 def diff(before: State, after: State) -> list[RecordChange]:
-    """The changes that lead from one state to the other, in order of kind and id."""
+    """Return the changes from one state to the other, ordered by kind and id."""
     keys = before.differing(after)
     live = sorted({Key(key.kind, key.id) for key in keys if not key.archived})
     closed = {key for key in keys if key.archived}
@@ -63,36 +63,30 @@ def diff(before: State, after: State) -> list[RecordChange]:
 
 
 def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> Iterator[RecordChange]:
-    """A record that left the live ones for the archive (or came back) is one change, not two."""
+    """Yield the change of a live record; a move to the archive, or back, is one change and not two."""
     ours, theirs = before.entry(key), after.entry(key)
-    if theirs is None and ours is not None:
-        moved = _find_archived(key, before, after, closed)
-        if moved is not None:
-            closed.discard(moved)
-            entry = after.entry(moved)
-            assert isinstance(entry, Archived)
-            fields = _fields(_data(ours), entry.record)
-            yield RecordChange(key.kind, key.id, "archived", title_of(key.kind, entry.record), entry.reason, fields)
-            return
-    if ours is None and theirs is not None:
-        moved = _find_archived(key, after, before, closed)
-        if moved is not None:
-            closed.discard(moved)
-            entry = before.entry(moved)
-            old = entry.record if isinstance(entry, Archived) else {}
-            yield RecordChange(
-                key.kind, key.id, "restored", title_of(key.kind, _data(theirs)), fields=_fields(old, _data(theirs))
-            )
-            return
-    yield from _compare(key, ours, theirs)
+    if (ours is None) == (theirs is None):
+        archived = None
+    else:
+        archived = _take_archived(key, *((before, after) if theirs is None else (after, before)), closed)
+    if archived is None:
+        yield from _compare(key, ours, theirs)
+    elif theirs is None:
+        fields = _fields(_data(ours), archived.record)
+        title = title_of(key.kind, archived.record)
+        yield RecordChange(key.kind, key.id, "archived", title, archived.reason, fields)
+    else:
+        fields = _fields(archived.record, _data(theirs))
+        yield RecordChange(key.kind, key.id, "restored", title_of(key.kind, _data(theirs)), fields=fields)
 
 
-def _find_archived(key: Key, without: State, having: State, closed: set[Key]) -> Key | None:
-    """The archive entry that only `having` has, and that is the record at `key`."""
+def _take_archived(key: Key, without: State, having: State, closed: set[Key]) -> Archived | None:
+    """Return the archived record of `key` that only `having` has, and take its key out of `closed`."""
     for candidate in sorted(candidate for candidate in closed if candidate.kind == key.kind):
         entry = having.entry(candidate)
         if isinstance(entry, Archived) and entry.record.get("id") == key.id and without.entry(candidate) is None:
-            return candidate
+            closed.discard(candidate)
+            return entry
     return None
 
 
@@ -130,7 +124,7 @@ def _walk(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterat
 
 
 def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Iterator[FieldChange]:
-    """What changed of a field: below it, where both sides are tables, or as many of them."""
+    """Yield the changes of a field; below it, if both sides are tables or lists of as many tables."""
     sides = [values[0] for values in (before, after) if values]
     if all(isinstance(side, Mapping) and side for side in sides):
         old_table, new_table = (values[0] if values else {} for values in (before, after))
@@ -143,7 +137,7 @@ def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Itera
 
 
 def _are_tables(old: Any, new: Any) -> bool:
-    """Whether two lists have as many tables each."""
+    """Whether both are lists with the same number of tables."""
     lists = all(isinstance(side, list | tuple) for side in (old, new)) and len(old) == len(new)
     return lists and all(isinstance(item, Mapping) for item in (*old, *new))
 

@@ -20,7 +20,7 @@ Model = TypeVar("Model", bound=Record)
 
 
 class Key(NamedTuple):
-    """Where a record stands: its kind and id, live or archived. Singletons have the empty id."""
+    """The kind and id of a record, live or archived. Singletons have the empty id."""
 
     kind: str
     id: str = ""
@@ -35,7 +35,7 @@ SHAPE = Key("shape")
 
 
 class Unreadable(NamedTuple):
-    """A stored file that is no record: kept byte for byte, reported, never taken for absent."""
+    """A stored file that is not a valid record: kept byte for byte, reported, never treated as absent."""
 
     path: str
     why: str
@@ -63,16 +63,16 @@ class StateSource(Protocol):
     """What a commit holds."""
 
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
-        """The ids of a kind, in no order that means anything."""
+        """Return the ids of a kind, unordered."""
 
     def load(self, key: Key) -> Entry | None:
-        """What stands at `key`; None when nothing does."""
+        """Return the entry at `key`, or None."""
 
     def differing(self, other: StateSource) -> Iterable[Key]:
-        """The keys whose stored content is not the same in `other`."""
+        """Yield the keys whose stored content differs in `other`."""
 
     def unreadable(self) -> Iterable[Unreadable]:
-        """Files in the places of records that are none, without those that `load` finds."""
+        """Yield files in the folders of records that no record can have, without those that `load` finds."""
 
 
 class EmptySource:
@@ -101,11 +101,11 @@ class State:
     # --- asking
 
     def entry(self, key: Key) -> Entry | None:
-        """What stands at `key`: a record, something unreadable, or None."""
+        """Return what is stored at `key`: a record, an unreadable file, or None."""
         return self.edits[key] if key in self.edits else self.source.load(key)
 
     def ids(self, kind: str, *, archived: bool = False) -> set[str]:
-        """All ids of a kind, of the unreadable ones too."""
+        """Return all ids of a kind, including those of unreadable files."""
         ids = set(self.source.ids(kind, archived=archived))
         for key, record in self.edits.items():
             if key.kind == kind and key.archived == archived:
@@ -113,13 +113,13 @@ class State:
         return ids
 
     def records(self, model: type[Model]) -> list[Model]:
-        """The live readable records of a kind, in order of their date, then id."""
+        """Return the live readable records of a kind, ordered by date, then id."""
         entries = (self.entry(Key(model.kind, id_)) for id_ in self.ids(model.kind))
         readable = [entry for entry in entries if isinstance(entry, model)]
         return sorted(readable, key=lambda record: (str(getattr(record, model.dated, "")), record.id))
 
     def get(self, model: type[Model], id_: str) -> Model:
-        """The live record of exactly this id.
+        """Return the live record with exactly this id.
 
         Raises:
             NotFound: there is none.
@@ -133,10 +133,10 @@ class State:
         raise NotFound(model.kind.replace("_", " "), id_)
 
     def find(self, model: type[Model], text: str) -> Model:
-        """The live record whose id is `text`, or the only one whose id begins so (case ignored).
+        """Return the live record whose id is `text`, or the only one whose id starts with it, ignoring case.
 
         Raises:
-            NotFound: no id begins so.
+            NotFound: no id starts with it.
             Ambiguous: several do.
             Corrupt: the file cannot be read.
         """
@@ -178,7 +178,7 @@ class State:
         return entry if isinstance(entry, model) else model()
 
     def unreadable(self, kinds: Iterable[str]) -> Iterator[Unreadable]:
-        """What cannot be read among the live records of `kinds`, and the files that are in their places."""
+        """Yield the unreadable live records of `kinds`, and the stray files in the folders of records."""
         for kind in kinds:
             for id_ in sorted(self.ids(kind)):
                 entry = self.entry(Key(kind, id_))
@@ -187,17 +187,17 @@ class State:
         yield from self.source.unreadable()
 
     def differing(self, other: State) -> set[Key]:
-        """The keys that may hold something else in `other`; all others hold the same."""
+        """Return the keys that may differ in `other`; all others are the same."""
         stored = () if self.source is other.source else self.source.differing(other.source)
         return {*stored, *self.edits, *other.edits}
 
     # --- changing
 
     def put(self, record: Part, key: Key | None = None) -> State:
-        """The state with `record` at its key.
+        """Return the state with `record` at its key.
 
         Raises:
-            Corrupt: what stands there now cannot be read; writing over it would destroy the evidence.
+            Corrupt: the file there now is unreadable; overwriting it would destroy the evidence.
         """
         key = key or key_of(record)
         now = self.entry(key)
@@ -206,14 +206,14 @@ class State:
         return self if same_fields(now, record) else State(self.source, {**self.edits, key: record})
 
     def remove(self, key: Key) -> State:
-        """The state without what stands at `key`; the same when nothing does."""
+        """Return the state without the entry at `key`; the same state if there is none."""
         now = self.entry(key)
         if isinstance(now, Unreadable):
             raise _corrupt_error(now)
         return self if now is None else State(self.source, {**self.edits, key: None})
 
     def add(self, record: Record) -> State:
-        """The state with a new record.
+        """Return the state with a new record.
 
         Raises:
             NotAllowed: the id is taken, among the live records or in the archive.
@@ -233,7 +233,7 @@ class State:
         return self.remove(Key(record.kind, record.id)).put(closed, key)
 
     def _free_in_archive(self, record: Record) -> Key:
-        """Its id, or `<id>.2`, `<id>.3`, … where older ones stand: found by doubling, as an id may be reused often."""
+        """Return its key in the archive, or `<id>.2`, `<id>.3`, … if taken; a binary search, as ids may be reused."""
 
         def at(number: int) -> Key:
             id_ = record.id if number == 1 else derive_id(record.id, str(number))
@@ -252,7 +252,7 @@ Single = TypeVar("Single", Head, Shape)
 
 
 def complete_id(ids: Iterable[str], text: str, what: str) -> str | None:
-    """The only one of `ids` that begins with `text`, case ignored; None when none does.
+    """Return the only one of `ids` that starts with `text`, ignoring case; None if none does.
 
     Raises:
         Ambiguous: several do.
@@ -274,7 +274,7 @@ def key_of(record: Part) -> Key:
 
 
 def same_fields(left: Entry | None, right: Entry | None) -> bool:
-    """Whether two equal records were also written alike (a default that was set is not one that was not)."""
+    """Whether two entries are equal and set the same fields: a default that was written differs from a missing one."""
     if isinstance(left, Part) and isinstance(right, Part):
         return same(left, right)
     return left == right

@@ -24,10 +24,10 @@ def iso_exact(now: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """An ISO 8601 date, or date and time, in UTC; without an offset it is one of UTC, a date is its beginning.
+    """Parse an ISO 8601 date, or date and time, as UTC unless it has an offset; a date means its first second.
 
     Raises:
-        ValueError: it is none, or one that no calendar of ours reaches.
+        ValueError: it is not one, or out of the range of `datetime`.
     """
     try:
         moment = datetime.fromisoformat(text if _DATE.match(text) else "")
@@ -37,7 +37,7 @@ def parse_time(text: str) -> datetime:
 
 
 def parse_time_or_none(text: str | None) -> datetime | None:
-    """As `parse_time`; None for what is none."""
+    """As `parse_time`, but None if the text is not a time."""
     try:
         return parse_time((text or "").strip())
     except ValueError:
@@ -45,13 +45,13 @@ def parse_time_or_none(text: str | None) -> datetime | None:
 
 
 def parse_local_time(text: str, *, end_of_day: bool = False) -> datetime:
-    """What a person typed as a date or time; without an offset it is that of this place.
+    """Parse a date or time that a person typed, in the local time zone unless it has an offset.
 
     Args:
         end_of_day: whether a plain date means its last second instead of its first.
 
     Raises:
-        ValueError: it is none, or one that no calendar of ours reaches.
+        ValueError: it is not one, or out of the range of `datetime`.
     """
     moment = datetime.fromisoformat(text)
     if end_of_day and len(text) <= len("2026-11-21"):

@@ -1,4 +1,4 @@
-"""What was worked out from something that never changes, kept as long as there is room."""
+"""Size-bounded cache of values derived from immutable objects."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ from typing import Any, TypeVar
 Value = TypeVar("Value")
 
 ROOM = 16 << 20
-"""What all values together may weigh, where nobody says otherwise; a weight is about a byte of what was read."""
+"""Default limit on the weight of all values; a weight is about one byte of what was read."""
 OVERHEAD = 200
-"""What a value weighs besides."""
+"""Weight that each value adds to its own."""
 
 
 class ValueCache:
-    """Values by key; those that nobody asked for the longest time go first. Several threads may use one side by side.
-
-    A key names what its value was made of so exactly (by object ids) that the value can never become another. Who puts
-    something in, or takes it out, does not change it: everybody gets the same object.
-    """
+    """A thread-safe LRU cache. Keys contain object ids, so the value of a key never changes; values are shared."""
 
     def __init__(self, room: int = ROOM) -> None:
         self.room = room
@@ -32,7 +28,7 @@ class ValueCache:
         return len(self._values)
 
     def get(self, key: Hashable) -> Any:
-        """The value; None when it is not (or not any more) here."""
+        """Return the value, or None if it is not cached."""
         with self._lock:
             kept = self._values.get(key)
             if kept is None:
@@ -41,7 +37,7 @@ class ValueCache:
             return kept[0]
 
     def put(self, key: Hashable, value: Value, weight: int) -> Value:
-        """Keeps `value`, which is not None, and gives it back."""
+        """Cache `value`, which must not be None, and return it."""
         weight += OVERHEAD
         with self._lock:
             before = self._values.pop(key, None)
@@ -53,12 +49,12 @@ class ValueCache:
         return value
 
     def get_or_make(self, key: Hashable, make: Callable[[], Value], weight: int) -> Value:
-        """The value; made when it is not here. What cannot be made is not kept."""
+        """Return the cached value, or make and cache it."""
         kept: Value | None = self.get(key)
         return kept if kept is not None else self.put(key, make(), weight)
 
     def forget(self, is_gone: Callable[[Any], bool]) -> None:
-        """Drops the values whose keys `is_gone` says yes to."""
+        """Drop the values whose keys satisfy `is_gone`."""
         with self._lock:
             for key in [key for key in self._values if is_gone(key)]:
                 self._weight -= self._values.pop(key)[1]

@@ -26,15 +26,8 @@ from baton_git.agents.settings.entries import (
 )
 from baton_git.agents.settings.json_text import parse
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
-from baton_git.git.files.atomic_files import (
-    make_folder,
-    read_bytes,
-    remove,
-    resolve_target,
-    show_path,
-    write_all,
-    writing,
-)
+from baton_git.git.files.atomic_files import make_folder, read_bytes, resolve_target, show_path, write_all, writing
+from baton_git.git.files.durable_files import remove
 
 
 class SavedCopy(NamedTuple):

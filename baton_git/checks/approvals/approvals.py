@@ -1,4 +1,4 @@
-"""What was allowed for one repository, as values: commands, checks that others wrote, remotes."""
+"""The approvals for one repository: commands, checks that others wrote, workflows and remotes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ApprovedCommand(NamedTuple):
 
 
 class ApprovedCheck(NamedTuple):
-    """A check from elsewhere that may be made: of which record, the digest of its specification, since when."""
+    """A check written elsewhere that may run: its record, the digest of its specification, and since when."""
 
     namespace: str
     id: str
@@ -34,7 +34,7 @@ class ApprovedCheck(NamedTuple):
 
 
 class TrustedRemote(NamedTuple):
-    """A remote whose user is believed: its name at that time, its address without login, since when (ISO 8601)."""
+    """A trusted remote: its name when it was trusted, its address without login, and since when (ISO 8601)."""
 
     name: str
     url: str
@@ -66,26 +66,22 @@ class Approvals(NamedTuple):
         return self._read("commands", _command)
 
     def earlier_commands(self) -> list[tuple[str, ...]]:
-        """What an earlier version of baton approved for this path. It approves nothing now, see `file`."""
+        """List the commands that an earlier version approved for this path. They are not approved now, see `file`."""
         known = {command.argv for command in self.commands()}
         earlier = self._parse_entries(self._file.earlier(), lambda entry: tuple(entry["argv"]))
         return [argv for argv in earlier if argv not in known]
 
     def add(self, argv: tuple[str, ...], at: str, contents: Contents = MappingProxyType({})) -> bool:
-        """Approves `argv` as long as its files have these contents; False when it was approved already."""
+        """Approve `argv` while its files have these contents; False if it was approved already."""
 
-        def change(kept: Kept) -> Kept:
-            present = kept.get("commands", [])
-            if any(_command(entry).argv == argv and _command(entry).contents == contents for entry in present):
-                return kept
-            others = [entry for entry in present if entry["argv"] != list(argv)]
-            entry = {"argv": list(argv), "at": at, **({"contents": dict(contents)} if contents else {})}
-            return {**kept, "commands": [*others, entry]}
+        def is_same(entry: Any) -> bool:
+            return _command(entry).argv == argv and _command(entry).contents == contents
 
-        return self._change(change)
+        entry = {"argv": list(argv), "at": at, **({"contents": dict(contents)} if contents else {})}
+        return self._add("commands", entry, is_same, lambda entry: entry["argv"] == list(argv))
 
     def revoke(self, argv: tuple[str, ...]) -> bool:
-        """Takes the approval back; False when there was none."""
+        """Revoke the approval; False if there was none."""
         return self._remove("commands", lambda entry: entry["argv"] == list(argv))
 
     # --- checks that others wrote
@@ -95,21 +91,18 @@ class Approvals(NamedTuple):
         return self._read("checks", lambda entry: ApprovedCheck(*(str(entry[name]) for name in names)))
 
     def approve_check(self, check: ApprovedCheck) -> bool:
-        """Lets a check be made, in place of what was approved for that record; False when it was approved already."""
+        """Approve a check, in place of the one approved for its record; False if it was approved already."""
 
-        def change(kept: Kept) -> Kept:
-            present = kept.get("checks", [])
-            if any(
-                entry["digest"] == check.digest and _is_check(entry, check.namespace, check.id) for entry in present
-            ):
-                return kept
-            others = [entry for entry in present if not _is_check(entry, check.namespace, check.id)]
-            return {**kept, "checks": [*others, check._asdict()]}
+        def is_same(entry: Any) -> bool:
+            return bool(entry["digest"] == check.digest) and is_of_record(entry)
 
-        return self._change(change)
+        def is_of_record(entry: Any) -> bool:
+            return _is_check(entry, check.namespace, check.id)
+
+        return self._add("checks", check._asdict(), is_same, is_of_record)
 
     def revoke_check(self, namespace: str, id_: str) -> bool:
-        """Takes the approval for a record back; False when there was none."""
+        """Revoke the approval of a record's check; False if there was none."""
         return self._remove("checks", lambda entry: _is_check(entry, namespace, id_))
 
     # --- workflows of the project
@@ -119,17 +112,17 @@ class Approvals(NamedTuple):
         return self._read("workflows", lambda entry: str(entry["digest"]))
 
     def allow_workflow(self, digest: str, at: str) -> bool:
-        """Lets a workflow run; False when it was allowed already."""
+        """Allow a workflow to run; False if it was allowed already."""
         return self._add("workflows", {"digest": digest, "at": at}, lambda entry: entry["digest"] == digest)
 
     def disallow_workflow(self, digest: str) -> bool:
-        """Takes that back; False when it was not allowed."""
+        """Revoke the approval of a workflow; False if there was none."""
         return self._remove("workflows", lambda entry: entry["digest"] == digest)
 
     # --- remotes
 
     def trusts_remote(self, url: str) -> bool:
-        """Whether the user believes what comes from the remote at `url`, as it is configured now."""
+        """Whether the user trusts the remote at `url`, as it is configured now."""
         address = without_login(url)
         return any(remote.url == address for remote in self.remotes())
 
@@ -139,13 +132,13 @@ class Approvals(NamedTuple):
         )
 
     def trust_remote(self, name: str, url: str, at: str) -> bool:
-        """Believes what comes from `url`, whichever name it has; False when it was believed already."""
+        """Trust the remote at `url`, under whichever name; False if it was trusted already."""
         address = without_login(url)
         entry = {"name": without_login(name), "url": address, "at": at}
         return self._add("remotes", entry, lambda entry: entry["url"] == address)
 
     def revoke_remote(self, url: str) -> bool:
-        """Takes that back; False when it was not believed."""
+        """Revoke the trust in a remote; False if it was not trusted."""
         address = without_login(url)
         return self._remove("remotes", lambda entry: entry["url"] == address)
 
@@ -164,10 +157,20 @@ class Approvals(NamedTuple):
         except (KeyError, TypeError, AttributeError) as error:
             raise self._file.corrupt(f"is not a table of approvals ({error})") from error
 
-    def _add(self, kind: str, entry: Mapping[str, Any], is_same: Callable[[Any], bool]) -> bool:
+    def _add(
+        self,
+        kind: str,
+        entry: Mapping[str, Any],
+        is_same: Callable[[Any], bool],
+        is_replaced: Callable[[Any], bool] = lambda _: False,
+    ) -> bool:
+        """Add an entry in place of those it replaces; False if it is there already."""
+
         def change(kept: Kept) -> Kept:
             present = kept.get(kind, [])
-            return kept if any(is_same(entry) for entry in present) else {**kept, kind: [*present, entry]}
+            if any(is_same(old) for old in present):
+                return kept
+            return {**kept, kind: [*(old for old in present if not is_replaced(old)), entry]}
 
         return self._change(change)
 

@@ -1,4 +1,4 @@
-"""Files of other programs: read whole but bounded, written so that they are wholly there or not at all."""
+"""Files of other programs: reads with a size limit, and writes that are atomic across several files."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from baton_git.core.errors import InvalidArgument, LimitExceeded, NotFound, StoreError, WriteFailed
+from baton_git.git.files import durable_files
 
 MAX_BYTES = 16 * 1024 * 1024
 """Bytes that one document may have, whether it is a file or a row."""
 
 
 def show_path(path: Path) -> str:
-    """The path for a message; bytes of a file name that are no text stand escaped."""
+    """Return the path as text for a message; bytes that are not UTF-8 are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def check_size(what: str, size: int) -> None:
-    """Raises LimitExceeded when a document of `size` bytes is too large."""
+    """Raise LimitExceeded if a document of `size` bytes is too large."""
     if size > MAX_BYTES:
         raise LimitExceeded(what, size, MAX_BYTES, "bytes")
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """What the system answers to a read, as an error that names the path.
+    """Turn an OSError of a read into an error that names the path.
 
     Raises:
         NotFound: there is nothing at `path`.
@@ -47,7 +48,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """An OSError inside becomes WriteFailed, with the path and the reason."""
+    """Turn an OSError inside into WriteFailed with the path and the reason."""
     try:
         yield
     except OSError as error:
@@ -58,17 +59,17 @@ def writing(path: Path) -> Iterator[None]:
 
 _FULL = "free some space"
 _WAYS = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.ENOTDIR: "a part of the path is a file"}
-"""What to do, by what the system says."""
+"""The hint for each errno."""
 
 
 def read_head(path: Path, length: int) -> bytes:
-    """The first `length` bytes of a file, or fewer. Raises as `reading` does."""
+    """Read at most `length` bytes of a file. Raises as `reading` does."""
     with reading(path), path.open("rb") as file:
         return file.read(length)
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole content; a pipe is read to its end.
+    """Read a whole file, or a pipe to its end.
 
     Raises:
         NotFound, InvalidArgument, StoreError: as `reading` says.
@@ -82,7 +83,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def resolve_target(path: Path) -> Path:
-    """Where a write to `path` goes: the file that it is, or that a link leads to.
+    """Return the file that a write to `path` changes: the path itself, or the target of its link.
 
     Raises:
         InvalidArgument: a folder, a device or a pipe is there, which must not be replaced.
@@ -99,18 +100,18 @@ def resolve_target(path: Path) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes the folder and what is missing above it. Raises WriteFailed when it cannot be made."""
+    """Make the folder and its missing parents. Raises WriteFailed if that fails."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
 
 def spare_name(folder: Path) -> Path:
-    """A name in `folder` that no other process draws and that no `*.json` matches."""
+    """Return an unused random name in `folder` that no `*.json` pattern matches."""
     return folder / f".baton-{os.urandom(8).hex()}.tmp"
 
 
 def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> None:
-    """Writes every file, or none when the disk refuses: all are written beside their targets and synced, then renamed.
+    """Write all files, or none if the disk refuses: write and sync them beside their targets, then rename them.
 
     Args:
         mode: the permissions that the files get; None: those of the file that was there.
@@ -136,7 +137,7 @@ def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> Non
                 spare.replace(target)
     finally:
         for spare in staged.values():
-            remove(spare)
+            durable_files.remove(spare)
     for folder in {target.parent for target in staged}:
         sync_folder(folder)
 
@@ -152,16 +153,6 @@ def _write_new(path: Path, content: bytes, *, like: Path, mode: int | None) -> N
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names in `folder` durable, where the file system can do so."""
-    with suppress(OSError):  # the files are there and synced; only their names may be younger than a power cut
-        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-
-
-def remove(path: Path) -> None:
-    """Removes a leftover, if it is there and can be removed."""
-    with suppress(OSError):
-        path.unlink()
+    """Sync the names in `folder`, where the file system can do so."""
+    with suppress(OSError):  # the files are written and synced; after a power cut only their names may be missing
+        durable_files.sync_folder(folder)

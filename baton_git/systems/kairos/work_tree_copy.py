@@ -16,7 +16,6 @@ from baton_git.git.files.atomic_files import (
     make_folder,
     read_bytes,
     reading,
-    remove,
     resolve_target,
     show_path,
     spare_name,
@@ -24,6 +23,7 @@ from baton_git.git.files.atomic_files import (
     write_all,
     writing,
 )
+from baton_git.git.files.durable_files import remove
 
 
 def read_there(path: Path) -> bytes | None:

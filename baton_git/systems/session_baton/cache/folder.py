@@ -25,15 +25,8 @@ from baton_git.core.errors import (
 )
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
-from baton_git.git.files.atomic_files import (
-    make_folder,
-    remove,
-    resolve_target,
-    show_path,
-    spare_name,
-    sync_folder,
-    writing,
-)
+from baton_git.git.files.atomic_files import make_folder, resolve_target, show_path, spare_name, sync_folder, writing
+from baton_git.git.files.durable_files import remove
 from baton_git.git.files.ref_locks import hold_flock, local_name
 from baton_git.systems.session_baton.cache.sync_state import Note, parse_note
 from baton_git.systems.session_baton.importers import (

@@ -34,12 +34,12 @@ from baton_git.git.files.atomic_files import (
     make_folder,
     read_head,
     reading,
-    remove,
     resolve_target,
     show_path,
     spare_name,
     sync_folder,
 )
+from baton_git.git.files.durable_files import remove
 from baton_git.systems.imported import Found, Unusable, apart, checked, own_date, parse_object, unmarked
 
 MAGIC = b"SQLite format 3\0"
