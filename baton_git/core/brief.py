@@ -47,14 +47,14 @@ class Section(NamedTuple):
     """Some lines under a title.
 
     Attributes:
-        noun: what the lines are, in the plural; for the line that counts those left out.
+        what: what the lines are, in the plural; for the line that counts those left out.
         more: how many records were left out before any budget was looked at.
         all: the command that shows all of it.
     """
 
     title: str
     lines: tuple[str, ...]
-    noun: str
+    what: str
     more: int = 0
     all: str = "baton read"
 
@@ -77,7 +77,7 @@ def compose(heading: str, sections: Sequence[Section], mark: str, budget: int = 
     room = max(budget, MIN_BUDGET) - _size([*top, "", bottom])
     shown = _drop_unfitting(sections, room)
     left_out = {
-        section.noun: len(section.lines) + section.more
+        section.what: len(section.lines) + section.more
         for section in sections
         if section not in shown and (section.lines or section.more)
     }
@@ -87,7 +87,7 @@ def compose(heading: str, sections: Sequence[Section], mark: str, budget: int = 
     for section, count in zip(sections, taken, strict=True):
         missing = len(section.lines) - count + section.more
         if missing:
-            left_out[section.noun] = missing
+            left_out[section.what] = missing
         lines += ["", f"## {section.title}", *section.lines[:count]]
         if missing:
             lines.append(_more_line(section, missing))
@@ -124,7 +124,7 @@ def _share_lines(sections: Sequence[Section], room: int) -> list[int]:
 
 
 def _more_line(section: Section, count: int) -> str:
-    return f"… and {count} more {section.noun}: {section.all}"
+    return f"… and {count} more {section.what}: {section.all}"
 
 
 def _size(lines: Iterable[str]) -> int:

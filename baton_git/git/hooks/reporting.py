@@ -19,7 +19,7 @@ class EventState(NamedTuple):
 
     event: str
     runs: bool
-    how: str
+    said: str
 
 
 def status(place: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:

@@ -52,7 +52,7 @@ def status_command(app: App) -> None:
         "mode": place.mode, "git": ".".join(map(str, place.git.version)), "folder": str(place.folder),
         "hooks_path": place.hooks_path, "events": [state._asdict() for state in states],
     }  # fmt: skip
-    app.answer(data, "\n".join(f"{one.event:<14} {'runs' if one.runs else '-   '}  {one.how}" for one in states))
+    app.answer(data, "\n".join(f"{one.event:<14} {'runs' if one.runs else '-   '}  {one.said}" for one in states))
     if not all(one.runs for one in states):
         app.say("what a hook would have done happens at the next baton boot, verify or sync")
 
