@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,3 +79,10 @@ def test_only_a_value_of_any_kind_has_no_type(told):
         if "type" not in one
     ]
     assert untyped == [("resolve", "value")]
+
+
+def test_the_page_about_mcp_lists_every_tool(told: Any) -> None:
+    page = (Path(__file__).parents[2] / "docs/mcp.md").read_text(encoding="utf-8")
+    table = page.partition("## Tools")[2].partition("Each tool")[0]
+    assert sorted(re.findall(r"`(\w+)`", table)) == sorted(tool["name"] for tool in told["tools"])
+    assert f"{len(told['tools'])} tools" in table

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from baton_git.core.lifecycle import Policy
 from baton_git.interfaces.cli import baton
 
 ROOT = Path(__file__).parent.parent.parent
@@ -34,6 +35,12 @@ LIMITS = {
 
 LAYERS = ("core", "git", "checks", "namespace", "agents", "recall", "systems", "verbs", "interfaces")
 """The folders of the package."""
+
+NO_SETTINGS = {"toml", "http", "caller"}
+"""What follows `baton.` in names that are no settings: of a file, of attributes and of loggers."""
+
+INTERNAL_VARIABLES = {"BATON_HOOK", "BATON_HOOK_PARENT", "BATON_SPAWNED"}
+"""Environment variables by which baton's own processes talk to each other."""
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^()\s]+)\)")
@@ -123,6 +130,23 @@ def test_modules_that_are_named_exist() -> None:
     assert len(named) > 20
     package = ROOT / "baton_git"
     assert {name for name in named if not (package / name).is_dir() and not (package / f"{name}.py").is_file()} == set()
+
+
+def test_the_readme_has_the_two_commands_that_ci_runs() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"^python3 -m venv .*baton demo$", readme, re.MULTILINE)
+    assert re.search(r"^python3 -m venv .* \.venv/bin/pytest$", readme, re.MULTILINE)
+
+
+def test_the_page_about_settings_names_every_setting_and_variable() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "baton_git").rglob("*.py"))
+    settings = {name.lower() for name in re.findall(r'"baton\.(\w+)"', source)} - NO_SETTINGS
+    settings |= {name.replace("_", "") for name in Policy._fields}
+    variables = set(re.findall(r'"(BATON_[A-Z_]+)"', source)) - INTERNAL_VARIABLES
+    page = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
+    assert len(settings) > 15
+    assert settings - {name.lower() for name in re.findall(r"`baton\.(\w+)`", page)} == set()
+    assert variables - set(re.findall(r"`(BATON_\w+)`", page)) == set()
 
 
 @pytest.mark.parametrize("name", LIMITS)
