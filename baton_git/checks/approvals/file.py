@@ -11,19 +11,13 @@ so those approve nothing; they are kept, and named to the user.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.checks.approvals.identity import is_copy, make_identity, read_identity
-from baton_git.core.errors import Busy, Corrupt
-from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
-from baton_git.git.files.ref_locks import hold_flock
-
-_WAIT = 5.0
-"""Seconds given to another process that changes the file."""
+from baton_git.core.errors import Corrupt
+from baton_git.git.files.private_json import PrivateJsonFile
 
 Kept = Mapping[str, Any]
 """What is kept of one repository."""
@@ -49,14 +43,14 @@ class ApprovalFile(NamedTuple):
         return commands if isinstance(commands, list) else []
 
     def change(self, change: Callable[[Kept], Kept]) -> bool:
-        """Replaces what is kept by what `change` makes of it; False when that is the same.
+        """Replace what is kept by what `change` makes of it; False when that is the same.
 
         Raises:
             Busy: another process is changing the file.
             Corrupt: the file cannot be read.
             WriteFailed: the disk said no.
         """
-        with self._alone():
+        with self._file.lock():
             data = self._load()
             before = self._mine(data)
             after = change(before)
@@ -64,7 +58,7 @@ class ApprovalFile(NamedTuple):
                 return False
             id_ = self._id(data) or make_identity(self.repository)
             mine = {**after, "path": str(self.repository)}
-            self._save({**data, "repositories": {**data["repositories"], id_: mine}})
+            self._file.save({**data, "repositories": {**data["repositories"], id_: mine}})
             return True
 
     def _id(self, data: Mapping[str, Any]) -> str | None:
@@ -77,28 +71,12 @@ class ApprovalFile(NamedTuple):
         mine = data["repositories"].get(self._id(data), {})
         return {name: value for name, value in mine.items() if name != "path"}
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Nobody else changes the file meanwhile, so that what one revokes is not written back by another.
-
-        Where there is no flock it goes on without.
-        """
-        with writing(str(self.path)):
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with hold_flock(self.path.with_name(f"{self.path.name}.lock"), _WAIT) as alone:
-            if alone is False:
-                raise Busy(f"{self.path} is being changed by another process", hint="try again")
-            yield
+    @property
+    def _file(self) -> PrivateJsonFile:
+        return PrivateJsonFile(self.path, "remove it and approve again")
 
     def _load(self) -> dict[str, Any]:
-        try:
-            data = json.loads(self.path.read_bytes())
-        except FileNotFoundError:
-            data = {}
-        except (OSError, ValueError) as error:
-            raise self.corrupt(f"cannot be read ({error})") from error
-        if not isinstance(data, dict):
-            raise self.corrupt("is not a table of approvals")
+        data = self._file.load({})
         repositories = data.setdefault("repositories", {})
         if not isinstance(repositories, dict) or not all(
             isinstance(repository, dict) for repository in repositories.values()
@@ -107,17 +85,5 @@ class ApprovalFile(NamedTuple):
         return data
 
     def corrupt(self, why: str) -> Corrupt:
-        """The error that says so of this file."""
-        return Corrupt(str(self.path), why, hint="remove it and approve again")
-
-    def _save(self, data: Mapping[str, Any]) -> None:
-        fresh = self.path.with_name(f"{self.path.name}.{random_name()}.tmp")
-        try:
-            with writing(str(self.path)):
-                content = (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode()
-                write_new(fresh, content, mode=0o600, sync=True)
-                fresh.chmod(0o600)  # whatever a shared folder gives its files
-                fresh.replace(self.path)
-                sync_folder(self.path.parent)
-        finally:
-            remove(fresh)
+        """Return the error that says what is wrong with the file."""
+        return self._file.corrupt(why)

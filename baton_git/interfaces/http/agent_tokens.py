@@ -6,25 +6,20 @@ that several servers of one repository agree.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
-from baton_git.core.errors import Busy, Corrupt, NotFound
+from baton_git.core.errors import Corrupt, NotFound
 from baton_git.core.names import AgentId, Namespace
-from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
-from baton_git.git.files.ref_locks import hold_flock
+from baton_git.git.files.private_json import PrivateJsonFile
 
 PREFIX = "baton_agent_"
 """What a token begins with, so that whoever finds one knows what it is."""
-_WAIT = 5.0
-"""Seconds given to another process that changes the file."""
 
 Table = Mapping[str, "Registration"]
 
@@ -97,30 +92,17 @@ class AgentTokens:
         self._change(without)
 
     def _change(self, change: Callable[[Table], Table]) -> None:
-        with self._alone():
-            self._save(change(self._now().by_agent))
+        with self._file.lock():
+            table = change(self._now().by_agent)
+            agents = {
+                agent.agent: {"namespace": agent.namespace, "at": agent.at, "sha256": agent.digest}
+                for agent in table.values()
+            }
+            self._file.save({"agents": agents})
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        with writing(str(self.path)):
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with hold_flock(self.path.with_name(f"{self.path.name}.lock"), _WAIT) as alone:
-            if alone is False:
-                raise Busy(f"{self.path} is being changed by another process", hint="try again")
-            yield
-
-    def _save(self, table: Table) -> None:
-        data = {one.agent: {"namespace": one.namespace, "at": one.at, "sha256": one.digest} for one in table.values()}
-        fresh = self.path.with_name(f"{self.path.name}.{random_name()}.tmp")
-        content = (json.dumps({"agents": data}, ensure_ascii=False, indent=2) + "\n").encode()
-        with writing(str(self.path)):
-            try:
-                write_new(fresh, content, mode=0o600, sync=True)
-                fresh.chmod(0o600)  # whatever a shared folder gives its files
-                fresh.replace(self.path)
-            finally:
-                remove(fresh)
-            sync_folder(self.path.parent)
+    @property
+    def _file(self) -> PrivateJsonFile:
+        return PrivateJsonFile(self.path, "remove it and register the agents again")
 
     def _now(self) -> _Look:
         look, stamp = self._look, self._stamp()
@@ -138,15 +120,14 @@ class AgentTokens:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _load(self) -> list[Registration]:
+        data = self._file.load({"agents": {}})
         try:
-            return [_registration(name, one) for name, one in json.loads(self.path.read_bytes())["agents"].items()]
-        except FileNotFoundError:
-            return []
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return [_registration(name, fields) for name, fields in data["agents"].items()]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._corrupt(error) from error
 
     def _corrupt(self, error: Exception) -> Corrupt:
-        return Corrupt(str(self.path), f"cannot be read ({error})", hint="remove it and register the agents again")
+        return self._file.corrupt(f"cannot be read ({error})")
 
 
 def _looked(stamp: tuple[int, int, int] | None, found: list[Registration]) -> _Look:
