@@ -1,7 +1,7 @@
-"""A namespace as versions: read one, put the next one on top, look back.
+"""The branch of a namespace: read a revision, commit the next one, walk the history.
 
-`update` is the only way in which state is written (see `turns`): read the tip, compute the change from exactly that
-tip, put the objects away durably, move the ref if it is still there, and begin anew when somebody else was faster.
+`update` is the only code path that writes state (see `write_queue`): read the tip, compute the change from it, store
+the objects durably, move the ref with a compare-and-swap, and start over when another writer was faster.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ PREFIX = "refs/heads/baton/"
 ROOT_AUTHOR = "baton-git <baton-git@localhost>"
 ROOT_MESSAGE = "A namespace of baton-git begins\n\nBaton-Op: root\nBaton-Revision: 0\n"
 PATIENCE = 10.0
-"""Seconds that a write waits for other writers before it gives up with `Busy`."""
+"""Seconds that a write waits for other writers before it raises `Busy`."""
 REVERT_DEPTH = 500
-"""How many versions are compared with one that looks like a revert."""
+"""How many revisions are compared with one that looks like a revert."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """The versions of one namespace in one store."""
+    """The branch of one namespace in one store."""
 
     store: Store
     namespace: Namespace
     prefix: str = PREFIX
     sign: Callable[[bytes], bytes] | None = None
-    """What signs the commits that are made here; merges, which are the same everywhere, stay without."""
+    """Signs the commits made here. Merge commits stay unsigned, because every machine creates the same ones."""
 
     @property
     def ref(self) -> str:
@@ -65,7 +65,7 @@ class Branch:
 
     @property
     def ledger(self) -> Ledger:
-        """What this machine knows about the origin of commits.
+        """The origin of commits, as this machine recorded it.
 
         Raises:
             Corrupt, WriteFailed: there is none yet, and it cannot be begun.
@@ -75,18 +75,17 @@ class Branch:
     # --- reading
 
     def check_name(self) -> None:
-        """Lets a namespace be used that exists, or whose name is harmless: a secret in it would stand in the name of
-        a ref, in what is pushed, and in what everybody is told.
+        """Check that a new namespace's name holds no secret, which would show up in ref names and in all output.
 
         Raises:
-            InvalidDocument: it does not exist yet, and its name holds a secret.
+            InvalidDocument: the namespace does not exist yet, and its name holds a secret.
         """
         name = self.namespace.text
         if is_secret_name(name) and self.store.tip(self.ref) is None:
             refuse_secret("name of the namespace", name)
 
     def read(self, at: str | None = None) -> Revision:
-        """The newest version, or the one that `at` names (see `resolve`).
+        """Return the newest revision, or the one that `at` names (see `resolve`).
 
         Raises:
             NotFound: nothing matches `at`.
@@ -100,7 +99,7 @@ class Branch:
         return self.revision_at(self.resolve(at, tip) if at is not None else tip)
 
     def revision_at(self, commit: Oid) -> Revision:
-        """The namespace at one commit; what is decoded of it is kept, as long as the store has room for it.
+        """Return the namespace at one commit. Decoded records are cached in the store's memory.
 
         Raises:
             Corrupt, NotAllowed: as for `read`.
@@ -129,41 +128,41 @@ class Branch:
         )
 
     def log(self, tip: Oid | None = None) -> Iterator[LogEntry]:
-        """As `history`, for people: a number that several commits have is left away."""
+        """Yield the history for display: a revision number that several commits share is left out."""
         return hide_shared_numbers(self.store, self.history(tip))
 
     def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
-        """The diary, newest first, read as far as it is asked for."""
+        """Yield the commit log lazily, newest first."""
         start = tip or self.store.tip(self.ref)
         if start is None:
             return
         yield from (load_entry(self.store, info) for info in self.store.log(start, first_parent=first_parent))
 
     def entry(self, commit: Oid) -> LogEntry:
-        """One commit of the diary."""
+        """Return one commit of the commit log."""
         return load_entry(self.store, self.store.commit(commit))
 
     def suspected_revert(self, version: Revision) -> LogEntry | None:
-        """The version that the newest commit goes back to, when a person made it by hand and without saying so.
+        """Return the revision that the newest commit silently reverts to, if that commit was made by hand.
 
-        That is what `git commit -a` does in a work tree that has the branch checked out while others write.
+        `git commit -a` does this in a work tree that has the branch checked out while others write.
         """
         if version.commit is None or version.by:
             return None
         return self.goes_back_to(version.commit)
 
     def goes_back_to(self, commit: Oid) -> LogEntry | None:
-        """The version before the last that a hand-made commit has the same files as; None when there is none.
+        """Return the older revision whose files a hand-made commit restores; None when there is none.
 
-        None also where going back was meant: git's message names the commit that is reverted, or all that the commit
-        changes are records that cannot be read.
+        None also when the revert was intended: git's message names the reverted commit, or the commit changes only
+        records that could not be read.
         """
         first, *before = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
         older = next((entry for entry in before[1:] if entry.tree == first.tree), None)
         return None if older is None or self._names_revert(first) or self._repairs(before[0], first) else older
 
     def _names_revert(self, entry: LogEntry) -> bool:
-        """Whether git's message names a commit behind this one that it reverts."""
+        """Whether git's message names an ancestor that the commit reverts."""
         behind = islice(self.history(entry.commit), 1, REVERT_DEPTH) if entry.reverts else ()
         return any(older.commit.startswith(entry.reverts) for older in behind)
 
@@ -175,13 +174,13 @@ class Branch:
         return all(key is not None and isinstance(state.entry(key), Unreadable) for key in keys)
 
     def resolve(self, text: str, tip: Oid | None = None) -> Oid:
-        """The commit that `text` names: a revision number, `~N` back from the newest, a commit id (at least
-        seven digits of it), or an ISO date or time, which means the newest version that is not later.
+        """Return the commit that `text` names: a revision number, `~N` back from the newest, a commit id (at least
+        seven digits), or an ISO date or time, which means the newest revision that is not later.
 
         Raises:
-            NotFound: there is no such commit on the branch.
-            Ambiguous: two machines gave several commits this number.
-            InvalidArgument: it is none of these.
+            NotFound: the branch has no such commit.
+            Ambiguous: several commits have this number.
+            InvalidArgument: `text` has none of these forms.
         """
         tip = tip or self.store.tip(self.ref)
         if tip is None:
@@ -212,26 +211,26 @@ class Branch:
         return lambda _, entry: entry.time <= latest
 
     def shown_entry(self, commit: Oid) -> LogEntry:
-        """What the diary says of a commit of this branch; without its number (None) where another one has it too."""
+        """Return the log entry of a commit; its number is None when another commit has the same one."""
         entry = load_entry(self.store, self.store.commit(commit))
         return entry if self._is_numbered(commit) else entry._replace(revision=None)
 
     def name(self, commit: Oid) -> str:
-        """What a person may call a commit of this branch: `revision 7`; by its id where another one has that number."""
+        """Return a readable name of a commit: `revision 7`, or its id when another commit has that number."""
         number = revision_of(self.store, self.store.commit(commit))
         return f"revision {number}" if self._is_numbered(commit) else f"commit {commit[:10]}"
 
     def _is_numbered(self, commit: Oid) -> bool:
-        """Whether a commit is the only one of its number."""
+        """Whether a commit's revision number is unique on the branch."""
         number, tip = revision_of(self.store, self.store.commit(commit)), self.store.tip(self.ref)
         return tip is None or len(find_numbered(self.store, tip, number)) <= 1
 
     def is_namespace(self, commit: Oid) -> bool:
-        """Whether a commit is one of baton's, and not of a branch that only has such a name."""
+        """Whether a commit has baton's layout; a branch may merely have such a name."""
         return layout.FORMAT_FILE in self.store.folder(self.store.commit(commit).tree).entries()
 
     def sibling(self, ref: str) -> Branch | None:
-        """The branch of the same store that `ref` names; None when that is no namespace."""
+        """Return the branch of the same store at `ref`; None when `ref` does not name a namespace."""
         try:
             return Branch(self.store, Namespace.from_component(ref.removeprefix(self.prefix)), self.prefix, self.sign)
         except InvalidName:
@@ -247,25 +246,24 @@ class Branch:
         expected_revision: int | None = None,
         patience: float = PATIENCE,
     ) -> WriteResult:
-        """The next version: `change` of the newest one, committed durably.
+        """Apply `change` to the newest revision and commit the result durably.
 
-        `change` may be called again when somebody else was faster, always with the version it will stand on.
-        Nothing is written when it gives back an equal state.
+        `change` is called again with the new tip when another writer was faster. Nothing is written when it returns an
+        equal state.
 
         Raises:
-            Stale: the newest version is not `expected_revision`.
+            Stale: the newest revision is not `expected_revision`.
             Busy: others kept writing, or held the lock, for `patience` seconds.
-            InvalidDocument: an id or the name of the session is a secret, which cannot be redacted.
-            NotAllowed: it changes what is set once.
+            InvalidDocument: an id or the session's name is a secret, which cannot be redacted.
+            NotAllowed: an immutable field would change.
             WriteFailed: the disk refused; nothing was changed.
         """
         return self.update_all([UpdateRequest(change, stamp, expected_revision)], patience=patience)[0].result()
 
     def update_all(self, updates: Sequence[UpdateRequest], *, patience: float = PATIENCE) -> list[UpdateResult]:
-        """What several callers want, as if each had called `update`, in this order: each gets its own commit, or error.
+        """Apply several updates in this order, each with its own commit or error, made durable together.
 
-        They become durable together. A server calls this for those that wait: one thread for all of them costs less
-        than one for each, which would stand in line (see `turns`) and take turns with the interpreter.
+        A server calls this for all waiting requests, which costs less than one thread for each.
         """
         return write_queue.write_updates(self, updates, patience)
 
@@ -278,9 +276,10 @@ class Branch:
         *,
         source: RemoteSource | None = None,
     ) -> bool:
-        """Moves the branch to a commit made elsewhere, or in `draft`; False when it does not stand at `expected`.
+        """Move the branch to a commit made elsewhere, or in `draft`; False when its tip is not `expected`.
 
-        `source`: the remote whose words the commits of the draft repeat; None: they are our own.
+        Args:
+            source: the remote that the content of the draft's commits came from; None: it was made here.
 
         Raises:
             Busy, Corrupt, WriteFailed: as in `Store.publish`.
@@ -296,7 +295,7 @@ class Branch:
         return moved
 
     def mark(self, before: State, after: State) -> None:
-        """Leaves word for hooks: the branch has moved, and whether a check now waits for the code to change."""
+        """Update the marker files that let hooks skip unchanged namespaces."""
         marks = HookMarkers(self.store.repository.common_dir)
         if marks.synced.has(self.namespace.component):
             marks.unsent.set(self.namespace.component)
@@ -305,7 +304,7 @@ class Branch:
             marks.due.set(self.namespace.component)
 
     def create(self, stamp: CommitStamp) -> Revision:
-        """The namespace with its root commit, the same one wherever it is created; as it is if it exists."""
+        """Create the namespace with the root commit that all namespaces share; return it as it is if it exists."""
         now = self.read()
         if now.commit is not None:
             return now
@@ -322,7 +321,7 @@ class Branch:
         return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
 
     def predict_revision(self, work: Prepared) -> Revision:
-        """The new version as it will be read back, with what was decoded of the one before."""
+        """Return the prepared revision as it will be read back, reusing records decoded from the previous one."""
         made, source = work.outcome.revision, work.outcome.before.state.source
         assert made.commit is not None
         version = self._load_revision(made.commit)
@@ -332,7 +331,7 @@ class Branch:
         return version._replace(state=State(source.carried_on(root, made.state.edits)))
 
     def prepare(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
-        """Everything up to the commit, in memory."""
+        """Compute the commit of a change in memory."""
         if expected is not None and expected != tip.number:
             raise Stale(str(self.namespace), expected, tip.number)
         result = change(tip)
@@ -360,7 +359,7 @@ class Branch:
     def _parents(
         self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
     ) -> tuple[tuple[Oid, ...], int]:
-        """The parents of the next commit, and the largest revision among them."""
+        """Return the parents of the next commit, and the largest revision number among them."""
         first = tip.commit or self._root(draft)
         if proposal.side is None:
             return (first,), tip.number
@@ -382,7 +381,7 @@ class Branch:
         stamp: CommitStamp,
         more: tuple[tuple[str, str], ...],
     ) -> Oid:
-        """A commit in the draft, with a subject and the trailers that say who did what."""
+        """Add a commit to the draft, with a subject and the trailers of its stamp."""
         trailers = (
             ("Baton-Op", stamp.op if len(parents) == 1 else f"{stamp.op}-merge"),
             ("Baton-Session", stamp.session),
@@ -405,7 +404,7 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 def list_namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
-    """The namespaces of a store, by name; refs below the prefix that are no namespace are left out."""
+    """Return the namespaces of a store, sorted by name; other refs below the prefix are left out."""
     names = []
     for ref in store.refs(prefix):
         try:
@@ -424,7 +423,7 @@ def _parse_time(text: str) -> datetime:
         return parse_local_time(text, end_of_day=True)
     except ValueError:
         raise InvalidArgument(
-            f"{text[:60]!r} is no revision",
+            f"{text[:60]!r} does not name a revision",
             hint="give a number, ~N, a commit id of 7 or more digits, or an ISO date or time; the life of a record is "
             "baton log --record ID",
         ) from None

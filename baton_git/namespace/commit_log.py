@@ -1,4 +1,4 @@
-"""A commit of a namespace as an entry of its diary: what its subject and its trailers say."""
+"""The commit log of a namespace: subjects and trailers of its commits, read back."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from baton_git.core.names import Oid
 from baton_git.git.store import CommitInfo, Store
 
 CONFIRMED = "Baton-Confirmed"
-"""The trailer of a commit in which a person confirmed what only a person may do: how, and who."""
+"""The trailer of a commit that a person confirmed: how, and who."""
 CONFIRMS = "Baton-Confirms"
-"""The trailer that names a record which that confirmation is about: its kind and id, as `Key` writes them."""
+"""The trailer that names a confirmed record: its kind and id, as `Key` writes them."""
 UNDOES = "Baton-Undoes"
-"""The trailer that names a commit that was taken back."""
+"""The trailer that names an undone commit."""
 
 _TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
-"""What `git revert` writes; with `--reference` the id is an abbreviated one."""
+"""What `git revert` writes; with `--reference` the id is abbreviated."""
 
 
 class LogEntry(NamedTuple):
-    """One commit of the diary."""
+    """One commit of the log."""
 
     commit: Oid
     parents: tuple[Oid, ...]
@@ -39,24 +39,24 @@ class LogEntry(NamedTuple):
     revision: int | None
     trailers: tuple[tuple[str, str], ...] = ()
     reverts: tuple[str, ...] = ()
-    """The commits that git's own message says are reverted; an id may be abbreviated."""
+    """The commits that git's own message names as reverted; an id may be abbreviated."""
 
     def trailer_values(self, name: str) -> list[str]:
-        """The values of a trailer."""
+        """Return the values of a trailer."""
         return [value for trailer, value in self.trailers if trailer == name]
 
     def undone_commits(self) -> list[str]:
-        """The commits that this one says it takes back, by `baton undo` or `git revert`."""
+        """Return the commits that this one undoes, by `baton undo` or `git revert`."""
         return [*self.trailer_values(UNDOES), *self.reverts]
 
 
 def confirmation_trailers(how: str, by: str, *records: str) -> tuple[tuple[str, str], ...]:
-    """The trailers of a commit in which a person confirmed these records (kind and id, as `Key` writes them)."""
+    """Return the trailers of a commit in which a person confirmed these records (kind and id, as `Key` writes them)."""
     return ((CONFIRMED, f"{how}, by {by}"), *((CONFIRMS, record) for record in records))
 
 
 def parse_entry(info: CommitInfo) -> LogEntry:
-    """A commit with what its trailers say."""
+    """Parse the subject and trailers of a commit."""
     subject, _, body = info.message.partition("\n")
     trailers = tuple(_TRAILER.findall(body))
     values = dict(trailers)
@@ -69,12 +69,12 @@ def parse_entry(info: CommitInfo) -> LogEntry:
 
 
 def load_entry(store: Store, info: CommitInfo) -> LogEntry:
-    """As `log_entry`, for a commit of `store`, whose memory keeps it."""
+    """Return the log entry of a commit of `store`, cached in its memory."""
     return store.memory.get_or_make(("diary", info.oid), lambda: parse_entry(info), 4 * len(info.message))
 
 
 def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
-    """The commits that are taken back by one that is not taken back itself."""
+    """Return the commits that are undone by a commit that is not undone itself."""
     gone: set[str] = set()
     for entry in newest_first:
         if entry.commit not in gone:
@@ -83,7 +83,7 @@ def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
 
 
 def revision_of(store: Store, info: CommitInfo) -> int:
-    """The number in the trailer; for a commit made by hand, counted on from the largest of its parents'."""
+    """Return the revision number in the trailer; for a commit made by hand, one more than its parents' largest."""
     own = load_entry(store, info).revision
     return own if own is not None else _count_revision(store, info.oid)
 
@@ -103,9 +103,9 @@ def _count_revision(store: Store, commit: Oid) -> int:
 
 
 def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
-    """The commits behind `tip` that have a revision number, the latest first; several where machines worked apart.
+    """Return the commits with a revision number, latest first; several when machines worked independently.
 
-    A commit's number is larger than those of its parents, so only what has larger ones is read.
+    A commit's number is larger than its parents' numbers, so only commits with larger ones are read.
     """
     matches, seen, waiting = [], {tip}, [store.commit(tip)]
     while waiting:
@@ -120,15 +120,15 @@ def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
 
 
 def _may_lead_to(store: Store, info: CommitInfo, number: int) -> bool:
-    """Whether a commit of that number may be behind this one; so too where its own number is a lie."""
+    """Whether a commit of that number may be an ancestor, also when the commit's own number is wrong."""
     own = revision_of(store, info)
     return own >= number or any(revision_of(store, store.commit(parent)) >= own for parent in info.parents)
 
 
 def hide_shared_numbers(store: Store, newest_first: Iterable[LogEntry]) -> Iterator[LogEntry]:
-    """All commits of a history; without its number (None) each that shares it with another one.
+    """Yield the commits of a history, without the numbers (None) that several of them share.
 
-    Numbers repeat only between where ways part and where they meet again, so no more than that is read ahead.
+    Numbers repeat only between a fork and the merge that ends it, so no more than that is read ahead.
     """
     stretch: list[LogEntry] = []
     seen: set[Oid] = set()
@@ -155,7 +155,7 @@ def _hide_repeated_numbers(store: Store, stretch: Sequence[LogEntry]) -> Iterato
 
 
 def _time_of(seconds: int) -> datetime:
-    """The point in time; the nearest that can be told, for a commit whose clock was mad."""
+    """Return the time as a datetime, clamped to the range of datetime."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""Files that are no records, merged by path: whole where one side changed them, line by line where both did."""
+"""Merge files that are not records, by path: whole if one side changed them, line by line if both did."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Edit, Folder, TreeEntry
 
 KIND = "file"
-"""What a conflict about such a file says is contested."""
+"""The record kind of a conflict about such a file."""
 
 _REGULAR = 0o100000
 _KIND = 0o170000
 _MOST_BYTES = 1 << 20
-"""Beyond this no lines are compared."""
+"""Larger files are not merged by lines."""
 
 _DIGITS = 8
-"""How many digits of an object id a new name has at least."""
+"""The least number of digits of an object id in a new name."""
 
 Sides = tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None]
 
 
 class MergedFiles(NamedTuple):
-    """What becomes of ours, and what is contested."""
+    """The edits to our tree, and the conflicts."""
 
     edits: dict[str, Edit]
     conflicts: tuple[Conflict, ...]
 
 
 def merge_files(base: Folder, ours: Folder, theirs: Folder) -> MergedFiles:
-    """How the unknown files of `theirs` come into `ours`; it does not matter which side is called ours.
+    """Merge the unknown files of `theirs` into `ours`; the result does not depend on which side is called ours.
 
-    Where lines cannot be merged, one file (the one with the larger id) keeps the path; the other is put beside it.
+    Where lines cannot be merged, the file with the larger id keeps the path, and the other gets a new name beside it.
     """
     edits: dict[str, Edit] = {}
     conflicts: list[Conflict] = []
@@ -50,7 +50,7 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder) -> MergedFiles:
 
 
 def entry_at(root: Folder, path: str) -> TreeEntry | None:
-    """The file at a path; None when there is none, or a folder."""
+    """Return the file at a path; None when there is none, or a folder."""
     *folders, name = path.split("/")
     for folder in folders:
         root = root.folder(folder)
@@ -59,7 +59,7 @@ def entry_at(root: Folder, path: str) -> TreeEntry | None:
 
 
 def text_at(root: Folder, path: str) -> bytes:
-    """The content of a file; empty when there is none.
+    """Return the content of a file; empty when there is none.
 
     Raises:
         Corrupt: it cannot be read.
@@ -92,13 +92,13 @@ def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -
 
 
 def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:
-    """A name for the file that loses its path, which nothing else has: with as much of its id as that takes."""
+    """Return an unused name for the file that loses its path, with as many digits of its id as needed."""
     names = (f"{path}.{entry.oid[:digits]}" for digits in range(_DIGITS, len(entry.oid)))
     return next((name for name in names if all(_is_free(root, name, entry) for root in roots)), f"{path}.{entry.oid}")
 
 
 def _is_free(root: Folder, path: str, edit: Edit) -> bool:
-    """Whether nothing stands at the path, or what is to stand there."""
+    """Whether the path is unused, or already has this content."""
     *folders, name = path.split("/")
     for folder in folders:
         root = root.folder(folder)
@@ -110,7 +110,7 @@ def _describe_side(entry: TreeEntry | None, path: str) -> tuple[dict[str, str], 
 
 
 def _merge_by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> bytes | None:
-    """Both sides' changes together; None where they meet, or where these are no texts of one mode."""
+    """Merge the changes of both sides by lines; None where they overlap, or the files are not texts of one mode."""
     regular = all(side is None or side.mode & _KIND == _REGULAR for side in sides)
     if not regular or sides[1] is None or sides[2] is None or sides[1].mode != sides[2].mode:
         return None
@@ -122,7 +122,7 @@ def _merge_by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder
 
 
 def _avoid_collisions(ours: Folder, edits: Mapping[str, Edit]) -> dict[str, Edit]:
-    """The edits, with a new name where a file would stand in the way of a folder of ours, or a folder of a file."""
+    """Rename edits where a file would collide with a folder of ours, or a folder with a file."""
     gone = {path for path, edit in edits.items() if edit is None}
     clear: dict[str, Edit] = {}
     for path, edit in edits.items():
@@ -131,7 +131,7 @@ def _avoid_collisions(ours: Folder, edits: Mapping[str, Edit]) -> dict[str, Edit
 
 
 def _find_free_path(ours: Folder, path: str, gone: set[str], edits: Mapping[str, Edit], edit: Edit) -> str:
-    """The path itself, or one whose first part that is in the way has a name that nothing has."""
+    """Return the path, with an unused name for its first colliding part."""
     parts = path.split("/")
     root = ours
     for number, name in enumerate(parts):
@@ -157,7 +157,7 @@ def _other_names(name: str, oid: str) -> Iterator[str]:
 
 
 def _stays(above: Folder, path: str, gone: set[str]) -> bool:
-    """Whether anything is left of the file or folder at `path`."""
+    """Whether anything at `path` remains after the removals."""
     name = path.rpartition("/")[2]
     entry = above.entries()[name]
     files = [f"{path}/{file}" for file in paths_below(above.folder(name))] if entry.is_folder else [path]
@@ -165,7 +165,7 @@ def _stays(above: Folder, path: str, gone: set[str]) -> bool:
 
 
 def iterate_files(root: Folder) -> Iterator[tuple[str, TreeEntry]]:
-    """Every file of a tree with its path."""
+    """Yield every file of a tree with its path."""
     for path in differing_paths(root, None):
         entry = entry_at(root, path)
         if entry is not None:

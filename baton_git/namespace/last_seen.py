@@ -1,8 +1,8 @@
-"""What each session saw last, looked up in an index beside the repository instead of found by a walk over the history.
+"""What each session saw last, looked up in a local index instead of walking the history.
 
-The index of a namespace is `baton/last-seen/<namespace>.json`: a commit, and for the sessions at work last what
-the history up to that commit says of them. It is brought forward over the commits that came since. A lost index, or
-one whose commit is not in the history any more, costs one walk.
+The index of a namespace is `baton/last-seen/<namespace>.json`: a commit, and what the history up to it says about the
+most recent sessions. It is advanced over the commits that came since. A lost index, or one whose commit is no longer
+in the history, costs one walk.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry
 
 _SEES_ALL = ("boot", "write")
-"""Verbs after which a session has seen everything that their commit stands on."""
+"""Verbs after which a session has seen everything its commit is based on."""
 KEPT = 64
-"""Sessions that an index knows: those that made a commit last."""
+"""How many sessions an index holds: those with the newest commits."""
 EVERY = 16
-"""Commits after which an index is written anew; over fewer it is brought forward each time."""
+"""Number of commits after which the index is written again; over fewer it is advanced each time."""
 OWN = 64
-"""Commits of a session since it last saw everything, beyond which it is not kept in the index."""
+"""A session with more own commits since it last saw everything is left out of the index."""
 STEPS = 2_000
-"""Commits over which an index is brought forward; beyond that a walk for the one session is cheaper."""
+"""An index more commits behind is not advanced: a walk for the one session is cheaper."""
 
 
 class LastSeen(NamedTuple):
-    """What the history says of a session.
+    """What the history says about a session.
 
     Attributes:
         base: the commit of its last boot or document: it saw everything in there.
@@ -62,7 +62,7 @@ class LastSeen(NamedTuple):
 
 
 def last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
-    """What the history up to `tip` says of a session; None when it made no commit."""
+    """Return what the history up to `tip` says about a session; None when it made no commit."""
     file = branch.store.repository.common_dir / "baton" / "last-seen" / f"{branch.namespace.component}.json"
     index = _read(file)
     fresh = _since(branch, tip, index) if index is not None else None
@@ -78,14 +78,14 @@ def last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
 
 
 class Index(NamedTuple):
-    """By session, the one with the newest commit last, what the history up to `tip` says."""
+    """By session, sorted by newest commit, what the history up to `tip` says."""
 
     tip: Oid
     sessions: Mapping[str, LastSeen]
 
 
 def _advance_sessions(index: Index, fresh: Sequence[LogEntry]) -> dict[str, LastSeen]:
-    """What the index says of its sessions after these newer commits, newest first."""
+    """Advance the sessions of an index over newer commits, which are given newest first."""
     sessions = dict(index.sessions)
     for entry in reversed(fresh):
         if entry.session in sessions:
@@ -97,7 +97,7 @@ def _advance_sessions(index: Index, fresh: Sequence[LogEntry]) -> dict[str, Last
 
 
 def _since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
-    """The commits of `tip` that the index does not count yet, children first; None when that cannot be said quickly."""
+    """Return the commits since the index, children first; None when there are too many or it is not an ancestor."""
     known = {commit for seen in index.sessions.values() for commit in (seen.base, seen.last, *seen.own)} | {index.tip}
     waiting, met, commits = deque([tip]), {tip}, dict[Oid, CommitInfo]()
     while waiting:
@@ -115,7 +115,7 @@ def _since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
 
 
 def _walk_history(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
-    """The same for one session, found by reading the history."""
+    """Find what a session last saw by walking the history."""
     own: list[LogEntry] = []
     others = False
     for entry in branch.history(tip):
@@ -137,7 +137,7 @@ def _walk_history(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
 
 
 def _read(file: Path) -> Index | None:
-    """The index in a file; None when there is none, or none that makes sense."""
+    """Read an index; None when there is no file, or an invalid one."""
     try:
         data = json.loads(durable_files.content(file))
         return Index(Oid(data["tip"]), {str(name): _parse_last_seen(data) for name, data in data["sessions"].items()})
@@ -151,7 +151,7 @@ def _parse_last_seen(data: Any) -> LastSeen:
 
 
 def _write(file: Path, index: Index) -> None:
-    """Puts an index in place of the one that is there, unless another process does so now or the disk refuses."""
+    """Replace the index, unless another process is writing it or the disk refuses."""
     fresh = f"{file}.new"
     with hold_flock(f"{file}.lock", 0.0) as alone, suppress(OSError):
         if alone:

@@ -1,5 +1,4 @@
-"""What this machine remembers beside the branches: which session is at work, what hooks should look at. Losing it loses
-nothing."""
+"""Machine-local state: the current session of a work tree, and marker files for hooks. Deleting it loses nothing."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ from baton_git.core.names import Namespace
 
 
 class CurrentSession(NamedTuple):
-    """The session that `boot` began last in a work tree and that `wrap` has not ended.
+    """The session that `boot` last started in a work tree and that `wrap` has not ended.
 
-    It is a convenience for one agent at a time; agents that run side by side name their session themselves.
+    It is a convenience for one agent at a time; concurrent agents name their session explicitly.
     """
 
     git_dir: Path
@@ -26,7 +25,7 @@ class CurrentSession(NamedTuple):
 
     @property
     def _fresh(self) -> Path:
-        """Where a new value is written before it is renamed: one name, so that killed processes leave one file."""
+        """The temporary file of a write: a fixed name, so that killed processes leave at most one."""
         return self.path.with_name(f".{self.path.name}.new")
 
     def get(self) -> str | None:
@@ -36,7 +35,7 @@ class CurrentSession(NamedTuple):
             return None
 
     def set(self, session: str | None) -> bool:
-        """Remembers `session`, or forgets; False when the disk refuses, which nobody needs to hear twice."""
+        """Store `session`, or clear it; False when the disk refuses."""
         try:
             if session is None:
                 self.path.unlink(missing_ok=True)
@@ -52,10 +51,10 @@ class CurrentSession(NamedTuple):
 
 
 class HookMarkers:
-    """Which namespaces a git hook should look at: files that a shell can test for before it starts us.
+    """Marker files that tell a git hook, before it starts Python, which namespaces need attention.
 
-    `due`: a change of the code may settle one of its loops. `synced`: it was synced with some remote. `unsent`: it was,
-    and no remote is known to have its newest commit.
+    `due`: a code change may settle a check of the namespace. `synced`: it was synced with some remote. `unsent`: it
+    was, and no remote is known to have its newest commit.
     """
 
     def __init__(self, common_dir: Path) -> None:
@@ -64,13 +63,13 @@ class HookMarkers:
 
 
 class HookMarker:
-    """One kind of mark: a folder with an empty file for each namespace, named like the last part of its branch."""
+    """One kind of marker: a folder with an empty file for each namespace, named like the last part of its branch."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def set(self, component: str) -> None:
-        """A disk that refuses is passed over: nothing relies on hooks alone."""
+        """Create the marker. Errors are ignored, because nothing relies on hooks alone."""
         if self.has(component):
             return
         with contextlib.suppress(OSError):

@@ -1,7 +1,6 @@
-"""Two commits of a namespace into one: a pure function of them, so that all machines make the same commit.
+"""Merge two commits of a namespace: a pure function of them, so that every machine creates the same commit.
 
-The parents stand in an order that does not depend on who merges, the author is always the same, the time is that of
-the later parent. Several merge bases are merged first, recursively; without any the base is empty.
+The order of the parents does not depend on who merges, the author is fixed, and the time is that of the later parent.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ AUTHOR = "baton-git <baton-git@localhost>"
 """Who commits what no person decided."""
 
 LATEST = 1 << 40
-"""The largest time, in seconds since 1970, that such a commit takes over from a mad clock."""
+"""The largest time, in seconds since 1970, that a merge commit takes from a parent with a wrong clock."""
 
 
 class MergeCommit(NamedTuple):
-    """A merge: its commit in a draft that nothing leads to yet, and how it came about."""
+    """A merge commit in a draft that is not published yet, with its decisions."""
 
     draft: ObjectDraft
     commit: Oid
@@ -40,7 +39,7 @@ class MergeCommit(NamedTuple):
 
     @property
     def renamed_ids(self) -> dict[str, str]:
-        """By id, the id that one of two records got."""
+        """By old id, the new id of a record that had the same id as another."""
         return {
             decision.key.id: decision.to.id for decision in self.decisions if decision.action == "rekey" and decision.to
         }
@@ -53,7 +52,7 @@ class MergedTree(NamedTuple):
 
 
 def create_merge_commit(store: Store, first_commit: Oid, second_commit: Oid) -> MergeCommit:
-    """The merge of two commits of a namespace; both must be there, and neither behind the other.
+    """Merge two commits of a namespace, neither of which is an ancestor of the other.
 
     Raises:
         Corrupt: something of them cannot be read.
@@ -74,13 +73,13 @@ def clamp_time(time: int) -> int:
 
 
 def parents_in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
-    """The parents of a merge as it has them: the longer line first, else by id."""
+    """Return the parents of a merge in their order: the larger revision number first, then by id."""
     infos = [store.commit(oid) for oid in commits]
     return sorted(infos, key=lambda info: (-revision_of(store, info), info.oid))
 
 
 def base_tree(store: Store, draft: ObjectDraft, first_commit: Oid, second_commit: Oid) -> Oid | None:
-    """The tree that both grew from; that of several merge bases is made of them, in `draft`. None: unrelated histories.
+    """Return the tree of the merge base; several bases are merged in `draft`. None: unrelated histories.
 
     Raises:
         Corrupt: something of the histories cannot be read.
@@ -96,7 +95,7 @@ def base_tree(store: Store, draft: ObjectDraft, first_commit: Oid, second_commit
 
 
 def merge_trees(draft: ObjectDraft, base: Oid | None, ours: Oid, theirs: Oid) -> MergedTree:
-    """The tree of `theirs` merged into that of `ours`; new objects go into the draft.
+    """Merge the tree `theirs` into `ours`; new objects go into the draft.
 
     Raises:
         Corrupt: something that both changed cannot be read.
@@ -112,7 +111,7 @@ def merge_trees(draft: ObjectDraft, base: Oid | None, ours: Oid, theirs: Oid) ->
 
 
 def _restore_immutable(base: State, ours: State, merged: State) -> State:
-    """The merged state with what is set once as it is in the base, whichever side changed it."""
+    """Restore immutable fields to their value in the base, whichever side changed them."""
     changed = {key for key in (*base.differing(ours), *merged.edits) if ALL_KINDS[key.kind].has_fixed_fields}
     kept, keys = immutable_fields.restore_fixed(base, State(merged.source, {key: merged.entry(key) for key in changed}))
     return State(merged.source, {**merged.edits, **{key: kept.edits[key] for key in keys}}) if keys else merged
@@ -125,7 +124,7 @@ def _new_conflicts(before: State, after: State) -> Iterator[Conflict]:
 
 
 def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, Edit]:
-    """The files of what changed. A record that theirs has as it is keeps its very bytes."""
+    """Return the changed files. A record taken unchanged from theirs keeps its exact bytes."""
     taken = {key for key, entry in merged.edits.items() if entry is not None and theirs.entry(key) is entry}
     made = {key: _shorten_conflict(key, entry, roots) for key, entry in merged.edits.items() if key not in taken}
     paths = [layout.path_of(key) for key in taken]
@@ -133,7 +132,7 @@ def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, E
 
 
 def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:
-    """As it is; a conflict that is too large for a file names the files of its sides instead of repeating them."""
+    """Return the entry; a conflict too large for a file refers to the files of its sides instead of repeating them."""
     if not isinstance(entry, Conflict) or entry.record_kind not in ALL_KINDS or layout.fits(key, entry):
         return entry
     keys = [Key(entry.record_kind, entry.record_id, old) for old in (False, True)]
@@ -148,7 +147,7 @@ def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) ->
 
 
 def _find_stored_value(key: Key, root: Folder, value: Any) -> dict[str, str] | None:
-    """The file at `key`, if it holds a value of a conflict about the whole record."""
+    """Return the file at `key`, if it holds this value of a conflict about a whole record."""
     path = layout.path_of(key)
     file = entry_at(root, path)
     is_it = file is not None and alike(entry_values(layout.decode(key, path, text_at(root, path))), (value,))
@@ -175,13 +174,13 @@ def format_trailers(trailers: list[tuple[str, str]]) -> str:
 
 
 def is_root(store: Store, info: CommitInfo) -> bool:
-    """Whether a commit is the beginning that all namespaces have: nobody said anything in it."""
+    """Whether a commit is the root commit that all namespaces share."""
     roots = (layout.ROOT_FILES, *layout.OLDER_ROOTS)
     return not info.parents and any(info.tree == store.draft().tree(None, files) for files in roots)
 
 
 def is_pure(store: Store, info: CommitInfo) -> bool:
-    """Whether a commit is exactly the merge that this program makes of its parents: nobody added anything."""
+    """Whether a commit is exactly the merge that baton creates of its parents."""
     if len(info.parents) != 2 or parse_entry(info).op != "merge":
         return False
     return create_merge_commit(store, *info.parents).commit == info.oid

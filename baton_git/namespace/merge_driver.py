@@ -1,4 +1,4 @@
-"""What `git merge` asks of us for one file: the same answer as a sync gives, as far as one file can tell."""
+"""The merge driver for `git merge`: merges one file as a sync does, as far as one file allows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from baton_git.namespace.merge_commit import merge_trees
 
 
 class DriverResult(NamedTuple):
-    """The merged file; `beside`: files that belong to the result too, by path (conflicts, renamed records)."""
+    """The merged file; `beside`: further files of the result, by path (conflicts, renamed records)."""
 
     text: bytes
     beside: dict[str, bytes]
 
 
 def merge_file(store: Store, path: str, base: bytes, ours: bytes, theirs: bytes) -> DriverResult:
-    """Three versions of the file at `path` merged; an empty base is none.
+    """Merge three versions of the file at `path`; an empty base means there is none.
 
     Raises:
         Corrupt: something of the repository cannot be read.
@@ -42,7 +42,7 @@ def _is_conflict(path: str) -> bool:
 
 
 def _place_of(path: str, text: bytes) -> str:
-    """Where a version of the file belongs: git follows a record into the archive as a file that was renamed."""
+    """Return the path where a version of the file belongs: git follows archiving as a rename."""
     key = layout.key_at(path)
     if key is None or not isinstance(layout.decode(key, path, text), Unreadable):
         return path
@@ -51,7 +51,7 @@ def _place_of(path: str, text: bytes) -> str:
 
 
 def _twins(key: Key) -> Iterator[Key]:
-    """The other places of the record of a file: the archive, or where it was when it was live."""
+    """Yield the other keys of a record: in the archive, or before it was archived."""
     if key.kind not in kinds.KINDS:
         return
     yield key._replace(archived=not key.archived)

@@ -1,4 +1,4 @@
-"""Which remote a namespace is synced with, and what is known of it here: cheap enough for every start of a session."""
+"""The remote that a namespace is synced with, and its known state: cheap enough for every session start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_git.namespace.workspace import Workspace
 
 
 def remote_of(ws: Workspace) -> str | None:
-    """The remote to sync with: the one that is set, else `origin`, else the only one there is."""
+    """Return the remote to sync with: the configured one, else `origin`, else the only one."""
     if ws.reach.remote:
         return ws.reach.remote
     names = _list_remote_names(ws)
@@ -21,8 +21,8 @@ def remote_of(ws: Workspace) -> str | None:
 
 
 def configured_remote(ws: Workspace, name: str | None) -> str | None:
-    """The name of a remote that the repository's configuration has; None where none is named. For whoever may have been
-    led by what others wrote: it chooses among remotes, and says no addresses.
+    """Return the name of a configured remote; None when none is given. Callers that others may have influenced use it:
+    they can choose among remotes, but cannot give an address.
 
     Raises:
         NotFound: the configuration has none of that name.
@@ -36,7 +36,7 @@ def configured_remote(ws: Workspace, name: str | None) -> str | None:
 
 
 def address_of(ws: Workspace, remote: str) -> str:
-    """Where a remote is, by its name or address: what consent to it is bound to. It may hold a login.
+    """Return the address of a remote, to which the user's consent is bound. It may contain a login.
 
     Raises:
         NotFound: there is no such remote.
@@ -48,11 +48,10 @@ def address_of(ws: Workspace, remote: str) -> str:
 
 
 def automatic_remote(ws: Workspace) -> str | None:
-    """The remote that sessions sync with by themselves; None when there is none.
+    """Return the remote for automatic sync; None when there is none.
 
-    The one that is set, or one that has this namespace already: nothing is sent by itself to where it never was. Where
-    the namespace does not exist here yet, there is nothing to send, and only the remote can tell whether it has it: a
-    clone of a single branch does not know.
+    It is the configured one, or one that already has the branch: automatic sync never creates a branch on a remote. A
+    namespace that does not exist here yet has nothing to push, and only the remote knows whether it has the branch.
     """
     if not ws.reach.automatic:
         return None
@@ -64,7 +63,7 @@ def automatic_remote(ws: Workspace) -> str | None:
 
 
 def _is_tracked(ws: Workspace, remote: str) -> bool:
-    """Whether the remote had this branch when git fetched from it last."""
+    """Whether the remote had this branch at git's last fetch."""
     tail = ws.branch.ref.removeprefix("refs/heads/")
     return ws.branch.store.tip(f"refs/remotes/{remote}/{tail}") is not None
 
@@ -83,7 +82,7 @@ class WaitingCount(NamedTuple):
 
 
 def waiting_counts(ws: Workspace) -> list[WaitingCount]:
-    """How many commits of each remote wait, of those that this namespace was ever synced with."""
+    """Return, for each known remote, how many of its commits wait for review."""
     counts = []
     for remote in _list_known_remotes(ws):
         if is_waiting(ws.branch, remote):
@@ -94,12 +93,12 @@ def waiting_counts(ws: Workspace) -> list[WaitingCount]:
 
 
 def pending_counts(ws: Workspace) -> dict[str, int]:
-    """By remote, how many commits it does not have yet."""
+    """Return, by remote, how many commits it lacks."""
     return {remote: number for remote in _list_known_remotes(ws) if (number := count_unsent(ws.branch, remote))}
 
 
 def _list_known_remotes(ws: Workspace) -> list[str]:
-    """The remotes that this namespace was synced with and that still have a name here."""
+    """Return the remotes that this namespace was synced with and that are still configured."""
     names = ws.reach.remotes
     return [
         remote for remote in known_remotes(ws.branch) if names is None or remote in names or remote == ws.reach.remote
@@ -107,7 +106,7 @@ def _list_known_remotes(ws: Workspace) -> list[str]:
 
 
 def unfetched_namespaces(ws: Workspace) -> list[str]:
-    """The namespaces that the remote had when git fetched from it last, where this one exists nowhere yet."""
+    """Return the namespaces that the remote had at git's last fetch, if this one does not exist yet."""
     store, prefix = ws.branch.store, ws.branch.prefix
     name = remote_of(ws) if ws.reach.automatic and prefix.startswith("refs/heads/") else None
     if name is None or store.tip(ws.branch.ref) is not None:

@@ -1,4 +1,4 @@
-"""What a branch is read and written in: a version of a namespace, and how the next one comes about. Values only."""
+"""Values for reading and writing a branch: revisions, commit stamps, proposed states and results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton_git.git.store import Edit
 
 
 class CommitStamp(NamedTuple):
-    """Who changes something, when, and by which verb. `now` is aware; `author` is `Name <mail>`."""
+    """Who made a commit, when, and by which verb. `now` is aware; `author` is `Name <mail>`."""
 
     op: str
     now: datetime
@@ -37,7 +37,7 @@ class CommitStamp(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """A namespace at one commit; without one, a namespace that does not exist."""
+    """A namespace at one commit; without a commit, a namespace that does not exist."""
 
     namespace: Namespace
     state: State
@@ -46,21 +46,20 @@ class Revision(NamedTuple):
     number: int = 0
     time: datetime | None = None
     by: str = ""
-    """The verb that made it; empty when a person committed by hand."""
+    """The verb that made the commit; empty for a commit made by hand."""
 
 
 class ProposedState(NamedTuple):
-    """The next version: the state, and how it came about.
+    """The state of the next revision, and how it came about.
 
     Attributes:
         state: what the commit holds.
-        side: an older version and the state that was written on top of it; both become a second parent, so
-            that the history shows the work that went on at the same time.
-        files: paths whose stored bytes are put back as they are (None: the file goes), for rollbacks; `state`
-            must say the same.
-        note: put before the subject, when the verb says more than the changes do.
-        trailers: more of them, for what the verb must find again.
-        redactions: what was taken out before it was merged.
+        side: an older revision and the state written on top of it; it becomes a second parent, so that the history
+            shows concurrent work.
+        files: paths whose stored bytes are restored (None: removed), for rollbacks; `state` must agree with them.
+        note: a prefix of the subject.
+        trailers: additional ones.
+        redactions: what was redacted before merging.
     """
 
     state: State
@@ -72,11 +71,11 @@ class ProposedState(NamedTuple):
 
 
 Change = Callable[[Revision], State | ProposedState]
-"""What the next version is to be, computed from exactly the version it will stand on."""
+"""Computes the next state from the revision it will be committed on."""
 
 
 class WriteResult(NamedTuple):
-    """What `update` did. `changes` is empty, and `version` the one that was there, when nothing differed.
+    """The result of `update`. `changes` is empty, and `revision` the existing one, when nothing differed.
 
     `checked_out_at` is a work tree that has the branch checked out: the new commit shows there as a revert.
     """
@@ -89,7 +88,7 @@ class WriteResult(NamedTuple):
 
 
 class UpdateRequest(NamedTuple):
-    """What somebody wants of `Branch.update`."""
+    """One call of `Branch.update`, as a value."""
 
     change: Change
     stamp: CommitStamp
@@ -97,12 +96,12 @@ class UpdateRequest(NamedTuple):
 
 
 class UpdateResult(NamedTuple):
-    """What became of an update: what was written, or the error."""
+    """The outcome of an update: what was written, or the error."""
 
     found: WriteResult | Exception
 
     def result(self) -> WriteResult:
-        """What was written; raises the error."""
+        """Return what was written, or raise the error."""
         if isinstance(self.found, Exception):
             raise self.found
         return self.found

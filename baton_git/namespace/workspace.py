@@ -1,4 +1,4 @@
-"""What every verb needs to know: the branch it works on, who acts, and the rules' numbers."""
+"""The workspace of a verb: the branch it works on, who acts, and the settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Model = TypeVar("Model", bound=Record)
 
 @dataclass(frozen=True)
 class Actor:
-    """Who acts. `author` is `Name <mail>`; the others may be unknown."""
+    """Who acts. `author` is `Name <mail>`; the other fields may be unknown."""
 
     author: str
     session: str | None = None
@@ -48,7 +48,7 @@ class Vouched(NamedTuple):
 
 
 class RemoteSettings(NamedTuple):
-    """How this machine's user wants other repositories dealt with.
+    """The user's settings for remotes.
 
     Attributes:
         remote: the one to sync with where none is named (git config baton.remote).
@@ -80,14 +80,14 @@ class RemoteSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class Workspace:
-    """One namespace, ready to work on.
+    """One namespace with everything a verb needs.
 
     Attributes:
         folder: the work tree that checks refer to; None outside of one.
-        approvals: the commands that may run on this machine.
+        approvals: what the user allowed on this machine.
         private_hosts: whether checks may reach private addresses other than loopback.
-        environment: what the programs that we start see.
-        reach: how other repositories are dealt with.
+        environment: of the programs that we start.
+        reach: the settings for remotes.
         confirmed: what a person confirmed just now; only an interface that saw it happen gives it.
     """
 
@@ -103,7 +103,7 @@ class Workspace:
 
     @property
     def session(self) -> str:
-        """The acting session's name, for records that must name one."""
+        """The session's name, or `none` for records that must name one."""
         return self.actor.session or "none"
 
     @property
@@ -112,7 +112,7 @@ class Workspace:
         return self.reach.signature_check(self.branch.store)
 
     def labels(self, version: Revision | None = None) -> Labels:
-        """Who vouches for the records at a version, the newest where none is given.
+        """Return the labels of the records at a revision, by default the newest.
 
         Raises:
             Corrupt: the tip cannot be read.
@@ -121,7 +121,7 @@ class Workspace:
         return Labels(self.branch, commit, self.vouching)
 
     def judgement(self, version: Revision | None = None) -> Judgement:
-        """What counts at a version, by who vouches for its records.
+        """Return the judgement of the records at a revision, by default the newest.
 
         Raises:
             Corrupt: the tip cannot be read.
@@ -130,11 +130,11 @@ class Workspace:
 
     @property
     def vouching(self) -> Vouching:
-        """Whose confirmations count on this machine besides its own."""
+        """Whose confirmations count besides those made on this machine."""
         return Vouching(self.signature_check, self._trusts_remote)
 
     def _trusts_remote(self, url: str) -> bool:
-        """Whether the user trusts the remote at an address; not where the approvals cannot be read."""
+        """Whether the user trusts the remote at an address; False when the approvals cannot be read."""
         try:
             return self.approvals is not None and self.approvals.trusts_remote(url)
         except StoreError:
@@ -162,7 +162,7 @@ class Workspace:
         id_: str,
         change: Callable[[State, Model], State | ProposedState],
     ) -> Changed:
-        """Changes the live record that `id_` (or a unique beginning of its id) names."""
+        """Change the live record that `id_` (or a unique prefix of its id) names."""
         record = self.branch.read().state.find(model, id_)
 
         def on(tip: Revision) -> State | ProposedState:
@@ -172,23 +172,23 @@ class Workspace:
 
 
 def fresh_id(prefix: str) -> str:
-    """A random id; collisions are refused when it is added."""
+    """Return a random id; a collision is rejected when the record is added."""
     return mint_id(prefix, os.urandom(4))
 
 
 def fresh_mark() -> str:
-    """A random word for the frame around a text: who wrote what is inside cannot have known it."""
+    """Return a random word for the frame around a text, which the author of the text cannot have known."""
     return mint_id("ctx", os.urandom(4))
 
 
 def check_not_empty(text: str, name: str) -> None:
-    """Raises InvalidArgument when `text` says nothing."""
+    """Raise InvalidArgument when `text` is blank."""
     if not text.strip():
         raise InvalidArgument(f"the {name} is empty", hint="say in a sentence what it is")
 
 
 def archive_record(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> Changed:
-    """A live record goes to the archive with the reason."""
+    """Archive a live record with a reason."""
     return ws.edit(
         op, now, model, id_,
         lambda state, record: state.archive(record, at=iso(now), reason=reason, session=ws.actor.session),

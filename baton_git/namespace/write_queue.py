@@ -1,7 +1,7 @@
-"""Writing in turns: what those want that wait at one moment becomes commits, durable and visible together.
+"""Group commit: batch concurrent updates, one commit each, one pack, one ref move.
 
-A turn reads the tip, prepares a chain of commits on it in memory, stores them in one pack and moves the ref once. When
-somebody else was faster, the chain is prepared anew; who gets no turn in time is told `Busy`.
+A batch reads the tip, prepares a chain of commits on it in memory, stores them in one pack and moves the ref once. When
+another writer was faster, the chain is prepared again; an update that is not written in time gets `Busy`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRequest, UpdateResult, WriteResult
 
 VERSION_WEIGHT = 100_000
-"""What a version weighs in the memory of its store: about what all its decoded records take."""
+"""The weight of a revision in the store's cache, in bytes: about what its decoded records take."""
 _LATELY = 1000
-"""How many commits back one is looked for that was made a moment ago."""
+"""How many commits back a commit made a moment ago is searched for."""
 
 
 class Prepared(NamedTuple):
-    """A change as far as it goes without writing; no draft when there is nothing to write.
+    """A change computed but not written; no draft when there is nothing to write.
 
-    `plain`: whether the new files are those of the records that changed, and no others.
+    `plain`: whether the new files are only those of the changed records.
     """
 
     outcome: WriteResult
@@ -40,7 +40,7 @@ class Prepared(NamedTuple):
 
 
 class WriteTarget(Protocol):
-    """The versions of one namespace, as far as a turn needs to know them; a `Branch` is one."""
+    """The part of a `Branch` that the write queue needs."""
 
     @property
     def store(self) -> Store: ...
@@ -49,29 +49,29 @@ class WriteTarget(Protocol):
     @property
     def ref(self) -> str: ...
     def check_name(self) -> None:
-        """Raises InvalidDocument for a namespace that does not exist yet and is called like a secret."""
+        """Raise InvalidDocument for a new namespace whose name holds a secret."""
 
     def read(self) -> Revision:
-        """The newest version."""
+        """Return the newest revision."""
 
     def history(self) -> Iterator[LogEntry]:
-        """The diary, newest first."""
+        """Yield the commit log, newest first."""
 
     def prepare(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
-        """What a change comes to on top of `tip`, in memory."""
+        """Compute a change on top of `tip`, in memory."""
 
     def predict_revision(self, work: Prepared) -> Revision:
-        """The version that was prepared, as it will be read back."""
+        """Return the prepared revision as it will be read back."""
 
     def mark(self, before: State, after: State) -> None:
-        """Leaves word that the branch has moved."""
+        """Update the marker files of hooks."""
 
 
 def write_updates(target: WriteTarget, updates: Sequence[UpdateRequest], patience: float) -> list[UpdateResult]:
-    """What several callers want of a branch, in this order: each gets its own commit, or its own error.
+    """Apply several updates to a branch in this order; each gets its own commit or error.
 
-    They become durable and visible together, and nobody is told of success before that. Threads that share the store
-    stand in its line meanwhile, and one of them writes for all that stand there.
+    They become durable and visible together, and no caller gets its result before that. Threads that share the store
+    queue up, and one of them writes for all that wait.
     """
     end = time.monotonic() + patience
     wishes = [_PendingUpdate(target, update, end, patience) for update in updates]
@@ -85,14 +85,14 @@ def write_updates(target: WriteTarget, updates: Sequence[UpdateRequest], patienc
 
 
 class _Writer:
-    """The turns of one thread at one branch."""
+    """Writes batches of updates to one branch."""
 
     def __init__(self, target: WriteTarget) -> None:
         self.target = target
         self.store = target.store
 
     def serve(self, wishes: Sequence[_PendingUpdate]) -> None:
-        """Carries out what several threads want, in this order."""
+        """Carry out the updates of several threads in this order."""
         wishes[0].leads = True
         try:
             self._serve_all(wishes)
@@ -114,7 +114,7 @@ class _Writer:
                 time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
 
     def _attempt(self, wishes: Sequence[_PendingUpdate]) -> bool:
-        """Whether all were answered. What they come to is prepared before our turn, and anew if somebody was faster."""
+        """Write one chain, prepared before the lock is taken, and again if the tip moved; whether all were answered."""
         left = min(wish.end for wish in wishes) - time.monotonic()
         with self._build_chain(wishes) as chain:
             if not chain.draft.objects:
@@ -141,10 +141,10 @@ class _Writer:
 
     @contextmanager
     def _build_chain(self, wishes: Sequence[_PendingUpdate]) -> Iterator[_CommitChain]:
-        """What the wishes come to, each on top of the one before, in memory.
+        """Prepare the updates in memory, each on top of the one before.
 
-        A change may read the commits that it stands on, so inside they can be read before they are published. What one
-        change is refused for counts with the rest: it may be because of one before it, which is not published yet.
+        A change may read the commits it is based on, so unpublished ones are readable inside this context. An error is
+        only reported once the chain is published, because it may be caused by an earlier change of the chain.
         """
         draft = self.store.draft()
         with self.store.foreseen(draft):
@@ -162,7 +162,7 @@ class _Writer:
             yield chain
 
     def _publish(self, chain: _CommitChain) -> bool:
-        """Whether the branch stands at the newest version of the chain now, and everybody has an answer."""
+        """Publish the chain; whether the branch is at its newest revision now and every update has an answer."""
         if not chain.draft.objects:
             return chain.answer(None)
         newest = chain.newest.commit
@@ -182,13 +182,13 @@ class _Writer:
         return chain.answer(self.store.checked_out_at(self.target.ref))
 
     def _was_published(self, chain: _CommitChain) -> bool:
-        """Whether the branch came to stand at the newest of a chain, also where others have built on it since."""
+        """Whether the newest commit of a chain is on the branch, also when others have built on it since."""
         newest = chain.newest.commit
         return any(entry.commit == newest for entry in islice(self.target.history(), _LATELY))
 
 
 class _PendingUpdate:
-    """A change that one thread waits for, and what became of it."""
+    """An update that one thread waits for, and its result."""
 
     def __init__(self, target: WriteTarget, update: UpdateRequest, end: float, patience: float) -> None:
         self.target = target
@@ -209,7 +209,7 @@ class _PendingUpdate:
         self._found = self._found or error
 
     def has_valid_names(self) -> bool:
-        """Whether the name of who wishes, and that of a new namespace, can be written; else that is the answer."""
+        """Whether no name (session, agent, machine, new namespace) holds a secret; otherwise the update fails."""
         try:
             _check_names(self.stamp)
             self.target.check_name()
@@ -227,7 +227,7 @@ class _PendingUpdate:
 
 
 class _CommitChain:
-    """What several wishes come to, each on top of the one before; `newest` is the last version, read back."""
+    """A chain of prepared updates; `newest` is the last revision, as it will be read back."""
 
     def __init__(self, tip: Revision, draft: ObjectDraft) -> None:
         self.tip = tip
@@ -237,7 +237,7 @@ class _CommitChain:
         self.refused: list[tuple[_PendingUpdate, Exception]] = []
 
     def answer(self, checked_out_at: Path | None) -> bool:
-        """Tells everybody, now that it is so; True."""
+        """Give every update of the chain its result; True."""
         for wish, work in self.steps:
             outcome = work.outcome
             wish.set_result(outcome if work.draft is None else outcome._replace(checked_out_at=checked_out_at))

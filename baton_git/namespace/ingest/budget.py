@@ -1,4 +1,4 @@
-"""How much may come in at once."""
+"""Limits for one ingest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of one ingest; what is over one of them is not taken in at all.
+    """Limits of one ingest; whatever exceeds one of them is rejected as a whole.
 
     Attributes:
         total_bytes: of what is fetched, as it is packed.

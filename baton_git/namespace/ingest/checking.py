@@ -1,7 +1,7 @@
-"""What is wrong with fetched or pushed commits: sizes, names, and how much their trees hold. Nothing large is expanded.
+"""Check the sizes, names and tree contents of fetched or pushed commits, without expanding anything large.
 
-Sizes are read from headers. A tree is parsed once, however many commits and folders lead to it; its entries are added
-up over that graph, so that a tree of 100^6 paths in 9 objects costs 9 looks.
+Sizes are read from headers. Each tree is parsed once, however many commits and folders contain it, and entries are
+summed over that graph, so that a tree of 100^6 paths in 9 objects costs 9 lookups.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _HINT: Final = "nothing of it was taken in; ask its author to take that out agai
 
 
 class TreeFault(NamedTuple):
-    """What is wrong with a tree; `name`: the entry that is meant, or empty."""
+    """A fault of a tree; `name`: the entry at fault, or empty."""
 
     name: str
     why: str
 
 
 class Measure(NamedTuple):
-    """What is below a tree: files, each path counted, and folders below each other."""
+    """The contents of a tree: files (each path counted), and levels of folders."""
 
     entries: int
     depth: int
@@ -39,7 +39,7 @@ class Measure(NamedTuple):
 def find_rejections(
     store: Store, folder: Path, tips: Mapping[str, Oid], budget: Budget, deadline: IngestDeadline
 ) -> dict[str, Rejected]:
-    """By ref, why its tip is not taken in; refs that may come in are left out.
+    """Return, by ref, why its tip is rejected; accepted refs are left out.
 
     Args:
         store: one that reads the new objects as well.
@@ -70,7 +70,7 @@ class _Check:
         self._too_much = Measure(budget.entries + 1, budget.depth + 1)
 
     def rejection(self, ref: str, tip: Oid) -> Rejected | None:
-        """Why a tip is not taken in; None when it may come in."""
+        """Return why a tip is rejected; None when it is accepted."""
         try:
             return self._over_budget(ref, tip) or self._find_malformed(ref, tip) or self._too_many_live(ref, tip)
         except BatonError as error:
@@ -84,7 +84,7 @@ class _Check:
         return Rejected(f"{ref} is not taken in: {why}", hint="fetch it with git, look at it, and then baton sync")
 
     def _find_malformed(self, ref: str, tip: Oid) -> Rejected | None:
-        """The oldest new commit that has a fault, the path that is meant, and why."""
+        """Reject the oldest new commit with a fault, naming the path and the reason."""
         for commit in reversed(self._new_behind(tip)):
             tree = self.store.commit(commit).tree
             self._judge(tree)
@@ -105,10 +105,10 @@ class _Check:
         return Rejected(f"{ref} is not taken in: it has {why}", hint=_HINT, commit=tip)
 
     def _new_behind(self, tip: Oid) -> list[Oid]:
-        """The new commits behind a tip.
+        """Return the new commits reachable from a tip.
 
         Raises:
-            Rejected: one is too large, or it takes too long.
+            Rejected: one is too large, or the check takes too long.
         """
         waiting, seen = [tip], dict.fromkeys([tip])
         while waiting and len(seen) <= self.budget.commits + 1:
@@ -132,7 +132,7 @@ class _Check:
     # --- trees
 
     def _judge(self, tree: Oid) -> None:
-        """Notes the faults of a commit's tree and of all that is below it."""
+        """Record the faults of a commit's tree and its subtrees."""
         if bytes.fromhex(tree) in self.large:
             self.faults[tree] = TreeFault("", self._too_large(bytes.fromhex(tree)))
             return
@@ -144,7 +144,7 @@ class _Check:
             self.faults.setdefault(tree, TreeFault("", why))
 
     def _measure(self, tree: Oid, level: int) -> Measure:
-        """What is below a tree; more than the budget for one that is nested deeper than may be looked through."""
+        """Measure a tree; one that is nested too deeply measures more than the budget."""
         known = self._measures.get(tree)
         if known is None:
             self.deadline.check("checking what came")
@@ -178,7 +178,7 @@ class _Check:
         return next((TreeFault(entry.shown, self._too_large(entry.oid)) for entry in large), None)
 
     def _below(self, tree: Oid, path: str) -> Iterator[tuple[str, str]]:
-        """The faults of a tree and of what is below it; what was found clean is not looked at again."""
+        """Yield the faults of a tree and its subtrees, skipping those already found clean."""
         if tree in self._clean:
             return
         if tree in self.faults:

@@ -1,4 +1,4 @@
-"""A point in time by which something must be done."""
+"""A deadline for checking fetched objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton_git.core.errors import Rejected
 
 @dataclass(frozen=True)
 class IngestDeadline:
-    """`end` by the monotonic clock, and the seconds that were given."""
+    """`end` is in monotonic time; `seconds` is the whole allowance."""
 
     end: float
     seconds: float
@@ -20,7 +20,7 @@ class IngestDeadline:
         return cls(time.monotonic() + seconds, seconds)
 
     def at_most(self, seconds: float) -> IngestDeadline:
-        """The same, or so many seconds from now if that is earlier."""
+        """Return this deadline, or one `seconds` from now if that is earlier."""
         own = IngestDeadline.after(seconds)
         return own if own.end < self.end else self
 

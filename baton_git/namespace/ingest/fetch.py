@@ -1,4 +1,4 @@
-"""Fetch into a quarantine, check there, store as kept packs, and only then move the private refs."""
+"""Fetch into a quarantine, check there, store as kept packs, and only then move the tracking refs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from baton_git.namespace.ingest.rejected_tips import RejectedTips
 
 @dataclass(frozen=True)
 class FetchResult:
-    """What a fetch brought.
+    """The result of a fetch.
 
     Attributes:
-        tips: by ref of the remote, where it stands there; the private ref that goes with it stands there too.
-        rejected: by ref of the remote, why its tip was not taken in; the private ref stands where it stood.
+        tips: by ref of the remote, its tip, which is also that of its tracking ref.
+        rejected: by ref of the remote, why its tip was rejected; its tracking ref is unchanged.
     """
 
     tips: dict[str, Oid] = field(default_factory=dict)
@@ -33,7 +33,7 @@ def fetch_and_check(
     store: Store, remote: Remote, wants: Mapping[str, str], *, seconds: float, budget: Budget = SYNC,
     retry: bool = True, everything: bool = False,
 ) -> FetchResult:  # fmt: skip
-    """Fetches branches of a remote and takes in those that are within the budget.
+    """Fetch branches of a remote and accept those within the budget.
 
     Args:
         wants: by full name of a ref there, the private ref here; both may have one `*`.
@@ -78,7 +78,7 @@ def _remember_rejections(memory: RejectedTips, quarantine: Quarantine, rejection
 def _without_rejected(
     remote: Remote, wants: Mapping[str, str], memory: RejectedTips, deadline: IngestDeadline
 ) -> tuple[dict[str, str], dict[str, Rejected]]:
-    """The refs that are worth a fetch, and the others with the reason; the remote says where they stand."""
+    """Split refs into those worth fetching, and those rejected before, with the reason."""
     tips = remote.tips(wants, seconds=deadline.seconds_left)
     known = {ref: error for ref, tip in tips.items() if (error := memory.get(tip)) is not None}
     if not known:
@@ -97,7 +97,7 @@ def _check_quarantine(
 def _remember_unseen(
     remote: Remote, wants: Mapping[str, str], memory: RejectedTips, error: Rejected, deadline: IngestDeadline
 ) -> None:
-    """Notes the one tip that cannot even be fetched; of several nobody knows which it is."""
+    """Record a tip whose fetch was rejected; with several refs the culprit is unknown."""
     if len(wants) != 1:
         return
     try:

@@ -1,6 +1,6 @@
-"""Commits that were not taken in, remembered by id: a session's start does not fetch them again.
+"""Rejected commits, remembered by id so that a session's start does not fetch them again.
 
-`baton/rejected/<commit>` in the common directory holds the reason and the next step. Losing it only costs a fetch.
+`baton/rejected/<commit>` in the common directory holds the reason and the hint. Deleting it only costs a fetch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class RejectedTips:
         return self.folder.is_dir() and any(self.folder.iterdir())
 
     def get(self, tip: Oid) -> Rejected | None:
-        """Why a tip was not taken in before; None when it was not rejected, or that cannot be read."""
+        """Return why a tip was rejected before; None when it was not, or the file cannot be read."""
         try:
             why, _, hint = (self.folder / tip).read_text(encoding="utf-8").partition("\n")
         except (OSError, ValueError):  # then it is fetched, and checked, again
@@ -39,6 +39,6 @@ class RejectedTips:
             (self.folder / tip).write_text(f"{error}\n{error.hint}\n", encoding="utf-8")
 
     def clear(self) -> None:
-        """Forgets all: nothing that is there now was rejected."""
+        """Forget all rejected tips."""
         for file in self.folder.iterdir() if self.any() else ():
             durable_files.remove(file)

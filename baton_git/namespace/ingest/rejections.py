@@ -1,4 +1,4 @@
-"""Why a server does not take a pushed step of a namespace."""
+"""Why a server refuses a push to a namespace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton_git.namespace.provenance.claims import Trusted, find_unconfirmed_clai
 
 
 class Refusal(NamedTuple):
-    """What is wrong with a commit; `record`, `field` are empty when it is about no record, or all of it."""
+    """Why a commit is refused; `record` and `field` are empty when they do not apply."""
 
     commit: Oid
     record: str
@@ -27,7 +27,7 @@ class Refusal(NamedTuple):
 def find_refusals(
     store: Store, namespace: Namespace, old: Oid | None, new: Oid, *, trusted: Trusted | None = None
 ) -> list[Refusal]:
-    """Why a server does not take the step from `old` (None: the branch is new) to `new`; empty when it does.
+    """Return why a server refuses the update from `old` (None: a new branch) to `new`; empty when it accepts.
 
     Args:
         trusted: given where every commit must be signed.

@@ -1,4 +1,4 @@
-"""What a push may do to the branches of baton, decided before any of it is taken. Nothing is written here."""
+"""Check a push to baton's branches before any of it is accepted. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING = Oid("")
 
 
 class RefUpdate(NamedTuple):
-    """One line of what a hook is told: where a ref stands and where it shall; None where it does not exist."""
+    """One line of a pre-receive hook's input: the old and new commit of a ref; None where it does not exist."""
 
     old: Oid | None
     new: Oid | None
@@ -27,7 +27,7 @@ class RefUpdate(NamedTuple):
 
 
 def parse_ref_updates(lines: str) -> list[RefUpdate]:
-    """The lines `old new ref` that git gives to pre-receive.
+    """Parse the lines `old new ref` that git gives to pre-receive.
 
     Raises:
         InvalidArgument: a line is something else.
@@ -58,7 +58,7 @@ def check_ref_updates(
     quarantine: Path | None = None,
     budget: Budget = PUSHED,
 ) -> Iterator[Refusal]:
-    """What is wrong with the updates of branches below `prefix`; other refs are nobody's business here.
+    """Yield the refusals of updates to branches below `prefix`; other refs are ignored.
 
     A branch that cannot be checked is refused.
 
@@ -84,7 +84,7 @@ def check_ref_updates(
 def _reject_by_budget(
     store: Store, updates: Sequence[RefUpdate], quarantine: Path | None, budget: Budget
 ) -> dict[str, Rejected]:
-    """By ref, why its new tip is not even looked into."""
+    """Return, by ref, why its new tip exceeds the budget."""
     tips = {update.ref: update.new for update in updates if update.new is not None}
     if quarantine is None or not tips:
         return {}
@@ -111,7 +111,7 @@ def _check_update(
 
 
 def format_refusal(refusal: Refusal) -> str:
-    """`refused OL-7k3f9q, field status: why (commit 1234abcd)`, of which only the reason is always there."""
+    """Format a refusal: `refused OL-7k3f9q, field status: why (commit 1234abcd)`, without the parts that are empty."""
     place = ", field ".join(part for part in (refusal.record, refusal.field) if part)
     commit = f" (commit {refusal.commit[:8]})" if refusal.commit else ""
     return f"refused {place}: {refusal.why}{commit}" if place else f"refused: {refusal.why}{commit}"

@@ -1,6 +1,6 @@
-"""Which changed files no tree of a namespace may have: links, unsafe names, names that meet where case is ignored.
+"""Find changed files that no namespace may have: links, unsafe names, names that differ only in case.
 
-Each folder is compared once with its like, so the cost grows with the number of changed files.
+Each folder is compared once with its counterpart, so the cost grows with the number of changed files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLACES = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
 
 
 def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:
-    """Changed files that no tree of ours may have, and why; one answer for all when more than `most` changed.
+    """Yield changed files that no namespace may have, and why; a single entry when more than `most` files changed.
 
     Raises:
         Corrupt: a tree cannot be read.
@@ -36,7 +36,7 @@ def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed
 
 
 def check_changed(before: Folder, after: Folder, most: int) -> None:
-    """Raises Rejected when more than `most` files differ, which would take too long to merge and to read now."""
+    """Raise Rejected when more than `most` files differ, which would take too long to merge and read now."""
     paths = islice(layout.differing_paths(before, after), most + 1)
     if sum(1 for _ in paths) > most:
         raise Rejected(
@@ -46,7 +46,7 @@ def check_changed(before: Folder, after: Folder, most: int) -> None:
 
 
 def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Each changed file with what is wrong with it, or nothing; folders of one id are not opened."""
+    """Yield each changed file with its fault, or an empty text; folders with the same id are not opened."""
     if before.oid == after.oid:
         return
     if depth > layout.MAX_FOLDERS:
@@ -71,7 +71,7 @@ def _fault(name: str, twins: Mapping[str, str]) -> str:
 
 
 def _twins(entries: Mapping[str, TreeEntry]) -> dict[str, str]:
-    """By name, another one of the same folder that differs in case only."""
+    """Return, by name, another name of the same folder that differs only in case."""
     folded = {name: name.casefold() for name in entries}
     count = Counter(folded.values())
     if len(count) == len(folded):
@@ -88,6 +88,6 @@ def _kind_fault(entry: TreeEntry) -> str:
 
 
 def _placement_fault(path: str) -> str:
-    """Files in the places of records must be records."""
+    """Return the fault of a file in a record folder that is not a record."""
     misplaced = path.split("/")[0] in _PLACES and layout.key_at(path) is None
     return "is in the place of records, but is not the file of one" if misplaced else ""

@@ -1,4 +1,4 @@
-"""Which records of a changed state cannot be read."""
+"""Find records that became unreadable."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from baton_git.core.state import State, Unreadable
 
 
 def find_new_unreadable(before: State, after: State) -> list[Unreadable]:
-    """The records that cannot be read any more, or that came so."""
+    """Return the changed or new records that cannot be read."""
     unreadable = []
     for key in sorted(before.differing(after)):
         entry = after.entry(key)

@@ -1,4 +1,4 @@
-"""What a server does not take: claims that only a person may make, or nobody."""
+"""Claims that a server refuses: those that need a person's confirmation, or that nobody may make."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Trusted = Callable[[CommitInfo], bool]
 
 
 class FieldClaim(NamedTuple):
-    """A field of a record that says what it may not."""
+    """A field of a record with a value that needs a confirmation."""
 
     key: Key
     held: HeldClaim
@@ -32,7 +32,7 @@ class FieldClaim(NamedTuple):
 
 
 def find_claims(before: State, after: State) -> list[FieldClaim]:
-    """What changed in records from one state to the other that only a person, or nobody, may change."""
+    """Return the changes between two states that only a person, or nobody, may make."""
 
     def tier_of(id_: str) -> str | None:
         decision = _read_record(after, Key(ActiveDecision.kind, id_))
@@ -51,7 +51,7 @@ def find_claims(before: State, after: State) -> list[FieldClaim]:
 
 
 def _of_rule(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
-    """Its text is what sessions are told that people confirmed."""
+    """Yield the claim of a rule's text, which sessions get as confirmed by a person."""
     text = before.text if isinstance(before, Rule) else None
     if rule.text != text:
         yield HeldClaim(rule.id, "text", rule.text, text, "a rule is what a person confirmed")
@@ -63,13 +63,13 @@ def _of_fixed(key: Key, before: Entry | None, after: Entry | None) -> Iterator[H
 
 
 def _find_record(before: State, key: Key, id_: str) -> Record | None:
-    """The record as it was, live or closed."""
+    """Return the record, live or archived."""
     places = (key, Key(key.kind, id_), Key(key.kind, id_, archived=True))
     return next((record for place in places if (record := _read_record(before, place)) is not None), None)
 
 
 def _read_record(state: State, key: Key) -> Record | None:
-    """The record at a key, live or closed."""
+    """Return the record at a key, live or archived."""
     entry: Entry | None = state.entry(key)
     if isinstance(entry, Archived):
         model = kinds.KINDS[key.kind].model

@@ -1,4 +1,4 @@
-"""The marks of records at a commit, as a fold over history: each commit is looked at once, parents first.
+"""Compute the marks of records at a commit by a fold over history: each commit is visited once, parents first.
 
 A commit with one parent marks what it changes: a record whose covered fields stay the same keeps its mark. Going back
 to an older value is a change like any other. For a commit with more parents see `merges`.
@@ -23,7 +23,7 @@ Known = Callable[[Oid], ProvenanceMarks | None]
 
 
 def marks_at(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[ProvenanceMarks, int]:
-    """The marks at a commit, and how many commits were looked at for them.
+    """Return the marks at a commit, and the number of commits visited.
 
     Raises:
         Corrupt: a commit or a tree cannot be read.
@@ -38,7 +38,7 @@ def marks_at(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[Prov
 
 
 class Walk:
-    """The commits that a fold has to look at, back to those whose marks are known."""
+    """The commits that a fold visits, back to those with known marks."""
 
     def __init__(self, store: Store, known: Known) -> None:
         self._store = store
@@ -68,7 +68,7 @@ class Walk:
         return all(marks.default == kept.default for marks in self.starts.values())
 
     def needs(self, name: Oid) -> list[Oid]:
-        """The commits whose marks those of a commit are made of."""
+        """Return the commits whose marks are needed for those of a commit."""
         return [*self.commits[name].parents, *self.bases.get(name, ())]
 
     def in_order(self) -> Iterator[CommitInfo]:
@@ -175,7 +175,7 @@ class _Step:
                 self.marks.take_back(slot, new) if values is None else self.marks.set(slot, new)
 
     def _moved_from(self, key: Key) -> Key | None:
-        """Where a record was that this commit moved into the archive, or out of it, to this key."""
+        """Return the previous key of a record that this commit moved into or out of the archive."""
         if not self.after.has(key) or self.before.has(key):
             return None
         previous = other_place(key, self.after.entry(key))

@@ -1,4 +1,4 @@
-"""What counts on this machine at one commit: who vouches for a record, which rules hold, which supersessions count."""
+"""Which records count on this machine at a commit: who vouches for them, and which rules and supersessions hold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS: dict[Kind, tuple[str, str]] = {
 
 
 class UnvouchedClaim(NamedTuple):
-    """What a record claims and nobody here vouches for."""
+    """A claim of a record that nobody on this machine vouches for."""
 
     key: Key
     label: Label
@@ -44,7 +44,7 @@ class Judgement:
         return self._labels.of(key)
 
     def word(self, key: Key) -> str:
-        """The label in a word or two."""
+        """Return the label in a word or two."""
         label = self.label(key)
         return _WORDS[label.kind][0].format(label.remote)
 
@@ -57,9 +57,9 @@ class Judgement:
         return self.label(key).kind == "confirmed"
 
     def tier(self, key: Key, declared: str) -> str:
-        """The tier by which the rules go.
+        """Return the tier that the rules use.
 
-        That of a person counts where somebody here vouches for it; an agent on this machine is believed what it says.
+        A human tier counts only where somebody here vouches for it; an agent on this machine is believed.
         """
         kind = self.label(key).kind
         if kind == "confirmed":
@@ -77,7 +77,7 @@ class Judgement:
         return (decision.status == "superseded") == is_entitled
 
     def claim(self, record: Record) -> str:
-        """What the record or its commit claims beyond its label, and what helps; empty where that is nothing."""
+        """Describe what the record or its commit claims beyond its label, and the remedy; empty without a claim."""
         key, label = key_of(record), self.label(key_of(record))
         if isinstance(record, ActiveDecision) and record.status == "superseded" and not self.is_superseded(record):
             by = self._labels.of(key, "closing")
@@ -104,7 +104,7 @@ class Judgement:
                     yield UnvouchedClaim(key_of(record), self.label(key_of(record)), text)
 
     def full(self, record: Record) -> str:
-        """Who vouches for a record, and what it claims beyond that, for people."""
+        """Describe who vouches for a record, and what it claims beyond that."""
         claim = self.claim(record)
         words = in_words(self.label(key_of(record)))
         return f"{words}; {claim}" if claim else words
@@ -118,7 +118,7 @@ class Judgement:
         }
 
     def _describe_claim(self, label: Label, stands: str, claim: str, remedy: str) -> str:
-        """How it stands here, who claims something else, and the command that accepts that."""
+        """Describe the local status, who claims something else, and the command that accepts the claim."""
         who = label.author.partition(" <")[0] or "the record"
         if label.kind == "received":
             who = label.remote

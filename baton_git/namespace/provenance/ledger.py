@@ -1,4 +1,4 @@
-"""What this machine knows about the origin of commits: made here, confirmed here, received from which remote.
+"""The origin of commits on this machine: made here, confirmed here, or received from a remote.
 
 The ledger is a folder of append-only files under `<common dir>/baton/provenance/ledger/`, never in the tree:
 

@@ -1,4 +1,4 @@
-"""Where one commit comes from: made here, received from a remote, or neither."""
+"""The origin of a commit: made here, received from a remote, or neither."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which commits the records of a namespace rest on, before anybody is trusted: what `fold` computes.
+"""The commits that records rest on, before any trust is applied: the result of `fold`.
 
-A mark does not depend on whom this machine trusts, so a change of that makes nothing stale.
+A mark does not depend on whom this machine trusts, so a change of trust makes nothing stale.
 """
 
 from __future__ import annotations

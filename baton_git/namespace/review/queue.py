@@ -1,8 +1,7 @@
-"""What came from a remote and waits for a person: record by record, taken or turned down.
+"""Review of remote changes by a person, record by record: accepted or rejected.
 
-Turned down stays turned down: for what was decided, the files of theirs count as if both sides had grown from them, so
-that only a later change of the same record is a new one. When nothing waits any more, a merge commit says that all of
-theirs is known here.
+A rejection is permanent: decided files count as part of the merge base, so that only a later change of the same record
+comes up again. When nothing is left, a merge commit records that all remote commits are known.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Trailers = tuple[tuple[str, str], ...]
 
 
 class WaitingRecord(NamedTuple):
-    """One record (or file) of theirs, what taking it would change here, and the files that it is about."""
+    """One changed record (or file) of the remote, what accepting it would change, and its files."""
 
     kind: str
     id: str
@@ -44,7 +43,7 @@ class WaitingRecord(NamedTuple):
 
 
 class ReviewQueue(NamedTuple):
-    """What waits, up to which commit of theirs."""
+    """The waiting changes up to one remote commit."""
 
     theirs: Oid
     items: tuple[WaitingRecord, ...]
@@ -52,7 +51,7 @@ class ReviewQueue(NamedTuple):
 
 
 class ReviewResult(NamedTuple):
-    """What became of a review: ids of records, how many are left, and where our branch stands."""
+    """The result of a review: ids of records, how many are left, and the local tip."""
 
     taken: tuple[str, ...]
     refused: tuple[str, ...]
@@ -61,7 +60,7 @@ class ReviewResult(NamedTuple):
 
 
 def load_review_queue(branch: Branch, remote: str) -> ReviewQueue | None:
-    """What waits; None when nothing does.
+    """Return the waiting changes; None when there are none.
 
     Raises:
         Corrupt: something cannot be read.
@@ -75,16 +74,16 @@ def resolve_review(
     branch: Branch, remote: str, stamp: CommitStamp, *, take: Collection[str] | None, refuse: Collection[str] | None,
     shown: Oid | None = None, check: Callable[[WaitingRecord], None] = lambda item: None, confirmed: Trailers = (),
 ) -> ReviewResult:  # fmt: skip
-    """Takes records over, and turns others down, by their ids; None: all that is not named otherwise.
+    """Accept and reject waiting records by their ids; None means all that are not named otherwise.
 
     Args:
-        shown: up to which commit of theirs a person has looked at it.
-        check: raises for a record that must not be taken over; it sees what that changes where the branch then stands.
-        confirmed: the trailers that say what a person confirmed of it.
+        shown: the remote commit that the person has seen.
+        check: raises for a record that must not be accepted, given its changes on the current tip.
+        confirmed: the trailers of what a person confirmed.
 
     Raises:
-        NotFound: no record of such an id waits.
-        Unsettled: more came than was shown.
+        NotFound: no waiting record has such an id.
+        Unsettled: newer commits were fetched than `shown`.
         Busy: others kept writing here.
         Corrupt, WriteFailed: as in `Store.publish`.
     """
@@ -119,7 +118,7 @@ def _chosen(items: tuple[WaitingRecord, ...], take: Collection[str] | None, refu
 
 
 def _full(items: tuple[WaitingRecord, ...], text: str) -> str:
-    """The id of the waiting record that `text` is, or that alone begins so.
+    """Return the id of the waiting record that `text` names, or is a unique prefix of.
 
     Raises:
         NotFound, Ambiguous: there is none, or there are several.
@@ -132,7 +131,7 @@ def _full(items: tuple[WaitingRecord, ...], text: str) -> str:
 
 
 class _Review:
-    """One look at what waits: from where our branch stands now."""
+    """The state of a review at the current tip of the local branch."""
 
     def __init__(self, branch: Branch, remote: str) -> None:
         store = branch.store
@@ -160,7 +159,7 @@ class _Review:
         return ReviewQueue(self.theirs, shown, count_commits(self.store, self.theirs, self.local))
 
     def _about(self, path: str, states: list[State]) -> tuple[str, str]:
-        """Which record a file belongs to: a closed one to that of its id, a rule to its pattern."""
+        """Return kind and id of the record that a file belongs to: a rule counts as its pattern."""
         key = layout.key_at(path)
         if key is None:
             return KIND, path
@@ -181,17 +180,17 @@ class _Review:
         return WaitingRecord(*name, tuple(diff.diff(before, after)), frozenset(paths))
 
     def _merge_paths(self, draft: ObjectDraft, paths: Collection[str]) -> Oid:
-        """Our tree with only these files of theirs merged in."""
+        """Merge only these remote files into the local tree."""
         root = self.draft.folder(self.theirs_tree)
         others = set(layout.differing_paths(self.draft.folder(self.base), root)) - set(paths)
         base = draft.tree(self.base, {path: entry_at(root, path) for path in others})
         return merge_trees(draft, base, self.ours_tree, self.theirs_tree).tree
 
     def carry_out(self, chosen: _Choice, stamp: CommitStamp, confirmed: Trailers) -> ReviewResult | None:
-        """None when our branch moved meanwhile.
+        """Carry out a choice; None when the local branch moved meanwhile.
 
         Raises:
-            NotAllowed: a file that was taken is none that a branch may have.
+            NotAllowed: an accepted file is not allowed in a branch.
         """
         self._check(chosen.taken)
         is_plain = not (chosen.left or chosen.refused or self.decided.refused or self.decided.files or confirmed)
@@ -209,7 +208,7 @@ class _Review:
         return ReviewResult(ids[0], ids[1], len(chosen.left), done)
 
     def _check(self, taken: Collection[WaitingRecord]) -> None:
-        """A link, or an unsafe name, does not come in through a review either."""
+        """Raise NotAllowed for accepted files that are links or have unsafe names."""
         faults = dict(find_unsafe_files(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
         for item in taken:
             for path in sorted(item.paths & faults.keys()):
@@ -218,7 +217,7 @@ class _Review:
             raise NotAllowed(faults[""], hint="ask who sent it")
 
     def _take_all(self, stamp: CommitStamp) -> Oid | None:
-        """Everything: what a sync without review does."""
+        """Accept everything, as a sync without review does."""
         assert self.local is not None
         if self.store.is_ancestor(self.local, self.theirs):
             moved = self.branch.advance(self.store.draft(), self.local, self.theirs, stamp)
@@ -229,9 +228,9 @@ class _Review:
     def _take_some(
         self, chosen: _Choice, refused: Collection[str], stamp: CommitStamp, confirmed: Trailers
     ) -> Oid | None:
-        """Some of it; once nothing is left, a merge, so that theirs counts as known.
+        """Accept some records; once nothing is left, as a merge, so that the remote commits count as known.
 
-        What a person took over of some of it still comes from the remote.
+        Partly accepted content is still recorded as received from the remote.
         """
         assert self.local is not None
         draft = self.draft.on_top()

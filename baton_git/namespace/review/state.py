@@ -1,4 +1,4 @@
-"""What was decided in a review that is not over: this machine's, beside the repository. Losing it asks again."""
+"""The decisions of an unfinished review, kept on this machine. Without them the review starts over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton_git.namespace.sync.tracking_refs import remote_component
 
 
 class ReviewDecisions(NamedTuple):
-    """By path, the file of theirs (None: its absence) that was decided about; and the ids that were turned down."""
+    """By path, the remote file (None: deleted) that was decided; and the rejected ids."""
 
     files: dict[str, Edit]
     refused: tuple[str, ...]
@@ -31,10 +31,10 @@ class ReviewState:
         return cls(common_dir / "baton" / "review" / remote_component(remote) / f"{namespace.component}.json")
 
     def load(self) -> ReviewDecisions:
-        """What was decided; nothing when there is no file.
+        """Return the decisions; none when there is no file.
 
         Raises:
-            Corrupt: it cannot be read; what was turned down must not come in because of that.
+            Corrupt: the file cannot be read; rejected records must not be accepted because of that.
         """
         try:
             data = json.loads(self.path.read_bytes())

@@ -1,5 +1,5 @@
-"""A namespace on two machines as one: fetch, look at what came, merge, push; what is to be done is data before it runs.
+"""Sync with a remote: fetch, plan, merge, push. The plan is data before anything runs.
 
-Nothing is ever forced. What a remote had when we last agreed with it is kept as a private ref, so that a branch which
-was rewritten or deleted there is noticed, whatever else fetched meanwhile.
+Nothing is ever forced. The remote's last known tip is kept in a private ref, so that a branch that was rewritten or
+deleted there is noticed, whatever else fetched in between.
 """

@@ -1,4 +1,4 @@
-"""What is to be done to bring a branch here and its like on a remote together: looked at first, as data."""
+"""Plan a sync: the actions that bring a local branch and its remote branch together, as data."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", 
 
 
 class Action(NamedTuple):
-    """One step. `commits`: how many it is about; `why`: for people, where it is not plain.
+    """One step. `commits`: how many it concerns; `why`: the reason, for people, where it is not obvious.
 
-    `take`: the branch begins here as it is there; `forward`: ours is behind; `merge`: both went on; `wait`: what came
-    needs a person; `create`, `send`: ours goes there; `reset`: ours becomes what theirs was rewritten to, with what was
-    not sent on top; `stop`: nothing is done before a person chose.
+    `take`: create the local branch at the remote tip; `forward`: fast-forward; `merge`: both sides have new commits;
+    `wait`: incoming commits need review; `create`, `send`: push ours; `reset`: set ours to the rewritten remote branch,
+    with unsent changes on top; `stop`: a person has to choose first.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class Action(NamedTuple):
 
 
 class BranchTips(NamedTuple):
-    """Where a branch stands here, there, and where it stood there when we last knew."""
+    """The tips of a branch: local, on the remote, and last seen on the remote."""
 
     local: Oid | None
     theirs: Oid | None
@@ -48,7 +48,7 @@ class BranchTips(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The actions, and the commit of theirs that may come in by itself (None: none)."""
+    """The actions, and the newest remote commit that needs no review (None: none)."""
 
     actions: tuple[Action, ...]
     accepted: Oid | None = None
@@ -67,7 +67,7 @@ class Plan(NamedTuple):
 
 
 def plan_sync(branch: Branch, facts: BranchTips, terms: Terms) -> Plan:
-    """What is to be done.
+    """Plan the sync of one branch.
 
     Raises:
         Corrupt: a commit cannot be read.
@@ -90,7 +90,7 @@ def plan_sync(branch: Branch, facts: BranchTips, terms: Terms) -> Plan:
 
 
 def is_rewritten(store: Store, facts: BranchTips) -> bool:
-    """Whether commits that the branch had there, when we last knew it, are gone from it."""
+    """Whether the remote branch lost commits since it was last seen."""
     if facts.seen is None or facts.theirs is None:
         return False
     return not _is_behind(store, facts.seen, facts.theirs)
@@ -101,7 +101,7 @@ def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
 
 
 def _find_stop(branch: Branch, facts: BranchTips, terms: Terms) -> Action | None:
-    """A branch that was rewritten or deleted there since we last knew it, or that goes back here by an oversight."""
+    """Return the action `stop` for a remote branch that was rewritten or deleted, or an accidental local revert."""
     name = str(branch.namespace)
     if facts.seen is not None and facts.theirs is None and terms.settle == "theirs":
         return Action("stop", name, 0, "the branch was deleted there, so there is nothing to take over",
@@ -142,7 +142,7 @@ def _plan_incoming(branch: Branch, facts: BranchTips, accepted: Oid | None) -> I
 
 
 def _find_accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid | None, list[Action]]:
-    """The newest commit of theirs that comes in by itself, and what the rest waits for."""
+    """Return the newest remote commit that needs no review, and the action `wait` for the rest."""
     assert facts.theirs is not None
     why, fine = _judge_incoming(branch, facts, terms)
     if not why:
@@ -153,7 +153,7 @@ def _find_accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid
 
 
 def _judge_incoming(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[str, Oid | None]:
-    """Why not all of theirs comes in by itself (empty: it does), and as far as it does."""
+    """Return why not all remote commits are accepted (empty: they are), and the newest one that is."""
     assert facts.theirs is not None
     store = branch.store
     faults = _faults(store, facts)
@@ -179,11 +179,11 @@ _UNSIGNED = (
     "not signed by an allowed key",
     "not signed by an allowed key (git config baton.allowedSigners FILE names them)",
 )
-"""What commits wait for under the policy `signed`: where keys are known, and where none are."""
+"""Why commits wait under the policy `signed`: with configured keys, and without."""
 
 
 def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid | None:
-    """The newest commit that fits and behind which everything that is new does."""
+    """Return the newest commit that fits, with only fitting ones among its new ancestors."""
     fine: dict[Oid, bool] = {}
     newest: Oid | None = None
     for info in reversed(new):
@@ -193,10 +193,10 @@ def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], boo
 
 
 def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
-    """The new commits that a person made by hand and that go back without saying so, each with the version to which.
+    """Return the new hand-made commits that silently revert, each with the revision they restore.
 
-    That is what `git commit -a` does in a work tree that has the branch checked out while others write. It counts until
-    it is taken back, or until nothing of what it changed stands any more.
+    `git commit -a` makes them in a work tree that has the branch checked out while others write. A commit counts until
+    it is undone, or until nothing of its changes is left.
     """
     branch.revision_at(tip)  # raises when this is no branch of ours
     store = branch.store
@@ -209,13 +209,13 @@ def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogE
 
 
 def _restores(branch: Branch, commit: Oid, older: LogEntry, suspects: Collection[Oid]) -> bool:
-    """Whether a commit goes back behind nothing but commits that go back themselves."""
+    """Whether a commit reverts only commits that are silent reverts themselves."""
     before = islice(branch.history(commit, first_parent=True), 1, None)
     return all(entry.commit in suspects for entry in takewhile(lambda entry: entry.commit != older.commit, before))
 
 
 def _stands(branch: Branch, commit: Oid, tip: Oid) -> bool:
-    """Whether anything that a commit changed is still so at the tip."""
+    """Whether any change of a commit is still in effect at the tip."""
     infos = [branch.store.commit(commit_id) for commit_id in (branch.store.commit(commit).parents[0], commit, tip)]
     before, after, now = (branch.revision_at(info.oid).state for info in infos)
     if apply(now, decide(after, now, before, prefer="ours"), record_conflicts=False) is not now:

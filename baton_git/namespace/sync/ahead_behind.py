@@ -1,4 +1,4 @@
-"""How far a branch here and its like on a remote are apart, by what is known here."""
+"""How far a local branch and its remote branch are apart, as far as is known locally."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ COUNTED = 1000
 
 
 def count_commits(store: Store, tip: Oid | None, excluded: Oid | None) -> int:
-    """How many commits are behind `tip` and not behind `other`; at most `COUNTED`."""
+    """Return how many commits are reachable from `tip` but not from `excluded`; at most `COUNTED`."""
     if tip is None or tip == excluded:
         return 0
     return sum(1 for _ in islice(store.only_in(tip, *([excluded] if excluded is not None else [])), COUNTED))
 
 
 def is_waiting(branch: Branch, remote: str) -> bool:
-    """Whether something came from there that is not in our branch."""
+    """Whether fetched commits are not in the local branch."""
     theirs, local = branch.store.tip(tracking_refs_of(branch, remote).incoming), branch.store.tip(branch.ref)
     return theirs is not None and theirs != local and not (local and branch.store.is_ancestor(theirs, local))
 
 
 def count_unsent(branch: Branch, remote: str) -> int:
-    """How many commits the remote does not have, as far as we know."""
+    """Return how many local commits the remote lacks, as far as is known."""
     return count_commits(
         branch.store, branch.store.tip(branch.ref), branch.store.tip(tracking_refs_of(branch, remote).seen)
     )

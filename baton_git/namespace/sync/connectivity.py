@@ -1,4 +1,4 @@
-"""Whether the objects of a branch are all here: git may have removed some, or a disk damaged them."""
+"""Check that all objects of a branch are present: git may have removed some, or a disk damaged them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton_git.git.store import Folder, Store
 
 
 def first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corrupt | None:
-    """What cannot be read of the newest revision, by the first file that is; None when it is whole.
+    """Return the error of the first file of the newest revision that cannot be read; None when it is complete.
 
     Args:
         thorough: reads every file; otherwise it is only looked up.

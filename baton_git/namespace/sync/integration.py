@@ -1,4 +1,4 @@
-"""What may come in, brought into our branch: forward, or by a merge. A pure function of the two sides."""
+"""Bring accepted commits into the local branch: by fast-forward, or by a merge that depends only on the two sides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ATTEMPTS = 50
 
 @dataclass(frozen=True)
 class Integration:
-    """Where our branch stands then, and what a person should know about how it came there."""
+    """The new tip of the local branch, and what a person should know about the merge."""
 
     tip: Oid | None
     received: int = 0
@@ -35,7 +35,7 @@ class Integration:
 
 
 def integrate(branch: Branch, accepted: Oid | None, facts: BranchTips, stamp: CommitStamp) -> Integration:
-    """Our branch with `accepted` in it (None: only ours is looked at). Others may write meanwhile.
+    """Merge `accepted` into the local branch (None: only check ours), while others may write.
 
     Raises:
         Busy: others kept writing here.
@@ -54,7 +54,7 @@ def integrate(branch: Branch, accepted: Oid | None, facts: BranchTips, stamp: Co
 
 @dataclass(frozen=True)
 class _Step:
-    """The commit that our branch goes to, and the draft that it is in, if it is a new one."""
+    """The next tip of the local branch, and the draft that holds it, if it is a new commit."""
 
     draft: ObjectDraft
     commit: Oid
@@ -63,7 +63,7 @@ class _Step:
 
 
 def _plan_step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
-    """None when there is nothing to do."""
+    """Return the next step; None when there is nothing to do."""
     if accepted is None or (tip is not None and store.is_ancestor(accepted, tip)):
         return None
     if tip is None or store.is_ancestor(tip, accepted):
@@ -86,7 +86,7 @@ def _describe_step(
 
 
 def _find_problems(before: State, after: State) -> Iterator[str]:
-    """What cannot be read any more, and what was changed that is set once."""
+    """Yield records that became unreadable, and changed immutable fields."""
     yield from (f"{record.path}: cannot be read: {record.why}" for record in find_new_unreadable(before, after))
     for key in sorted(before.differing(after)):
         for breach in immutable_fields.breaches(key, before.entry(key), after.entry(key)):
@@ -94,7 +94,7 @@ def _find_problems(before: State, after: State) -> Iterator[str]:
 
 
 def _find_own_problems(branch: Branch, facts: BranchTips) -> tuple[str, ...]:
-    """What commits made by hand here broke since the remote was last known."""
+    """Return what local hand-made commits broke since the remote was last seen."""
     store, tip = branch.store, facts.local
     since = facts.seen or facts.theirs
     if tip is None or tip == since:
@@ -112,10 +112,10 @@ def _base(store: Store, left: Oid | None, right: Oid) -> Oid | None:
 
 
 def reset_to_theirs(branch: Branch, facts: BranchTips, stamp: CommitStamp) -> tuple[Oid, str]:
-    """Our branch set to theirs that was rewritten, with what we did since we last agreed on top.
+    """Set the local branch to the rewritten remote branch, with unsent changes on top.
 
     Returns:
-        Its tip, and the backup ref that keeps what it was.
+        Its new tip, and the backup ref that keeps the old one.
 
     Raises:
         Busy: somebody wrote here meanwhile.

@@ -1,4 +1,4 @@
-"""On which terms a remote's commits come in, as this machine's user has set it."""
+"""The user's terms for accepting commits of a remote."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Settle = Literal["merge", "theirs"]
 
 @dataclass(frozen=True)
 class Terms:
-    """How one remote is dealt with.
+    """The terms for one remote.
 
     Attributes:
         policy: `auto`: what comes is merged; `review`: it waits for a person; `signed`: it is merged up to the first
@@ -33,7 +33,7 @@ class Terms:
 
 
 def policy_of(text: str | None, where: str) -> Policy:
-    """The policy that a setting names; `auto` when it is not set.
+    """Parse the policy in a setting; `auto` when it is not set.
 
     Raises:
         InvalidArgument: it names none.

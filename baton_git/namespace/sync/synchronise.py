@@ -1,4 +1,4 @@
-"""Carrying a sync out: one fetch, everything that is to be done here, one push; again where somebody was faster."""
+"""Carry out a sync: one fetch, the local actions, one push; repeated for branches where somebody else pushed first."""
 
 from __future__ import annotations
 
@@ -25,21 +25,20 @@ from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.tracking_refs import INCOMING, TrackingRefs, remote_component, set_ref, tracking_refs_of
 
 _GRACE = 0.5
-"""Seconds by which the work here may go on after the time for talking is over."""
+"""Seconds that local work may take after the time for network traffic is over."""
 ATTEMPTS = 30
-"""How often somebody else may be faster before we give up."""
+"""How often somebody else may push first before we give up."""
 
 
 @dataclass(frozen=True)
 class SyncOutcome:
-    """What became of one namespace.
+    """The outcome of the sync of one namespace.
 
     Attributes:
-        received, sent: commits; `pending`: commits that the remote does not have yet; `waiting`: commits of it that
-            wait for a person.
-        problems: what cannot be read, or was changed and is set once, in words.
-        checked_out_at: a work tree in which what came in looks like a revert now.
-        error: why it was not done.
+        received, sent: commits; `pending`: commits that the remote lacks; `waiting`: its commits that need review.
+        problems: unreadable records and changed immutable fields, in words.
+        checked_out_at: a work tree of the branch, in which the new commits look like a revert.
+        error: why the sync failed.
     """
 
     namespace: str
@@ -65,7 +64,7 @@ class SyncOutcome:
 
 
 class _Job(NamedTuple):
-    """One namespace on its way."""
+    """The sync of one namespace in progress."""
 
     branch: Branch
     places: TrackingRefs
@@ -78,7 +77,7 @@ def synchronise(
     seconds: float, dry_run: bool = False, receive_only: bool = False, more: bool = False,
     budget: Budget = SYNC, retry: bool = True,
 ) -> list[SyncOutcome]:  # fmt: skip
-    """Brings branches (all of one store) and their likes on a remote together.
+    """Sync branches (all of one store) with a remote.
 
     Args:
         name: what the remote is called here.
@@ -142,7 +141,7 @@ def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
 
 
 def _find_new_namespaces(first: Branch, came: FetchResult, jobs: Iterable[_Job]) -> list[Branch]:
-    """The namespaces that the remote has and nobody named; refs there that are no namespace are left alone."""
+    """Return the remote's other namespaces; refs that are no namespace are ignored."""
     known = {job.branch.ref for job in jobs}
     branches = []
     for ref in (*came.tips, *came.rejected):
@@ -157,7 +156,7 @@ def _find_new_namespaces(first: Branch, came: FetchResult, jobs: Iterable[_Job])
 def _merge_and_plan_push(
     job: _Job, came: FetchResult, terms: Terms, stamp: CommitStamp, budget: Budget, *, dry_run: bool
 ) -> _Job:
-    """Everything here: the plan, what comes in, and what is to be pushed."""
+    """Do the local part of a sync: plan, merge, and decide what to push."""
     if job.outcome.error is not None:
         return job._replace(push=None)
     rejected = came.rejected.get(job.branch.ref)
@@ -172,7 +171,7 @@ def _merge_and_plan_push(
 
 
 def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
-    """Raises Rejected when they changed more files than may come in now."""
+    """Raise Rejected when the remote changed more files than the budget allows."""
     store = branch.store
     local = store.tip(branch.ref)
     if theirs is None or theirs == local:
@@ -183,14 +182,14 @@ def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
 
 
 def _find_damage(jobs: Iterable[_Job], *, thorough: bool) -> dict[str, Corrupt]:
-    """By ref of a branch, what cannot be read of it."""
+    """Return the read error of each damaged branch, by ref."""
     store_tips = ((job.branch, job.branch.store.tip(job.branch.ref)) for job in jobs)
     damages = ((branch.ref, first_damage(branch.store, tip, thorough=thorough)) for branch, tip in store_tips)
     return {ref: error for ref, error in damages if error is not None}
 
 
 def _note_repair(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
-    """The job with a note that what was damaged is whole again, or with the error that it is not."""
+    """Add a note that a damaged branch was repaired by the fetch, or the error that it was not."""
     before = damaged.get(job.branch.ref)
     if before is None:
         return job
@@ -237,7 +236,7 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
 
 
 def _record_received(branch: Branch, facts: BranchTips, theirs: Oid, terms: Terms) -> None:
-    """Notes in the ledger which commits the remote brought, before any of them comes into our branch."""
+    """Record in the ledger which commits came from the remote, before the local branch gets them."""
     known = [commit for commit in (facts.local, facts.seen) if commit is not None and branch.store.has(commit)]
     ledger = branch.ledger
     new = [info.oid for info in branch.store.only_in(theirs, *known) if not ledger.is_made_here(info.oid)]
@@ -256,7 +255,7 @@ def _add_integration(outcome: SyncOutcome, came: Integration) -> SyncOutcome:
 
 
 def _push(branch: Branch, plan: Plan, came: Integration, theirs: Oid | None) -> Push | None:
-    """Ours, when it holds all of theirs and more."""
+    """Return the push of the local branch, if it holds all remote commits and more."""
     if came.tip is None or came.tip == theirs or plan.waiting:
         return None
     if theirs is not None and not branch.store.is_ancestor(theirs, came.tip):
@@ -282,7 +281,7 @@ _REFUSED = "what came is merged here; ours is kept and will be offered again"
 
 
 def _finish_job(job: _Job) -> SyncOutcome:
-    """The outcome with what is still to be sent, and the marks for hooks that say so."""
+    """Return the outcome with the number of unsent commits, and update the marker files of hooks."""
     store, component = job.branch.store, job.branch.namespace.component
     try:
         pending = count_commits(store, store.tip(job.branch.ref), store.tip(job.places.seen))

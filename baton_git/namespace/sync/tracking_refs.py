@@ -1,4 +1,4 @@
-"""The private refs of syncing: what a remote had last, what came from it, and backups before anything unusual.
+"""The private refs of syncing: tracking refs, fetched tips, and backups made before a branch is reset.
 
 refs/baton-incoming/<remote>/<namespace>   what was fetched last
 refs/baton-remotes/<remote>/<namespace>    where we last knew the remote to be
@@ -27,14 +27,14 @@ _ADDRESS = re.compile(r"^[./~]|[:@\\]")
 
 
 class TrackingRefs(NamedTuple):
-    """The private refs of one namespace and one remote."""
+    """The private refs of a namespace for one remote."""
 
     incoming: str
     seen: str
 
 
 def remote_component(remote: str) -> str:
-    """A remote's name as a part of a ref; of an address, which may hold a password, a digest."""
+    """Return a remote's name as a part of a ref; for an address, which may hold a password, its digest."""
     if not _ADDRESS.search(remote):
         with suppress(InvalidName):
             return encode(remote)
@@ -47,7 +47,7 @@ def tracking_refs_of(branch: Branch, remote: str) -> TrackingRefs:
 
 
 def known_remotes(branch: Branch) -> list[str]:
-    """The remotes that this namespace was ever synced with."""
+    """Return the remotes that this namespace was ever synced with."""
     store, name = branch.store, branch.namespace.component
     places = ((prefix, remote) for prefix in (REMOTES, INCOMING) for remote in store.ref_folders(prefix))
     return sorted(
@@ -63,7 +63,7 @@ def _remote_of(component: str) -> str:
 
 
 def set_ref(store: Store, ref: str, to: Oid, stamp: CommitStamp) -> None:
-    """Sets a private ref, from wherever it stands."""
+    """Set a private ref, whatever its value is."""
     for _ in range(10):
         now = store.tip(ref)
         if now == to:
@@ -77,7 +77,7 @@ def set_ref(store: Store, ref: str, to: Oid, stamp: CommitStamp) -> None:
 
 
 def create_backup(branch: Branch, tip: Oid, stamp: CommitStamp) -> str:
-    """Keeps `tip` as a ref of its own, whose name it gives."""
+    """Create a backup ref for `tip`, and return its name."""
     time = iso(stamp.now).replace(":", "").replace("-", "")
     ref = f"{BACKUP}{branch.namespace.component}/{time}-{tip[:8]}"
     set_ref(branch.store, ref, tip, stamp)
