@@ -14,13 +14,12 @@ from baton_git.checks.approvals import (
     TrustedRemote,
     contents,
     contents_of,
-    file,
     without_login,
 )
-from baton_git.checks.approvals.file import ApprovalFile
 from baton_git.checks.approvals.identity import identity_file, read_identity
 from baton_git.core.errors import Busy, Corrupt, LimitExceeded
-from baton_git.git.files import ref_locks
+from baton_git.git.files import private_json, ref_locks
+from baton_git.git.files.private_json import PrivateJsonFile
 from baton_git.git.files.ref_locks import hold_flock
 
 AT = "2026-01-01T00:00:00Z"
@@ -168,16 +167,16 @@ def test_a_file_that_is_damaged_approves_nothing_and_stays(approvals, text):
 
 def test_an_approval_that_races_a_revocation_does_not_bring_it_back(approvals, monkeypatch):
     approvals.add(("old",), AT)
-    real = ApprovalFile._save
+    real = PrivateJsonFile.save
     revoked = threading.Thread(target=approvals.revoke, args=(("old",),))
 
     def save(self, data):
-        monkeypatch.setattr(ApprovalFile, "_save", real)
+        monkeypatch.setattr(PrivateJsonFile, "save", real)
         revoked.start()
         revoked.join(0.2)  # it has to wait for us
         real(self, data)
 
-    monkeypatch.setattr(ApprovalFile, "_save", save)
+    monkeypatch.setattr(PrivateJsonFile, "save", save)
     approvals.add(("new",), AT)
     revoked.join()
     assert [one.argv for one in approvals.commands()] == [("new",)]
@@ -193,7 +192,7 @@ def test_many_at_once_lose_nothing(approvals):
 
 
 def test_a_file_that_is_held_for_long_is_busy(approvals, monkeypatch):
-    monkeypatch.setattr(file, "_WAIT", 0.02)
+    monkeypatch.setattr(private_json, "WAIT_SECONDS", 0.02)
     approvals.add(("a",), AT)
     with hold_flock(approvals.path.with_name("approved.json.lock"), 0) as alone:
         assert alone

@@ -12,7 +12,7 @@ from baton_git.core.errors import Busy, Corrupt
 from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
 from baton_git.git.files.ref_locks import hold_flock
 
-_WAIT = 5.0
+WAIT_SECONDS = 5.0
 """Seconds given to another process that changes the file."""
 
 
@@ -48,7 +48,7 @@ class PrivateJsonFile(NamedTuple):
         """
         with writing(str(self.path)):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with hold_flock(self.path.with_name(f"{self.path.name}.lock"), _WAIT) as alone:
+        with hold_flock(self.path.with_name(f"{self.path.name}.lock"), WAIT_SECONDS) as alone:
             if alone is False:
                 raise Busy(f"{self.path} is being changed by another process", hint="try again")
             yield
