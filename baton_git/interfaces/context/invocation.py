@@ -1,4 +1,4 @@
-"""One call of a face: in which repository and namespace, and who acts."""
+"""One call of an interface: in which repository and namespace, and who acts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from baton_git.namespace.workspace import Actor, Workspace
 
 @dataclass(frozen=True)
 class Call:
-    """What a face was asked for; `workspace` is where operations do it."""
+    """One call of an interface; `workspace` is where verbs act."""
 
     settings: Settings
 
@@ -35,13 +35,13 @@ class Call:
             yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent))
 
     def _merges_packs(self) -> bool:
-        """Has packs merged in the background; loaded once in many writes."""
+        """Merge packs in the background; loaded once in many writes."""
         from baton_git.interfaces.context.background_merge import merge_in_background
 
         return merge_in_background(self.settings.repository.common_dir, outside_git())
 
     def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
-        """A namespace of `store`, in which nobody in particular acts yet."""
+        """Return a namespace of `store`, in which nobody in particular acts yet."""
         settings = self.settings
         return Workspace(
             Branch(store, namespace, settings.prefix, settings.sign),
@@ -56,13 +56,13 @@ class Call:
 
     @property
     def lenient(self) -> Self:
-        """The same call, but bad settings and variables are named in `settings.problems` and their defaults used."""
+        """Return the same call, with bad settings and variables among `settings.problems` and their defaults used."""
         return replace(self, settings=replace(self.settings, problems=[]))
 
     @property
     def beside_run(self) -> Self:
-        """The same call where --session names a protocol run: whoever is at work here acts, and where nobody is, the
-        run, if a session can be called like it."""
+        """Return the call for a protocol run named by --session: the session at work here acts, else the run itself, if
+        its id can name a session."""
         asked = self.settings.asked
         other = replace(self, settings=replace(self.settings, asked=asked._replace(session=None)))
         if asked.session is None or other.settings.session or other.current.get() or not _names_session(asked.session):
@@ -96,7 +96,7 @@ class Call:
 
     @property
     def person(self) -> str:
-        """The name of whoever sits at the terminal, as git knows it."""
+        """Return the name of the person at the terminal, as git knows it."""
         return self.settings.author.partition(" <")[0]
 
 

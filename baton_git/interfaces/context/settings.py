@@ -1,4 +1,4 @@
-"""What the surroundings say: the repository, git's configuration, who acts, the time. Read here and nowhere else."""
+"""Read the surroundings: the repository, git's configuration, who acts, the time. Nothing else reads them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
 
 class Asked(NamedTuple):
-    """What the options of a command say; None where they say nothing."""
+    """The options of a command; None where one is not given."""
 
     repo: str | None = None
     namespace: str | None = None
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The answers, each worked out when it is first needed.
+    """The settings of one call, each read when it is first needed.
 
     Attributes:
         problems: where a bad setting or variable is named while its default is used; None lets it raise.
@@ -125,11 +125,13 @@ class Settings:
     @functools.cached_property
     def namespace(self) -> Namespace:
         named = self._read_option("namespace") or self.config.get("baton.namespace")
-        return Namespace(named) if named else self._found_namespace()
+        return Namespace(named) if named else self._find_namespace()
 
-    def _found_namespace(self) -> Namespace:
-        """The one called like the folder; in a clone, where that does not exist yet, the only one its remotes have, or
-        had: what was synced with one stays the namespace, also when it is deleted there."""
+    def _find_namespace(self) -> Namespace:
+        """The namespace named after the folder; in a clone without it, the only one that its remotes have, or had.
+
+        A namespace that was synced stays the default when it is deleted on the remote.
+        """
         own = Namespace(self._folder_name())
         with Store(self.repository) as store:
             if self.is_own_store or not self.prefix.startswith(HEADS) or store.tip(self.prefix + own.component):
@@ -164,7 +166,7 @@ class Settings:
             return None
 
     def _list_synced(self, store: Store) -> dict[str, Oid]:
-        """By the last part of their refs, where the namespaces stand that were synced with a remote."""
+        """Return the tips of the namespaces that were synced with a remote, by the last part of their refs."""
         tips: dict[str, Oid] = {}
         for component in HookMarkers(self.repository.common_dir).synced.all():
             with contextlib.suppress(BatonError):  # no name of a namespace
@@ -195,7 +197,7 @@ class Settings:
 
     @property
     def policy(self) -> Policy:
-        """The rules' numbers, with those that git's configuration sets (`baton.ttlDays`, …)."""
+        """The limits of the rules, with those that git's configuration sets (`baton.ttlDays`, …)."""
         chosen: dict[str, int] = {}
         for name, default in Policy._field_defaults.items():
             text = self.config.get(f"baton.{name.replace('_', '')}")
@@ -206,7 +208,7 @@ class Settings:
 
     @property
     def author(self) -> str:
-        """`Name <mail>`, as git would have it."""
+        """`Name <mail>`, as git would write it."""
         name = os.environ.get("GIT_AUTHOR_NAME") or self.config.get("user.name") or _login()
         mail = os.environ.get("GIT_AUTHOR_EMAIL") or self.config.get("user.email") or f"{_login()}@{self.machine}"
         return f"{_plain(name) or 'unknown'} <{_plain(mail)}>"
@@ -221,7 +223,7 @@ class Settings:
 
     @property
     def hooked_session(self) -> str | None:
-        """The session of the agent's CLI around us, where hooks know it; it is told to the programs that it starts."""
+        """The session of the agent's CLI around us, if hooks know it; its id is in the environment of its programs."""
         memory = HookSessionStore(str(self.repository.common_dir))
         named = ((cli, os.environ.get(variable)) for variable, cli in session_variables().items())
         known = (memory.get(cli, session) for cli, session in named if session)
@@ -229,7 +231,7 @@ class Settings:
 
     @property
     def run(self) -> str | None:
-        """The protocol run that --session names where it names one; BATON_SESSION says who acts, never which run."""
+        """The protocol run that --session names, if any; BATON_SESSION names who acts, never a run."""
         if self.asked.session is None:
             return None
         named = self._read_option("session")
@@ -240,7 +242,7 @@ class Settings:
         return self._actor("agent", AgentId, "no agent is named")
 
     def _actor(self, name: str, kind: Callable[[str], SessionId | AgentId], instead: str) -> str | None:
-        """A bad variable may be passed over, a bad option never."""
+        """Return who acts; a bad variable may be passed over, a bad option never."""
         named = self._read_option(name)
         if not named:
             return None
@@ -254,7 +256,7 @@ class Settings:
 
     @property
     def reach(self) -> RemoteSettings:
-        """How other repositories are dealt with."""
+        """How this machine deals with other repositories."""
         policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
                     if key.endswith(".batonpolicy")}  # fmt: skip
         automatic = self.config.get("baton.autosync", "true").lower() in ("true", "yes", "on", "1")
@@ -276,7 +278,7 @@ class Settings:
 
     @property
     def sign(self) -> Callable[[bytes], bytes] | None:
-        """What signs commits; None where no key is set (git config baton.signingKey)."""
+        """The signer of commits; None if no key is set (git config baton.signingKey)."""
         key = self.config.get("baton.signingkey")
         if not key:
             return None
@@ -290,7 +292,7 @@ class Settings:
 
     @property
     def folder(self) -> Path | None:
-        """Where checks look: the work tree, or where we stand when the store belongs to no folder."""
+        """The folder of checks: the work tree, or the current folder if the store belongs to no folder."""
         return _here() if self.is_own_store else self.repository.work_tree
 
     @property
@@ -321,7 +323,7 @@ def _find_only(components: Iterable[str]) -> Namespace | None:
 
 
 def _there(path: Path) -> None:
-    """Raises InvalidArgument when the file of allowed signers is missing."""
+    """Raise InvalidArgument if the file of allowed signers is missing."""
     if not path.is_file():
         raise InvalidArgument(
             f"git config baton.allowedSigners: there is no file {path}", hint="make it, or unset that"
@@ -336,7 +338,7 @@ def _here() -> Path:
 
 
 def outside_git() -> dict[str, str]:
-    """The environment of a child without what binds git to the repository of a hook that we may run in."""
+    """Return the environment of a child without variables that bind git to the repository of a hook around us."""
     return {name: value for name, value in child_environment(os.environ).items() if not _LOCAL_GIT.match(name)}
 
 
@@ -352,13 +354,13 @@ def _open_repository(path: Path) -> Repository:
 
 
 def _name_outside(folder: Path) -> str:
-    """A name for a folder of no repository: its own, and a digest of where it is, as others may be called the same."""
+    """Return a name for a folder of no repository: its own, and a digest of its path to tell it from others."""
     digest = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
     return f"{folder.name or 'default'}-{digest[:6]}"
 
 
 def _is_safe(place: Path, values: Iterable[str | None]) -> bool:
-    """Whether git's `safe.directory`, all its values in their order, names the place; an empty one takes back."""
+    """Return whether git's `safe.directory`, all values in order, names the place; an empty one resets the list."""
     safe = False
     for value in values:
         safe = bool(value) and (safe or _covers(value or "", Path(os.path.realpath(place))))
@@ -383,7 +385,7 @@ def _at_home(value: str) -> Path:
 
 
 def _git_config(folder: Path, pattern: str) -> dict[str, str]:
-    """What `git config` says, so that includes and conditions hold; without a git program, what the file says."""
+    """Return what `git config` says, with includes and conditions; without a git program, what the file says."""
     entries = _run_git_config(folder, pattern)
     if entries is None:
         return _file_config(folder)
@@ -391,7 +393,7 @@ def _git_config(folder: Path, pattern: str) -> dict[str, str]:
 
 
 def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
-    """Keys (all but subsections in lower case) with their values, in git's order; None when there is no git program.
+    """Return keys (all but subsections in lower case) with values, in git's order; None without a git program.
 
     Raises:
         StoreError: git cannot read its configuration; what it would say must not be taken for nothing.
