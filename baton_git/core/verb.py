@@ -68,6 +68,7 @@ class Tool:
         hidden: fields of the input that the tool does not take.
         fields: descriptions of fields that their names do not explain.
         schemas: JSON Schemas of fields, in place of those of their types.
+        names: by field, what the tool calls it, where that differs.
         name: what the tool is called; the verb's name with `_` unless given.
     """
 
@@ -75,6 +76,7 @@ class Tool:
     hidden: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
 
 
@@ -107,6 +109,8 @@ class Verb(Generic[I, R]):
         effect: what it may change.
         method: of the HTTP route; empty where there is none.
         path: of the HTTP route; `{id}` stands for the field `id`.
+        more_paths: further paths of the same method, which lack fields that may be left out.
+        refuses: statuses of HTTP answers that refuse, beside those that any request can meet.
         status: of the HTTP answer when all went well.
         tag: the group of routes in the OpenAPI document.
         for_session: a verb that only reads, but about the acting session.
@@ -123,6 +127,8 @@ class Verb(Generic[I, R]):
     effect: Effect
     method: str = ""
     path: str = ""
+    more_paths: tuple[str, ...] = ()
+    refuses: tuple[int, ...] = ()
     status: int = 200
     tag: str = "records"
     for_session: bool = False

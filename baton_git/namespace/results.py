@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, Field, PrivateAttr
 
 from baton_git.core import diff
-from baton_git.core.verb import Result
+from baton_git.core.errors import NotFound
+from baton_git.core.verb import Input, Result
 from baton_git.namespace.revision import Revision, WriteResult
 
+Item = TypeVar("Item")
 COMMIT = "4f2a91c07d5e8b13a6c9e0f2d4b57a8c1e3f6092"
 
 
@@ -46,6 +48,25 @@ class AtRevision(Result):
 
     revision: int | None = Field(description="Its number; 0 where the namespace does not exist.", examples=[12])
     commit: str | None = Field(description="Its commit; null where the namespace does not exist.", examples=[COMMIT])
+
+
+class AtNamespace(AtRevision):
+    """A result about one namespace at one revision."""
+
+    namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
+
+
+class PageInput(Input):
+    """Which part of a list."""
+
+    limit: int = Field(50, ge=1, le=1000, description="At most so many.")
+    after: str | None = Field(None, description="What an answer before this one gave as `next`.")
+
+
+class PageResult(AtNamespace):
+    """A part of a list."""
+
+    next: str | None = Field(description="`after` of the request for what follows; null where this is the end.")
 
 
 class WrittenResult(AtRevision):
@@ -95,3 +116,23 @@ def summarise(changes: Sequence[diff.RecordChange]) -> str:
 def position(version: Revision) -> dict[str, Any]:
     """Return the fields of `AtRevision` for a version."""
     return {"revision": version.number, "commit": version.commit}
+
+
+def full_position(version: Revision) -> dict[str, Any]:
+    """Return the fields of `AtNamespace` for a version."""
+    return {"namespace": str(version.namespace), **position(version)}
+
+
+def take_page(items: Sequence[Item], page: PageInput, name: Callable[[Item], str]) -> tuple[Sequence[Item], str | None]:
+    """Return the part of a list that a page holds, and the name after which the next one begins; None at the end.
+
+    Raises:
+        NotFound: no item has the name after which the page begins.
+    """
+    begin = 0
+    if page.after is not None:
+        begin = next((number for number, item in enumerate(items, 1) if name(item) == page.after), 0)
+        if not begin:
+            raise NotFound("item to go on from", page.after, hint="begin again, without after")
+    shown = items[begin : begin + page.limit]
+    return shown, name(shown[-1]) if begin + page.limit < len(items) else None

@@ -15,6 +15,7 @@ MODULES = {
     "pattern": "verbs.patterns",
     "decision": "verbs.decisions",
     "verify": "verbs.checks",
+    "handover": "systems.kairos.handover_verbs",
     "todo": "systems.gobby.todos",
 }
 """By the first word of their verbs, the modules that declare verbs. A verb of a known word needs no line here."""

@@ -49,6 +49,7 @@ GOOD = {
     ("handover", "step"): ["--session", "run-1", "--challenge", "confirm", "--uri", "kairos://2", "n=1"],
     ("handover", "resume"): ["--session", "run-1"],
     ("handover", "show"): ["--file", "{in}/handover.txt"],
+    ("handover", "list"): [],
     ("handover", "clear"): ["--session", "run-1", "--outcome", "completed"],
     ("handoff", "extract"): ["{in}/transcript.jsonl"],
     ("handoff", "show"): ["claude/c-1"],

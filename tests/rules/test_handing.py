@@ -103,8 +103,8 @@ def test_a_step_may_come_again_with_a_larger_number() -> None:
 @pytest.mark.parametrize(
     ("going", "said"),
     [
-        (Going(), "the step lacks --challenge and --uri"), (Going("c"), "the step lacks --uri"),
-        (Going("", "u"), "the step lacks --challenge"), (to(values={"": 1}), "is empty"),
+        (Going(), "the step lacks challenge and uri"), (Going("c"), "the step lacks uri"),
+        (Going("", "u"), "the step lacks challenge"), (to(values={"": 1}), "is empty"),
         (to(values={"updated_at": 1}), "has a meaning of its own"), (to(without=("SESSION_ID",)), "has a meaning"),
         (to(values={"a: b": 1}), "holds a colon and a blank"),
     ],

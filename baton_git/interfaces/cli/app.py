@@ -29,17 +29,17 @@ CHECKED_OUT = (
 )
 
 
-class _Seconds(click.FloatRange):
-    """A number of seconds that something can be waited for."""
+class Number(click.FloatRange):
+    """A number; not a number is none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         if math.isnan(number):
-            self.fail(f"{value} is no number of seconds.", param, ctx)
+            self.fail(f"{value} is no number.", param, ctx)
         return number
 
 
-SECONDS = _Seconds(0.1, 3600)
+SECONDS = Number(0.1, 3600)
 MAX_INPUT = 64 << 20
 """Bytes that are read of a file or a pipe; what may be stored is far less."""
 

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.verb import Input, Option, Result, Verb
-from baton_git.interfaces.cli.app import SECONDS, App, command, group
+from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, group
 from baton_git.namespace.results import Changed, WrittenResult
 from baton_git.namespace.workspace import Workspace
 
@@ -27,15 +27,23 @@ class Addition:
     """What the command line adds to one verb.
 
     Attributes:
+        about: a further paragraph of the help.
         options: further parameters, as click's decorators, in the order of the help.
         fill: turns all values of the command line into those of the input's fields.
         prepare: what a person must confirm before the verb runs: gives the workspace to run it in.
+        run: runs the verb, together with what the command line does before and after it.
+        acting: gives the call as it acts, where an option that all commands have means something else here.
+        session_help: the help of `--session`.
         render: prints the result, and may give an exit status.
     """
 
     options: Sequence[Decorator] = ()
+    about: str = ""
     fill: Callable[[App, Values], Values] | None = None
     prepare: Callable[[App, Workspace, Any, Values], Workspace] | None = None
+    run: Callable[[App, Workspace, Any, Values], Result] | None = None
+    acting: Callable[[App], App] | None = None
+    session_help: str = SESSION_HELP
     render: Callable[[App, Any], int | None] | None = None
 
 
@@ -58,15 +66,21 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         fields = addition.fill(app, given) if addition.fill is not None else given
         own = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
         asked = _parse(verb, own)
+        app = addition.acting(app) if addition.acting is not None else app
         with app.workspace() as ws:
             work = addition.prepare(app, ws, asked, fields) if addition.prepare is not None else ws
-            result = verb.run(work, app.now, asked)
+            if addition.run is not None:
+                result = addition.run(app, work, asked, fields)
+            else:
+                result = verb.run(work, app.now, asked)
         return (addition.render or render)(app, result)
 
     decorators = [*_parameters(verb), *addition.options]
     wrapped = functools.reduce(lambda function, decorate: decorate(function), reversed(decorators), call)
-    about = "\n\n".join([verb.about, "\b\n" + "\n".join(verb.examples)] if verb.examples else [verb.about])
-    return command(verb.name.split()[-1], short_help=f"{verb.summary}.", help=about)(wrapped)
+    examples = "\b\n" + "\n".join(verb.examples) if verb.examples else ""
+    about = "\n\n".join(part for part in (verb.about, addition.about, examples) if part)
+    settings = {"session_help": addition.session_help, "short_help": f"{verb.summary}.", "help": about}
+    return command(verb.name.split()[-1], **settings)(wrapped)
 
 
 def render(app: App, result: Result) -> int | None:
@@ -157,7 +171,11 @@ def _click_type(info: FieldInfo) -> click.ParamType[Any]:
         return click.Choice([str(value) for value in get_args(plain)])
     if plain is int:
         return click.IntRange(_bound(info, annotated_types.Ge, "ge"), _bound(info, annotated_types.Le, "le"))
-    return SECONDS if plain is float else click.STRING
+    if plain is float:
+        above = _bound(info, annotated_types.Gt, "gt")
+        least = _bound(info, annotated_types.Ge, "ge") if above is None else above
+        return Number(least, _bound(info, annotated_types.Le, "le"), min_open=above is not None)
+    return click.STRING
 
 
 def _bound(info: FieldInfo, kind: type[Any], name: str) -> Any:

@@ -22,7 +22,6 @@ from baton_git.interfaces.mcp import (
     documents,
     graduation,
     handoffs,
-    handovers,
     history,
     sessions,
     syncing,
@@ -36,7 +35,7 @@ from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    sessions, documents, graduation, checkpoints, handovers, handoffs,
+    sessions, documents, graduation, checkpoints, handoffs,
     history, syncing,
 )  # fmt: skip
 

@@ -10,12 +10,15 @@ from mcp.types import ToolAnnotations
 from pydantic import Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from baton_git.core.verb import Tool, Verb
+from baton_git.core.verb import Result, Tool, Verb
+from baton_git.interfaces.context import handover
 from baton_git.interfaces.mcp.annotations import ADDS, READS, REPLACES, SETTLES
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
 
 ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}
+LOCAL_RUNS = {**handover.RUNS}
+"""By verb, how it runs together with what it does to files of this machine."""
 
 
 def verb_tools(desk: Desk, verbs: Iterable[Verb[Any, Any]]) -> dict[Callable[..., Any], ToolAnnotations]:
@@ -27,11 +30,14 @@ def _function(desk: Desk, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dic
     """The function of a tool; its signature says which arguments it takes."""
 
     def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
-        asked = verb.parse({name: value for name, value in arguments.items() if value is not None})
+        given = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
+        asked = verb.parse(given, lambda name: tool.names.get(name, name))
         with desk.at_work(ctx, session) if _acts(verb) else desk.reading() as ws:
-            result: dict[str, Any] = verb.run(ws, desk.now, asked).as_data(short=True)
-        return result
+            run = LOCAL_RUNS.get(verb.name)
+            result: Result = run(desk.app, ws, asked) if run is not None else verb.run(ws, desk.now, asked)
+        return result.as_data(short=True)
 
+    fields = {name: field for field, name in tool.names.items()}
     parameters = _parameters(verb, tool)
     call.__name__ = tool.name or verb.name.replace(" ", "_")
     call.__doc__ = tool.about
@@ -45,7 +51,7 @@ def _parameters(verb: Verb[Any, Any], tool: Tool) -> list[inspect.Parameter]:
     for name, info in verb.input_model.model_fields.items():
         if name not in tool.hidden:
             default = inspect.Parameter.empty if info.is_required() else None
-            parameters.append(_parameter(name, _type_of(info, name, tool), default))
+            parameters.append(_parameter(tool.names.get(name, name), _type_of(info, name, tool), default))
     return [*parameters, _parameter("session", Session, None)] if _acts(verb) else parameters
 
 

@@ -159,11 +159,11 @@ def meant(version: Revision, uri: str | None = None) -> str:
         what = f"several runs are at {one_line(uri, 100)}"
     if len(ids) > 1:
         shown = ", ".join(one_line(id_, 60) for id_ in ids[:6]) + (", …" if len(ids) > 6 else "")
-        raise InvalidArgument(f"{what}: {shown}", hint="say which with --session", candidates=ids)
+        raise InvalidArgument(f"{what}: {shown}", hint="name the run", candidates=ids)
     if ids:
         return ids[0]
     if uri is None:
-        hint = "baton handover step --challenge C --uri U begins one"
+        hint = "a step with challenge and uri begins one"
         raise NotFound("live handover in namespace", str(version.namespace), hint=hint)
     _raise_ended_at(state, uri)
     raise NotFound("handover at", uri, hint=_live_ones(state))

@@ -58,7 +58,7 @@ def gone_on(run: Handover | None, id_: str, going: Going, now: datetime) -> Hand
     """
     check_keys([*going.values, *going.without])
     if run is None and going.stays:
-        raise NotFound("handover", id_, hint="its first step begins it: --challenge C --uri U")
+        raise NotFound("handover", id_, hint="its first step, with challenge and uri, begins it")
     if run is None or not going.stays:
         _check_said(going)
     if run is None and going.came_from is not None:
@@ -97,9 +97,11 @@ def canonical(data: Mapping[str, Any]) -> Handover:
 
 
 def _check_said(going: Going) -> None:
-    missing = [f"--{name}" for name, said in (("challenge", going.challenge), ("uri", going.uri)) if not said]
+    missing = [name for name, said in (("challenge", going.challenge), ("uri", going.uri)) if not said]
     if missing:
-        raise InvalidArgument(f"the step lacks {' and '.join(missing)}", hint="or say --stay to keep the step it has")
+        raise InvalidArgument(
+            f"the step lacks {' and '.join(missing)}", hint="or say that the run stays at the step it has"
+        )
 
 
 def _next_step(old: Step, going: Going) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from fastapi import APIRouter
 
 from baton_git.interfaces.http.api import (
     events,
-    handovers,
     history,
     namespaces,
     records,
@@ -20,7 +19,7 @@ from baton_git.interfaces.http.streams import Places
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    namespaces, records, sessions, history, sharing, handovers, snapshots
+    namespaces, records, sessions, history, sharing, snapshots
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any
 
@@ -35,12 +36,14 @@ def verb_router(site: Site, verbs: Iterable[Verb[Any, Any]]) -> APIRouter:
     """Return the routes of all verbs that have one."""
     routes = Routes()
     for verb in verbs:
-        if verb.path:
+        for number, path in enumerate((verb.path, *verb.more_paths) if verb.path else ()):
+            form = replace(verb, path=path)
             verb.result_model.model_rebuild()  # FastAPI needs its schema at once
             routes.add_api_route(
-                _with_slashes(verb), _handler(site, verb), methods=[verb.method], response_model=verb.result_model,
+                _with_slashes(form), _handler(site, form), methods=[verb.method], response_model=verb.result_model,
                 status_code=verb.status, tags=[verb.tag], summary=verb.summary, description=verb.about,
-                responses=refusals(*(() if verb.effect == "reads" else WRITES)), operation_id=verb.run.__name__,
+                responses=refusals(*verb.refuses, *(() if verb.method == "GET" else WRITES)),
+                operation_id=f"{verb.run.__name__}_{number}" if number else verb.run.__name__,
             )  # fmt: skip
     return routes
 
@@ -78,7 +81,7 @@ def respond(result: Result, status: int = 200) -> Response:
 def _parameters(verb: Verb[Any, Any]) -> list[inspect.Parameter]:
     fields = verb.input_model.model_fields
     parameters = [_parameter("who", Who)]
-    parameters += [_parameter(name, _annotated(fields[name], Path)) for name in verb.path_fields]
+    parameters += [_parameter(name, _annotated(fields[name], Path, str)) for name in verb.path_fields]
     rest = {name: info for name, info in fields.items() if name not in verb.path_fields}
     if verb.method == "GET":
         return parameters + [_parameter(name, _annotated(info, Query), _default(info)) for name, info in rest.items()]
@@ -95,8 +98,11 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def _annotated(info: FieldInfo, place: Callable[..., Any]) -> Any:
-    return Annotated[info.annotation, *info.metadata, place(description=info.description, examples=info.examples)]
+def _annotated(info: FieldInfo, place: Callable[..., Any], kind: Any = None) -> Any:
+    """The type of a parameter; `kind`, where it differs from that of the field."""
+    return Annotated[
+        kind or info.annotation, *info.metadata, place(description=info.description, examples=info.examples)
+    ]
 
 
 def _default(info: FieldInfo) -> Any:

@@ -1,0 +1,282 @@
+"""The verbs of KAIROS' protocol runs."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, Field, PrivateAttr, model_validator
+
+from baton_git.core.verb import ADDS, READS, REPLACES, SETTLES, Input, Option, Result, Tool, verb
+from baton_git.namespace.results import (
+    AtNamespace,
+    PageInput,
+    PageResult,
+    WrittenResult,
+    full_position,
+    take_page,
+)
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.kairos.handovers import Outcome, Run, clear, resume, show, step
+from baton_git.systems.kairos.record import Handover
+from baton_git.systems.kairos.rules import STALE_AFTER, Going, as_data
+
+TAG = "handovers"
+MAX_HOURS = 10 * 365 * 24
+RunId = Annotated[
+    str | None, Field(description="The run: its `SESSION_ID`; else the only live one.", examples=["run-1"])
+]
+HIDDEN = Option(hidden=True)
+
+
+class StepHandover(Input):
+    """The next step of a run."""
+
+    session: RunId = None
+    challenge: str | None = Field(None, description="What the step is called.", examples=["find_slot"])
+    uri: str | None = Field(None, description="The URI of the step.", examples=["kairos://mem/step2"])
+    index: int | None = Field(
+        None, ge=1, le=2**53, description="Its number, from 1; else one more than now, if there is one."
+    )
+    came_from: str | None = Field(None, description="Only if the run stands at this challenge.")
+    stay: bool = Field(False, description="Still the same step: only keep this partial state.")
+    state: dict[str, Any] = Field({}, description="Partial state, by key.", examples=[{"duration_minutes": 30}])
+    unset: list[str] = Field([], max_length=1000, description="Take this key out of the partial state.")
+
+
+class ResumeHandover(Input):
+    """Which run to resume."""
+
+    session: RunId = None
+    uri: str | None = Field(None, description="The run that is at this step.", examples=["kairos://mem/step2"])
+    stale_after: float = Field(
+        STALE_AFTER / timedelta(hours=1),
+        ge=0,
+        le=MAX_HOURS,
+        description="The age in hours at which it is called stale.",
+    )
+
+    @model_validator(mode="after")
+    def _check_one_name(self) -> Self:
+        if self.session is not None and self.uri is not None:
+            raise ValueError("give {session} or {uri}, not both")
+        return self
+
+
+class ShowHandover(Input):
+    """Which run to show."""
+
+    session: RunId = None
+    at: str | None = Field(
+        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
+    )
+
+
+class ClearHandover(Input):
+    """How a run ended."""
+
+    session: RunId = None
+    outcome: Outcome = Field(description="How it ended.")
+
+
+class RunState(Result):
+    """Where a run stands, under the names of KAIROS' file."""
+
+    SESSION_ID: str = Field(description="The run.", examples=["run-1"])
+    current_challenge: str | None = Field(description="What the step is called.", examples=["find_slot"])
+    chain_uri: str | None = Field(description="The URI of the step.", examples=["kairos://mem/step2"])
+    step_index: int | None = Field(description="The number of the step.", examples=[2])
+    state: dict[str, Any] = Field(description="The partial state.", examples=[{"duration_minutes": 30}])
+    updated_at: str | None = Field(description="When it was last changed.")
+
+
+class RunEnd(BaseModel):
+    """How a run ended."""
+
+    outcome: str = Field(description="`completed` or `abandoned`.", examples=["completed"])
+    at: str = Field(description="When.")
+    by: str | None = Field(description="The session that ended it.")
+
+
+class ContestedField(BaseModel):
+    """A value that two clients changed differently."""
+
+    id: str = Field(description="The conflict.", examples=["C-1"])
+    field: str = Field(description="The field; empty for the whole run.", examples=["step"])
+
+
+class HandoverRun(AtNamespace, RunState):
+    """A run as a revision has it."""
+
+    ended: RunEnd | None = Field(None, description="How and when it ended.")
+    contested: list[ContestedField] = Field(description="Values that two clients changed differently.")
+    file_problem: str | None = Field(
+        None, description="What keeps the copy in the work tree from being read or written."
+    )
+    verbose: ClassVar[frozenset[str]] = frozenset({"namespace", "commit", "stale_after_hours"})
+
+    _record: Handover = PrivateAttr()
+
+    @property
+    def record(self) -> Handover:
+        """The record of the run."""
+        return self._record
+
+    @classmethod
+    def of(cls, run: Run, **fields: Any) -> Self:
+        """Return the result about a run, with the `fields` that this class has beside those of every run."""
+        closed = run.closed
+        ended = {"ended": RunEnd(outcome=closed.reason, at=closed.at, by=closed.session)} if closed is not None else {}
+        contested = [ContestedField(id=conflict.id, field=conflict.field) for conflict in run.contested]
+        data = {**as_data(run.handover), **ended, **full_position(run.version)}
+        result = cls(**data, contested=contested, **fields)
+        result._record = run.handover
+        return result
+
+
+class ResumedHandover(HandoverRun):
+    """Where a run stands, and how old that is."""
+
+    stale: bool | None = Field(description="Whether it was not touched for long; null: nobody can say.")
+    age_seconds: int | None = Field(description="Its age; null where it is unknown.")
+    age_unknown: str = Field("", description="Why nobody can say how old it is.")
+    stale_after_hours: float = Field(description="The age at which it is called stale.")
+
+
+class SteppedHandover(WrittenResult, RunState):
+    """Where a run stands after its step."""
+
+
+class ClearedHandover(WrittenResult):
+    """Which run has ended, and how."""
+
+    SESSION_ID: str = Field(description="The run.", examples=["run-1"])
+    outcome: Outcome = Field(description="How it ended.")
+    file_removed: bool = Field(False, description="Whether the copy in the work tree was removed.")
+
+
+class Handovers(PageResult):
+    """The live runs."""
+
+    handovers: list[RunState] = Field(description="Those that are live.")
+
+
+@verb(
+    "handover step",
+    "POST /v1/handovers/{session}/step",
+    effect=ADDS,
+    tag=TAG,
+    more_paths=("/v1/handovers",),
+    refuses=(410,),
+    options={
+        "session": HIDDEN, "challenge": Option(metavar="NAME"), "uri": Option(metavar="URI"), "state": HIDDEN,
+        "came_from": Option(names=("--from",), metavar="NAME"), "unset": Option(metavar="KEY"),
+    },
+    tool=Tool(
+        "Begin a protocol run (KAIROS), or go on to its next step.",
+        fields={"stay": "Same step, only state"},
+        names={"session": "run"},
+    ),
+    examples=(
+        "baton handover step --session run-1 --challenge find_slot --uri kairos://mem/step2 --index 2 \\",
+        "    'participants={\"Adam\": \"adam@example.org\"}' duration_minutes=30",
+        "baton handover step --session run-1 --stay 'proposed_slot=2026-11-24T10:00:00Z'",
+    ),
+)  # fmt: skip
+def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedHandover:
+    """Go on to the next step of a run, or begin it.
+
+    If no run is named, it is the only live one; where none is live, one begins under a fresh SESSION_ID. It is refused,
+    with the current state, if the run is at that step already, if the index is not larger than its number, if it has
+    left the challenge that one comes from, if another client was faster, or if the run has ended.
+
+    Raises:
+        StepConflict: it is refused.
+        InvalidArgument, NotFound: challenge or URI is missing, or it is unclear which run is meant.
+    """
+    going = Going(
+        asked.challenge, asked.uri, asked.index, asked.came_from, asked.stay, asked.state, tuple(asked.unset)
+    )  # fmt: skip
+    done = step(ws, now, asked.session, going)
+    return SteppedHandover.of(done.written, **as_data(done.handover))
+
+
+@verb(
+    "handover resume",
+    "GET /v1/handovers/{session}/resume",
+    effect=SETTLES,
+    tag=TAG,
+    more_paths=("/v1/resume",),
+    refuses=(410,),
+    options={"session": HIDDEN, "uri": Option(metavar="URI"), "stale_after": Option(metavar="HOURS")},
+    tool=Tool(
+        "Where a run stands, to go on from there.", hidden=("stale_after",), names={"session": "run"},
+    ),
+    examples=("baton handover resume --session run-1", "baton handover resume --uri kairos://mem/step2 --json"),
+)  # fmt: skip
+def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> ResumedHandover:
+    """Show where a run stands, to go on from there.
+
+    It is stale if it was not touched for long; its age is unknown if `updated_at` cannot be read. A run that has ended
+    is told apart from one that never was.
+
+    Raises:
+        EndedError: there was such a run, and it has ended.
+        NotFound: there is none.
+        InvalidArgument: several runs are meant.
+    """
+    resumed = resume(ws, now, asked.session, asked.uri, timedelta(hours=asked.stale_after))
+    age = resumed.age
+    unknown = {"age_unknown": age.why} if age.why else {}
+    return ResumedHandover.of(
+        resumed.run, stale=age.stale, age_seconds=age.seconds, stale_after_hours=asked.stale_after, **unknown
+    )
+
+
+@verb(
+    "handover clear",
+    "POST /v1/handovers/{session}/clear",
+    effect=REPLACES,
+    tag=TAG,
+    refuses=(410,),
+    options={"session": HIDDEN},
+    tool=Tool("A run has ended: archive it.", names={"session": "run"}),
+    examples=("baton handover clear --session run-1 --outcome completed",),
+)
+def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> ClearedHandover:
+    """Archive a run that has ended; its history stays.
+
+    Raises:
+        EndedError: it had ended before.
+        StepConflict: somebody changed it while this was under way.
+        NotFound, InvalidArgument: there is no such run, or several are meant.
+    """
+    done = clear(ws, now, asked.session, asked.outcome)
+    return ClearedHandover.of(done.written, SESSION_ID=done.handover.id, outcome=asked.outcome)
+
+
+@verb("handover list", "GET /v1/handovers", effect=READS, tag=TAG, examples=("baton handover list",))
+def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
+    """List the live runs; those that have ended are among the archived records."""
+    version = ws.branch.read()
+    runs, after = take_page(version.state.records(Handover), asked, lambda run: run.id)
+    return Handovers(handovers=[RunState(**as_data(run)) for run in runs], next=after, **full_position(version))
+
+
+@verb(
+    "handover show",
+    "GET /v1/handovers/{session}",
+    effect=READS,
+    tag=TAG,
+    refuses=(410,),
+    options={"session": HIDDEN, "at": Option(metavar="REV|TIME")},
+    examples=("baton handover show", "baton handover show --session run-1 --at ~1"),
+)
+def show_handover(ws: Workspace, now: datetime, asked: ShowHandover) -> HandoverRun:
+    """Show a run as it is, or was; one that has ended, as it was last.
+
+    Raises:
+        NotFound: there is none.
+        InvalidArgument: several are live, and none was named.
+    """
+    return HandoverRun.of(show(ws, asked.session, asked.at))
