@@ -1,4 +1,4 @@
-"""Decisions carried out."""
+"""Apply merge decisions to a state."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import SHAPE, Entry, Key, State, Unreadable
 
 _QUIET = (SHAPE.kind, Conflict.kind)
-"""Of these nobody needs to hear that a value was contested: the order of a document, and conflicts themselves."""
+"""Kinds whose contested values are not recorded: the order of a document, and conflicts themselves."""
 
 
 def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool = True) -> State:
-    """`ours` after `decisions`, with a `Conflict` for each contested value."""
+    """Return `ours` after `decisions`, with a `Conflict` for each contested value."""
     edits: dict[Key, Entry | None] = {decision.leaves: None for decision in decisions if decision.leaves is not None}
     edits |= {
         decision.to or decision.key: decision.result
@@ -25,7 +25,7 @@ def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool 
 
 
 def with_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
-    """With the conflicts; one goes under another id where a file that cannot be read has its place."""
+    """Add the conflicts to the state; one whose file is unreadable there gets another id."""
     for conflict in conflicts:
         while isinstance(state.entry(Key(Conflict.kind, conflict.id)), Unreadable):
             conflict = conflict.replace(id=f"{conflict.id}.2")
@@ -34,14 +34,14 @@ def with_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
 
 
 def conflicts_of(decisions: Sequence[Decision]) -> Iterator[Conflict]:
-    """What `apply` records for contested values; the id is made of the record, the field and both values."""
+    """Yield the conflicts that `apply` records; their ids derive from the record, the field and both values."""
     for decision in decisions:
         if decision.key.kind not in _QUIET:
             yield from (conflict(decision.key.kind, decision.key.id, value) for value in decision.contested)
 
 
 def conflict(kind: str, id_: str, value: ContestedValue) -> Conflict:
-    """The record of one contested value."""
+    """Return the conflict record of one contested value."""
     sides = sorted(canonical_json(side) for side in (value.ours, value.theirs))
     name = digest([kind, id_, value.field, *sides], 8)
     return Conflict.model_validate({"id": f"C-{name}", "record_kind": kind, "record_id": id_, **value.as_data()})

@@ -1,4 +1,4 @@
-"""What a rule makes of two changes of one value."""
+"""Combine two changes of one value by its merge rule."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from baton_git.core.records.merge_rules import (
 from baton_git.core.times import parse_time
 
 Value = tuple[Any, ...]
-"""A value, or nothing where a side has none."""
+"""A value in a tuple, or an empty tuple if a side has none."""
 
 
 def combine_values(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> Value | None:
-    """What `rule` makes of two changes; None when it has no answer."""
+    """Combine two changes of a value by `rule`; None if the rule cannot."""
     if not ours or not theirs or ours[0] is None or theirs[0] is None:
         return _keep_given(rule, ours, theirs)
     b = base[0] if base else None
@@ -49,7 +49,7 @@ def combine_values(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> 
 
 
 def _add_counts(base: int, ours: int, theirs: int) -> Value | None:
-    """The base and what each side added; None where that is a number that no file can hold."""
+    """Add what each side counted to the base; None if no file can hold the number."""
     total = max(0, ours + theirs - base)
     return (total,) if is_writable(total) else None
 
@@ -70,7 +70,7 @@ def _choose_value(rule: MergeRule, o: Any, t: Any) -> Value | None:
 
 
 def _time_order(text: Any) -> tuple[bool, str, str]:
-    """Sorts points in time as such, whatever their offset; what is none stands after them, as text."""
+    """Sort key for times, whatever their offset; other texts come after them."""
     try:
         moment = parse_time(text)
     except (TypeError, ValueError):
@@ -79,13 +79,13 @@ def _time_order(text: Any) -> tuple[bool, str, str]:
 
 
 def _size_order(value: Any) -> tuple[bool, float, str]:
-    """Sorts numbers as such, and before everything else."""
+    """Sort key with numbers by size, before everything else."""
     number = isinstance(value, int) and not isinstance(value, bool)
     return not number, value if number else 0, canonical_json(value)
 
 
 def _keep_given(rule: MergeRule, ours: Value, theirs: Value) -> Value | None:
-    """A combining rule keeps the side that says something; a scalar that one side took away is contested."""
+    """Keep the side that has a value; None for a rule that combines nothing, so that a removal is contested."""
     if rule is CHANGED_SIDE:
         return None
     values = [side for side in (ours, theirs) if side and side[0] is not None]
@@ -125,7 +125,7 @@ def _merge_keyed(by: str, base: Sequence[Any], ours: Sequence[Any], theirs: Sequ
 
 
 def _merge_item(base: Any, ours: Any, theirs: Any) -> Any:
-    """One entry of a keyed list; there on one side at least."""
+    """Merge one item of a keyed list, which at least one side has."""
     if ours is None or theirs is None or canonical_json(ours) == canonical_json(theirs):
         return theirs if ours is None else ours if theirs is None else min(ours, theirs, key=ordered_json)
     if canonical_json(ours) == canonical_json(base):
@@ -146,7 +146,7 @@ def _merge_recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any
 
 
 def _merge_appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
-    """The base with all that was put before and after it; None where a side does not have it any more."""
+    """Return the base with the text that both sides put before and after it; None if a side no longer contains it."""
     our_ends, their_ends = _split_around(base, ours), _split_around(base, theirs)
     if our_ends is None or their_ends is None:
         return None
@@ -155,7 +155,7 @@ def _merge_appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
 
 
 def _split_around(base: str, text: str) -> tuple[str, str] | None:
-    """What a text has before and after the base: at its beginning, or, between words, at its end or the first place."""
+    """Split a text around the base, found at its start, or between words at its end or its first occurrence."""
     if text.startswith(base):
         return "", text[len(base) :]
     places = (len(text) - len(base) if text.endswith(base) else -1, text.find(base))
@@ -164,12 +164,12 @@ def _split_around(base: str, text: str) -> tuple[str, str] | None:
 
 
 def _is_apart(text: str, start: int, end: int) -> bool:
-    """Whether a part of a text begins and ends where words do."""
+    """Whether a part of a text starts and ends at word boundaries."""
     return not any(text[at - 1 : at].isalnum() and text[at : at + 1].isalnum() for at in (start, end))
 
 
 def _join_texts(ours: str, theirs: str) -> str:
-    """Two additions at one place, one below the other; the same one only once."""
+    """Join two additions, one below the other; equal ones only once."""
     if not ours or not theirs or ours == theirs:
         return ours or theirs
     first, second = order_sides(ours, theirs)
@@ -177,6 +177,6 @@ def _join_texts(ours: str, theirs: str) -> str:
 
 
 def order_sides(ours: Any, theirs: Any) -> tuple[Any, Any]:
-    """Both, in an order that does not depend on which side is ours."""
+    """Return both in an order that does not depend on which side is ours."""
     first, second = sorted((ours, theirs), key=lambda value: (canonical_json(value), ordered_json(value)))
     return first, second

@@ -1,4 +1,4 @@
-"""What is to be done with each record, as data."""
+"""Merge decisions as data: what to do with each record."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key, Unreadable
 
 Prefer = Literal["ours", "theirs"]
-"""Which side of a contested value stands for now, where one is preferred."""
+"""The side whose contested values win, if one is preferred."""
 
 
 class ContestedValue(NamedTuple):
     """A field that both sides changed; a side without the field has no value.
 
-    Where nobody is preferred neither side is ours: `ours` is then the value that stands.
+    Without a preferred side, `ours` is the value that wins.
     """
 
     field: str
@@ -34,7 +34,7 @@ class ContestedValue(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What is to become of one record.
+    """What to do with one record.
 
     `take`: theirs as it is, which may be nothing; `merge`: `result` is made of both; `rekey`: one of two records of the
     same id gets another one; `keep`: ours, though theirs has it otherwise. `to` is where the result goes, when that is
@@ -64,14 +64,14 @@ def _place(key: Key) -> dict[str, Any]:
 
 
 def entry_values(entry: Entry | None) -> tuple[Any, ...]:
-    """An entry as plain data, of a file that cannot be read what it holds; nothing for None."""
+    """Return an entry as plain data in a tuple, for an unreadable file its bytes; empty for None."""
     if isinstance(entry, Part):
         return (entry.as_data(),)
     return () if entry is None else (_unreadable_data(entry),)
 
 
 def _unreadable_data(entry: Unreadable) -> dict[str, Any]:
-    """Without the reason: its words are not the same everywhere, and a merge must be."""
+    """Return the content without the reason, whose words may differ between machines; a merge must not."""
     try:
         return {"unreadable": True, "text": entry.content().decode()}
     except UnicodeDecodeError:
@@ -84,12 +84,12 @@ def record_data(part: Part) -> Mapping[str, Any]:
 
 
 def canonical_json(value: Any) -> str:
-    """The same text for the same plain data, whatever the order of its keys."""
+    """Return JSON with sorted keys: the same text for equal data."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def ordered_json(value: Any) -> str:
-    """Tells apart what `canonical_json` does not: the order of keys."""
+    """Return JSON with the keys in their order, which `canonical_json` ignores."""
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""The Anti-Ouroboros gate in a merge: a graduation is what one person confirmed whole, never put together of two."""
+"""The Anti-Ouroboros gate in a merge: a graduation is taken whole from one side, never combined from two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_git.core.records.work_items import Pattern
 
 Table = Mapping[str, Any]
 GRADUATION = ("status", "source_tier", "proposed_rule", "graduated_to")
-"""What a person confirmed together."""
+"""The fields that a person confirms together."""
 
 
 def is_graduated(data: Table) -> bool:
@@ -21,13 +21,13 @@ def is_graduated(data: Table) -> bool:
 def graduation_winner(
     base: Table, ours: Table, theirs: Table, prefer: Prefer | None, *, one_sided: bool = False
 ) -> Prefer | None:
-    """Whose word about a graduation counts where both sides have one; None where nothing is to be decided.
+    """Return the side whose graduation wins; None if there is nothing to decide.
 
-    Doubt wins: it is not graduated if one side says so. Of two graduations the less trusted one stands, else the
-    larger by value.
+    Doubt wins: a pattern is not graduated if one side says so. Of two graduations the less trusted one wins, else
+    the larger by value.
 
     Args:
-        one_sided: whether to say also whose word it is where only one side has one.
+        one_sided: whether to return the side also if only one side changed the graduation.
     """
     if not (is_graduated(ours) or is_graduated(theirs)):
         return None
@@ -56,10 +56,10 @@ def _trust(data: Table) -> int:
 def gate_graduation(
     merged: dict[str, Any], contested: list[ContestedValue], sides: tuple[Table, Table, Table], prefer: Prefer | None
 ) -> list[ContestedValue]:
-    """Gives a pattern whole the graduation that stands, or that it has none. Changes `merged`.
+    """Replace the graduation in `merged`, which is changed, by the whole graduation of the side that wins.
 
     Returns:
-        what is contested then.
+        The contested values after that.
     """
     base, ours, theirs = sides
     stands = graduation_winner(base, ours, theirs, prefer)

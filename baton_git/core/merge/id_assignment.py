@@ -1,6 +1,6 @@
-"""Where each record will stand: of several that want one place one gets it, the others get other ids.
+"""Assign a key to each record: of several with one key, one keeps it and the others get new ids.
 
-The order is one that does not depend on the sides, and so are the ids.
+Neither the order nor the new ids depend on which side is ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from baton_git.core.state import Entry, Key, State
 
 
 class Placement(NamedTuple):
-    """An entry and where it would stand; `here` is where ours has it now."""
+    """An entry and the key it should get; `here` is its present key in ours."""
 
     key: Key
     entry: Entry | None
@@ -36,68 +36,70 @@ class Placement(NamedTuple):
     is_new: bool = False
 
 
-def assign_ids(ours: State, theirs: State, wishes: Sequence[Placement], prefer: Prefer | None) -> Iterator[Decision]:
-    """The decisions that fulfil the wishes, at different places each."""
-    settled = list(_resolve_collisions(ours, theirs, wishes, prefer))
-    left = {wish.here for wish, _ in settled if wish.here != wish.to}
-    for wish, stays in settled:
-        yield from _decision(ours, wish, stays=stays, left=wish.to in left)
+def assign_ids(
+    ours: State, theirs: State, placements: Sequence[Placement], prefer: Prefer | None
+) -> Iterator[Decision]:
+    """Yield the decisions for the placements, each at a key of its own."""
+    settled = list(_resolve_collisions(ours, theirs, placements, prefer))
+    left = {placement.here for placement, _ in settled if placement.here != placement.to}
+    for placement, stays in settled:
+        yield from _decision(ours, placement, stays=stays, left=placement.to in left)
 
 
 def _resolve_collisions(
-    ours: State, theirs: State, wishes: Sequence[Placement], prefer: Prefer | None
+    ours: State, theirs: State, placements: Sequence[Placement], prefer: Prefer | None
 ) -> Iterator[tuple[Placement, bool]]:
-    """The wishes, with other ids where a place was wanted twice; and whether another record takes the place."""
+    """Yield the placements, with new ids if keys collide, and whether a removed record's key is taken by another."""
     by_place: dict[Key, list[Placement]] = {}
-    for wish in wishes:
-        by_place.setdefault(wish.to, []).append(wish)
+    for placement in placements:
+        by_place.setdefault(placement.to, []).append(placement)
     for place, wanted in by_place.items():
-        there = [wish for wish in wanted if wish.entry is not None]
+        there = [placement for placement in wanted if placement.entry is not None]
         if len(there) > 1:
-            there.sort(key=lambda wish: _rank(wish, prefer))
+            there.sort(key=lambda placement: _rank(placement, prefer))
         first, *rest = there or wanted[:1]
-        gone = [wish for wish in wanted if wish.entry is None and wish is not first]
-        for wish in (first, *(_assign_new_id(ours, theirs, wish, place) for wish in rest), *gone):
-            yield wish, wish is not first and wish.entry is None
+        gone = [placement for placement in wanted if placement.entry is None and placement is not first]
+        for placement in (first, *(_assign_new_id(ours, theirs, placement, place) for placement in rest), *gone):
+            yield placement, placement is not first and placement.entry is None
 
 
-def _rank(wish: Placement, prefer: Prefer | None) -> tuple[bool, str]:
-    """Who keeps a place: ours, when somebody is preferred; else what was there before, else the smaller by value."""
+def _rank(placement: Placement, prefer: Prefer | None) -> tuple[bool, str]:
+    """Sort key of who keeps a key: ours if a side is preferred, else the older record, else the smaller by value."""
     if prefer is not None:
-        return wish.here != wish.to, ""
-    return wish.is_new, canonical_json(entry_values(wish.entry))
+        return placement.here != placement.to, ""
+    return placement.is_new, canonical_json(entry_values(placement.entry))
 
 
-def _assign_new_id(ours: State, theirs: State, wish: Placement, place: Key) -> Placement:
-    """With an id made of what the record says, the same wherever it is made."""
-    assert wish.entry is not None
-    data = record_data(wish.entry) if isinstance(wish.entry, Part) else entry_values(wish.entry)
-    to, entry = place, wish.entry
+def _assign_new_id(ours: State, theirs: State, placement: Placement, place: Key) -> Placement:
+    """Give the record an id derived from its content, which is the same on every machine."""
+    assert placement.entry is not None
+    data = record_data(placement.entry) if isinstance(placement.entry, Part) else entry_values(placement.entry)
+    to, entry = place, placement.entry
     for length in (6, 12, 24, 64):
         to = place._replace(id=derive_id(place.id, digest(data, length)))
-        entry = with_id(wish.entry, to.id, place.id)
+        entry = with_id(placement.entry, to.id, place.id)
         if all(present is None or identical(present, entry) for present in (ours.entry(to), theirs.entry(to))):
             break
-    return wish._replace(entry=entry, to=to, action="rekey")
+    return placement._replace(entry=entry, to=to, action="rekey")
 
 
 def with_id(entry: Entry, id_: str, before: str) -> Entry:
-    """The entry under another id; a closed one says which it had."""
+    """Return the entry with another id; an archived one records the id it had."""
     if isinstance(entry, Archived):
         return entry.replace(record={**entry.record, "id": id_}, was=before)
     return entry.replace(id=id_) if isinstance(entry, Record) else entry
 
 
-def _decision(ours: State, wish: Placement, *, stays: bool, left: bool) -> Iterator[Decision]:
-    """What is to be done for a wish; nothing where ours is so already.
+def _decision(ours: State, placement: Placement, *, stays: bool, left: bool) -> Iterator[Decision]:
+    """Yield the decision for a placement; none if ours is like that already.
 
-    `stays`: another record takes the place. `left`: what ours has there goes elsewhere.
+    `stays`: another record takes the key. `left`: the record that ours has there moves away.
     """
-    moves = wish.here is not None and wish.here != wish.to and ours.entry(wish.here) is not None
-    if not moves and not left and not wish.contested and identical(ours.entry(wish.to), wish.entry):
+    moves = placement.here is not None and placement.here != placement.to and ours.entry(placement.here) is not None
+    if not moves and not left and not placement.contested and identical(ours.entry(placement.to), placement.entry):
         return
-    leaves = wish.here if moves or (wish.entry is None and not stays and wish.action != "keep") else None
-    to = wish.to if wish.to != wish.key else None
-    action = "take" if moves and wish.action == "keep" else wish.action
-    result = None if action == "keep" else wish.entry
-    yield Decision(wish.key, action, result, to, leaves, wish.contested)
+    leaves = placement.here if moves or (placement.entry is None and not stays and placement.action != "keep") else None
+    to = placement.to if placement.to != placement.key else None
+    action = "take" if moves and placement.action == "keep" else placement.action
+    result = None if action == "keep" else placement.entry
+    yield Decision(placement.key, action, result, to, leaves, placement.contested)

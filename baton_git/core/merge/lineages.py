@@ -1,4 +1,4 @@
-"""What became of the base's records on one side: which were closed, which got another id, and what is new there."""
+"""Compare one side with the base: which records were archived, which got another id, and which are new."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RENAMED = re.compile(r"(.+)\.[0-9a-f]{6,64}")
 
 @dataclass(frozen=True)
 class MergeSide:
-    """What one side made of the base. `moves`: by the key of a record of the base, where it is now, if elsewhere."""
+    """One side compared with the base. `moves`: from the key of a record in the base to its new key, if it changed."""
 
     state: State
     changed: set[Key]
@@ -29,7 +29,7 @@ class MergeSide:
         return self.moves.get(key, key)
 
     def new_entry(self, key: Key, was: Entry | None) -> Entry | None:
-        """What stands at `key` and is not what became of a record of the base."""
+        """Return the entry at `key` if it does not come from a record of the base."""
         if key in self.arrived or (was is not None and key not in self.moves):
             return None
         return self.state.entry(key)
@@ -48,7 +48,7 @@ def compare_side(base: State, state: State) -> MergeSide:
 
 
 def _candidates(base: State, state: State, changed: Iterable[Key]) -> dict[Key, list[Key]]:
-    """By the key of a record that changed, the places that are new and may be where it went."""
+    """Map the keys of changed records to the new keys that they may have moved to."""
     changed = set(changed)
     candidates: dict[Key, list[Key]] = {}
     for place in changed:
@@ -59,7 +59,7 @@ def _candidates(base: State, state: State, changed: Iterable[Key]) -> dict[Key, 
 
 
 def _origins(place: Key, state: State) -> Iterator[Key]:
-    """Where what stands at `place` may have stood before."""
+    """Yield the keys that the entry at `place` may have had before."""
     entry = state.entry(place) if place.archived else None
     if isinstance(entry, Archived):
         yield Key(place.kind, str(entry.record.get("id")))
@@ -86,19 +86,19 @@ def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
 
 
 def same(left: Entry | None, right: Entry | None) -> bool:
-    """Whether two entries say the same; the order of the keys of a table says nothing."""
+    """Whether two entries are equal, whatever the order of the keys in their tables."""
     return left is right or same_fields(left, right)
 
 
 def identical(left: Entry | None, right: Entry | None) -> bool:
-    """Whether two entries say the same and would be written alike: the order of keys, `0.0` and `-0.0`."""
+    """Whether two entries are equal and would be written alike, down to key order and `-0.0`."""
     return left is right or (
         same(left, right) and ordered_json(entry_values(left)) == ordered_json(entry_values(right))
     )
 
 
 def are_two(kind: str, ours: Part, theirs: Part) -> bool:
-    """Whether two records of one id are about different things."""
+    """Whether two records with one id are about different things."""
     info = ALL_KINDS[kind]
     if info.made_once:
         return not same(ours, theirs)
