@@ -1,4 +1,4 @@
-"""What is set once stays: the fields that declare `Fixed`, and the records that have them."""
+"""Immutable fields: those that declare `Fixed` are set once and never change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WHY = "is set once and stays"
 
 
 class Breach(NamedTuple):
-    """A fixed field that would be another one; `claimed` is None where the field or the record would be gone."""
+    """A change of an immutable field; `claimed` is None if the field or the record would be removed."""
 
     key: Key
     field: str
@@ -29,7 +29,7 @@ def fixed_fields(model: type[Part]) -> tuple[str, ...]:
 
 
 def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Breach]:
-    """Where what stands at a key after a change breaks with what stood there."""
+    """Yield the immutable fields that differ between two entries of one key."""
     if not isinstance(before, Record) or isinstance(after, Unreadable):
         return
     names = fixed_fields(type(before))
@@ -42,14 +42,14 @@ def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Br
 
 
 def refuse_changes(before: State, after: State) -> None:
-    """Raises NotAllowed when the edits of `after` change what is set once."""
+    """Raise NotAllowed if the edits of `after` change an immutable field."""
     for key in after.edits:
         for breach in breaches(key, before.entry(key), after.entry(key)):
             raise NotAllowed(f"{key}: {breach.field} {WHY}", hint="make another one instead")
 
 
 def restore_fixed(before: State, after: State) -> tuple[State, set[Key]]:
-    """The later state with what is set once as it was before, and the keys for which that made a difference."""
+    """Return the later state with its immutable fields restored, and the keys of the restored records."""
     broken = {key for key in after.edits if any(breaches(key, before.entry(key), after.entry(key)))}
     edits = {key: _restore_entry(before.entry(key), after.entry(key)) for key in broken}
     return State(after.source, {**after.edits, **edits}), broken

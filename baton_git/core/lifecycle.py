@@ -85,17 +85,17 @@ def is_due(loop: OpenLoop, now: datetime) -> bool:
 
 
 def apply_check(loop: OpenLoop, check: LastCheck) -> OpenLoop:
-    """The loop after a check: passed → verified, failed → failed; an unknown result changes no status."""
+    """Return the loop after a check: passed → verified, failed → failed; an unknown result keeps the status."""
     status = {"passed": "verified", "failed": "failed"}.get(check.result)
     return loop.replace(last_check=check, **({"status": status} if status else {}))
 
 
 CODE_METHODS = ("git_commit", "file_exists", "command")
-"""The checks whose answer a commit of the code, or a checkout, can change."""
+"""The checks whose result a commit or a checkout of the code can change."""
 
 
 def waits_for_code(loop: OpenLoop) -> bool:
-    """Whether a change of the code can settle this loop."""
+    """Whether a change of the code can change the result of this loop's check."""
     return loop.status != "verified" and loop.verify is not None and loop.verify.method in CODE_METHODS
 
 
@@ -103,7 +103,7 @@ def waits_for_code(loop: OpenLoop) -> bool:
 
 
 def apply_deferral(item: FollowUp, now: datetime, policy: Policy, reason: str | None = None) -> FollowUp:
-    """Put off once more; its priority rises at `elevate_at` and `escalate_at` and never falls."""
+    """Return the follow-up deferred once more; its priority rises at `elevate_at` and `escalate_at`, never falls."""
     count = item.defer_count + 1
     later = item.replace(
         defer_count=count, last_deferred=iso(now), priority=_raise_priority(item.priority, count, policy)
@@ -120,7 +120,7 @@ def _raise_priority(priority: str, count: int, policy: Policy) -> str:
 
 
 def record_recurrence(pattern: Pattern, session: str, context: str, now: datetime) -> Pattern:
-    """Seen once more: the count goes on, the newest five occurrences are kept, a rule is proposed at the threshold."""
+    """Count one more occurrence: keep the newest five, and propose a rule at the threshold."""
     occurrences = (*pattern.recent_occurrences, Occurrence(session=session, context=context))[-OCCURRENCES:]
     again = pattern.replace(
         count=pattern.count + 1,
@@ -131,7 +131,7 @@ def record_recurrence(pattern: Pattern, session: str, context: str, now: datetim
 
 
 def propose_when_due(pattern: Pattern) -> Pattern:
-    """The pattern with a rule proposed, once it was seen often enough."""
+    """Return the pattern with a proposed rule, if it was seen often enough."""
     if pattern.status != "observing" or pattern.count < pattern.threshold:
         return pattern
     rule = pattern.proposed_rule or f"Rule this out before acting: {pattern.what}"
@@ -139,7 +139,7 @@ def propose_when_due(pattern: Pattern) -> Pattern:
 
 
 def apply_proposal(pattern: Pattern, rule: str) -> Pattern:
-    """The pattern as a candidate for `rule`, whatever its count."""
+    """Return the pattern as a candidate for `rule`, whatever its count."""
     if pattern.status in ("graduated", "dismissed"):
         raise NotAllowed(f"pattern {pattern.id} is {pattern.status}", hint="record it anew if it came back")
     return pattern.replace(status="rule_candidate", proposed_rule=rule)
@@ -204,17 +204,17 @@ def apply_monitoring(decision: ActiveDecision) -> ActiveDecision:
 
 
 class Judge(Protocol):
-    """Says what counts of a decision, by who vouches for it."""
+    """Judges records by their provenance."""
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
-        """Whether another one took its place, by the word of somebody who may say so."""
+        """Whether somebody with the right to do so superseded it."""
 
     def tier(self, key: Key, declared: str) -> str:
-        """The tier by which the rules go."""
+        """Return the tier that the rules use."""
 
 
 class _Declared:
-    """Takes every record at its word."""
+    """Judges every record by what it says itself."""
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
         return decision.status == "superseded"
@@ -224,11 +224,11 @@ class _Declared:
 
 
 DECLARED: Judge = _Declared()
-"""The judge where nothing is known of history, such as on a server that looks at a push."""
+"""The judge without any history, for example on a server that checks a push."""
 
 
 def apply_supersession(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> ActiveDecision:
-    """The decision, replaced by another.
+    """Return the decision as superseded by another.
 
     Raises:
         NotAllowed: it is superseded already, by itself, by a superseded one, or both were derived by a model.
@@ -248,7 +248,7 @@ def apply_supersession(decision: ActiveDecision, by: ActiveDecision, judge: Judg
 
 
 def may_supersede(target_tier: str, candidate_tier: str) -> bool:
-    """ACA, layer 2: every pair of tiers but one."""
+    """Whether a decision of one tier may supersede one of another (ACA, layer 2)."""
     return (target_tier, candidate_tier) != ("llm_derived", "llm_derived")
 
 
@@ -256,7 +256,7 @@ def may_supersede(target_tier: str, candidate_tier: str) -> bool:
 
 
 def settle_state(state: State, now: datetime, policy: Policy) -> State:
-    """Everything that time and counts have brought about: expiry, escalation, candidates."""
+    """Apply what follows from time and counts: expiry, escalation, rule candidates."""
     for loop in state.records(OpenLoop):
         if is_due(loop, now):
             state = state.put(loop.replace(status="escalated"))
@@ -270,9 +270,9 @@ def settle_state(state: State, now: datetime, policy: Policy) -> State:
 
 
 def archive_closed(state: State, now: datetime, session: str | None, judge: Judge) -> State:
-    """What earlier sessions closed goes to the archive: verified loops and superseded decisions.
+    """Archive what earlier sessions closed: verified loops and superseded decisions.
 
-    A decision stays where nobody who may has said that it is superseded.
+    A decision stays unless somebody with the right to do so superseded it.
     """
     for loop in state.records(OpenLoop):
         if loop.status == "verified":
@@ -285,7 +285,7 @@ def archive_closed(state: State, now: datetime, session: str | None, judge: Judg
 
 
 def find_session(state: State, id_: str) -> Session | None:
-    """The record of a session, also when it went to the archive."""
+    """Return the record of a session, live or archived."""
     live = state.entry(Key(Session.kind, id_))
     if isinstance(live, Session):
         return live
@@ -294,7 +294,7 @@ def find_session(state: State, id_: str) -> Session | None:
 
 
 def record_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
-    """The state in which `session` is known; sessions beyond the newest `sessions_kept` go to the archive."""
+    """Store the record of a session, and archive those beyond the newest `sessions_kept`."""
     state = state.remove(Key(Session.kind, session.id, archived=True)).put(session)
     live = state.records(Session)
     for old in live[: max(0, len(live) - policy.sessions_kept)]:
@@ -307,7 +307,7 @@ def record_session(state: State, session: Session, now: datetime, policy: Policy
 
 
 class HeldClaim(NamedTuple):
-    """A claim of a document that was not taken over: the record, the field, what it said and what stands."""
+    """A claim of a document that was not accepted: the record, the field, the claimed and the kept value."""
 
     id: str
     field: str
@@ -371,7 +371,7 @@ def _tier_holds(base: Record | None, claim: Record) -> list[HeldClaim]:
 
 
 def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[HeldClaim]:
-    """What a probe found is written by probes; a document may repeat it, and may say what somebody else found."""
+    """Hold the result of a probe that no probe made here; a document may repeat one, or state what a person found."""
     before = base.last_check if base else None
     if claim.last_check is None or claim.last_check.by != "probe" or claim.last_check == before:
         return []
@@ -411,6 +411,6 @@ def _decision_holds(
 
 
 def _hold_status(claim: ActiveDecision, status: str, by: str | None, why: str) -> list[HeldClaim]:
-    """What holds a decision where it was: the status, and by what it is superseded."""
+    """Hold the status of a decision and by what it is superseded."""
     fields = (("status", claim.status, status), ("superseded_by", claim.superseded_by, by))
     return [HeldClaim(claim.id, field, claimed, kept, why) for field, claimed, kept in fields if claimed != kept]

@@ -1,7 +1,7 @@
-"""Threads of one process that want the same thing done: one of them does it for all that wait at that moment.
+"""Group commit: one thread serves the requests of all threads of the process that wait at that moment.
 
-Nobody waits for company. Who comes first begins at once; who comes meanwhile waits, and when the first is done, the
-next in line takes all others that stand there with it. So one thread alone loses nothing, and many share the cost.
+The first thread starts at once. Those that come meanwhile wait; when it is done, the next one serves all that wait.
+So a single thread loses nothing, and many share the cost.
 """
 
 from __future__ import annotations
@@ -14,68 +14,70 @@ from typing import Final, Generic, TypeVar
 Request = TypeVar("Request")
 
 _MOST: Final = 64
-"""How many threads are served in one go, so that nobody waits for a very long line."""
+"""Most threads that are served together, so that no group takes too long."""
 
 
 class CommitGroup(Generic[Request]):
-    """Where the threads stand; what they want is theirs to say, and so is where an answer goes."""
+    """The queue of the waiting threads; requests and their answers are up to the caller."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._waiting: deque[_Waiter[Request]] = deque()
         self._is_busy = False
 
-    def serve(self, wishes: Sequence[Request], serve: Callable[[list[Request]], None], wait: float) -> bool:
-        """Whether `wishes` were served: by `serve`, which is called here or by another thread of the line, in which all
-        are in the order in which they came; False when `wait` seconds passed before anybody began with them.
+    def serve(self, requests: Sequence[Request], serve: Callable[[list[Request]], None], wait: float) -> bool:
+        """Have `requests` served by `serve`, called here or by another thread of the queue, in the order they came.
+
+        Returns:
+            False if `wait` seconds passed before any thread started to serve them.
         """
-        place = _Waiter(wishes)
+        waiter = _Waiter(requests)
         with self._lock:
             leads = not self._is_busy
             self._is_busy = True
             if not leads:
-                self._waiting.append(place)
-        if not leads and not self._is_reached(place, wait):
+                self._waiting.append(waiter)
+        if not leads and not self._is_reached(waiter, wait):
             return False
-        if not place.served:
-            self._lead(place, serve)
+        if not waiter.served:
+            self._lead(waiter, serve)
         return True
 
-    def _is_reached(self, place: _Waiter[Request], wait: float) -> bool:
-        """Whether the place was served, or leads now; False when it was left after `wait` seconds."""
+    def _is_reached(self, waiter: _Waiter[Request], wait: float) -> bool:
+        """Whether the thread was served, or leads now; False if it gave up after `wait` seconds."""
         try:
-            if not place.woken.wait(wait) and self._gives_up(place):
+            if not waiter.woken.wait(wait) and self._gives_up(waiter):
                 return False
-            place.woken.wait()
+            waiter.woken.wait()
         except BaseException:  # Ctrl-C while we wait: nobody may wait for us
-            if not self._gives_up(place) and place.leads:
+            if not self._gives_up(waiter) and waiter.leads:
                 self._hand_on()
             raise
         return True
 
-    def _gives_up(self, place: _Waiter[Request]) -> bool:
-        """Whether the place could be left: nobody had begun with it."""
+    def _gives_up(self, waiter: _Waiter[Request]) -> bool:
+        """Whether the thread could leave the queue, since nobody had started to serve it."""
         with self._lock:
-            if place not in self._waiting:
+            if waiter not in self._waiting:
                 return False
-            self._waiting.remove(place)
+            self._waiting.remove(waiter)
             return True
 
-    def _lead(self, place: _Waiter[Request], serve: Callable[[list[Request]], None]) -> None:
+    def _lead(self, waiter: _Waiter[Request], serve: Callable[[list[Request]], None]) -> None:
         others: list[_Waiter[Request]] = []
         try:
             with self._lock:
                 others += [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1))]
-            serve([wish for served in (place, *others) for wish in served.wishes])
+            serve([request for member in (waiter, *others) for request in member.requests])
         finally:
-            for waiting in others:
-                waiting.served = True
+            for member in others:
+                member.served = True
             self._hand_on()
-            for waiting in others:
-                waiting.woken.set()
+            for member in others:
+                member.woken.set()
 
     def _hand_on(self) -> None:
-        """The next in line leads; where there is none, whoever comes."""
+        """Wake the next thread of the queue as the leader, if there is one."""
         with self._lock:
             following = self._waiting.popleft() if self._waiting else None
             self._is_busy = following is not None
@@ -85,12 +87,12 @@ class CommitGroup(Generic[Request]):
 
 
 class _Waiter(Generic[Request]):
-    """One thread in the line. Woken without being served, it leads."""
+    """One waiting thread. If it is woken without being served, it leads."""
 
-    __slots__ = ("leads", "served", "wishes", "woken")
+    __slots__ = ("leads", "requests", "served", "woken")
 
-    def __init__(self, wishes: Sequence[Request]) -> None:
-        self.wishes = wishes
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self.requests = requests
         self.woken = Event()
         self.served = False
         self.leads = False
