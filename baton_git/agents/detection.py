@@ -1,4 +1,4 @@
-"""How a process can tell that an agent's CLI started it; each CLI declares it in its module `acting`."""
+"""How a process detects that an agent CLI started it; each CLI declares its markers in its module `detection`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SUFFIXES = (".js", ".mjs", ".cjs", ".exe")
 
 
 class AgentMarkers(NamedTuple):
-    """What one agent's CLI leaves for the processes that it starts.
+    """The traces of one agent CLI in the processes that it starts.
 
     Attributes:
         variables: names of environment variables that only the CLI sets.
@@ -24,7 +24,7 @@ class AgentMarkers(NamedTuple):
     packages: tuple[str, ...] = ()
 
     def find_variable(self, environment: Mapping[str, str]) -> str | None:
-        """The first of its variables that is set and not empty."""
+        """Return the first of its variables that is set and not empty."""
         return next((name for name in self.variables if environment.get(name)), None)
 
     def is_program(self, name: str, argv: Sequence[str]) -> bool:
@@ -40,7 +40,7 @@ def _base_name(path: str) -> str:
 
 
 def _script_of(argv: Sequence[str]) -> str:
-    """The script that an interpreter was started with; empty where the program is no interpreter."""
+    """Return the script that an interpreter was started with; empty for any other program."""
     if not argv or _base_name(argv[0]).rstrip("0123456789.") not in _INTERPRETERS:
         return ""
     return next((word.replace("\\", "/") for word in argv[1:] if not word.startswith("-")), "")

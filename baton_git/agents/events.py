@@ -1,8 +1,7 @@
-"""What happens in a session, in the words of no agent: the one stream that all transcripts are read as.
+"""Events of a session, independent of the agent CLI: every transcript is read as this stream.
 
-Texts hold no half surrogate pairs, so they can be written anywhere. A time is ISO text as the transcript has it,
-or None when it has none. `structured`, `arguments` and names of tools are the agent's own: only who knows the agent
-can read them.
+Texts contain no lone surrogates. A time is ISO text as in the transcript, or None. `structured`, `arguments` and tool
+names are specific to the agent CLI.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class Position(NamedTuple):
-    """Where a record stands. What shares a line shares its place.
+    """The position of a record in a transcript. Records on one line share it.
 
     Attributes:
         line: from 1; in a file that is one object (Gemini's older form) the number of the message.
@@ -29,7 +28,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Setting(NamedTuple):
-    """Which session this is, where and with what it runs: comes first, and again when something of it is new.
+    """The session and its environment: the first event, repeated when something changes.
 
     Attributes:
         branch: of git.
@@ -52,7 +51,7 @@ class Setting(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """What a person asked. With `command` (`/review`) the text is that command of theirs with its arguments."""
+    """A prompt typed by a person. With `command` (`/review`) the text is their own command with its arguments."""
 
     place: Position
     time: str | None
@@ -61,7 +60,7 @@ class Prompt(NamedTuple):
 
 
 class ModelReply(NamedTuple):
-    """What the model said to the person."""
+    """A reply of the model to the person."""
 
     place: Position
     time: str | None
@@ -70,7 +69,7 @@ class ModelReply(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A tool was called.
+    """A call of a tool.
 
     Attributes:
         arguments: a text that is no table stands under the key `input`.
@@ -88,7 +87,7 @@ class ToolCall(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """What a call gave; a call may have none yet.
+    """The result of a call; a call may have none yet.
 
     Attributes:
         text: the output alone, without the agent's words around it where those are known.
@@ -114,7 +113,7 @@ class FileChange(NamedTuple):
 
 
 class FilesChanged(NamedTuple):
-    """Files that the agent itself says it changed, by the call `id`; only those where it worked."""
+    """Files that the agent CLI reports as changed by the call `id`, if the call succeeded."""
 
     place: Position
     time: str | None
@@ -124,7 +123,7 @@ class FilesChanged(NamedTuple):
 
 
 class ReportedCommit(NamedTuple):
-    """A commit that the agent itself says was made by the call `id`; `kind` is `committed`, `amended`, …"""
+    """A commit that the agent CLI reports for the call `id`; `kind` is `committed`, `amended`, …"""
 
     place: Position
     time: str | None
@@ -136,7 +135,7 @@ class ReportedCommit(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """What the agent keeps as the aim of the session."""
+    """The goal of the session, as the agent CLI keeps it."""
 
     place: Position
     time: str | None
@@ -153,7 +152,7 @@ class Compaction(NamedTuple):
 
 
 class Title(NamedTuple):
-    """What the session is called from here on."""
+    """The title of the session from here on."""
 
     place: Position
     time: str | None
@@ -161,16 +160,16 @@ class Title(NamedTuple):
 
 
 class Restart(NamedTuple):
-    """What an earlier reading told does not hold any more: the transcript follows from its beginning."""
+    """Earlier events are invalid: the transcript follows again from its beginning."""
 
     place: Position = BEGINNING
 
 
 class ResumePoint(NamedTuple):
-    """What was told up to here stays so; what follows may become something else, and reading on begins here.
+    """The events so far are final; later ones may change, so the next reading resumes here.
 
-    Comes where a line is not finished yet, where something waits for the other half of its pair, and before
-    everything of a file that is only ever read whole.
+    Comes before an unfinished line, before an event that waits for the other half of its pair, and at the beginning of
+    a file that is always read as a whole.
     """
 
     place: Position
@@ -179,7 +178,7 @@ class ResumePoint(NamedTuple):
 
 
 class EndReached(NamedTuple):
-    """Always the last one: nothing more could be read. Given to `events`, it is where that goes on.
+    """The last event: nothing more could be read. Passed to `events`, reading resumes there.
 
     Attributes:
         place: where to begin next time; a line that is not finished yet is left for then.

@@ -1,4 +1,4 @@
-"""Fields of records that nobody vouches for: a value of another type is as good as none."""
+"""Read fields of untrusted records: a value of another type counts as missing."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ Record = Mapping[str, Any]
 
 
 def text_at(record: Record, key: str) -> str | None:
-    """The text under `key`; None when there is none."""
+    """Return the text under `key`; None when there is none."""
     value = record.get(key)
     return value if isinstance(value, str) else None
 
 
 def table_at(record: Record, key: str) -> Record:
-    """The object under `key`; an empty one when there is none."""
+    """Return the object under `key`; an empty one when there is none."""
     value = record.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def tables(value: Any) -> list[Record]:
-    """The objects of a list; none when it is no list."""
+    """Return the objects in a list; none when it is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def texts(content: Any, *kinds: str) -> list[str]:
-    """The texts of a message's content, which is a string, or parts; with `kinds` only of parts of these types."""
+    """Return the texts of a message's content, a string or parts; with `kinds` only those of parts of these types."""
     if isinstance(content, str):
         return [content]
     parts = tables([content] if isinstance(content, dict) else content)

@@ -1,4 +1,4 @@
-"""Calls of gobby-tasks, by which an agent that works with Gobby says what it is at.
+"""Calls of gobby-tasks, with which an agent that works with Gobby manages its tasks.
 
 They go through Gobby's own server, `call_tool` with `server_name`, `tool_name` and `arguments`; its name is
 `mcp__gobby__call_tool` in Claude Code, `mcp_gobby_call_tool` in Gemini CLI and `mcp_call_tool` in Gobby's documents.
@@ -24,7 +24,7 @@ OVER = ("closed", "deleted", "completed", "done", "cancelled")
 
 
 def read_gateway_call(name: str, arguments: Mapping[str, Any]) -> ToolUse | None:
-    """What a call through Gobby's server is for; None for calls of anything else."""
+    """Return the meaning of a call through Gobby's server; None for other calls."""
     if not _GATEWAY.fullmatch(name):
         return None
     server, tool = text_at(arguments, "server_name") or "", text_at(arguments, "tool_name") or "unknown"
@@ -62,7 +62,7 @@ def _in_words(tool: str, given: Record, task: Task) -> str:
 
 
 def read_created_id(text: str) -> str | None:
-    """The id of a task that was made, in what the call gave."""
+    """Return the id of the created task in the result of a call."""
     given = object_in(text) or {}
     for table in (
         given,

@@ -1,4 +1,4 @@
-"""What one agent's CLI must be told so that it runs a hook: which file, which events, in which words."""
+"""The settings with which an agent CLI runs our hooks: the file, the events and their entries."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 MARGIN = 0.5
-"""Seconds by which a hook ends before its CLI would end it."""
+"""Seconds by which a hook ends before the timeout of its CLI."""
 
 
 class Hook(NamedTuple):
-    """One event to be called at. `timeout` is in the CLI's own unit; without a `matcher` every cause counts."""
+    """One hook event. `timeout` is in the CLI's own unit; without a `matcher` every cause counts."""
 
     event: str
     timeout: int
@@ -18,7 +18,7 @@ class Hook(NamedTuple):
 
 
 class HookSettings(NamedTuple):
-    """Where a CLI keeps its hooks, and what is to stand there.
+    """Where an agent CLI keeps its hooks, and which hooks we install.
 
     Attributes:
         program: what the CLI is called on the PATH.
@@ -42,7 +42,7 @@ class HookSettings(NamedTuple):
     unit: int = 1
 
     def groups(self, line: Callable[[float], str]) -> dict[str, dict[str, Any]]:
-        """By event, the entry that has the CLI run the line for the seconds that the event has."""
+        """Return, by event, the entry that makes the CLI run our line within the event's timeout."""
         return {hook.event: self._group(hook, line(hook.timeout / self.unit - MARGIN)) for hook in self.hooks}
 
     def _group(self, hook: Hook, command: str) -> dict[str, Any]:

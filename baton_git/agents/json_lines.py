@@ -30,7 +30,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class JsonLines:
-    """The objects of a file, in order, each with its place; to be read once, one line in memory at a time.
+    """The objects of a file, in order, each with its position; can be iterated once, one line in memory at a time.
 
     Args:
         start: where to begin, at the beginning of a line; a file that has become shorter than that is read anew.
@@ -72,7 +72,7 @@ class JsonLines:
                     return
 
     def _read(self, line: bytes, file: BinaryIO) -> list[Record]:
-        """The objects of a line, which may go on in the file; `end` and `unread` are as they are after it."""
+        """Return the objects of a line, which may continue in the file, and update `end` and `unread`."""
         start, length, finished = self.end, len(line), line.endswith(b"\n")
         if length > MAX_BYTES:
             rest, finished = _skip_line(file) if not finished else (0, True)
@@ -87,7 +87,7 @@ class JsonLines:
 
 
 def _object_of(line: bytes) -> Record | None:
-    """The one object that a finished line is, as nearly all are; None for every other line."""
+    """Parse a finished line with exactly one object, the usual case; None for every other line."""
     if not line.endswith(b"}\n") or len(line) > MAX_BYTES:
         return None
     try:
@@ -100,7 +100,7 @@ def _object_of(line: bytes) -> Record | None:
 
 
 def _skip_line(file: BinaryIO) -> tuple[int, bool]:
-    """The bytes that were left of a line, and whether it has an end."""
+    """Skip the rest of a line; return its bytes, and whether it has an end."""
     skipped = 0
     while part := file.readline(1 << 20):
         skipped += len(part)
@@ -110,7 +110,7 @@ def _skip_line(file: BinaryIO) -> tuple[int, bool]:
 
 
 def _objects(text: str) -> tuple[list[Record], bool]:
-    """The objects of one line, and whether that is all there is in it."""
+    """Parse the objects of one line; also return whether it holds nothing else."""
     objects: list[Record] = []
     at = 0
     try:
@@ -128,7 +128,7 @@ def _objects(text: str) -> tuple[list[Record], bool]:
 
 
 def decode_value(text: str, at: int = 0) -> tuple[Any, int]:
-    """The JSON value that begins in `text` at `at`, and where it ends; halves of surrogate pairs become U+FFFD.
+    """Parse the JSON value that begins in `text` at `at`; return it and its end. Lone surrogates become U+FFFD.
 
     Raises:
         ValueError: there is no JSON value.
@@ -152,7 +152,7 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def object_in(text: str) -> Record | None:
-    """The object that a text is, as the arguments of a call are; None when it is anything else."""
+    """Parse a text that is one JSON object; None when it is anything else."""
     text = text.strip(_AROUND)
     try:
         check_nesting(text)
@@ -163,7 +163,7 @@ def object_in(text: str) -> Record | None:
 
 
 def whole_object(path: Path) -> Record | None:
-    """The one object that a file is; None when it is anything else.
+    """Parse a file that is one JSON object; None when it is anything else.
 
     Raises:
         LimitExceeded: it is larger than `MAX_BYTES`.
@@ -178,7 +178,7 @@ def whole_object(path: Path) -> Record | None:
 
 @contextmanager
 def open_transcript(path: Path) -> Iterator[BinaryIO]:
-    """The file, for reading. Raises as `reading` does, and InvalidArgument for a device, which may never end."""
+    """Open a file for reading. Raises as `reading` does, and InvalidArgument for a device, which may never end."""
     if path.is_char_device() or path.is_block_device():
         raise InvalidArgument(f"{show_path(path)} is a device, not a file", path=show_path(path))
     with reading(path), path.open("rb", _BUFFER) as file:

@@ -1,4 +1,4 @@
-"""How a session of an agent's CLI is started, and what it says of itself when it has ended; each CLI gives both."""
+"""How a session of an agent CLI is started, and what it reports at its end; each CLI implements both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Launch(NamedTuple):
 
 
 class SessionReport(NamedTuple):
-    """What a session printed about itself; None where the CLI does not say it."""
+    """What a session printed about itself; None where the CLI does not report it."""
 
     answer: str = ""
     session: str | None = None
@@ -49,12 +49,12 @@ class Launcher(Protocol):
 
 
 def escape_argument(text: str) -> str:
-    """The text as an argument that no CLI takes for an option."""
+    """Return the text as an argument that no CLI takes for an option."""
     return f" {text}" if text.startswith("-") else text
 
 
 def read_objects(output: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects of `output`: the whole of it, else each line that is one."""
+    """Yield the JSON objects in `output`: the whole output, else each line that is one."""
     try:
         check_nesting(output)
         value = json.loads(output)
@@ -76,12 +76,12 @@ def _lines(output: str) -> Iterator[dict[str, Any]]:
 
 
 def read_token_count(value: Any) -> int:
-    """A number of tokens; 0 for what is none."""
+    """Return a number of tokens; 0 for any other value."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def read_cost(value: Any) -> float | None:
-    """A sum of money; None for what is none."""
+    """Return an amount of money; None for any other value."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < 1e12 else None
 

@@ -1,7 +1,7 @@
-"""Reading a transcript on from where an earlier reading ended, so that the pieces tell the same as the whole.
+"""Read a transcript from where an earlier reading ended; the parts give the same events as one reading.
 
-What a finished line says is settled. A line without an end may become another, and what a reader holds back may be
-answered by the next line: both are told after `Settled`, which is where the next reading begins.
+The events of a finished line are final. An unfinished line may change, and an event that a reader holds back may be
+completed by the next line: both come after a `ResumePoint`, where the next reading begins.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from baton_git.git.files.atomic_files import reading
 
 
 class TranscriptReader(Protocol):
-    """What is remembered from one record to the next."""
+    """Turns records into events, and keeps state from one record to the next."""
 
     def events(self, place: Position, record: Record) -> Iterable[Event]:
-        """What a record tells."""
+        """Return the events of a record."""
 
     def flush(self) -> Iterator[Event]:
-        """What waits for another record, told as if none came."""
+        """Yield the events that wait for another record, as if none came."""
 
     def memory(self) -> Mapping[str, Any]:
-        """All that it remembers, as plain data."""
+        """Return the state as plain data."""
 
 
 def read_events(
     path: Path, since: EndReached, make: Callable[[Mapping[str, Any]], TranscriptReader]
 ) -> Iterator[Event]:
-    """What happened since then.
+    """Yield the events since an earlier reading.
 
     Args:
-        make: gives a reader that remembers this.
+        make: creates a reader with this state.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
@@ -59,6 +59,6 @@ def read_events(
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file. Raises as `reading` does."""
+    """Return the size of a file in bytes. Raises as `reading` does."""
     with reading(path):
         return path.stat().st_size

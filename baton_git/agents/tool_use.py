@@ -1,7 +1,7 @@
-"""What a call of a tool means, in the words of no agent: files, commands, lists of what is to be done, answers.
+"""The meaning of a tool call, independent of the agent CLI: files, commands, todo lists, answers.
 
-Each agent's folder has a `deeds` module that reads its own tools so: `deed` from a call alone, `outcome` from what
-the call gave. Both are plain values, so that what waits for its result can be kept in a file.
+Each agent's folder has a `tool_use` module for its own tools: `read_call` interprets a call, `read_result` its result.
+Both return plain values, so that calls without a result can be kept in a file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONTEXT_LENGTH = 100
 
 
 class ToolTodo(NamedTuple):
-    """One item of a list. `id` is what a list that is kept item by item calls it."""
+    """One item of a todo list. `id` is set in lists that are changed item by item."""
 
     content: str
     status: str
@@ -25,7 +25,7 @@ class ToolTodo(NamedTuple):
 
 
 class TodoChange(NamedTuple):
-    """One item that is made or changed. An item that is new gets its id with the result; None says nothing new."""
+    """A created or changed item. A new item gets its id with the result; None means unchanged."""
 
     id: str | None = None
     content: str | None = None
@@ -33,7 +33,7 @@ class TodoChange(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task of gobby-tasks that was worked on; one that is new gets its id with the result."""
+    """A task of gobby-tasks in a call; a new task gets its id with the result."""
 
     action: str
     id: str | None = None
@@ -43,7 +43,7 @@ class Task(NamedTuple):
 
 
 class ToolUse(NamedTuple):
-    """What a call is for.
+    """The meaning of a call.
 
     Attributes:
         activity: the call in a few words, on one line.
@@ -67,7 +67,7 @@ class ToolUse(NamedTuple):
 
 
 class ToolOutcome(NamedTuple):
-    """What a call gave.
+    """The meaning of a call's result.
 
     Attributes:
         failed: it did nothing.
@@ -87,7 +87,7 @@ class ToolOutcome(NamedTuple):
 
 
 def shorten_line(text: str, limit: int) -> str:
-    """The text on one line, cut after `limit` characters as Gobby does it."""
+    """Return the text on one line, cut after `limit` characters as Gobby does it."""
     # A command may be a document; nothing after the cut needs to be looked at.
     line = " ".join(text[: limit * 8].split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
@@ -111,7 +111,7 @@ _SAYS_NOTHING = ("session_id", "server_name")
 
 
 def describe_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call of any tool: its name, and the argument that says most."""
+    """Describe a call of any tool: its name, and its most telling argument."""
     known = (text_at(arguments, key) for keys in _SAYS for key in keys)
     others = (value for key, value in arguments.items() if isinstance(value, str) and key not in _SAYS_NOTHING)
     detail = next((text for text in (*known, *others) if text and text.strip()), None)
@@ -120,12 +120,12 @@ def describe_call(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def name_server_tool(name: str) -> str:
-    """`mcp__server__tool` as `server.tool`; any other name as it is."""
+    """Return `mcp__server__tool` as `server.tool`; any other name unchanged."""
     parts = name.split("__", 2)
     return f"{parts[1]}.{parts[2]}" if len(parts) == 3 and parts[0] == "mcp" else name
 
 
 def read_todos(items: list[Record], content: str) -> tuple[ToolTodo, ...]:
-    """The items of a list whose text stands under the key `content`."""
+    """Return the items of a todo list; `content` is the key of their text."""
     todos = (ToolTodo(text_at(item, content) or "", text_at(item, "status") or "pending") for item in items)
     return tuple(todo for todo in todos if todo.content)

@@ -1,4 +1,4 @@
-"""Where transcripts lie: found by name, newest first, with what their first lines tell."""
+"""Find transcripts by name, newest first, with what their first lines say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton_git.core.errors import BatonError
 from baton_git.git.files.atomic_files import show_path
 
 Warn = Callable[[str], None]
-"""Takes one line about what could not be looked at."""
+"""Receives one line about what could not be read."""
 
 HEAD_LINES = 20
 HEAD_BYTES = 65536
@@ -28,7 +28,7 @@ class Transcript(NamedTuple):
 
 
 def ignore_warning(_: str) -> None:
-    """Takes what nobody wants to know."""
+    """Ignore a warning."""
 
 
 def find_files(folder: Path, *parts: str, warn: Warn = ignore_warning) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""What the agents' command lines tell a hook, and what they take for an answer.
+"""Hook events of the agent CLIs, and the replies to them.
 
-Only the standard library is imported here: most hooks have nothing to do, and cost no more than finding that out.
+Only the standard library is imported here: most hooks have nothing to do, and must find that out quickly.
 """

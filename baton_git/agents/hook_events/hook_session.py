@@ -1,6 +1,6 @@
-"""What this machine remembers of the sessions of agents that its hooks have seen: one small file for each.
+"""The agent sessions that hooks have seen on this machine: one small local file for each.
 
-It lies beside the repository and is no state: a lost file costs a second extraction, or a context that is given twice.
+A lost file only costs a second extraction, or a context that is injected twice.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 KEPT = 60
-"""Files that are kept; the oldest ones go."""
+"""How many files are kept; the oldest are removed."""
 LEFT_AFTER = 3600.0
 """Seconds by which a file in the making is older than the newest one when its writer was killed."""
 
 
 class HookSession(NamedTuple):
-    """A session, as the hooks have seen it.
+    """A session as seen by hooks.
 
     Attributes:
         git_dir: of the work tree that it began in.
@@ -56,22 +56,22 @@ class HookSession(NamedTuple):
 
 
 class HookSessionStore:
-    """The files of all sessions, in `baton/agents` of a repository."""
+    """The files of all sessions, in `baton/agents` of a repository's common directory."""
 
     def __init__(self, common_dir: str) -> None:
         self.folder = os.path.join(common_dir, "baton", "agents")
 
     def path(self, cli: str, session: str, suffix: str = ".json") -> str:
-        """A file of a session; ids that are no plain words get a name that is one."""
+        """Return the path of a session's file; an id with special characters is encoded."""
         plain = session if _is_plain(session) else session.encode("utf-8", "replace").hex()[:120]
         return os.path.join(self.folder, f"{cli}-{plain}{suffix}")
 
     def get(self, cli: str, session: str) -> HookSession | None:
-        """What is remembered of a session; None when that is nothing, or cannot be read."""
+        """Return the stored session; None when there is none, or it cannot be read."""
         return _read(self.path(cli, session))
 
     def save(self, seen: HookSession) -> bool:
-        """Remembers it; False when the disk refuses, which costs no more than what is said above."""
+        """Store a session; False when the disk refuses."""
         path = self.path(seen.cli, seen.session)
         fresh = f"{path}.{os.getpid()}.tmp"
         try:
@@ -85,7 +85,7 @@ class HookSessionStore:
         return True
 
     def all(self) -> Iterator[HookSession]:
-        """Every session that can be read, those seen last first."""
+        """Yield every readable session, the last seen first."""
         sessions = (_read(os.path.join(self.folder, name)) for name in self._names())
         yield from sorted((session for session in sessions if session), key=lambda session: session.seen, reverse=True)
 
@@ -96,7 +96,7 @@ class HookSessionStore:
             return []
 
     def forget_old(self) -> None:
-        """Removes all but the newest files, those that belong to a session with it, and what killed hooks left."""
+        """Remove all but the newest sessions with their files, and temporary files of killed hooks."""
         newest = max(map(self._modified_at, self._names()), default=0.0)
         for name in self._names(".tmp"):
             if newest - self._modified_at(name) > LEFT_AFTER:

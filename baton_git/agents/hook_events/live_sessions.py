@@ -1,4 +1,4 @@
-"""Which of the sessions that hooks have seen are at work beside us."""
+"""Which of the sessions that hooks have seen are still running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hook is told on its standard input, in the words of no agent."""
+"""Parse the standard input of a hook, independent of the agent CLI."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ADDED = "</hook_context>"
 
 
 class Payload(NamedTuple):
-    """What happened.
+    """A hook event.
 
     Attributes:
         event: as the agent calls it; a reply names it.

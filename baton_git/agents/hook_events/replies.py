@@ -1,4 +1,4 @@
-"""What a hook answers: one JSON object, or nothing where anything would be too much.
+"""The reply of a hook: one JSON object, or nothing where any output would do harm.
 
 Claude Code takes whatever PreCompact prints for instructions to its compaction, and Gemini CLI shows the error stream
 where the standard output is empty.

@@ -1,6 +1,6 @@
-"""Where a hook runs: the repository around a folder, and whether anybody keeps state there.
+"""Find the repository of a hook, and whether it may hold state.
 
-It looks for files only. What it says decides nothing but whether it is worth loading the rest.
+It only looks for files. The result decides whether the rest of the program is loaded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RepositoryPaths(NamedTuple):
 
 
 def find_repository(folder: str) -> RepositoryPaths | None:
-    """The repository that `folder` is in; None outside of any."""
+    """Return the repository that contains `folder`; None outside of one."""
     here = os.path.abspath(folder)
     while True:
         paths = _at(here)
@@ -50,7 +50,7 @@ def _at(folder: str) -> RepositoryPaths | None:
 
 
 def may_hold_state(place: RepositoryPaths) -> bool:
-    """Whether a namespace may be there; False only when none can be."""
+    """Whether the repository may have a namespace; False only when it cannot."""
     common = place.common_dir
     if os.path.isdir(os.path.join(common, "baton")) or os.path.isdir(os.path.join(common, "refs", "heads", "baton")):
         return True

@@ -1,4 +1,4 @@
-"""A child process with all that it starts: watched, bounded in time and output, and ended as a whole."""
+"""Run a child process with all its descendants: watched, limited in time and output, and terminated as a group."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _write_stdin(pipe: IO[bytes], text: str) -> None:
 
 
 class _Outputs:
-    """Both outputs of a process, read as they come: bounded in memory and in the log."""
+    """Both outputs of a process, read as they arrive, limited in memory and in the log."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path | None) -> None:
         self.head, self.tail, self.said = b"", b"", b""

@@ -1,4 +1,4 @@
-"""What this machine remembers of the sessions that it started: one JSON file each, beside the repository."""
+"""The sessions started on this machine: one local JSON file each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STATUSES = ("running", "exited", "failed", "timed_out", "stopped", "lost")
 
 @dataclass(frozen=True)
 class Process:
-    """A process, and when it began, so that another one that gets its number is not taken for it."""
+    """A process and its start time, so that a reused process id is not mistaken for it."""
 
     pid: int = 0
     began: float = 0.0
@@ -115,7 +115,7 @@ class SpawnedSession:
 
     @property
     def public_data(self) -> dict[str, Any]:
-        """For whoever lists it."""
+        """The record as data for lists."""
         data = asdict(self)
         del data["variables"], data["keeper"], data["process"], data["starter"]
         return {**data, "pid": self.process.pid or None}
@@ -127,7 +127,7 @@ def cost_in_words(cost_usd: float | None) -> str:
 
 @dataclass(frozen=True)
 class SpawnedSessions:
-    """The records of one repository, in `folder`."""
+    """The records of a repository's sessions, in `folder`."""
 
     folder: Path
 
@@ -181,7 +181,7 @@ class SpawnedSessions:
         return sorted(records, key=lambda record: (record.started, record.id), reverse=True), problems
 
     def save(self, record: SpawnedSession) -> None:
-        """Keeps it. Raises WriteFailed when the disk says no."""
+        """Store a record. Raises WriteFailed when the disk refuses."""
         write_all({self.path(record.id): json.dumps(asdict(record)).encode()})
 
     def fresh_id(self) -> str:

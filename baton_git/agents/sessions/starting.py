@@ -1,4 +1,4 @@
-"""Starting a session of an agent that goes on by itself, within limits that no workflow can lift."""
+"""Start a session of an agent CLI that runs on its own, within limits that no workflow can lift."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ MOMENT = 0.25
 
 
 class Chain(NamedTuple):
-    """A chain as it is before one more session: how it is called, since when, how many it had, what they told of
-    their cost."""
+    """Name, start time, length and reported cost of a session chain."""
 
     name: str
     began: str
@@ -206,7 +205,7 @@ class Spawner:
 
 
 def _check_chain_limits(chain: Chain, wish: LaunchRequest, now: str) -> None:
-    """Raises NotAllowed when the chain has met one of its limits."""
+    """Raise NotAllowed when the chain has reached one of its limits."""
     if chain.sessions + 1 > wish.most:
         raise NotAllowed(f"the chain has {chain.sessions} sessions, the limit is {wish.most}")
     if _between(chain.began, now) >= wish.chain_seconds:

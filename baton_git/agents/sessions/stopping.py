@@ -1,4 +1,4 @@
-"""Ending a session that was started here; and what is left of those that nobody looks after any more."""
+"""Stop a session that was started here, and clean up sessions whose supervisor is gone."""
 
 from __future__ import annotations
 

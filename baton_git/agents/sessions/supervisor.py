@@ -1,7 +1,7 @@
-"""Looking after one session until it has ended: what the small process beside a session of its own does.
+"""Supervise one session until it has ended, in a small process of its own.
 
-Its job comes through a pipe, so that no environment is ever written to a disk, and of a prompt only the beginning that
-its record shows, without secrets.
+Its job comes through a pipe, so that the environment is never written to disk, and only the redacted beginning of the
+prompt is.
 """
 
 from __future__ import annotations

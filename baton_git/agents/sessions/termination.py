@@ -1,4 +1,4 @@
-"""The end of a process with all that it started."""
+"""Terminate a process with all its descendants."""
 
 from __future__ import annotations
 

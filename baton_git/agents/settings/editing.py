@@ -1,4 +1,4 @@
-"""One item into an object or list of a JSON text, or out of it, in the style that the text has.
+"""Insert one item into an object or list of a JSON text, or remove it, in the style of the text.
 
 Whatever `append` puts in, `take` takes out again to the byte. Containers that we make ourselves must be known again
 for that, as they go with their last item: theirs is the style that a tidy writer gives, closing bracket on its own

@@ -1,4 +1,4 @@
-"""Whether an agent's CLI will really call us here, and why not. What could not be found out is unknown, never well."""
+"""Whether an agent CLI will run our hooks, and why not. What cannot be determined is unknown, never ok."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a settings file, and remembering what it was, so that taking our entries out gives the very bytes back.
+"""Write a settings file, and keep a copy of the original, so that uninstalling restores it byte for byte.
 
 Beside the machine's state lies for each file that we changed `<digest of its path>.json`: the digest of what we wrote,
 what was there before, and what we had to make. It may be lost: our entries can be taken out without it. Settings hold
