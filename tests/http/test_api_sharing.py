@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -118,7 +119,11 @@ def test_a_rule_that_waits_is_not_taken_over_by_a_request(shared: Any, elsewhere
     with Site(Asked(str(shared.folder.parent / "other"), shared.namespace, None, None)).work() as ws:
         for number in range(3):
             record_pattern(ws, NOW, what="w", context=f"c{number}", rule="obey", id="PAT-1")
-        graduate_pattern(ws, NOW, "PAT-1", Confirmed("mallory", "terminal", pattern="PAT-1", rule="obey", what="w"))
+        graduate_pattern(
+            replace(ws, confirmed=Confirmed("mallory", "terminal", pattern="PAT-1", rule="obey", what="w")),
+            NOW,
+            "PAT-1",
+        )
     elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
     reviewed = {"remote": "reviewed"}
     shared.post("/v1/sync", reviewed)

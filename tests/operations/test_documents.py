@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -270,7 +271,7 @@ def test_a_claimed_graduation_stays_a_candidate_and_is_named(ws):
 
 def test_a_graduation_that_happened_here_is_taken_back_from_a_document(ws):
     write(ws, NOW, document(patterns=[{**PATTERN, "status": "rule_candidate", "proposed_rule": "Do X"}]))
-    graduate_pattern(ws, NOW, "PAT-1", Confirmed("Ada", "terminal", "PAT-1", "Do X"))
+    graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Do X")), NOW, "PAT-1")
     done = write(ws, NOW, document(**{k: v for k, v in current(ws).items() if k == "patterns"}))
     assert done.held == ()
     assert current(ws)["patterns"][0]["status"] == "graduated"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from strategies import ITEM, LOOP
 from world import NOW, acting, by_hand, current, document, files, ids, later, stored, workspace
@@ -140,7 +142,7 @@ def test_a_rollback_is_undone_by_undo(ws):
 def test_rollback_of_a_graduation_takes_the_rule_away(ws):
     made = record_pattern(ws, NOW, what="w", rule="r")
     propose_rule(ws, NOW, made.id, "r")
-    graduate_pattern(ws, NOW, made.id, Confirmed("Ada", "terminal", made.id, "r"))
+    graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", made.id, "r")), NOW, made.id)
     rollback(ws, NOW, "2")
     assert stored(ws, "rule", made.id) is None
     assert stored(ws, "pattern", made.id).status == "rule_candidate"

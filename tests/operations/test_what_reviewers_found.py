@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from world import NOW, acting, by_hand, current, document, ids, later, stored
 
@@ -150,7 +152,7 @@ def test_leaving_a_record_out_and_adding_it_again_clears_no_gate(ws):
 def test_a_graduation_that_was_taken_back_does_not_come_back_without_a_person(ws):
     record_pattern(ws, NOW, what="p", id="PAT-1")
     propose_rule(ws, NOW, "PAT-1", "Do X")
-    done = graduate_pattern(ws, NOW, "PAT-1", Confirmed("Ada", "terminal", "PAT-1", "Do X"))
+    done = graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Do X")), NOW, "PAT-1")
     graduated = str(done.written.revision.number)
     undo(ws, NOW)
     for back in (lambda: rollback(ws, NOW, graduated), lambda: rollback_record(ws, NOW, "PAT-1", graduated),

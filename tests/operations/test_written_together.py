@@ -304,7 +304,7 @@ def test_namespaces_of_one_store_do_not_wait_for_each_other(ws):
     def nested(tip):
         there = workspace(ws.branch.store, "s2", namespace="y")
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(add_follow_up, there, NOW, item="elsewhere", id_="FU-y").result(SECONDS)
+            pool.submit(add_follow_up, there, NOW, item="elsewhere", id="FU-y").result(SECONDS)
         return tip.state.add(item(id="FU-1"))
 
     ws.branch.update(nested, stamp("s1"))

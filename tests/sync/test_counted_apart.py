@@ -29,7 +29,7 @@ COUNTED = (FOLLOW_UP, PATTERN, IDENTITY)
 def count(machine: Machine, times: int) -> None:
     """Records of the same ids on each machine, with as many occurrences, deferrals and restores."""
     for number in range(times):
-        record_pattern(machine.ws, machine.clock(), what="w", context=f"{machine.name} {number}", id_="PAT-1")
+        record_pattern(machine.ws, machine.clock(), what="w", context=f"{machine.name} {number}", id="PAT-1")
     machine.follow_up("FU-1")
     for _ in range(times):
         machine.defer("FU-1")
@@ -147,7 +147,7 @@ def test_what_others_counted_since_is_left_and_no_more(ada: Machine, bob: Machin
     settled(ada, bob)
     eve = make("eve")
     eve.sync()
-    record_pattern(eve.ws, eve.clock(), what="w", context="later", id_="PAT-1")
+    record_pattern(eve.ws, eve.clock(), what="w", context="later", id="PAT-1")
     for session in ("s-ada", "s-bob"):
         revert(eve, session)
     pattern = eve.get("pattern", "PAT-1")
@@ -159,7 +159,7 @@ def test_occurrences_that_were_taken_off_do_not_come_back_with_the_next_session(
     eve = [replace(one, ws=replace(one.ws, actor=replace(one.ws.actor, session="s-eve"))) for one in (ada, bob)]
     for round_, machines in enumerate(((ada, bob), (eve[0], bob))):
         for one in machines:
-            record_pattern(one.ws, one.clock(), what="w", context=str(round_), id_="PAT-1")
+            record_pattern(one.ws, one.clock(), what="w", context=str(round_), id="PAT-1")
         settled(ada, bob)
     for session, left in (("s-eve", 3), ("s-ada", 2)):
         revert(ada, session)
