@@ -51,10 +51,8 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder) -> MergedFiles:
 
 def entry_at(root: Folder, path: str) -> TreeEntry | None:
     """Return the file at a path; None when there is none, or a folder."""
-    *folders, name = path.split("/")
-    for folder in folders:
-        root = root.folder(folder)
-    entry = root.entries().get(name)
+    folder, name = _open_parent(root, path)
+    entry = folder.entries().get(name)
     return None if entry is None or entry.is_folder else entry
 
 
@@ -64,10 +62,16 @@ def text_at(root: Folder, path: str) -> bytes:
     Raises:
         Corrupt: it cannot be read.
     """
+    folder, name = _open_parent(root, path)
+    return folder.read(name) or b""
+
+
+def _open_parent(root: Folder, path: str) -> tuple[Folder, str]:
+    """Return the folder that holds a path, and the name in it."""
     *folders, name = path.split("/")
     for folder in folders:
         root = root.folder(folder)
-    return root.read(name) or b""
+    return root, name
 
 
 def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> MergedFiles:
@@ -99,10 +103,8 @@ def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> s
 
 def _is_free(root: Folder, path: str, edit: Edit) -> bool:
     """Whether the path is unused, or already has this content."""
-    *folders, name = path.split("/")
-    for folder in folders:
-        root = root.folder(folder)
-    return root.entries().get(name) in (None, edit)
+    folder, name = _open_parent(root, path)
+    return folder.entries().get(name) in (None, edit)
 
 
 def _describe_side(entry: TreeEntry | None, path: str) -> tuple[dict[str, str], ...]:

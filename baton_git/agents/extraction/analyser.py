@@ -260,7 +260,7 @@ class Analyser:
     def _git(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
         """What a command did with git: its commits, and repositories that are made for a try."""
         known = self.known
-        work = GitWork(tuple(CommitCommand(*making) for making in waiting["makings"]), tuple(waiting["repositories"]))
+        work = GitWork.from_data(waiting)
         if not outcome.failed:
             known.tries += [
                 folder for folder in work.repositories if folder and folder not in known.tries and folder != known.home
@@ -294,10 +294,7 @@ class Analyser:
         if nameless is not None:
             nameless["hash"] = event.sha
             return
-        work = GitWork(
-            tuple(CommitCommand(*making) for making in last["waiting"]["makings"]),
-            tuple(last["waiting"]["repositories"]),
-        )
+        work = GitWork.from_data(last["waiting"])
         making = work.makings[-1] if work.makings else CommitCommand(known.cwd)
         if not own and not is_elsewhere(work, making, known.home, known.tries):
             amends = making._replace(amends=event.kind == "amended")

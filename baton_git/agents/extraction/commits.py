@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from baton_git.agents.extraction.shell import ParsedScript, SimpleCommand, join_folder, parse_script
 
@@ -42,10 +43,16 @@ class CommitCommand(NamedTuple):
 
 
 class GitWork(NamedTuple):
-    """What a line for a shell does with git: the commits that it makes, and the repositories."""
+    """What a shell command does with git: the commits that it makes, and the repositories."""
 
     makings: tuple[CommitCommand, ...] = ()
     repositories: tuple[str | None, ...] = ()
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> GitWork:
+        """Restore the work that a call without a result keeps as plain data."""
+        makings = tuple(CommitCommand(*making) for making in data.get("makings", ()))
+        return cls(makings, tuple(data.get("repositories", ())))
 
     @property
     def is_try(self) -> bool:

@@ -6,7 +6,7 @@ import posixpath
 from typing import Any
 
 from baton_git.agents.extraction.analyser import is_over
-from baton_git.agents.extraction.commits import CommitCommand, GitWork, is_elsewhere
+from baton_git.agents.extraction.commits import GitWork, is_elsewhere
 from baton_git.agents.extraction.findings import Findings, Mark, Table
 from baton_git.agents.extraction.options import Options
 
@@ -150,10 +150,7 @@ class _Window:
     def _pending_of(self, call: str, waiting: Table) -> list[Table]:
         """The commits that a command may have made by now."""
         known = self._known
-        work = GitWork(
-            tuple(CommitCommand(*making) for making in waiting.get("makings", ())),
-            tuple(waiting.get("repositories", ())),
-        )
+        work = GitWork.from_data(waiting)
         more = {"hash": "", "mark": waiting["mark"], "until": None, "call": call, "pending": True}
         return [
             {**more, "message": making.subject or "", "folder": making.folder}

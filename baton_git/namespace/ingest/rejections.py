@@ -8,11 +8,10 @@ from typing import NamedTuple
 from baton_git.core import layout
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace, Oid
-from baton_git.core.state import State
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.ingest.unreadable import find_new_unreadable
-from baton_git.namespace.provenance.claims import Trusted, find_unconfirmed_claims, is_vouched_for
+from baton_git.namespace.provenance.claims import Trusted, find_unconfirmed_claims, is_vouched_for, load_state
 
 
 class Refusal(NamedTuple):
@@ -50,7 +49,7 @@ def _iterate_refusals(
     yield from (Refusal(new, path, "", why) for path, why in faults)
     if faults:
         return
-    for unreadable in find_new_unreadable(_state(store, old), after):
+    for unreadable in find_new_unreadable(load_state(store, old), after):
         yield Refusal(new, unreadable.path, "", unreadable.why)
     for claim in find_unconfirmed_claims(store, old, new, trusted):
         yield Refusal(new, claim.held.id, claim.held.field, claim.held.why)
@@ -62,7 +61,3 @@ def _find_unsigned(store: Store, old: Oid | None, new: Oid, trusted: Trusted) ->
     for info in store.only_in(new, *([old] if old is not None else [])):
         if not is_vouched_for(store, info, trusted):
             yield Refusal(info.oid, "", "", "is not signed by an allowed key")
-
-
-def _state(store: Store, commit: Oid | None) -> State:
-    return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))

@@ -91,8 +91,8 @@ def find_unconfirmed_claims(
     Raises:
         Corrupt: a commit or a tree cannot be read.
     """
-    before = _load_state(store, base)
-    found_claims = find_claims(before, _load_state(store, tip))
+    before = load_state(store, base)
+    found_claims = find_claims(before, load_state(store, tip))
     if not found_claims:
         return []
     commits = list(store.only_in(tip, *([base] if base is not None else [])))
@@ -107,7 +107,7 @@ def _settles(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
     """Whether a commit gives a field that is set once the claimed value, and may."""
 
     def value(commit: Oid) -> Any:
-        record = _read_record(_load_state(store, commit), claim.key)
+        record = _read_record(load_state(store, commit), claim.key)
         return None if record is None else record.as_data().get(claim.held.field)
 
     if not alike(value(info.oid), claim.held.claimed):
@@ -116,7 +116,8 @@ def _settles(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
     return len(sides) == 2 and None not in sides and not alike(*sides) and is_pure(store, info)
 
 
-def _load_state(store: Store, commit: Oid | None) -> State:
+def load_state(store: Store, commit: Oid | None) -> State:
+    """Return the state at a commit; an empty one for None."""
     return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))
 
 
@@ -131,11 +132,11 @@ def _makes(store: Store, info: CommitInfo, claim: FieldClaim, trusted: Trusted |
     raises = _raises(claim)
     if raises and trusted is None and not entry.trailer_values(CONFIRMED):
         return False
-    if not (raises or entry.op) or not _says(_load_state(store, info.oid), claim):
+    if not (raises or entry.op) or not _says(load_state(store, info.oid), claim):
         return False
     if raises and not _is_a_persons(info, entry, trusted):
         return False
-    before = [_says(_load_state(store, parent), claim) for parent in info.parents]
+    before = [_says(load_state(store, parent), claim) for parent in info.parents]
     return not all(before) if before and not raises and entry.op != "merge" else not any(before)
 
 
