@@ -19,7 +19,7 @@ from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
 from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.sessions import boot
+from baton_git.verbs.session_start import StartOptions, begin_session
 from baton_git.verbs.sync import sync
 
 SIZES = (2_000, 4_000, 8_000, 16_000)
@@ -76,7 +76,7 @@ def timed(number: int, *, diverged: bool) -> tuple[float, float]:
         bob.branch.store.close()
         bob = workspace(place / "bob")
         started = time.process_time()
-        boot(bob, now(), sync_seconds=0, check_seconds=0)
+        begin_session(bob, now(), StartOptions(sync_seconds=0, check_seconds=0))
         return took, time.process_time() - started
 
 

@@ -46,6 +46,16 @@ class Result(BaseModel):
     verbose: ClassVar[frozenset[str]] = frozenset()
     """Fields that are left out where each word costs: in the answers to a model."""
 
+    @property
+    def about_commit(self) -> str | None:
+        """The commit that it is about: empty where it is about none, None where the namespace does not exist."""
+        return ""
+
+    @property
+    def http_status(self) -> int | None:
+        """The status of the HTTP answer, where it is not that of the verb."""
+        return None
+
     def as_data(self, *, short: bool = False) -> dict[str, Any]:
         """Return the result as plain data, the same for every interface.
 
@@ -66,6 +76,8 @@ class Tool:
     Attributes:
         about: what the tool does, in a line.
         hidden: fields of the input that the tool does not take.
+        required: fields that a model must give though others need not.
+        defaults: values of fields that a model does not give, where they differ from those of the input.
         fields: descriptions of fields that their names do not explain.
         schemas: JSON Schemas of fields, in place of those of their types.
         names: by field, what the tool calls it, where that differs.
@@ -74,6 +86,8 @@ class Tool:
 
     about: str
     hidden: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
@@ -112,12 +126,14 @@ class Verb(Generic[I, R]):
         more_paths: further paths of the same method, which lack fields that may be left out.
         refuses: statuses of HTTP answers that refuse, beside those that any request can meet.
         status: of the HTTP answer when all went well.
+        other_status: further statuses of an answer when all went well, with what they say.
         tag: the group of routes in the OpenAPI document.
         for_session: a verb that only reads, but about the acting session.
         positional: the fields that the command line takes by position.
         tool: the MCP tool; None where models cannot call it.
         examples: lines of the command line.
         options: by field, how the command line takes it.
+        session: whether it acts in a session, begins one or ends one; its result names the one that it began or ended.
     """
 
     name: str
@@ -130,12 +146,14 @@ class Verb(Generic[I, R]):
     more_paths: tuple[str, ...] = ()
     refuses: tuple[int, ...] = ()
     status: int = 200
+    other_status: Mapping[int, str] = field(default_factory=dict)
     tag: str = "records"
     for_session: bool = False
     positional: tuple[str, ...] = ()
     tool: Tool | None = None
     examples: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
+    session: Literal["acts", "begins", "ends"] = "acts"
 
     @property
     def about(self) -> str:

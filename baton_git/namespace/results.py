@@ -49,11 +49,22 @@ class AtRevision(Result):
     revision: int | None = Field(description="Its number; 0 where the namespace does not exist.", examples=[12])
     commit: str | None = Field(description="Its commit; null where the namespace does not exist.", examples=[COMMIT])
 
+    @property
+    def about_commit(self) -> str | None:
+        return self.commit
+
 
 class AtNamespace(AtRevision):
     """A result about one namespace at one revision."""
 
     namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
+
+
+class UnreadableFile(BaseModel):
+    """A stored file that is no record; it is kept as it is."""
+
+    path: str = Field(description="Its path on the branch.", examples=["open_loops/OL-1.toml"])
+    why: str = Field(description="What is wrong with it.", examples=["not TOML: Expected '=' after a key"])
 
 
 class PageInput(Input):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -32,12 +32,23 @@ Model = TypeVar("Model", bound=Record)
 
 @dataclass(frozen=True)
 class Actor:
-    """Who acts. `author` is `Name <mail>`; the other fields may be unknown."""
+    """Who acts. `author` is `Name <mail>`; the other fields may be unknown.
+
+    Attributes:
+        is_agent_named: whether the call names the agent; one that only the environment names counts less than the
+            settings of the work tree.
+    """
 
     author: str
     session: str | None = None
     agent: str | None = None
     machine: str | None = None
+    is_agent_named: bool = False
+
+    @property
+    def named_agent(self) -> str | None:
+        """The agent, where the call names it."""
+        return self.agent if self.is_agent_named else None
 
 
 class Vouched(NamedTuple):
@@ -89,6 +100,7 @@ class Workspace:
         environment: of the programs that we start.
         reach: the settings for remotes.
         confirmed: what a person confirmed just now; only an interface that saw it happen gives it.
+        problems: what is wrong with the settings of this machine, where their defaults are used instead.
     """
 
     branch: Branch
@@ -100,6 +112,7 @@ class Workspace:
     environment: dict[str, str] = field(default_factory=dict)
     reach: RemoteSettings = field(default_factory=RemoteSettings)
     confirmed: Confirmed | Vouched | None = None
+    problems: Sequence[str] = ()
 
     @property
     def session(self) -> str:

@@ -56,12 +56,15 @@ class SeedSystem(NamedTuple):
         kinds: the kinds of records that it brings.
         has_sections: whether its module `brief_sections` tells of them, and is loaded where there is such a record.
         documents: its whole documents.
+        has_session_hooks: whether it does something at the start and at the end of every session: the functions `start`
+            and `end` of its module `session_hooks`.
     """
 
     name: str
     kinds: tuple[str, ...] = ()
     has_sections: bool = True
     documents: tuple[ForeignDocument, ...] = ()
+    has_session_hooks: bool = False
 
     def make_sections(self, request: BriefRequest) -> Iterator[Section]:
         """What the system has to say at the start of a session."""

@@ -1,430 +1,275 @@
-"""The beginning and the end of a session, and how things stand in between."""
+"""The verbs of a session from end to end: `init`, `boot`, `wrap`, `status`."""
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, Self
 
-from baton_git.core.brief import BUDGET, SECTIONS, Brief, Section, age, compose, judged_line, quote_id
-from baton_git.core.errors import BatonError, InvalidArgument, InvalidName
-from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, value_at
-from baton_git.core.lifecycle import archive_closed, find_session, record_session, settle_state
-from baton_git.core.names import SessionId, mint_id
-from baton_git.core.output import one_line
-from baton_git.core.records.base import Record
-from baton_git.core.records.lineage import Session
-from baton_git.core.records.work_items import LastCheck, OpenLoop
-from baton_git.core.redaction.changes import refuse_secret
-from baton_git.core.state import HEAD, Key, State, Unreadable
+from pydantic import ConfigDict, Field, PrivateAttr
+
+from baton_git.core.brief import BUDGET, MIN_BUDGET
+from baton_git.core.names import Namespace
 from baton_git.core.times import iso
-from baton_git.namespace.last_seen import last_seen
-from baton_git.namespace.remote_selection import WaitingCount, format_commits, pending_counts, waiting_counts
-from baton_git.namespace.revision import Revision, WriteResult
-from baton_git.namespace.workspace import Workspace, fresh_mark
-from baton_git.systems import SYSTEMS, BriefRequest
-from baton_git.verbs.auto_sync import AT_START, at_start
-from baton_git.verbs.check_results import MOST_AT_START, Checks, due_checks, with_results
-
-CHECK_BUDGET = 5.0
-"""Seconds that the checks at the start of a session may take together."""
+from baton_git.core.verb import READS, REPLACES, SETTLES, Input, Option, Tool, verb
+from baton_git.namespace.results import AtNamespace, UnreadableFile, WrittenResult, full_position
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.session_hooks import run_end_hooks, run_start_hooks
+from baton_git.verbs.auto_sync import AT_START, at_end
+from baton_git.verbs.namespace_status import NamespaceStatus, read_status
+from baton_git.verbs.session_end import end_session
+from baton_git.verbs.session_start import CHECK_BUDGET, BegunSession, StartOptions, begin_session, fresh_session
 
 
-def init(ws: Workspace, now: datetime) -> tuple[Revision, bool]:
-    """The namespace, made if it does not exist, and whether it was made."""
-    before = ws.branch.read()
-    return ws.branch.create(ws.stamp("init", now)), before.commit is None
+class NewNamespace(Input):
+    """A namespace to be made."""
+
+    namespace: str | None = Field(
+        None, min_length=1, description="Any text; the namespace of the call unless given.",
+        examples=["project:memory-hall"],
+    )  # fmt: skip
 
 
-def fresh_session(now: datetime) -> SessionId:
-    """A session name in session-baton's manner, `2026-06-17-7k3f9q`: a counter would meet others' counters."""
-    return SessionId(mint_id(now.strftime("%Y-%m-%d"), os.urandom(4)))
+class InitResult(AtNamespace):
+    """A namespace, and where it is kept."""
+
+    created: bool = Field(description="Whether it was made just now.")
+    ref: str = Field(description="Its branch.", examples=["refs/heads/baton/project%3amemory-hall"])
+    repository: str = Field(description="Where that is kept.", examples=["/srv/state.git"])
+
+    @property
+    def http_status(self) -> int | None:
+        return None if self.created else 200
 
 
-# --- boot
+@verb(
+    "init",
+    "POST /v1/namespaces",
+    effect=SETTLES,
+    status=201,
+    other_status={200: "It was there already."},
+    tag="state",
+    options={"namespace": Option(hidden=True)},
+    examples=("baton init", "baton init --namespace project:memory-hall"),
+)
+def init(ws: Workspace, now: datetime, asked: NewNamespace) -> InitResult:
+    """Make a namespace in this repository; one that exists stays as it is.
 
-
-class Boot(NamedTuple):
-    """What a session starts with. `problems` names what is missing or broken; nothing of it stops the session.
-
-    `news`: what came from other machines, what waits, and what could not be had. `heading` and `sections` are what the
-    brief was made of, for who has more to tell. `is_new`: this start made the namespace.
-    """
-
-    session: str
-    parent: str | None
-    version: Revision
-    heading: str
-    sections: tuple[Section, ...]
-    brief: Brief
-    checks: Mapping[str, LastCheck] = MappingProxyType({})
-    closed: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    news: tuple[str, ...] = ()
-    is_new: bool = False
-
-
-class Persona(NamedTuple):
-    """The agent whose last checkpoint is told, and what it got back already."""
-
-    agent: str | None
-    restored: Sequence[str] = ()
-
-
-def boot(
-    ws: Workspace,
-    now: datetime,
-    *,
-    budget: int = BUDGET,
-    check_seconds: float = CHECK_BUDGET,
-    sync_seconds: float = AT_START,
-    persona: str | None = None,
-    restored: Sequence[str] = (),
-    parent: str | None = None,
-    handoff: bool = True,
-    problems: Sequence[str] = (),
-    mark: str | None = None,
-) -> Boot:
-    """Begins a session: expire, check, archive what earlier sessions verified, and say how things stand.
-
-    Args:
-        budget: bytes that the brief may have.
-        check_seconds: for all checks together; 0 makes none.
-        sync_seconds: for getting what other machines sent; 0 does not ask them.
-        persona: the agent whose last checkpoint is told, where that is not the acting one.
-        restored: what the agent gets back from its last checkpoint; takes the place of the brief's own lines of it.
-        parent: the session that it follows, where somebody knows; else the newest one.
-        handoff: whether the facts of the last session in this work tree are told.
-        problems: what the caller found wrong before; named with the rest.
-        mark: for the frame of the brief, see `compose`; None: a random one.
+    It is a branch of its own, baton/NAME. Your files, index and other branches are not touched.
 
     Raises:
-        InvalidName, InvalidDocument: the session's name cannot be one. Everything else is among the problems.
+        InvalidName: the namespace cannot be called that.
     """
-    session = SessionId(ws.actor.session or fresh_session(now).text).text
-    refuse_secret("session", session)
+    branch = ws.branch
+    if asked.namespace is not None:
+        branch = replace(branch, namespace=Namespace(asked.namespace))
+        branch.check_name()
+    created = branch.read().commit is None
+    version = branch.create(ws.stamp("init", now))
+    repository = str(branch.store.repository.common_dir)
+    return InitResult(**full_position(version), created=created, ref=branch.ref, repository=repository)
+
+
+class SessionStart(Input):
+    """How a session begins."""
+
+    budget: int = Field(BUDGET, ge=MIN_BUDGET, le=1_000_000, description="Bytes of the brief.")
+    check_seconds: float = Field(
+        CHECK_BUDGET, ge=0, le=60, description="Seconds that all checks together may take; 0 runs none."
+    )
+    sync_seconds: float = Field(
+        AT_START, ge=0, le=60, description="Seconds that asking the remote may take; 0 does not ask it."
+    )
+
+
+class BootResult(AtNamespace):
+    """What a session starts with."""
+
+    session: str = Field(
+        description="Its name, for the header Baton-Session and the variable BATON_SESSION.",
+        examples=["2026-06-17-003"],
+    )
+    parent: str | None = Field(description="The session it follows.")
+    checks: dict[str, dict[str, Any]] = Field(description="By loop, what its check found.")
+    archived: list[str] = Field(description="Loops that earlier sessions verified, archived now.")
+    problems: list[str] = Field(description="What is missing or broken; it stops nothing.")
+    news: list[str] = Field(description="What came from other machines, or waits.")
+    left_out: dict[str, int] = Field(description="How many lines of each kind the brief had no room for.")
+    brief: str = Field(description="What the session must know, as Markdown.")
+    verbose: ClassVar[frozenset[str]] = frozenset({"namespace", "commit", "checks", "archived", "left_out"})
+
+    _is_new: bool = PrivateAttr(False)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this start made the namespace."""
+        return self._is_new
+
+    @classmethod
+    def of(cls, begun: BegunSession) -> Self:
+        """Return the result for a session that has begun."""
+        result = cls(
+            **full_position(begun.version),
+            session=begun.session,
+            parent=begun.parent,
+            checks={id_: check.as_data() for id_, check in begun.checks.items()},
+            archived=list(begun.closed),
+            problems=list(begun.problems),
+            news=list(begun.news),
+            left_out=begun.brief.left_out,
+            brief=begun.brief.text,
+        )
+        result._is_new = begun.is_new
+        return result
+
+
+@verb(
+    "boot",
+    "POST /v1/boot",
+    effect=SETTLES,
+    session="begins",
+    tag="sessions",
+    options={
+        "check_seconds": Option(names=("--check-budget",)),
+        "sync_seconds": Option(names=("--sync-budget",)),
+    },
+    tool=Tool("Begin a session: get the brief of where the work stands.", hidden=("check_seconds", "sync_seconds")),
+    examples=("baton boot", "baton boot --session 2026-06-17-003 --agent claude --budget 4000"),
+)
+def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:
+    """Begin a session: take over what other machines sent, settle what is due, run the checks, archive what was
+    verified, and return the brief.
+
+    Nothing stops it: what is missing or broken is named in the brief.
+
+    Raises:
+        InvalidName, InvalidDocument: the session's name cannot be one.
+    """
+    session = ws.actor.session or fresh_session(now).text
     ws = replace(ws, actor=replace(ws.actor, session=session))
-    problems = list(problems)
-    synced = at_start(ws, now, sync_seconds) if sync_seconds > 0 else []
-    before = _read(ws, problems)
-    problems += _reverted(ws, before)
-    parent = _parent_of(before.state, session, parent, problems)
-    checks = _checked(ws, now, before, check_seconds, problems)
-    after = _begun(ws, now, before, parent, checks, problems)
-    closed = [loop for loop in _listed(before.state, OpenLoop, problems) if loop.status == "verified"]
-    problems += [f"{one.path}: {one.why}" for one in _damaged(after.state, problems)]
-    waits = [
-        f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in _waiting(ws, problems)
-    ]
-    news = [*synced, *waits, *_unapproved(checks)]
-    verified = _verified_lines(ws, before, closed, problems)
-    whose = Persona(persona or ws.actor.agent, restored)
-    parts = [*_parts(ws, now, after, problems, whose, handoff=handoff)]
-    heading, sections = _heading(now, session, after), _sections(parts, verified, problems, news)
-    brief, ended = compose(heading, sections, mark or fresh_mark(), budget), tuple(one.id for one in closed)
-    return Boot(
-        session,
-        parent,
-        after,
-        heading,
-        sections,
-        brief,
-        checks.found,
-        ended,
-        tuple(dict.fromkeys(problems)),
-        tuple(news),
-        is_new=before.commit is None and after.commit is not None,
+    hooks = run_start_hooks(ws, now)
+    options = StartOptions(
+        asked.budget, asked.check_seconds, asked.sync_seconds, hooks.agent, hooks.restored,
+        problems=[*ws.problems, *hooks.problems],
+    )  # fmt: skip
+    return BootResult.of(begin_session(ws, now, options))
+
+
+class SessionEnd(Input):
+    """Where the work stands at the end of a session."""
+
+    context: str | None = Field(
+        None,
+        description="Where the work stands, for the next session.",
+        examples=["Deployed X; cache expires at 9"],
     )
-
-
-def _verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
-    """The loops that earlier sessions verified, each with who vouches for it."""
-    judge = ws.judgement(version)
-    try:
-        return [judged_line(one, one.action, judge) for one in loops]
-    except (BatonError, OSError) as error:
-        problems.append(_said(error))
-        return []
-
-
-def look(ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None) -> Brief:
-    """The brief of how things stand, without a session that begins: nothing is settled, checked or written."""
-    problems: list[str] = []
-    version = _read(ws, problems)
-    parts = [*_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=True)]
-    problems += [f"{one.path}: {one.why}" for one in _damaged(version.state, problems)]
-    heading = _heading(now, ws.actor.session or "none", version)
-    return compose(heading, _sections(parts, (), problems, ()), mark or fresh_mark(), budget)
-
-
-def _read(ws: Workspace, problems: list[str]) -> Revision:
-    try:
-        return ws.branch.read()
-    except (BatonError, OSError) as error:
-        problems.append(_said(error))
-        return Revision(ws.branch.namespace, State())
-
-
-def _reverted(ws: Workspace, version: Revision) -> list[str]:
-    """Says it when the newest commit looks like one that took others' work back without meaning to."""
-    try:
-        older = ws.branch.suspected_revert(version)
-    except (BatonError, OSError) as error:
-        return [_said(error)]
-    if older is None:
-        return []
-    what = ws.branch.name(older.commit)
-    said = f"the newest commit was made by hand and goes back to {what}, without what came after it"
-    return [f"{said} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
-
-
-def _checked(ws: Workspace, now: datetime, before: Revision, seconds: float, problems: list[str]) -> Checks:
-    if seconds <= 0:
-        return Checks()
-    try:
-        due = due_checks(before.state)
-        if not due:
-            return Checks()
-        from baton_git.verbs.checks import run_checks  # loads the probes, and many starts have nothing to check
-
-        made = run_checks(ws, now, before, due, seconds, MOST_AT_START)
-    except (BatonError, OSError) as error:
-        problems.append(_said(error))
-        return Checks()
-    if made.left:
-        problems.append(f"{made.left} more checks were not made, only the {MOST_AT_START} most urgent (baton verify)")
-    return made
-
-
-def _unapproved(checks: Checks) -> list[str]:
-    """What a person can do about checks that wait for approval."""
-    if not checks.waiting:
-        return []
-    shown = ", ".join(quote_id(one) for one in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
-    verb = "check from elsewhere waits" if len(checks.waiting) == 1 else "checks from elsewhere wait"
-    return [f"{len(checks.waiting)} {verb} for a person's approval: {shown} (baton trust --list)"]
-
-
-def _begun(
-    ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, problems: list[str]
-) -> Revision:
-    """The version after what a session's start brings about; the one before when it could not be written."""
-    loops = [one for one in _listed(before.state, OpenLoop, problems) if one.id in checks.kept]
-
-    def change(tip: Revision) -> State:
-        state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
-        return _known(ws, now, with_results(state, loops, checks.kept), parent)
-
-    try:
-        return ws.update("boot", now, change).revision
-    except InvalidName:
-        raise
-    except (BatonError, OSError) as error:
-        problems.append(f"this start was not recorded: {_said(error)}")
-        return before._replace(state=with_results(before.state, loops, checks.kept))
-
-
-def _known(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
-    known = find_session(state, ws.session)
-    if known is not None:
-        return record_session(state, known.replace(status="active"), now, ws.policy)
-    optional = {"agent": ws.actor.agent, "machine": ws.actor.machine, "parent": parent}
-    data: dict[str, Any] = {"id": ws.session, "started": iso(now), "status": "active"}
-    session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
-    return record_session(state, session, now, ws.policy)
-
-
-def _parent_of(state: State, session: str, said: str | None, problems: list[str]) -> str | None:
-    own = state.entry(Key(Session.kind, session))
-    if isinstance(own, Session):
-        return own.parent
-    if said is not None:
-        return said
-    others = [one for one in _listed(state, Session, problems) if one.id != session]
-    return others[-1].id if others else None
-
-
-def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
-    """The records of a kind; none, and a problem, when their folder cannot be read."""
-    try:
-        return state.records(model)
-    except (BatonError, OSError) as error:
-        problems.append(_said(error))
-        return []
-
-
-def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
-    try:
-        kinds = (kind for kind, info in KINDS.items() if not info.left_behind)  # of those only what is shown is read
-        return list(state.unreadable((*SINGLETONS, *kinds)))
-    except (BatonError, OSError) as error:
-        problems.append(_said(error))
-        return []
-
-
-def _said(error: BatonError | OSError) -> str:
-    if isinstance(error, OSError):
-        return f"{error.filename or 'the system'}: {error.strerror or error}"
-    return f"{error} ({error.hint})" if error.hint else str(error)
-
-
-def _heading(now: datetime, session: str, version: Revision) -> str:
-    time = version.time if version.number else None  # the commit that all namespaces begin with has none
-    when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
-    return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {session}", 300)
-
-
-def _sections(
-    parts: Sequence[Section], closed: Sequence[str], problems: Sequence[str], news: Sequence[str]
-) -> tuple[Section, ...]:
-    first = Section("Problems", tuple(f"- {one_line(one, 400)}" for one in dict.fromkeys(problems)), "problems")
-    sync = Section("Other machines", tuple(f"- {one_line(one, 300)}" for one in news), "news")
-    last = Section(
-        "Verified by earlier sessions, archived now",
-        tuple(closed),
-        "verified loops",
+    summary: str | None = Field(
+        None, description="What this session did, in a sentence.", examples=["fixed the deploy script"]
     )
-    return (first, sync, *parts, last)
+    expected_revision: int | None = Field(
+        None, ge=0, description="Refuse unless this is still the newest revision.", examples=[12]
+    )
+    sync: bool = Field(True, description="Whether it is sent to the remote that this namespace is synced with.")
 
 
-def _waiting(ws: Workspace, problems: list[str]) -> list[str]:
-    try:
-        return [f"{format_commits(one.commits)} of {one.remote}" for one in waiting_counts(ws)]
-    except (BatonError, OSError) as error:
-        problems.append(_said(error))
-        return []
+class WrapResult(WrittenResult):
+    """How a session ended."""
+
+    session: str | None = Field(description="The session that ended; null where none acted.")
+    news: list[str] = Field(description="What became of sending it, and of a checkpoint.")
+    checkpoint: str | None = Field(None, description="The checkpoint that PAIF's settings asked for.")
 
 
-def _parts(
-    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
-) -> Iterator[Section]:
-    """The sections that can be made; one whose records cannot be read takes no other with it."""
-    judge = ws.judgement(version)
-    for make in SECTIONS:
-        try:
-            yield make(version.state, now, ws.policy, judge)
-        except (BatonError, OSError) as error:
-            problems.append(_said(error))
-        if make is SECTIONS[0]:  # what somebody was in the middle of comes right after where the work stands
-            yield _restored(persona)
-            yield from _of_systems(ws, now, version, problems, persona, handoff=handoff)
+@verb(
+    "wrap",
+    "POST /v1/wrap",
+    effect=REPLACES,
+    session="ends",
+    tag="sessions",
+    options={"sync": Option(hidden=True)},
+    tool=Tool(
+        "End a session: save where the work stands.",
+        hidden=("sync",),
+        required=("context",),
+        fields={"context": "Where it stands, and the next step"},
+    ),
+    examples=(
+        'baton wrap --context "Deployed X; waiting for the cache to expire" --summary "fixed the deploy script"',
+    ),
+)
+def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
+    """End a session: say where the work stands, and send it to the remote that this namespace is synced with.
 
-
-def _restored(persona: Persona) -> Section:
-    lines = tuple(f"- [llm_derived] {one}" for one in persona.restored)
-    return Section("Restored from the last checkpoint", lines, "lines of the checkpoint", all="baton restore --json")
-
-
-def _of_systems(
-    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
-) -> Iterator[Section]:
-    """What the seed systems have to say; one that cannot takes no other with it."""
-    request = BriefRequest(ws, version.state, now, persona.agent, bool(persona.restored), handoff, problems)
-    for system in SYSTEMS:
-        try:
-            yield from list(system.make_sections(request))
-        except (BatonError, OSError) as error:
-            problems.append(_said(error))
-
-
-# --- wrap
-
-
-def wrap(
-    ws: Workspace,
-    now: datetime,
-    *,
-    context: str | None = None,
-    summary: str | None = None,
-    expected_revision: int | None = None,
-) -> WriteResult:
-    """Ends the session: where the work stands, and what was done.
-
-    `context` takes the place of the text that stood when the session began. When somebody else wrote another one
-    since, both are kept, theirs first.
+    The text replaces the one that the session began with. If another session wrote one meanwhile, both are kept.
 
     Raises:
-        Stale: the newest version is not `expected_revision`.
+        Stale: another revision is the newest.
         InvalidArgument: the context is blank.
     """
-    if context is not None and not context.strip():
-        raise InvalidArgument("the context is empty", hint="say where the work stands, or leave it out")
-
-    def change(tip: Revision) -> State:
-        state = tip.state
-        if context is not None:
-            state = _with_context(ws, now, tip, context, replace_all=expected_revision is not None)
-        return _ended(ws, now, state, summary)
-
-    return ws.update("wrap", now, change, expected_revision=expected_revision)
+    written = end_session(
+        ws, now, context=asked.context, summary=asked.summary, expected_revision=asked.expected_revision
+    )
+    hooks = run_end_hooks(ws, now, summary=asked.summary, context=asked.context)
+    news = [*hooks.news, *(at_end(ws, now) if asked.sync else ())]
+    checkpoint = {"checkpoint": hooks.checkpoint} if hooks.checkpoint is not None else {}
+    return WrapResult.of(written, session=ws.actor.session, news=news, **checkpoint)
 
 
-def _with_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:
-    head = tip.state.head
-    guards = ws.actor.session is not None and not replace_all  # nobody knows what a nameless writer has seen
-    keeps = guards and head.context not in (_context_at_start(ws, tip), context, "")
-    text = f"{head.context.rstrip()}\n\n{context}" if keeps else context
-    session = {"session_id": ws.session, "updated_at": iso(now)} if ws.actor.session else {"updated_at": iso(now)}
-    return tip.state.put(head.replace(context=text, **session), HEAD)
+class NoInput(Input):
+    """Nothing."""
 
 
-def _context_at_start(ws: Workspace, tip: Revision) -> str | None:
-    """What the session saw when it began or wrote last; None when it never did."""
-    if find_session(tip.state, ws.session) is None:
-        return None
-    seen = last_seen(ws.branch, tip.commit, ws.session) if tip.commit else None
-    for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
-        if commit is not None and ws.branch.entry(commit).op in ("boot", "wrap", "write"):
-            return ws.branch.revision_at(commit).state.head.context
-    return None
+class StatusResult(AtNamespace):
+    """Counts per kind (`open_loops`, …) by status, priority or agent; who is at work; what needs attention."""
+
+    model_config = ConfigDict(extra="allow")
+
+    exists: bool = Field(description="Whether the namespace exists.")
+    repository: str = Field(description="Where it is kept.")
+    updated_at: str | None = Field(description="When it was written last.", examples=["2026-06-17T12:30:00Z"])
+    active_sessions: list[dict[str, Any]] = Field(description="The sessions that began and did not end.")
+    damaged: list[UnreadableFile] = Field(description="What cannot be read.")
+    checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
+    waiting: dict[str, int] = Field(description="By remote, commits that wait for a review.")
+    pending: dict[str, int] = Field(description="By remote, commits that it does not have yet.")
+    problems: list[str] = Field(description="What is wrong with the settings of this machine.")
+
+    _status: NamespaceStatus = PrivateAttr()
+
+    @property
+    def status(self) -> NamespaceStatus:
+        """The records behind the plain data."""
+        return self._status
+
+    @classmethod
+    def of(cls, ws: Workspace, status: NamespaceStatus) -> Self:
+        """Return the result for how the namespace of `ws` stands."""
+        version = status.version
+        result = cls(
+            **full_position(version),
+            exists=version.commit is not None,
+            repository=str(ws.branch.store.repository.common_dir),
+            updated_at=iso(version.time) if version.time else None,
+            **status.counts,
+            active_sessions=[session.as_data() for session in status.sessions],
+            damaged=[{"path": file.path, "why": file.why} for file in status.damaged],
+            checked_out_at=status.checked_out_at,
+            waiting={remote.remote: remote.commits for remote in status.waiting},
+            pending=dict(status.pending),
+            problems=list(ws.problems),
+        )
+        result._status = status
+        return result
 
 
-def _ended(ws: Workspace, now: datetime, state: State, summary: str | None) -> State:
-    if ws.actor.session is None:
-        return state
-    state = _known(ws, now, state, None)
-    session = state.get(Session, ws.session)
-    said = {"summary": summary} if summary else {}
-    return state.put(session.replace(status="ended", ended=iso(now), **said))
-
-
-# --- status
-
-
-class Status(NamedTuple):
-    """How many of what there are, and what is wrong."""
-
-    version: Revision
-    counts: dict[str, dict[str, int]]
-    sessions: tuple[Session, ...]
-    damaged: tuple[Unreadable, ...]
-    checked_out_at: str | None
-    problems: tuple[str, ...] = ()
-    waiting: tuple[WaitingCount, ...] = ()
-    pending: Mapping[str, int] = MappingProxyType({})
-
-
-def status(ws: Workspace) -> Status:
-    version = ws.branch.read()
-    state = version.state
-    counts = {f"{info.kind}s": _count(state, info) for info in KINDS.values() if info.counted is not None}
-    active = tuple(one for one in state.records(Session) if one.status == "active")
-    place = ws.branch.store.checked_out_at(ws.branch.ref)
-    damaged = tuple(state.unreadable((*SINGLETONS, *KINDS)))
-    waiting = tuple(waiting_counts(ws))
-    return Status(version, counts, active, damaged, str(place) if place else None, (), waiting, pending_counts(ws))
-
-
-def _count(state: State, info: KindInfo) -> dict[str, int]:
-    """How many live records of a kind there are, as its `counted` says; they are opened only to look at a field."""
-    ids = state.ids(info.kind)
-    if info.counted == LIVE:
-        return {LIVE: len(ids)} if ids else {}
-    if info.counted == BY_FOLDER:
-        return dict(Counter(sorted(id_.partition("/")[0] for id_ in ids)))
-    records = state.records(cast("type[Record]", info.model))
-    return dict(Counter(str(value_at(record, info.counted or "")) for record in records))
+@verb(
+    "status",
+    "GET /v1/status",
+    effect=READS,
+    tag="state",
+    tool=Tool("Counts by kind and status, who is at work, what is wrong."),
+    examples=("baton status", "baton status --json"),
+)
+def status(ws: Workspace, now: datetime, asked: NoInput) -> StatusResult:
+    """Show counts per kind, who is at work, and anything that needs attention."""
+    return StatusResult.of(ws, read_status(ws))

@@ -10,6 +10,10 @@ from typing import Any
 from baton_git.core.verb import Verb, VerbFunction
 
 MODULES = {
+    "init": "verbs.sessions",
+    "boot": "verbs.sessions",
+    "wrap": "verbs.sessions",
+    "status": "verbs.sessions",
     "loop": "verbs.loops",
     "followup": "verbs.followups",
     "pattern": "verbs.patterns",

@@ -32,6 +32,24 @@ def test_an_end_that_comes_too_late_is_refused(api: Any) -> None:
     assert api.problem("POST", "/v1/boot", 422, {"budget": 1})["error"] == "invalid_request"
 
 
+def test_the_settings_of_paif_hold_over_http_too(api: Any) -> None:
+    file = api.folder / ".claude" / "CLAUDE.md"
+    file.parent.mkdir()
+    protocol = "{restore_on_start: true, checkpoint_on_exit: true}"
+    try:
+        file.write_text(f"paif_config:\n  agent_id: zero\n  session_protocol: {protocol}\n")
+        api.post("/v1/boot", headers={"Baton-Session": "s-1"})
+        ended = api.post("/v1/wrap", {"summary": "did it"}, headers={"Baton-Session": "s-1"}).json()
+        assert ended["checkpoint"].startswith("zero/")
+        assert ended["news"] == [f"checkpoint {ended['checkpoint']}"]
+        assert "did it" in api.post("/v1/boot").json()["brief"]
+        file.write_text("paif_config: {agent_id: 7}\n")
+        assert "it is passed over" in "".join(api.post("/v1/boot").json()["problems"])
+    finally:
+        file.unlink()
+        file.parent.rmdir()
+
+
 def test_checkpoints_are_listed_by_session(api: Any, baton: Any) -> None:
     assert api.problem("GET", "/v1/checkpoints", 404, params={"agent": "zero"})["error"] == "not_found"
     baton("checkpoint", "--agent", "zero", "--summary", "did it", "-n", api.namespace, "--session", "s-1",

@@ -107,7 +107,7 @@ def test_a_bug_while_reading_is_told_as_one(here, monkeypatch, tmp_path):
     def broken(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("baton_git.interfaces.mcp.resources.look", broken)
+    monkeypatch.setattr("baton_git.interfaces.mcp.resources.compose_brief", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert "a bug in baton itself: ZeroDivisionError" in failure("baton://brief/work").message
 

@@ -14,8 +14,11 @@ from baton_git.core.output import json_text
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Unreadable
 from baton_git.systems.session_baton import document_writing, documents
-from baton_git.verbs import history, sessions
+from baton_git.verbs import history
 from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.namespace_status import read_status
+from baton_git.verbs.session_start import StartOptions, begin_session, compose_brief
+from baton_git.verbs.sessions import init
 from baton_git.verbs.validation import validate_branch
 
 SHARE = 6
@@ -24,7 +27,7 @@ SHARE = 6
 
 def plant(ws: Any) -> set[str]:
     """Commits, of each kind, a record for each bad value; gives the paths of those that cannot be read."""
-    sessions.init(ws, NOW)
+    init(ws, NOW)
     found = {}
     for turn, place in enumerate(places()):
         for number, value in enumerate(VALUES[turn % SHARE :: SHARE]):
@@ -47,11 +50,11 @@ def test_every_verb_works_beside_bad_records_of_every_kind(ws: Any) -> None:
     assert "FU-fine" in [one["id"] for one in found.baton["follow_ups"]]
     exported = ("baton.toml", "document.toml", "open_loops/", "follow_ups/", "patterns/", "active_decisions/")
     assert {one.path for one in found.unreadable} == {path for path in live if path.startswith(exported)}
-    assert {one.path for one in sessions.status(ws).damaged} == live
-    begun = sessions.boot(ws, NOW + timedelta(minutes=5), sync_seconds=0, check_seconds=0, budget=100_000)
+    assert {one.path for one in read_status(ws).damaged} == live
+    begun = begin_session(ws, NOW + timedelta(minutes=5), StartOptions(sync_seconds=0, check_seconds=0, budget=100_000))
     assert "FU-fine" in begun.brief.text
     assert all(any(one.startswith(path) for one in begun.problems) for path in live if path.startswith(exported))
-    assert "FU-fine" in sessions.look(ws, NOW).text
+    assert "FU-fine" in compose_brief(ws, NOW).text
     shown = list(history.log(ws))
     json_text([change.as_data() for one in shown for change in one.changes])
     assert history.compare(ws, "0", "~0").changes
@@ -60,18 +63,18 @@ def test_every_verb_works_beside_bad_records_of_every_kind(ws: Any) -> None:
 
 
 def test_a_record_with_an_endless_integer_is_reported_kept_and_never_written_over(ws: Any) -> None:
-    sessions.init(ws, NOW)
+    init(ws, NOW)
     text = f'id = "FU-1"\nitem = "x"\nfirst_seen = "2026-11-21"\nx = {HUGE}\n'.encode()
     by_hand(ws, {"follow_ups/FU-1.toml": text})
     (told,) = documents.read(ws).unreadable
     assert (told.path, told.why) == ("follow_ups/FU-1.toml", "x: is an integer of more than 4,300 digits")
     assert [one.path for one in validate_branch(ws) if one.faults] == ["follow_ups/FU-1.toml"]
-    sessions.boot(ws, NOW, sync_seconds=0)
+    begin_session(ws, NOW, StartOptions(sync_seconds=0))
     assert stored(ws, "follow_up", "FU-1").raw == text
 
 
 def test_a_record_nested_deeper_than_a_document_may_be_is_left_out_and_named(ws: Any) -> None:
-    sessions.init(ws, NOW)
+    init(ws, NOW)
     head = 'id = "FU-1"\nitem = "x"\nfirst_seen = "2026-11-20T12:00:00Z"\n'
     files = {f"follow_ups/FU-{one}.toml": head.replace("FU-1", f"FU-{one}") + f"x = {'[' * levels}{']' * levels}\n"
              for one, levels in ((1, 60), (2, 63))}  # fmt: skip

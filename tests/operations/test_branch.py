@@ -309,9 +309,8 @@ def test_another_prefix_is_another_place(ws):
 
 
 def test_creating_a_namespace_twice_changes_nothing(ws):
-    first, made = init(ws, NOW)
-    second, again = init(ws, later(days=1))
-    assert (made, again, first.commit) == (True, False, second.commit)
+    first, second = init(ws, NOW), init(ws, later(days=1))
+    assert (first.created, second.created, first.commit) == (True, False, second.commit)
 
 
 def test_a_repository_with_sha256_works_the_same(tmp_path, git):

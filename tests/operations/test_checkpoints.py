@@ -28,7 +28,8 @@ from baton_git.systems.paif.identities import check_text, init_identity
 from baton_git.systems.paif.settings import PaifConfig
 from baton_git.verbs.history import Filter, compare, log
 from baton_git.verbs.rollback import rollback, rollback_record, undo
-from baton_git.verbs.sessions import boot, wrap
+from baton_git.verbs.session_end import end_session
+from baton_git.verbs.session_start import StartOptions, begin_session
 
 SUMMARY = {"conversation_summary": "Implemented it", "pending_items": ["test it"]}
 CONFIG = parse(
@@ -147,7 +148,7 @@ def test_what_cannot_be_a_checkpoint_writes_nothing(ws, agent, body, error):
 
 
 def test_a_checkpoint_says_when_its_session_began(ws):
-    boot(ws, NOW, sync_seconds=0)
+    begin_session(ws, NOW, StartOptions(sync_seconds=0))
     saved = save_checkpoint(ws, later(minutes=10), "zero", SUMMARY)
     metadata = stored(ws, "checkpoint", saved.id).metadata
     assert (metadata.session_id, metadata.started_at, metadata.duration_seconds) == ("s1", "2026-11-21T08:00:00Z", 600)
@@ -273,7 +274,7 @@ def test_a_checkpoint_that_cannot_be_read_is_told_and_stays(ws):
 
 
 def test_the_end_of_a_session_writes_a_checkpoint_where_the_settings_want_it(nameless):
-    wrap(nameless, NOW, context="Where it stands")
+    end_session(nameless, NOW, context="Where it stands")
     saved = checkpoint_at_end(nameless, NOW, CONFIG)
     assert saved is not None
     assert stored(nameless, "checkpoint", saved.id).context.conversation_summary == "Where it stands"
@@ -397,7 +398,7 @@ def test_a_session_that_acts_counts_more_than_the_one_that_a_restore_named(ws, n
 
 
 def test_a_beginning_that_is_given_counts_more_than_that_of_the_session(ws):
-    boot(ws, NOW, sync_seconds=0)
+    begin_session(ws, NOW, StartOptions(sync_seconds=0))
     given = {"started_at": "2026-11-21T07:30:00Z"}
     saved = save_checkpoint(ws, later(minutes=10), "zero", SUMMARY, options=given)
     metadata = stored(ws, "checkpoint", saved.id).metadata

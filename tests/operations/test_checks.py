@@ -13,7 +13,7 @@ from world import NOW, by_hand, stored
 from baton_git.checks.approvals import Approvals
 from baton_git.checks.approvals.identity import make_identity, read_identity
 from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
-from baton_git.verbs import sessions
+from baton_git.verbs import session_start
 from baton_git.verbs.check_results import due_checks
 from baton_git.verbs.checks import verify
 from baton_git.verbs.consent import approve_check, loop_with_check, waiting_checks
@@ -91,16 +91,16 @@ def test_what_was_not_approved_is_told_and_not_written(here):
     found = verify(here, NOW).evidence[made]
     assert (found.result, found.why) == ("unknown", "not approved on this machine; run: baton trust -- true")
     assert here.branch.read().commit == before
-    sessions.boot(here, NOW)
+    session_start.begin_session(here, NOW)
     assert stored(here, "open_loop", made).last_check is None
 
 
 def test_a_start_makes_the_most_urgent_checks_and_says_how_many_are_left(here, monkeypatch):
-    monkeypatch.setattr(sessions, "MOST_AT_START", 2)
+    monkeypatch.setattr(session_start, "MOST_AT_START", 2)
     for name in ("a", "b", "c", "d"):
         add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}, id=name)
     settle_loop(here, NOW, "d", "failed")
-    begun = sessions.boot(here, NOW)
+    begun = session_start.begin_session(here, NOW)
     assert set(begun.checks) == {"a", "d"}
     assert any("2 more checks were not made, only the 2 most urgent" in one for one in begun.problems)
 

@@ -24,7 +24,8 @@ from baton_git.verbs.decisions import add_decision
 from baton_git.verbs.followups import add_follow_up, defer_follow_up
 from baton_git.verbs.loops import add_loop, close_loop
 from baton_git.verbs.patterns import graduate_pattern
-from baton_git.verbs.sessions import boot, wrap
+from baton_git.verbs.session_end import end_session
+from baton_git.verbs.session_start import begin_session
 
 
 def conflicts(ws):
@@ -156,10 +157,10 @@ def test_a_second_document_of_a_session_starts_from_its_first(ws):
 
 
 def test_a_first_document_starts_from_what_its_parent_session_left(ws):
-    boot(acting(ws, "p"), NOW)
+    begin_session(acting(ws, "p"), NOW)
     kept = add_loop(acting(ws, "p"), NOW, action="a", expect="b").id
     gone = add_loop(acting(ws, "p"), NOW, action="c", expect="d").id
-    wrap(acting(ws, "p"), NOW, context="done")
+    end_session(acting(ws, "p"), NOW, context="done")
     newer = add_follow_up(acting(ws, "other"), NOW, item="meanwhile").id
     known = next(one for one in current(ws)["open_loops"] if one["id"] == kept)
     write(ws, NOW, document("child", "p", open_loops=[known]))

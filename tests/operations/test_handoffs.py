@@ -19,7 +19,7 @@ from baton_git.systems.gobby.handoffs import gather, keep
 from baton_git.systems.gobby.previous_sessions import find_last_handoff, read_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.todos import replace_todos
-from baton_git.verbs.sessions import boot
+from baton_git.verbs.session_start import StartOptions, begin_session
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_the_oldest_go_to_the_archive_and_come_back(open_workspace, tmp_path):
 
 
 def test_the_own_list_of_the_session_stands_beside_the_agents(ws, tmp_path):
-    boot(ws, NOW, check_seconds=0, sync_seconds=0)
+    begin_session(ws, NOW, StartOptions(check_seconds=0, sync_seconds=0))
     own = [("Write greet.py", "cancelled"), ("Report", "completed"), ("Ask", "in_progress")]
     replace_todos(ws, NOW, [Todo(content=text, status=status) for text, status in own])
     path = tmp_path / "session"
@@ -125,7 +125,7 @@ def test_the_own_list_of_the_session_stands_beside_the_agents(ws, tmp_path):
 
 
 def test_a_session_without_any_todos_of_its_agent_has_its_own(ws, tmp_path):
-    boot(ws, NOW, check_seconds=0, sync_seconds=0)
+    begin_session(ws, NOW, StartOptions(check_seconds=0, sync_seconds=0))
     replace_todos(ws, NOW, [Todo(content="Ask")])
     made = Claude("2.1")
     made.user("Go")

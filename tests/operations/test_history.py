@@ -16,7 +16,9 @@ from baton_git.verbs.history import Filter, compare, lineage, log, show
 from baton_git.verbs.loops import add_loop, close_loop, settle_loop
 from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
 from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
-from baton_git.verbs.sessions import boot, init, wrap
+from baton_git.verbs.session_end import end_session
+from baton_git.verbs.session_start import begin_session
+from baton_git.verbs.sessions import init
 
 
 def ops(shown):
@@ -94,8 +96,8 @@ def test_compare_leads_from_one_revision_to_another_and_back(ws):
 
 def test_lineage_knows_sessions_that_were_archived(ws):
     for number in range(3):
-        boot(acting(ws, f"s{number}"), later(minutes=number))
-        wrap(acting(ws, f"s{number}"), later(minutes=number))
+        begin_session(acting(ws, f"s{number}"), later(minutes=number))
+        end_session(acting(ws, f"s{number}"), later(minutes=number))
     assert [(one.id, one.parent) for one in lineage(ws)] == [("s0", None), ("s1", "s0"), ("s2", "s1")]
 
 

@@ -15,7 +15,8 @@ from baton_git.git.store import Repository, Store
 from baton_git.namespace import last_seen as index
 from baton_git.systems.session_baton.document_writing import write
 from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.sessions import boot, init
+from baton_git.verbs.session_start import StartOptions, begin_session
+from baton_git.verbs.sessions import init
 
 SESSIONS = ("s0", "s1", "s2")
 STEPS = st.lists(
@@ -31,7 +32,7 @@ def index_file(ws) -> Path:
 def step(ws, number: int, session: str, what: str) -> None:
     ws, now = acting(ws, session), later(minutes=number)
     if what == "boot":
-        boot(ws, now, check_seconds=0, sync_seconds=0)
+        begin_session(ws, now, StartOptions(check_seconds=0, sync_seconds=0))
     elif what == "write":
         record = {"id": f"FU-{session}", "item": f"i{number}", "reason": "r", "first_seen": "s0"}
         write(ws, now, document(session, follow_ups=[record]))

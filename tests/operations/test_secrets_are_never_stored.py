@@ -18,7 +18,7 @@ from baton_git.verbs.decisions import add_decision
 from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.loops import add_loop
 from baton_git.verbs.patterns import record_pattern
-from baton_git.verbs.sessions import wrap
+from baton_git.verbs.session_end import end_session
 
 
 def objects(folder: Path) -> bytes:
@@ -59,7 +59,7 @@ def plant_everywhere(store: Store, number: int, text: str) -> None:
     finish_follow_up(ws, NOW, follow_up, note=text)
     record_pattern(ws, NOW, what=f"saw {text}", context=text, rule=text)
     add_decision(ws, NOW, what=f"chose {text}", why=text, evidence=[text], rejected=[text])
-    wrap(ws, NOW, context=f"Stands at:\n{text}", summary=text)
+    end_session(ws, NOW, context=f"Stands at:\n{text}", summary=text)
     extra = {"notes": [text, {"deep": {text[:100]: text}}], "id": f"FU-{number}", "item": text, "first_seen": text}
     write(acting(ws, None), NOW, document("s9", follow_ups=[extra], context=text, unknown=[[text]]))
 

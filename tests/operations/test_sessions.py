@@ -21,7 +21,10 @@ from baton_git.systems.session_baton.document_writing import write
 from baton_git.verbs.decisions import add_decision, supersede_decision
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.loops import add_loop, settle_loop
-from baton_git.verbs.sessions import boot, fresh_session, init, look, status, wrap
+from baton_git.verbs.namespace_status import read_status
+from baton_git.verbs.session_end import end_session
+from baton_git.verbs.session_start import StartOptions, begin_session, compose_brief, fresh_session
+from baton_git.verbs.sessions import init
 
 
 def sessions(ws):
@@ -32,62 +35,62 @@ def sessions(ws):
 
 
 def test_the_frame_of_a_brief_has_a_word_that_nothing_inside_can_have_known(ws):
-    first, second = look(ws, NOW).text, look(ws, NOW).text
+    first, second = compose_brief(ws, NOW).text, compose_brief(ws, NOW).text
     mark = first.splitlines()[0].removesuffix(" ===").rpartition(" ")[2]
     assert first.splitlines()[-1] == f"=== end of brief {mark} ==="
     assert mark not in second
-    assert boot(ws, NOW, mark="m-1").brief.text.endswith("=== end of brief m-1 ===")
+    assert begin_session(ws, NOW, StartOptions(mark="m-1")).brief.text.endswith("=== end of brief m-1 ===")
 
 
 def test_the_first_boot_makes_the_namespace_and_the_session(ws):
-    begun = boot(ws, NOW)
+    begun = begin_session(ws, NOW)
     assert (begun.session, begun.parent, begun.version.number, begun.problems) == ("s1", None, 1, ())
     assert sessions(ws)["s1"].status == "active"
     assert "Nothing is handed over yet" in begun.brief.text
 
 
 def test_a_boot_without_a_session_mints_one(ws):
-    begun = boot(acting(ws, None), NOW)
+    begun = begin_session(acting(ws, None), NOW)
     assert begun.session.startswith("2026-11-21-")
     assert begun.session in sessions(ws)
     assert fresh_session(NOW) != fresh_session(NOW)
 
 
 def test_a_session_follows_the_one_before(ws):
-    boot(ws, NOW)
-    wrap(ws, later(minutes=1))
-    begun = boot(acting(ws, "s2"), later(minutes=2))
+    begin_session(ws, NOW)
+    end_session(ws, later(minutes=1))
+    begun = begin_session(acting(ws, "s2"), later(minutes=2))
     assert begun.parent == "s1"
     assert sessions(ws)["s2"].parent == "s1"
 
 
 def test_a_session_that_boots_twice_is_the_same_session(ws):
-    boot(ws, NOW)
-    boot(acting(ws, "s2"), later(minutes=1))
-    again = boot(ws, later(minutes=2))
+    begin_session(ws, NOW)
+    begin_session(acting(ws, "s2"), later(minutes=1))
+    again = begin_session(ws, later(minutes=2))
     assert again.parent is None
     assert len(sessions(ws)) == 2
 
 
 def test_a_session_that_ended_is_active_again_when_it_boots_again(ws):
-    boot(ws, NOW)
-    wrap(ws, later(minutes=1))
-    boot(ws, later(minutes=2))
+    begin_session(ws, NOW)
+    end_session(ws, later(minutes=1))
+    begin_session(ws, later(minutes=2))
     assert sessions(ws)["s1"].status == "active"
 
 
 @pytest.mark.parametrize("name", ["a\nb", " ", "x" * 129])
 def test_a_session_name_that_cannot_be_one_is_refused(ws, name):
     with pytest.raises(InvalidName):
-        boot(acting(ws, name), NOW)
+        begin_session(acting(ws, name), NOW)
     assert ws.branch.read().commit is None
 
 
 def test_a_loop_past_its_days_is_escalated(ws):
     made = add_loop(ws, NOW, action="a", expect="b", ttl_days=2)
-    boot(ws, later(days=1.9))
+    begin_session(ws, later(days=1.9))
     assert stored(ws, "open_loop", made.id).status == "open"
-    begun = boot(ws, later(days=2))
+    begun = begin_session(ws, later(days=2))
     assert stored(ws, "open_loop", made.id).status == "escalated"
     assert f"{made.id} [agent] ESCALATED" in begun.brief.text
 
@@ -97,7 +100,7 @@ def test_checks_run_and_their_evidence_is_kept(ws, tmp_path):
     here = replace(ws, folder=tmp_path)
     good = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "there"}).id
     bad = add_loop(here, NOW, action="c", expect="d", verify={"method": "file_exists", "path": "not"}).id
-    begun = boot(here, later(days=1))
+    begun = begin_session(here, later(days=1))
     assert {id_: one.result for id_, one in begun.checks.items()} == {good: "passed", bad: "failed"}
     assert stored(ws, "open_loop", good).status == "verified"
     found = stored(ws, "open_loop", bad)
@@ -107,13 +110,13 @@ def test_checks_run_and_their_evidence_is_kept(ws, tmp_path):
 
 def test_no_check_runs_without_time_for_it(ws, tmp_path):
     add_loop(replace(ws, folder=tmp_path), NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"})
-    assert boot(ws, NOW, check_seconds=0).checks == {}
+    assert begin_session(ws, NOW, StartOptions(check_seconds=0)).checks == {}
 
 
 def test_a_command_that_nobody_approved_is_unknown_and_changes_no_status(ws, tmp_path):
     mark = tmp_path / "ran"
     made = add_loop(ws, NOW, action="a", expect="b", verify={"method": "command", "argv": ["touch", str(mark)]})
-    begun = boot(replace(ws, folder=tmp_path), NOW)
+    begun = begin_session(replace(ws, folder=tmp_path), NOW)
     assert begun.checks[made.id].result == "unknown"
     assert stored(ws, "open_loop", made.id).status == "open"
     assert not mark.exists()
@@ -122,12 +125,12 @@ def test_a_command_that_nobody_approved_is_unknown_and_changes_no_status(ws, tmp
 def test_a_verified_loop_is_shown_once_and_then_archived(ws):
     made = add_loop(ws, NOW, action="Deployed it", expect="b")
     settle_loop(ws, NOW, made.id, "passed")
-    begun = boot(acting(ws, "s2"), later(days=1))
+    begun = begin_session(acting(ws, "s2"), later(days=1))
     assert begun.closed == (made.id,)
     assert f"## Verified by earlier sessions, archived now\n- {made.id} [agent] Deployed it" in begun.brief.text
     archived = stored(ws, "open_loop", made.id, archived=True)
     assert (archived.reason, archived.session) == ("verified", "s2")
-    again = boot(acting(ws, "s3"), later(days=2))
+    again = begin_session(acting(ws, "s3"), later(days=2))
     assert again.closed == ()
     assert "Deployed it" not in again.brief.text
 
@@ -135,9 +138,9 @@ def test_a_verified_loop_is_shown_once_and_then_archived(ws):
 def test_a_loop_that_this_boot_verifies_is_still_shown_and_archived_by_the_next(ws, tmp_path):
     here = replace(ws, folder=tmp_path)
     made = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "."})
-    assert boot(here, NOW).closed == ()
+    assert begin_session(here, NOW).closed == ()
     assert stored(ws, "open_loop", made.id).status == "verified"
-    assert boot(acting(here, "s2"), later(days=1)).closed == (made.id,)
+    assert begin_session(acting(here, "s2"), later(days=1)).closed == (made.id,)
 
 
 def test_superseded_decisions_go_to_the_archive(ws):
@@ -146,7 +149,7 @@ def test_superseded_decisions_go_to_the_archive(ws):
         replace(ws, confirmed=Vouched("Ada", "terminal")), NOW, what="c", why="d", tier="human_confirmed"
     ).id
     supersede_decision(ws, NOW, old, new)
-    boot(ws, NOW)
+    begin_session(ws, NOW)
     assert [one.id for one in ws.branch.read().state.records(ActiveDecision)] == [new]
     assert stored(ws, "active_decision", old, archived=True).reason == f"superseded by {new}"
 
@@ -154,7 +157,7 @@ def test_superseded_decisions_go_to_the_archive(ws):
 def test_sessions_beyond_the_newest_go_to_the_archive(ws):
     few = replace(ws, policy=Policy(sessions_kept=3))
     for number in range(6):
-        boot(acting(few, f"s{number}"), later(minutes=number))
+        begin_session(acting(few, f"s{number}"), later(minutes=number))
     assert set(sessions(ws)) == {"s3", "s4", "s5"}
     assert stored(ws, "session", "s0", archived=True) is not None
 
@@ -162,7 +165,7 @@ def test_sessions_beyond_the_newest_go_to_the_archive(ws):
 def test_the_brief_keeps_to_its_budget_and_counts_what_it_leaves_out(ws):
     for number in range(40):
         add_loop(ws, NOW, action=f"action {number} " + "word " * 30, expect="b")
-    begun = boot(ws, NOW, budget=2000)
+    begun = begin_session(ws, NOW, StartOptions(budget=2000))
     assert len(begun.brief.text.encode()) <= 2000
     shown = begun.brief.text.count("expected:")
     assert begun.brief.left_out["open loops"] == 40 - shown
@@ -173,7 +176,7 @@ def test_a_corrupt_record_is_named_and_the_rest_is_shown(ws):
     init(ws, NOW)
     add_follow_up(ws, NOW, item="i", id="FU-1")
     by_hand(ws, {"open_loops/OL-9.toml": b"id = ["})
-    begun = boot(ws, NOW)
+    begun = begin_session(ws, NOW)
     assert any("open_loops/OL-9.toml" in one for one in begun.problems)
     assert "open_loops/OL-9.toml" in begun.brief.text
     assert "FU-1 [agent] i" in begun.brief.text
@@ -184,7 +187,7 @@ def test_a_corrupt_record_is_named_and_the_rest_is_shown(ws):
 def test_a_corrupt_head_is_named_and_nothing_is_written_over_it(ws):
     add_loop(ws, NOW, action="Deployed it", expect="b")
     by_hand(ws, {"baton.toml": b"\xff"})
-    begun = boot(ws, NOW)
+    begun = begin_session(ws, NOW)
     assert any("baton.toml" in one for one in begun.problems)
     assert ws.branch.store.folder(ws.branch.read().tree).read("baton.toml") == b"\xff"
 
@@ -192,20 +195,20 @@ def test_a_corrupt_head_is_named_and_nothing_is_written_over_it(ws):
 def test_a_corrupt_head_does_not_hide_the_open_loops(ws):
     add_loop(ws, NOW, action="Deployed it", expect="b")
     by_hand(ws, {"baton.toml": b"\xff"})
-    assert "Deployed it" in boot(ws, NOW).brief.text
+    assert "Deployed it" in begin_session(ws, NOW).brief.text
 
 
 def test_a_corrupt_session_record_is_named(ws):
-    boot(ws, NOW)
+    begin_session(ws, NOW)
     by_hand(ws, {"sessions/s1.toml": b"x"})
-    begun = boot(ws, NOW)
+    begun = begin_session(ws, NOW)
     assert any("sessions/s1.toml" in one for one in begun.problems)
 
 
 def test_a_broken_ref_is_named(ws):
     add_loop(ws, NOW, action="a", expect="b")
     (ws.branch.store.repository.common_dir / ws.branch.ref).write_text("")
-    begun = boot(ws, NOW)
+    begun = begin_session(ws, NOW)
     assert begun.problems
     assert "Problems" in begun.brief.text
 
@@ -215,7 +218,7 @@ def test_a_held_lock_is_named_and_the_state_is_shown(ws):
     add_loop(ws, NOW, action="Deployed it", expect="b")
     ws.branch.store.locks.wait = 0.1
     (ws.branch.store.repository.common_dir / f"{ws.branch.ref}.lock").touch()
-    begun = boot(ws, NOW)
+    begun = begin_session(ws, NOW)
     assert any("this start was not recorded" in one for one in begun.problems)
     assert "Deployed it" in begun.brief.text
 
@@ -230,7 +233,7 @@ def test_a_read_only_repository_is_named_and_the_state_is_shown(ws, tmp_path):
         pytest.skip("this machine does not let us mount")
     try:
         with Store(Repository.open(place)) as store:
-            begun = boot(workspace(store), NOW)
+            begun = begin_session(workspace(store), NOW)
     finally:
         subprocess.run(["umount", str(place)], check=True)
     assert any("this start was not recorded" in one for one in begun.problems)
@@ -242,71 +245,71 @@ def test_a_missing_object_is_named(ws):
     for pack in Path(ws.branch.store.repository.common_dir / "objects/pack").glob("*.pack"):
         pack.unlink()
     with Store(ws.branch.store.repository) as store:
-        assert boot(workspace(store), NOW).problems
+        assert begin_session(workspace(store), NOW).problems
 
 
 # --- wrap
 
 
 def test_wrap_writes_the_context_and_ends_the_session(ws):
-    boot(ws, NOW)
-    wrap(ws, later(minutes=5), context="It runs.", summary="deployed")
+    begin_session(ws, NOW)
+    end_session(ws, later(minutes=5), context="It runs.", summary="deployed")
     assert current(ws)["context"] == "It runs."
     ended = sessions(ws)["s1"]
     assert (ended.status, ended.ended, ended.summary) == ("ended", "2026-11-21T08:05:00Z", "deployed")
 
 
 def test_wrap_replaces_the_context_that_stood_when_the_session_began(ws):
-    boot(ws, NOW)
-    wrap(ws, NOW, context="old")
-    boot(acting(ws, "s2"), later(minutes=1))
-    wrap(acting(ws, "s2"), later(minutes=2), context="new")
+    begin_session(ws, NOW)
+    end_session(ws, NOW, context="old")
+    begin_session(acting(ws, "s2"), later(minutes=1))
+    end_session(acting(ws, "s2"), later(minutes=2), context="new")
     assert current(ws)["context"] == "new"
 
 
 def test_two_sessions_that_wrap_keep_both_contexts_theirs_first(ws):
-    boot(acting(ws, "a"), NOW)
-    boot(acting(ws, "b"), NOW)
-    wrap(acting(ws, "a"), later(minutes=1), context="of a")
-    wrap(acting(ws, "b"), later(minutes=2), context="of b")
+    begin_session(acting(ws, "a"), NOW)
+    begin_session(acting(ws, "b"), NOW)
+    end_session(acting(ws, "a"), later(minutes=1), context="of a")
+    end_session(acting(ws, "b"), later(minutes=2), context="of b")
     assert current(ws)["context"] == "of a\n\nof b"
 
 
 def test_a_session_that_wraps_twice_replaces_its_own_context(ws):
-    boot(ws, NOW)
-    wrap(ws, later(minutes=1), context="one")
-    wrap(ws, later(minutes=2), context="two")
+    begin_session(ws, NOW)
+    end_session(ws, later(minutes=1), context="one")
+    end_session(ws, later(minutes=2), context="two")
     assert current(ws)["context"] == "two"
 
 
 def test_wrap_of_somebody_who_never_booted_keeps_the_context_that_is_there(ws):
-    boot(ws, NOW)
-    wrap(ws, NOW, context="there")
-    wrap(acting(ws, "stranger"), later(minutes=1), context="mine")
+    begin_session(ws, NOW)
+    end_session(ws, NOW, context="there")
+    end_session(acting(ws, "stranger"), later(minutes=1), context="mine")
     assert current(ws)["context"] == "there\n\nmine"
 
 
 def test_wrap_with_the_revision_replaces_whatever_is_there(ws):
-    boot(acting(ws, "a"), NOW)
-    wrap(acting(ws, "b"), NOW, context="of b")
+    begin_session(acting(ws, "a"), NOW)
+    end_session(acting(ws, "b"), NOW, context="of b")
     revision = ws.branch.read().number
-    wrap(acting(ws, "a"), NOW, context="of a", expected_revision=revision)
+    end_session(acting(ws, "a"), NOW, context="of a", expected_revision=revision)
     assert current(ws)["context"] == "of a"
     with pytest.raises(Stale):
-        wrap(acting(ws, "b"), NOW, context="too late", expected_revision=revision)
+        end_session(acting(ws, "b"), NOW, context="too late", expected_revision=revision)
 
 
 def test_wrap_without_a_session_ends_none(ws):
-    wrap(acting(ws, None), NOW, context="x")
+    end_session(acting(ws, None), NOW, context="x")
     assert current(ws)["context"] == "x"
     assert sessions(ws) == {}
 
 
 def test_wrap_without_anything_to_say_only_ends_the_session(ws):
-    boot(ws, NOW)
-    wrap(ws, NOW, context="kept")
-    boot(acting(ws, "s2"), NOW)
-    wrap(acting(ws, "s2"), NOW)
+    begin_session(ws, NOW)
+    end_session(ws, NOW, context="kept")
+    begin_session(acting(ws, "s2"), NOW)
+    end_session(acting(ws, "s2"), NOW)
     assert current(ws)["context"] == "kept"
     assert sessions(ws)["s2"].status == "ended"
 
@@ -318,7 +321,7 @@ def test_status_counts_what_there_is_and_names_what_is_broken(ws):
     write(ws, NOW, document(open_loops=[LOOP, {**LOOP, "id": "OL-2", "status": "failed"}], patterns=[PATTERN]))
     add_follow_up(ws, NOW, item="x")
     by_hand(ws, {"open_loops/OL-3.toml": b"?", "open_loops/notes": b"hi"})
-    found = status(ws)
+    found = read_status(ws)
     assert found.counts["open_loops"] == {"open": 1, "failed": 1}
     assert found.counts["follow_ups"] == {"normal": 1}
     assert found.counts["patterns"] == {"observing": 1}

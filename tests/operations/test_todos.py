@@ -8,12 +8,12 @@ from world import NOW, acting
 from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.records.lineage import Todo
 from baton_git.systems.gobby.todos import add_todo, list_todos, mark_todo, parse_json_list, parse_list, replace_todos
-from baton_git.verbs.sessions import boot
+from baton_git.verbs.session_start import StartOptions, begin_session
 
 
 @pytest.fixture
 def at_work(ws):
-    boot(ws, NOW, check_seconds=0, sync_seconds=0)
+    begin_session(ws, NOW, StartOptions(check_seconds=0, sync_seconds=0))
     return ws
 
 

@@ -10,7 +10,7 @@ from baton_git.core.records.base import Part, parse
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.verbs.sessions import boot
+from baton_git.verbs.session_start import StartOptions, begin_session
 
 
 def put(ws: Any, model: type[Part], **data: Any) -> None:
@@ -47,7 +47,7 @@ def snapshot(ws: Any, id_: str, state: str = "idle", *, at: str = "2026-11-21T07
 
 
 def text(ws: Any, **more: Any) -> str:
-    return boot(ws, later(minutes=1), **more).brief.text
+    return begin_session(ws, later(minutes=1), StartOptions(**more)).brief.text
 
 
 def test_handovers_come_the_newest_first_and_say_how_old_they_are(ws):
@@ -84,13 +84,13 @@ def test_agents_do_not_see_what_others_said(ws):
     said = text(ws)
     assert "a secret" not in said
     assert "- of one, zero: baton restore --agent NAME" in said
-    assert "a secret of one" in text(ws, persona="one")
-    assert "a secret of zero" not in text(ws, persona="one")
+    assert "a secret of one" in text(ws, agent="one")
+    assert "a secret of zero" not in text(ws, agent="one")
 
 
 def test_what_was_restored_takes_the_place_of_the_checkpoint(ws):
     checkpoint(ws, "zero", "built the thing")
-    said = text(ws, persona="zero", restored=["Who you are: zero"])
+    said = text(ws, agent="zero", restored=["Who you are: zero"])
     assert "## Restored from the last checkpoint\n- [llm_derived] Who you are: zero\n" in said
     assert "built the thing" not in said
 
@@ -116,7 +116,7 @@ def test_texts_cannot_pose_as_lines_of_the_brief(ws):
 
 def test_the_budget_holds_and_what_is_left_out_is_counted(ws):
     checkpoint(ws, "claude", "x", working_memory={"scratchpad": "line\n" * 3000})
-    begun = boot(ws, later(minutes=1), budget=1500)
+    begun = begin_session(ws, later(minutes=1), StartOptions(budget=1500))
     assert len(begun.brief.text.encode()) <= 1500
     assert begun.brief.left_out["lines of the checkpoint"] > 2000
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_named(ws):
         "checkpoints/other/2026-11-21t09-00-00z-s.toml": b"= not ours",
         "snapshots/dmux-tmux/x.toml": b"= broken",
     })  # fmt: skip
-    problems = boot(ws, later(minutes=1)).problems
+    problems = begin_session(ws, later(minutes=1)).problems
     assert [one.partition(":")[0] for one in problems] == [
         "handover/run-9.txt", "checkpoints/claude/2026-11-21t09-00-00z-s.toml", "snapshots/dmux-tmux/x.toml",
     ]  # fmt: skip

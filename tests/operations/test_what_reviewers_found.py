@@ -16,17 +16,18 @@ from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_fol
 from baton_git.verbs.loops import add_loop, close_loop
 from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
 from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
-from baton_git.verbs.sessions import boot, wrap
+from baton_git.verbs.session_end import end_session
+from baton_git.verbs.session_start import StartOptions, begin_session
 
 LOOP = {"id": "OL-001", "action": "Deploy", "expected_outcome": "200", "created_at": "2026-06-17"}
 ITEM = {"id": "FU-1", "item": "Refactor", "first_seen": "2026-06-17"}
 
 
 def test_a_session_that_booted_does_not_archive_what_others_added_since(ws):
-    boot(acting(ws, "A"), NOW)
+    begin_session(acting(ws, "A"), NOW)
     mine = current(ws)
     add_loop(acting(ws, "B"), later(minutes=1), action="B deployed", expect="ok", id="OL-B")
-    wrap(acting(ws, "B"), later(minutes=2), context="B's words")
+    end_session(acting(ws, "B"), later(minutes=2), context="B's words")
     write(ws, later(minutes=3), {**mine, "session_id": "A"})
     assert ids(ws, "open_loops") == ["OL-B"]
     assert current(ws)["context"] == "B's words"
@@ -35,7 +36,7 @@ def test_a_session_that_booted_does_not_archive_what_others_added_since(ws):
 def test_what_a_session_did_by_verbs_is_not_counted_again_in_its_document(ws):
     write(ws, NOW, document("P", follow_ups=[{**ITEM, "defer_count": 1}]))
     mine = acting(ws, "S")
-    boot(mine, later(minutes=1))
+    begin_session(mine, later(minutes=1))
     add_loop(acting(ws, "O"), later(minutes=2), action="x", expect="y", id="OL-O")
     defer_follow_up(mine, later(minutes=3), "FU-1")
     write(ws, later(minutes=4), document("S", "P", follow_ups=[{**ITEM, "defer_count": 3}]))
@@ -48,7 +49,7 @@ def test_a_session_whose_record_was_archived_is_still_known(open_workspace):
     write(ws, NOW, document("S", open_loops=[LOOP]))
     for number in range(5):
         other = acting(ws, f"o{number}")
-        boot(other, later(minutes=number + 1))
+        begin_session(other, later(minutes=number + 1))
         add_loop(other, later(minutes=number + 1), action="x", expect="y", id=f"OL-{number}")
     write(ws, later(minutes=9), document("S", open_loops=[LOOP]))
     assert set(ids(ws, "open_loops")) == {"OL-001", *(f"OL-{number}" for number in range(5))}
@@ -123,7 +124,7 @@ def test_what_is_undone_is_not_undone_twice(ws):
 def test_going_back_keeps_the_sessions_that_are_at_work(ws):
     add_follow_up(ws, NOW, item="x")
     mine = acting(ws, "S2")
-    boot(mine, NOW)
+    begin_session(mine, NOW)
     rollback(mine, NOW, "1")
     assert stored(ws, "session", "S2").status == "active"
 
@@ -169,14 +170,14 @@ def test_a_branch_of_somebody_else_is_not_written_to(ws):
     by_hand(ws, {"format.toml": None})
     with pytest.raises(NotAllowed, match=r"has no format\.toml"):
         add_follow_up(ws, NOW, item="x")
-    begun = boot(ws, NOW)
+    begun = begin_session(ws, NOW)
     assert any("has no format.toml" in one for one in begun.problems)
 
 
 def test_the_brief_keeps_to_small_budgets(ws):
     write(ws, NOW, document("A", open_loops=[LOOP], follow_ups=[ITEM], context="c\n" * 50))
     for budget in (600, 700, 800, 1000):
-        brief = boot(ws, NOW, budget=budget).brief
+        brief = begin_session(ws, NOW, StartOptions(budget=budget)).brief
         assert len(brief.text.encode()) <= budget
         for title, what in (("Open loops", "open loops"), ("Follow-ups", "follow-ups")):
             assert f"## {title}" in brief.text or what in brief.left_out

@@ -31,10 +31,12 @@ from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import SyncOutcome, synchronise
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton import document_writing, documents
-from baton_git.verbs import decisions, followups, loops, patterns, sessions
+from baton_git.verbs import decisions, followups, loops, patterns
 from baton_git.verbs import rollback as going_back
 from baton_git.verbs import sync as syncing
 from baton_git.verbs.conflicts import conflicts, resolve
+from baton_git.verbs.session_end import end_session
+from baton_git.verbs.session_start import StartOptions, begin_session
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 REF = "refs/heads/baton/x"
@@ -234,11 +236,12 @@ def _import(ws: Workspace, now: datetime, act: Act) -> Revision:
 
 
 def _wrap(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return sessions.wrap(ws, now, context=act.mark("L"), summary=act.mark("L") if act.which % 2 else None).revision
+    return end_session(ws, now, context=act.mark("L"), summary=act.mark("L") if act.which % 2 else None).revision
 
 
 def _boot(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return sessions.boot(ws, now, sync_seconds=3.0 if act.which % 3 == 0 else 0, check_seconds=act.which % 2).version
+    options = StartOptions(sync_seconds=3.0 if act.which % 3 == 0 else 0, check_seconds=act.which % 2)
+    return begin_session(ws, now, options).version
 
 
 def _roll_back(ws: Workspace, now: datetime, act: Act) -> Revision:

@@ -21,7 +21,8 @@ from baton_git.verbs.checks import verify
 from baton_git.verbs.consent import approve_check, loop_with_check, revoke_check, waiting_checks
 from baton_git.verbs.hooks import verify_due
 from baton_git.verbs.rollback import rollback_record
-from baton_git.verbs.sessions import boot, wrap
+from baton_git.verbs.session_end import end_session
+from baton_git.verbs.session_start import begin_session
 from baton_git.verbs.trust import distrust_remote, trust_remote
 
 
@@ -88,10 +89,10 @@ def test_nothing_is_asked_for_a_check_that_was_pushed_and_no_answer_goes_back(bo
     for id_, spec in spies(server, key).items():
         ada.loop(id_, verify=spec)
     ada.sync()
-    begun = boot(bob.ws, bob.clock())
+    begun = begin_session(bob.ws, bob.clock())
     told = {**begun.checks, **verify(bob.ws, bob.clock()).evidence, **verify(bob.ws, bob.clock(), ["key"]).evidence}
     verify_due(bob.ws, bob.clock(), 5)
-    wrap(bob.ws, bob.clock(), context="done")
+    end_session(bob.ws, bob.clock(), context="done")
     bob.sync()
     ada.sync()
     assert server.count == 0
@@ -100,7 +101,7 @@ def test_nothing_is_asked_for_a_check_that_was_pushed_and_no_answer_goes_back(bo
     assert set(told) == set(waiting_checks(bob.ws)) == set(spies(server, key))
     assert checks_of(ada) == {}
     assert "6 checks from elsewhere wait for a person's approval" in begun.brief.text
-    assert boot(ada.ws, ada.clock()).checks["get"].result == "passed"  # here it was written
+    assert begin_session(ada.ws, ada.clock()).checks["get"].result == "passed"  # here it was written
 
 
 def test_a_check_is_made_once_it_was_approved_as_it_stands(both, server, tmp_path):
@@ -192,7 +193,7 @@ def test_very_many_checks_from_elsewhere_cost_a_start_no_request_and_no_thread(b
     bob.by_hand({f"open_loops/l{number}.toml": loop(f"l{number}") + spec for number in range(5_000)})
     bob.loop("mine", verify={"method": "file_exists", "path": os.devnull})
     started = time.monotonic()
-    begun = boot(bob.ws, bob.clock())
+    begun = begin_session(bob.ws, bob.clock())
     assert server.count == 0
     assert len(bob.state.ids("open_loop")) == 5_002
     assert begun.checks["mine"].result == "passed"

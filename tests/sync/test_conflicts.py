@@ -23,7 +23,7 @@ from baton_git.verbs.conflict_blame import writers
 from baton_git.verbs.conflicts import resolve
 from baton_git.verbs.loops import close_loop
 from baton_git.verbs.patterns import dismiss_pattern
-from baton_git.verbs.sessions import wrap
+from baton_git.verbs.session_end import end_session
 
 Pair = tuple[Machine, Machine]
 
@@ -60,10 +60,10 @@ def test_a_side_is_chosen_and_that_reaches_the_other_machine(contested: Pair, si
 
 
 def test_an_empty_id_names_no_conflict(pair: Pair) -> None:
-    wrap(pair[0].ws, pair[0].clock(), context="at first")
+    end_session(pair[0].ws, pair[0].clock(), context="at first")
     settled(*pair)
     for one in pair:
-        wrap(one.ws, one.clock(), context=f"where {one.ws.actor.machine} stands")
+        end_session(one.ws, one.clock(), context=f"where {one.ws.actor.machine} stands")
     settled(*pair)
     [conflict] = pair[0].conflicts()
     assert (conflict.record_kind, conflict.record_id) == ("head", "")

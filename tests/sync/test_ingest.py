@@ -27,7 +27,7 @@ from baton_git.namespace.ingest.tree_names import tree_fault
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
 from baton_git.verbs.auto_sync import at_start
-from baton_git.verbs.sessions import boot
+from baton_git.verbs.session_start import StartOptions, begin_session
 
 Pair = tuple[Machine, Machine]
 LIMITS = FetchLimits(1 << 30, 1 << 30)
@@ -188,7 +188,7 @@ def test_the_session_starts_in_time_without_what_is_over_the_budget(pair: Pair, 
     _, bob = pair
     mallory.push(mallory.bomb())
     started = time.monotonic()
-    begun = boot(bob.ws, bob.clock(), sync_seconds=3.0, check_seconds=0)
+    begun = begin_session(bob.ws, bob.clock(), StartOptions(sync_seconds=3.0, check_seconds=0))
     assert time.monotonic() - started < 4.0
     assert [one for one in begun.news if "holds more than 50,000 files" in one]
     assert "OL-1" in begun.brief.text

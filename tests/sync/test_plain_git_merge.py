@@ -115,11 +115,12 @@ def test_a_record_that_cannot_be_read(person: Person) -> None:
 
 
 def test_a_session_that_ended_here_and_one_that_ended_there(person: Person) -> None:
-    from baton_git.verbs.sessions import boot, wrap
+    from baton_git.verbs.session_end import end_session
+    from baton_git.verbs.session_start import StartOptions, begin_session
 
     for one in (person.ada, person.bob):
-        boot(one.ws, one.clock(), sync_seconds=0)
-        wrap(one.ws, one.clock(), context=f"from {one.name}")
+        begin_session(one.ws, one.clock(), StartOptions(sync_seconds=0))
+        end_session(one.ws, one.clock(), context=f"from {one.name}")
     wanted = person.sees()
     said = person.git("merge", "-q", "--no-edit", "refs/other", code=None)
     person.git("add", "-A")

@@ -18,8 +18,9 @@ from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
 from baton_git.verbs.auto_sync import at_end, at_start
+from baton_git.verbs.namespace_status import read_status
 from baton_git.verbs.rollback import undo
-from baton_git.verbs.sessions import boot, status
+from baton_git.verbs.session_start import begin_session
 from baton_git.verbs.sync import in_words
 
 Pair = tuple[Machine, Machine]
@@ -333,7 +334,7 @@ def test_a_clone_that_git_fetched_is_synced_by_itself(pair: Pair, make: Make) ->
     eve = make("eve")
     eve.git("fetch", "-q", "origin")
     assert automatic_remote(eve.ws) == "origin"
-    begun = boot(eve.ws, eve.clock())
+    begun = begin_session(eve.ws, eve.clock())
     assert eve.get("open_loop", "OL-1")
     assert begun.news == ("6 commits came in from origin",) or "came in from origin" in begun.news[0]
 
@@ -399,7 +400,7 @@ def test_a_rewritten_branch_stops_with_the_way_out(rewritten: Pair) -> None:
 
 def test_a_session_starts_all_the_same_and_says_so(rewritten: Pair) -> None:
     ada, _ = rewritten
-    begun = boot(ada.ws, ada.clock())
+    begun = begin_session(ada.ws, ada.clock())
     assert any("rewritten" in one for one in begun.news)
 
 
@@ -509,7 +510,7 @@ def test_a_remote_of_any_name_shows_what_waits_and_is_pending(pair: Pair, bare: 
     ada.reach(policies={name: "review"}, remote=name)
     ada.sync()
     ada.loop("OL-3")
-    found = status(ada.ws)
+    found = read_status(ada.ws)
     assert (name, 1) in [(one.remote, one.commits) for one in found.waiting]
     assert name in found.pending
 
@@ -521,7 +522,7 @@ def test_an_address_serves_as_a_remote(pair: Pair, bare: Path) -> None:
     done = ada.sync(remote=str(bare))
     assert done.received == 1
     assert ada.tip == bob.tip
-    assert status(ada.ws).waiting == ()
+    assert read_status(ada.ws).waiting == ()
 
 
 def test_a_policy_that_is_none_is_said_before_anything_happens(pair: Pair) -> None:

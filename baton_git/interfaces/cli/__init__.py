@@ -16,7 +16,7 @@ COMMANDS = {
     "init": ("lifespan", "Make a namespace in this repository."),
     "boot": ("lifespan", "Begin a session: check, settle, and print the brief."),
     "wrap": ("lifespan", "End a session: say where the work stands."),
-    "status": ("lifespan", "How many of what there are, and what is wrong."),
+    "status": ("lifespan", "Show counts per kind and anything that needs attention."),
     "read": ("document", "Print the whole state as JSON."),
     "write": ("document", "Write a whole session-baton document."),
     "loop": ("loop", "Open loops: things done whose outcome must be checked."),

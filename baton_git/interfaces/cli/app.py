@@ -108,7 +108,7 @@ class App(Call):
         if written.checked_out_at is not None:
             self.say(CHECKED_OUT.format(written.checked_out_at))
 
-    def told_new(self, namespace: Namespace) -> None:
+    def told_new(self, namespace: Namespace | str) -> None:
         """Say that a command made the namespace: a mistyped name or folder does so too."""
         self.say(f"this began the namespace {namespace} in {self.settings.repository.common_dir}")
 

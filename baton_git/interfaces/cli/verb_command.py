@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -68,11 +68,13 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         asked = _parse(verb, own)
         app = addition.acting(app) if addition.acting is not None else app
         with app.workspace() as ws:
+            ws = _for_session(app, verb, ws)
             work = addition.prepare(app, ws, asked, fields) if addition.prepare is not None else ws
             if addition.run is not None:
                 result = addition.run(app, work, asked, fields)
             else:
                 result = verb.run(work, app.now, asked)
+        _remember_session(app, verb, result)
         return (addition.render or render)(app, result)
 
     decorators = [*_parameters(verb), *addition.options]
@@ -81,6 +83,21 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     about = "\n\n".join(part for part in (verb.about, addition.about, examples) if part)
     settings = {"session_help": addition.session_help, "short_help": f"{verb.summary}.", "help": about}
     return command(verb.name.split()[-1], **settings)(wrapped)
+
+
+def _for_session(app: App, verb: Verb[Any, Any], ws: Workspace) -> Workspace:
+    """The workspace in the session that a verb acts in: none that began here and did not end, for one that begins."""
+    if verb.session != "begins" or app.settings.session or app.settings.hooked_session:
+        return ws
+    return replace(ws, actor=replace(ws.actor, session=None))
+
+
+def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
+    """Have the commands that follow in this work tree act in a session that began, until it ends."""
+    if verb.session == "begins":
+        app.current.set(result.session)
+    elif verb.session == "ends" and app.current.get() == result.session:
+        app.current.set(None)
 
 
 def render(app: App, result: Result) -> int | None:

@@ -32,7 +32,8 @@ class Call:
             store.tidied_by = self._merges_packs
             ws = self.workspace_on(store, settings.namespace)
             ws.branch.check_name()
-            yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent))
+            named = settings.asked.agent is not None
+            yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent, is_agent_named=named))
 
     def _merges_packs(self) -> bool:
         """Merge packs in the background; loaded once in many writes."""
@@ -52,6 +53,7 @@ class Call:
             settings.private_hosts,
             settings.environment,
             settings.reach,
+            problems=() if settings.problems is None else settings.problems,
         )
 
     @property

@@ -36,11 +36,12 @@ from baton_git.core.output import one_line
 from baton_git.core.times import iso_ms, parse_time_or_none
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt, catch_up
-from baton_git.interfaces.hook.session_steps import begin_session, save_last_checkpoint, save_periodic_checkpoint
+from baton_git.interfaces.hook.session_steps import save_last_checkpoint, save_periodic_checkpoint, start_session
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems.gobby.previous_sessions import list_handoffs, session_of
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
-from baton_git.verbs import sessions
+from baton_git.verbs.session_end import end_session
+from baton_git.verbs.session_start import BegunSession
 
 if TYPE_CHECKING:
     from baton_git.interfaces.hook.workflow_actions import SessionActions
@@ -69,7 +70,7 @@ class EventRunner:
         self.problems: list[str] = []
         self._sections: list[Section] = []
         self._block: str | None = None
-        self._boot: sessions.Boot | None = None
+        self._boot: BegunSession | None = None
         self._facts = SessionFacts(ws, now, settings, self.session, self.problems, is_starting=event.moment == START)
 
     def run(self) -> HookReply:
@@ -137,7 +138,7 @@ class EventRunner:
 
     def begin_session(self) -> None:
         parent = self.session.parent or None
-        self._boot = begin_session(self.ws, self.now, self.settings, parent, self.attempt)
+        self._boot = start_session(self.ws, self.now, self.settings, parent, self.attempt)
 
     # --- workflows; most events have none, and do not load them
 
@@ -214,7 +215,7 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
         lambda: save_periodic_checkpoint(run.ws, run.now, run.settings, run.event.response)
     ),
     PlanStep.LIMIT_BLOCKS: EventRunner.limit_blocks,
-    PlanStep.WRAP_SESSION: lambda run: run.attempt(lambda: sessions.wrap(run.ws, run.now)),
+    PlanStep.WRAP_SESSION: lambda run: run.attempt(lambda: end_session(run.ws, run.now)),
     PlanStep.CHECKPOINT_AT_END: lambda run: run.attempt(lambda: save_last_checkpoint(run.ws, run.now, run.settings)),
 }
 

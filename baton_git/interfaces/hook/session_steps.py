@@ -12,7 +12,7 @@ from typing import Any
 from baton_git.core.output import one_line
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs import sessions
+from baton_git.verbs.session_start import BegunSession, StartOptions, begin_session
 
 CHECK_SECONDS = 2.0
 SYNC_SECONDS = 2.0
@@ -22,19 +22,18 @@ Attempt = Callable[[Callable[[], Any]], Any]
 """Returns what a function returns, or None after noting its error."""
 
 
-def begin_session(
+def start_session(
     ws: Workspace, now: datetime, settings: HookInputs, parent: str | None, attempt: Attempt
-) -> sessions.Boot:
-    """Boot the session, and restore the checkpoint of PAIF's agent."""
-    paif, persona = settings.paif, dict[str, Any]()
+) -> BegunSession:
+    """Begin the session, and restore the checkpoint of PAIF's agent."""
+    paif = settings.paif
+    options = StartOptions(check_seconds=CHECK_SECONDS, sync_seconds=SYNC_SECONDS, parent=parent, handoff=False)
     if paif is not None:
         from baton_git.systems.paif.checkpoints import agent_at_work, restore_at_start
 
-        persona["persona"] = agent_at_work(ws, paif)
-        persona["restored"] = attempt(lambda: restore_at_start(ws, now, paif)) or ()
-    return sessions.boot(
-        ws, now, check_seconds=CHECK_SECONDS, sync_seconds=SYNC_SECONDS, parent=parent, handoff=False, **persona
-    )
+        restored = attempt(lambda: restore_at_start(ws, now, paif)) or ()
+        options = options._replace(agent=agent_at_work(ws, paif), restored=restored)
+    return begin_session(ws, now, options)
 
 
 def save_periodic_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, response: str) -> None:

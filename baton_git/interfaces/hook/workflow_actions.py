@@ -25,7 +25,7 @@ from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
 from baton_git.systems.paif.checkpoints import save_checkpoint
 from baton_git.verbs import checks
 from baton_git.verbs.history import changes_of
-from baton_git.verbs.sessions import Boot, boot
+from baton_git.verbs.session_start import BegunSession, StartOptions, begin_session
 
 MAX_COMMITS = 500
 """Commits among which the one that a session knows is looked for."""
@@ -49,7 +49,7 @@ class SessionActions:
 
     def __init__(
         self, ws: Workspace, now: datetime, session: SessionInfo, extract: Callable[[], Extraction], *,
-        boot: Boot | None = None, known_commit: str = "", options: Options | None = None,
+        boot: BegunSession | None = None, known_commit: str = "", options: Options | None = None,
         problems: list[str] | None = None, live_sessions: Collection[str] = (),
     ) -> None:  # fmt: skip
         self._ws, self._now, self._session, self._extract = ws, now, session, extract
@@ -145,9 +145,8 @@ class SessionActions:
         return _handoff_content(newest, sections)
 
     def _brief(self) -> SourceContent:
-        booted = self._boot or boot(
-            self._ws, self._now, check_seconds=0, sync_seconds=0, handoff=False, parent=self._session.parent
-        )
+        options = StartOptions(check_seconds=0, sync_seconds=0, handoff=False, parent=self._session.parent)
+        booted = self._boot or begin_session(self._ws, self._now, options)
         return SourceContent({"brief": booted.brief.text, "summary": booted.brief.text}, booted.sections)
 
     def _changes(self) -> SourceContent | None:

@@ -149,7 +149,7 @@ class Site:
         branch.check_name()
         acting = SessionId(session).text if session is not None else None
         by = AgentId(agent).text if agent is not None else None
-        actor = Actor(plain.actor.author, acting, by, plain.actor.machine)
+        actor = Actor(plain.actor.author, acting, by, plain.actor.machine, is_agent_named=by is not None)
         yield replace(plain, branch=branch, actor=actor)
 
     def namespaces(self) -> list[Namespace]:

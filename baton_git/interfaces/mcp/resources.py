@@ -22,7 +22,7 @@ from baton_git.interfaces.results.history import shown
 from baton_git.systems.gobby.previous_sessions import find_last_handoff
 from baton_git.systems.session_baton.documents import read
 from baton_git.verbs.history import log
-from baton_git.verbs.sessions import look
+from baton_git.verbs.session_start import compose_brief
 
 JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
 NEWEST = 50
@@ -46,7 +46,7 @@ class Resources:
     def brief(self, namespace: str) -> str:
         """What the next session would be told, without beginning one."""
         with self.desk.reading(namespace) as ws:
-            return look(ws, self.desk.now).text
+            return compose_brief(ws, self.desk.now).text
 
     def log(self, namespace: str) -> str:
         """The newest revisions, and what each changed."""

@@ -23,7 +23,6 @@ from baton_git.interfaces.mcp import (
     graduation,
     handoffs,
     history,
-    sessions,
     syncing,
 )
 from baton_git.interfaces.mcp.arguments import shortened, untold
@@ -35,7 +34,7 @@ from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    sessions, documents, graduation, checkpoints, handoffs,
+    documents, graduation, checkpoints, handoffs,
     history, syncing,
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from baton_git.core.verb import Result, Tool, Verb
+from baton_git.core.verb import Tool, Verb
 from baton_git.interfaces.context import handover
 from baton_git.interfaces.mcp.annotations import ADDS, READS, REPLACES, SETTLES
 from baton_git.interfaces.mcp.arguments import Session
@@ -31,11 +31,17 @@ def _function(desk: Desk, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dic
 
     def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
         given = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
-        asked = verb.parse(given, lambda name: tool.names.get(name, name))
-        with desk.at_work(ctx, session) if _acts(verb) else desk.reading() as ws:
+        asked = verb.parse({**tool.defaults, **given}, lambda name: tool.names.get(name, name))
+        acting = desk.at_work(ctx, session, current=verb.session != "begins")
+        with acting if _acts(verb) else desk.reading() as ws:
             run = LOCAL_RUNS.get(verb.name)
-            result: Result = run(desk.app, ws, asked) if run is not None else verb.run(ws, desk.now, asked)
-        return result.as_data(short=True)
+            result: Any = run(desk.app, ws, asked) if run is not None else verb.run(ws, desk.now, asked)
+        if verb.session == "begins":
+            desk.remember(ctx, result.session)
+        elif verb.session == "ends":
+            desk.forget(ctx, result.session)
+        data: dict[str, Any] = result.as_data(short=True)
+        return data
 
     fields = {name: field for field, name in tool.names.items()}
     parameters = _parameters(verb, tool)
@@ -50,8 +56,10 @@ def _parameters(verb: Verb[Any, Any], tool: Tool) -> list[inspect.Parameter]:
     parameters = [_parameter("ctx", Ctx)]
     for name, info in verb.input_model.model_fields.items():
         if name not in tool.hidden:
-            default = inspect.Parameter.empty if info.is_required() else None
-            parameters.append(_parameter(tool.names.get(name, name), _type_of(info, name, tool), default))
+            is_required = info.is_required() or name in tool.required
+            default = inspect.Parameter.empty if is_required else None
+            type_ = _type_of(info, name, tool, is_required=is_required)
+            parameters.append(_parameter(tool.names.get(name, name), type_, default))
     return [*parameters, _parameter("session", Session, None)] if _acts(verb) else parameters
 
 
@@ -64,10 +72,10 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def _type_of(info: FieldInfo, name: str, tool: Tool) -> Any:
+def _type_of(info: FieldInfo, name: str, tool: Tool, *, is_required: bool) -> Any:
     """The type of an argument; described only where the tool says so."""
     plain: Any = info.annotation
-    kind = plain if info.is_required() else plain | None
+    kind = plain if is_required else plain | None
     if name in tool.schemas:
         return Annotated[kind, WithJsonSchema(dict(tool.schemas[name]))]
     return Annotated[kind, *info.metadata, Field(description=tool.fields[name])] if name in tool.fields else kind

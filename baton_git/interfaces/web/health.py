@@ -9,7 +9,7 @@ from typing import NamedTuple
 from baton_git.core.lifecycle import is_due
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sessions import Status, status
+from baton_git.verbs.namespace_status import NamespaceStatus, read_status
 
 
 class Sign(NamedTuple):
@@ -26,7 +26,7 @@ class Sign(NamedTuple):
 class Health(NamedTuple):
     """What was counted, and the signs of it."""
 
-    status: Status
+    status: NamespaceStatus
     signs: tuple[Sign, ...]
 
     @property
@@ -35,12 +35,12 @@ class Health(NamedTuple):
 
 
 def health_of(ws: Workspace, now: datetime) -> Health:
-    found = status(ws)
+    found = read_status(ws)
     due = sum(is_due(one, now) for one in found.version.state.records(OpenLoop))
     return Health(found, tuple(one for one in _signs(found, due) if one.number))
 
 
-def _signs(found: Status, due: int) -> Iterator[Sign]:
+def _signs(found: NamespaceStatus, due: int) -> Iterator[Sign]:
     counts = found.counts
     loops, items, patterns = counts["open_loops"], counts["follow_ups"], counts["patterns"]
     yield Sign("bad", len(found.damaged), "file cannot be read", "files cannot be read", "board", "damaged")

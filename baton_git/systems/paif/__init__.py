@@ -2,4 +2,4 @@
 
 from baton_git.systems.seed_system import SeedSystem
 
-SYSTEM = SeedSystem("paif", kinds=("checkpoint", "identity"))
+SYSTEM = SeedSystem("paif", kinds=("checkpoint", "identity"), has_session_hooks=True)

@@ -1,4 +1,4 @@
-"""Namespaces: which there are, how one stands, its whole state, and whether it is sound."""
+"""Namespaces: which there are, the whole state of one, and whether it is sound."""
 
 from __future__ import annotations
 
@@ -14,34 +14,22 @@ from baton_git.core.names import Namespace
 from baton_git.core.times import iso
 from baton_git.interfaces.http.api.acting import After, At, IfNoneMatch, Limit, Named
 from baton_git.interfaces.http.api.answering import answer, page, where
-from baton_git.interfaces.http.api.refusals import WRITES, Responses, refusals
-from baton_git.interfaces.http.api.shapes import TIME, Asked, Damaged, Page, Place
+from baton_git.interfaces.http.api.refusals import refusals
+from baton_git.interfaces.http.api.shapes import TIME, Page, Place
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.reading import is_named, tag
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.results import lifespan, validation
+from baton_git.interfaces.results import validation
 from baton_git.interfaces.results.documents import with_provenance
 from baton_git.namespace.remote_selection import pending_counts, waiting_counts
+from baton_git.namespace.results import UnreadableFile
 from baton_git.namespace.revision import Revision
 from baton_git.systems.session_baton.documents import read
 from baton_git.verbs.schemas import schema
-from baton_git.verbs.sessions import init, status
 from baton_git.verbs.validation import validate_branch
 
 FAULTY = 1000
 """Files with faults that are named."""
-
-
-class NewNamespace(Asked):
-    """A namespace to be made."""
-
-    namespace: str = Field(min_length=1, description="Any text.", examples=["project:memory-hall"])
-
-
-class Initialised(Place):
-    created: bool = Field(description="Whether it was made just now.")
-    ref: str = Field(description="Its branch.", examples=["refs/heads/baton/project%3amemory-hall"])
-    repository: str = Field(description="Where that is kept.", examples=["/srv/state.git"])
 
 
 class Listed(Place):
@@ -58,20 +46,6 @@ class Namespaces(Page):
     namespaces: list[Listed]
 
 
-class Status(Place):
-    """How many of what there are, by kind and by status (priority, agent), who is at work, and what is wrong."""
-
-    exists: bool
-    repository: str = Field(description="Where it is kept.")
-    updated_at: str | None = Field(description="When it was written last.", examples=[TIME])
-    active_sessions: list[dict[str, Any]] = Field(description="The sessions that began and did not end.")
-    damaged: list[Damaged] = Field(description="What cannot be read.")
-    checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
-    waiting: dict[str, int] = Field(description="By remote, commits that wait for a review.")
-    pending: dict[str, int] = Field(description="By remote, commits that it does not have yet.")
-    problems: list[str]
-
-
 class State(Place):
     """The whole document of session-baton."""
 
@@ -80,10 +54,10 @@ class State(Place):
     provenance: dict[str, dict[str, dict[str, str]]] = Field(
         {}, description="By kind and id, who vouches for each record: see `/v1/records`."
     )
-    unreadable: list[Damaged] = Field([], description="Records that cannot be read, and are left out.")
+    unreadable: list[UnreadableFile] = Field([], description="Records that cannot be read, and are left out.")
 
 
-class CheckedFile(Damaged):
+class CheckedFile(UnreadableFile):
     """A file of the branch, and its faults."""
 
     why: str = ""
@@ -99,7 +73,7 @@ class Validated(Place):
 
 
 def router(site: Site) -> APIRouter:
-    """Namespaces, status, state, validation and schemas."""
+    """Namespaces, state, validation and schemas."""
     routes = Routes(tags=["state"], responses=refusals())
 
     @routes.get("/v1/namespaces", response_model=Namespaces)
@@ -107,23 +81,6 @@ def router(site: Site) -> APIRouter:
         """The namespaces of the repository, by name, each in short."""
         shown, more = page([str(one) for one in site.namespaces()], limit, after, str)
         return answer({"namespaces": [_listed(site, name) for name in shown], "next": more})
-
-    known: Responses = {200: {"model": Initialised, "description": "It was there already."}}
-
-    @routes.post("/v1/namespaces", response_model=Initialised, status_code=201, responses=known | refusals(*WRITES))
-    def make(asked: NewNamespace) -> Response:
-        """Make a namespace; where it exists already, it is as it was, and the status is 200."""
-        with site.work(asked.namespace) as ws:
-            version, fresh = init(ws, site.now())
-            data = lifespan.initialised(version, ws.branch.ref, site.repository.common_dir, fresh=fresh)
-        return answer(data, 201 if fresh else 200, commit=version.commit)
-
-    @routes.get("/v1/status", response_model=Status)
-    def stands(namespace: Named = None) -> Response:
-        """How many of what there are, who is at work, and what is wrong."""
-        with site.work(namespace) as ws:
-            found = status(ws)
-        return answer(lifespan.stands(found, site.repository.common_dir), commit=found.version.commit)
 
     @routes.get("/v1/state", response_model=State, responses={304: {"description": "It has not changed."}})
     def state(namespace: Named = None, at: At = None, if_none_match: IfNoneMatch = None) -> Response:

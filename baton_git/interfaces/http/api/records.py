@@ -17,10 +17,11 @@ from baton_git.core.state import Entry, Key, State, Unreadable, complete_id
 from baton_git.interfaces.http.api.acting import After, At, Limit, Named
 from baton_git.interfaces.http.api.answering import answer, where
 from baton_git.interfaces.http.api.refusals import refusals
-from baton_git.interfaces.http.api.shapes import TIME, Damaged, Page, Place
+from baton_git.interfaces.http.api.shapes import TIME, Page, Place
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results.documents import provenance
+from baton_git.namespace.results import UnreadableFile
 
 Kind = Annotated[str, Path(description=f"One of {', '.join(KINDS)}.", examples=["open_loop"])]
 RecordId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["OL-7k3f9q"])]
@@ -59,7 +60,7 @@ class Stored(BaseModel):
     )
     provenance: Provenance | None = Field(None, description="Who vouches for it; of kinds that have one.")
     closed: Closed | None = Field(None, description="For a record in the archive.")
-    unreadable: Damaged | None = Field(None, description="Why it cannot be read; the file is kept as it is.")
+    unreadable: UnreadableFile | None = Field(None, description="Why it cannot be read; the file is kept as it is.")
 
 
 class OneRecord(Stored, Place):

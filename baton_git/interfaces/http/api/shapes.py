@@ -65,10 +65,3 @@ class Commit(At):
     machine: str | None = Field(description="The machine.", examples=["mac2"])
     subject: str = Field(description="What it did, in words.", examples=["OL-7k3f9q verified"])
     changes: list[ChangedRecord] = Field(description="What changed, record by record.")
-
-
-class Damaged(BaseModel):
-    """A stored file that is no record; it is kept as it is."""
-
-    path: str = Field(description="Its path on the branch.", examples=["open_loops/OL-1.toml"])
-    why: str = Field(description="What is wrong with it.", examples=["not TOML: Expected '=' after a key"])

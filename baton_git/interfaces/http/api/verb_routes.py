@@ -17,10 +17,9 @@ from baton_git.core.names import Oid
 from baton_git.core.verb import Input, Result, Verb
 from baton_git.interfaces.http.api.acting import Acting, Who
 from baton_git.interfaces.http.api.answering import answer
-from baton_git.interfaces.http.api.refusals import WRITES, refusals
+from baton_git.interfaces.http.api.refusals import WRITES, Responses, refusals
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
-from baton_git.namespace.results import AtRevision
 
 BODY = "asked"
 """The parameter of a handler that takes the body."""
@@ -42,10 +41,18 @@ def verb_router(site: Site, verbs: Iterable[Verb[Any, Any]]) -> APIRouter:
             routes.add_api_route(
                 _with_slashes(form), _handler(site, form), methods=[verb.method], response_model=verb.result_model,
                 status_code=verb.status, tags=[verb.tag], summary=verb.summary, description=verb.about,
-                responses=refusals(*verb.refuses, *(() if verb.method == "GET" else WRITES)),
+                responses=_responses(verb),
                 operation_id=f"{verb.run.__name__}_{number}" if number else verb.run.__name__,
             )  # fmt: skip
     return routes
+
+
+def _responses(verb: Verb[Any, Any]) -> Responses:
+    """What a route may answer besides its usual status."""
+    also: Responses = {
+        status: {"model": verb.result_model, "description": text} for status, text in verb.other_status.items()
+    }
+    return also | refusals(*verb.refuses, *(() if verb.method == "GET" else WRITES))
 
 
 def _with_slashes(verb: Verb[Any, Any]) -> str:
@@ -73,9 +80,10 @@ def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
 
 def respond(result: Result, status: int = 200) -> Response:
     """Return a result as JSON, with the ETag of the revision that it is about."""
-    if isinstance(result, AtRevision):
-        return answer(result.as_data(), status, commit=None if result.commit is None else Oid(result.commit))
-    return answer(result.as_data(), status)
+    status, commit = result.http_status or status, result.about_commit
+    if commit == "":
+        return answer(result.as_data(), status)
+    return answer(result.as_data(), status, commit=None if commit is None else Oid(commit))
 
 
 def _parameters(verb: Verb[Any, Any]) -> list[inspect.Parameter]:

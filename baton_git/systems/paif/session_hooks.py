@@ -1,0 +1,47 @@
+"""Restore an agent when a session begins, and save its checkpoint when it ends, where PAIF's settings say so."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from baton_git.core.errors import BatonError
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.paif.settings_file import read_settings
+from baton_git.systems.session_hooks import EndResult, StartResult
+
+
+def start(ws: Workspace, now: datetime) -> StartResult:
+    """Restore the agent of the settings, if they say so."""
+    try:
+        config = read_settings(ws.folder)
+    except BatonError as error:
+        return StartResult(problems=(_passed_over(error),))
+    if config is None:
+        return StartResult()
+    from baton_git.systems.paif.checkpoints import agent_at_work, restore_at_start  # few have such settings
+
+    named = ws.actor.named_agent
+    return StartResult(agent_at_work(ws, config, named), restore_at_start(ws, now, config, asked=named))
+
+
+def end(ws: Workspace, now: datetime, *, summary: str | None, context: str | None) -> EndResult:
+    """Save the checkpoint of the end, if the settings want one; what goes wrong is said, the session has ended."""
+    try:
+        config = read_settings(ws.folder)
+    except BatonError as error:
+        return EndResult(news=(_passed_over(error),))
+    if config is None or not config.checkpoint_on_exit:
+        return EndResult()
+    from baton_git.systems.paif.checkpoints import checkpoint_at_end  # few have such settings
+
+    try:
+        saved = checkpoint_at_end(ws, now, config, summary=summary, context=context, asked=ws.actor.named_agent)
+    except (BatonError, OSError) as error:
+        return EndResult(news=(f"no checkpoint was made: {error}",))
+    if saved is None or saved.id is None:
+        return EndResult()
+    return EndResult(saved.id, (f"checkpoint {saved.id}",))
+
+
+def _passed_over(error: BatonError) -> str:
+    return f"{error}; it is passed over"

@@ -1,0 +1,58 @@
+"""Read PAIF's settings of a work tree: `paif_config` in `.claude/CLAUDE.md`."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from baton_git.core.errors import Fault, InvalidDocument, StoreError
+
+if TYPE_CHECKING:
+    from baton_git.systems.paif.settings import PaifConfig
+
+FILE = ".claude/CLAUDE.md"
+MAX_BYTES = 1024 * 1024
+"""How much of the file is read."""
+
+
+def read_settings(folder: Path | None) -> PaifConfig | None:
+    """Return the settings in a work tree; None where it has none, or there is no work tree.
+
+    Raises:
+        InvalidDocument: the block cannot be understood.
+        StoreError: the file cannot be read.
+    """
+    text = _read_text(folder) if folder is not None else None
+    if text is None:
+        return None
+    from baton_git.systems.paif.settings import parse_config  # few have one, and every start would pay for it
+
+    return parse_config(text, where=FILE)
+
+
+def _read_text(folder: Path) -> str | None:
+    """The text of the file, if it has such a block."""
+    try:
+        raw = _head(folder / FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StoreError(f"{FILE}: {error.strerror or error}") from error
+    if b"paif_config" not in raw.replace(b"\0", b""):  # in UTF-16 each of its letters has a NUL beside it
+        return None
+    try:
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=len(raw) < MAX_BYTES)
+    except UnicodeDecodeError as error:
+        fault = Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")
+        raise InvalidDocument([fault], where=FILE) from None
+
+
+def _head(path: Path) -> bytes:
+    """The beginning of a regular file; opening anything else might wait for ever."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise StoreError(f"{FILE}: is not a regular file")
+        return file.read(MAX_BYTES)

@@ -1,0 +1,336 @@
+"""Begin a session: settle what is due, run the checks, and compose the brief."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from baton_git.core.brief import BUDGET, SECTIONS, Brief, Section, age, compose, judged_line, quote_id
+from baton_git.core.errors import BatonError, InvalidName
+from baton_git.core.kinds import KINDS, SINGLETONS
+from baton_git.core.lifecycle import archive_closed, find_session, record_session, settle_state
+from baton_git.core.names import SessionId, mint_id
+from baton_git.core.output import one_line
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.work_items import LastCheck, OpenLoop
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import Key, State, Unreadable
+from baton_git.core.times import iso
+from baton_git.namespace.remote_selection import format_commits, waiting_counts
+from baton_git.namespace.revision import Revision
+from baton_git.namespace.workspace import Workspace, fresh_mark
+from baton_git.systems import SYSTEMS, BriefRequest
+from baton_git.verbs.auto_sync import AT_START, at_start
+from baton_git.verbs.check_results import MOST_AT_START, Checks, due_checks, with_results
+
+CHECK_BUDGET = 5.0
+"""Seconds that the checks at the start of a session may take together."""
+
+
+def fresh_session(now: datetime) -> SessionId:
+    """A session name in session-baton's manner, `2026-06-17-7k3f9q`: a counter would meet others' counters."""
+    return SessionId(mint_id(now.strftime("%Y-%m-%d"), os.urandom(4)))
+
+
+class BegunSession(NamedTuple):
+    """A session that has begun.
+
+    Attributes:
+        heading: the first line of the brief.
+        sections: what the brief was made of, for those who add more sections.
+        closed: the loops that earlier sessions verified, archived now.
+        problems: what is missing or broken; none of it stops the session.
+        news: what came from other machines, what waits for a review, and what could not be fetched.
+        is_new: whether this start made the namespace.
+    """
+
+    session: str
+    parent: str | None
+    version: Revision
+    heading: str
+    sections: tuple[Section, ...]
+    brief: Brief
+    checks: Mapping[str, LastCheck] = MappingProxyType({})
+    closed: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
+    is_new: bool = False
+
+
+class Persona(NamedTuple):
+    """The agent whose last checkpoint is told, and what it got back already."""
+
+    agent: str | None
+    restored: Sequence[str] = ()
+
+
+class StartOptions(NamedTuple):
+    """How a session begins.
+
+    Attributes:
+        budget: bytes of the brief.
+        check_seconds: for all checks together; 0 runs none.
+        sync_seconds: for fetching what other machines sent; 0 does not ask them.
+        agent: whose last checkpoint the brief shows; None: the acting agent's.
+        restored: what the agent gets back from its last checkpoint, in place of the brief's own lines about it.
+        parent: the session that it follows; None: the newest one.
+        handoff: whether the brief shows the facts of the last session in this work tree.
+        problems: what the caller found wrong before.
+        mark: the word in the frame of the brief, see `compose`; None: a random one.
+    """
+
+    budget: int = BUDGET
+    check_seconds: float = CHECK_BUDGET
+    sync_seconds: float = AT_START
+    agent: str | None = None
+    restored: Sequence[str] = ()
+    parent: str | None = None
+    handoff: bool = True
+    problems: Sequence[str] = ()
+    mark: str | None = None
+
+
+DEFAULT_START = StartOptions()
+
+
+def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_START) -> BegunSession:
+    """Begin a session: settle what is due, run the checks, archive what was verified, and compose the brief.
+
+    Raises:
+        InvalidName, InvalidDocument: the session's name cannot be one. Everything else is among the problems.
+    """
+    session = SessionId(ws.actor.session or fresh_session(now).text).text
+    refuse_secret("session", session)
+    ws = replace(ws, actor=replace(ws.actor, session=session))
+    problems = list(options.problems)
+    synced = at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
+    before = _read(ws, problems)
+    problems += _reverted(ws, before)
+    parent = _parent_of(before.state, session, options.parent, problems)
+    checks = _checked(ws, now, before, options.check_seconds, problems)
+    after = _begun(ws, now, before, parent, checks, problems)
+    closed = [loop for loop in _listed(before.state, OpenLoop, problems) if loop.status == "verified"]
+    problems += _damage(after.state, problems)
+    news = (*synced, *_waiting_news(ws, problems), *_unapproved(checks))
+    verified = _verified_lines(ws, before, closed, problems)
+    parts = [*_parts(ws, now, after, problems, _persona(ws, options), handoff=options.handoff)]
+    heading, sections = _heading(now, session, after), _sections(parts, verified, problems, news)
+    return BegunSession(
+        session, parent, after, heading, sections,
+        brief=compose(heading, sections, options.mark or fresh_mark(), options.budget),
+        checks=checks.found,
+        closed=tuple(loop.id for loop in closed),
+        problems=tuple(dict.fromkeys(problems)),
+        news=news,
+        is_new=before.commit is None and after.commit is not None,
+    )  # fmt: skip
+
+
+def _persona(ws: Workspace, options: StartOptions) -> Persona:
+    return Persona(options.agent or ws.actor.agent, options.restored)
+
+
+def _damage(state: State, problems: list[str]) -> list[str]:
+    """A line about each file that cannot be read."""
+    return [f"{record.path}: {record.why}" for record in _damaged(state, problems)]
+
+
+def _waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
+    """A line about each remote whose commits wait for a review."""
+    waiting = _waiting(ws, problems)
+    return [f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in waiting]
+
+
+def _verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
+    """The loops that earlier sessions verified, each with who vouches for it."""
+    judge = ws.judgement(version)
+    try:
+        return [judged_line(one, one.action, judge) for one in loops]
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return []
+
+
+def compose_brief(ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None) -> Brief:
+    """Return the brief of how things stand, without beginning a session: nothing is settled, checked or written."""
+    problems: list[str] = []
+    version = _read(ws, problems)
+    parts = [*_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=True)]
+    problems += _damage(version.state, problems)
+    heading = _heading(now, ws.actor.session or "none", version)
+    return compose(heading, _sections(parts, (), problems, ()), mark or fresh_mark(), budget)
+
+
+def _read(ws: Workspace, problems: list[str]) -> Revision:
+    try:
+        return ws.branch.read()
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return Revision(ws.branch.namespace, State())
+
+
+def _reverted(ws: Workspace, version: Revision) -> list[str]:
+    """Says it when the newest commit looks like one that took others' work back without meaning to."""
+    try:
+        older = ws.branch.suspected_revert(version)
+    except (BatonError, OSError) as error:
+        return [_said(error)]
+    if older is None:
+        return []
+    what = ws.branch.name(older.commit)
+    said = f"the newest commit was made by hand and goes back to {what}, without what came after it"
+    return [f"{said} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
+
+
+def _checked(ws: Workspace, now: datetime, before: Revision, seconds: float, problems: list[str]) -> Checks:
+    if seconds <= 0:
+        return Checks()
+    try:
+        due = due_checks(before.state)
+        if not due:
+            return Checks()
+        from baton_git.verbs.checks import run_checks  # loads the probes, and many starts have nothing to check
+
+        made = run_checks(ws, now, before, due, seconds, MOST_AT_START)
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return Checks()
+    if made.left:
+        problems.append(f"{made.left} more checks were not made, only the {MOST_AT_START} most urgent (baton verify)")
+    return made
+
+
+def _unapproved(checks: Checks) -> list[str]:
+    """What a person can do about checks that wait for approval."""
+    if not checks.waiting:
+        return []
+    shown = ", ".join(quote_id(one) for one in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
+    verb = "check from elsewhere waits" if len(checks.waiting) == 1 else "checks from elsewhere wait"
+    return [f"{len(checks.waiting)} {verb} for a person's approval: {shown} (baton trust --list)"]
+
+
+def _begun(
+    ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, problems: list[str]
+) -> Revision:
+    """The version after what a session's start brings about; the one before when it could not be written."""
+    loops = [one for one in _listed(before.state, OpenLoop, problems) if one.id in checks.kept]
+
+    def change(tip: Revision) -> State:
+        state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
+        return with_session(ws, now, with_results(state, loops, checks.kept), parent)
+
+    try:
+        return ws.update("boot", now, change).revision
+    except InvalidName:
+        raise
+    except (BatonError, OSError) as error:
+        problems.append(f"this start was not recorded: {_said(error)}")
+        return before._replace(state=with_results(before.state, loops, checks.kept))
+
+
+def with_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
+    """Return the state with the acting session in it, seen just now."""
+    known = find_session(state, ws.session)
+    if known is not None:
+        return record_session(state, known.replace(status="active"), now, ws.policy)
+    optional = {"agent": ws.actor.agent, "machine": ws.actor.machine, "parent": parent}
+    data: dict[str, Any] = {"id": ws.session, "started": iso(now), "status": "active"}
+    session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
+    return record_session(state, session, now, ws.policy)
+
+
+def _parent_of(state: State, session: str, said: str | None, problems: list[str]) -> str | None:
+    own = state.entry(Key(Session.kind, session))
+    if isinstance(own, Session):
+        return own.parent
+    if said is not None:
+        return said
+    others = [one for one in _listed(state, Session, problems) if one.id != session]
+    return others[-1].id if others else None
+
+
+def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
+    """The records of a kind; none, and a problem, when their folder cannot be read."""
+    try:
+        return state.records(model)
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return []
+
+
+def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
+    try:
+        kinds = (kind for kind, info in KINDS.items() if not info.left_behind)  # of those only what is shown is read
+        return list(state.unreadable((*SINGLETONS, *kinds)))
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return []
+
+
+def _said(error: BatonError | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the system'}: {error.strerror or error}"
+    return f"{error} ({error.hint})" if error.hint else str(error)
+
+
+def _heading(now: datetime, session: str, version: Revision) -> str:
+    time = version.time if version.number else None  # the commit that all namespaces begin with has none
+    when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
+    return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {session}", 300)
+
+
+def _sections(
+    parts: Sequence[Section], closed: Sequence[str], problems: Sequence[str], news: Sequence[str]
+) -> tuple[Section, ...]:
+    first = Section("Problems", tuple(f"- {one_line(one, 400)}" for one in dict.fromkeys(problems)), "problems")
+    sync = Section("Other machines", tuple(f"- {one_line(one, 300)}" for one in news), "news")
+    last = Section(
+        "Verified by earlier sessions, archived now",
+        tuple(closed),
+        "verified loops",
+    )
+    return (first, sync, *parts, last)
+
+
+def _waiting(ws: Workspace, problems: list[str]) -> list[str]:
+    try:
+        return [f"{format_commits(one.commits)} of {one.remote}" for one in waiting_counts(ws)]
+    except (BatonError, OSError) as error:
+        problems.append(_said(error))
+        return []
+
+
+def _parts(
+    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
+) -> Iterator[Section]:
+    """The sections that can be made; one whose records cannot be read takes no other with it."""
+    judge = ws.judgement(version)
+    for make in SECTIONS:
+        try:
+            yield make(version.state, now, ws.policy, judge)
+        except (BatonError, OSError) as error:
+            problems.append(_said(error))
+        if make is SECTIONS[0]:  # what somebody was in the middle of comes right after where the work stands
+            yield _restored(persona)
+            yield from _of_systems(ws, now, version, problems, persona, handoff=handoff)
+
+
+def _restored(persona: Persona) -> Section:
+    lines = tuple(f"- [llm_derived] {one}" for one in persona.restored)
+    return Section("Restored from the last checkpoint", lines, "lines of the checkpoint", all="baton restore --json")
+
+
+def _of_systems(
+    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
+) -> Iterator[Section]:
+    """What the seed systems have to say; one that cannot takes no other with it."""
+    request = BriefRequest(ws, version.state, now, persona.agent, bool(persona.restored), handoff, problems)
+    for system in SYSTEMS:
+        try:
+            yield from list(system.make_sections(request))
+        except (BatonError, OSError) as error:
+            problems.append(_said(error))
