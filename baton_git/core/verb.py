@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from baton_git.core.errors import InvalidArgument
+from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.records.base import faults_of
 
 Effect = Literal["reads", "adds", "settles", "replaces"]
@@ -54,6 +54,11 @@ class Result(BaseModel):
     @property
     def http_status(self) -> int | None:
         """The status of the HTTP answer, where it is not that of the verb."""
+        return None
+
+    @property
+    def failure(self) -> BatonError | None:
+        """What went wrong, where a result tells of a failure and of what was done all the same."""
         return None
 
     def as_data(self, *, short: bool = False) -> dict[str, Any]:
@@ -125,6 +130,7 @@ class Verb(Generic[I, R]):
         path: of the HTTP route; `{id}` stands for the field `id`.
         more_paths: further paths of the same method, which lack fields that may be left out.
         refuses: statuses of HTTP answers that refuse, beside those that any request can meet.
+        query: fields that a request which writes gives in its query, not in its body.
         status: of the HTTP answer when all went well.
         other_status: further statuses of an answer when all went well, with what they say.
         tag: the group of routes in the OpenAPI document.
@@ -145,6 +151,7 @@ class Verb(Generic[I, R]):
     path: str = ""
     more_paths: tuple[str, ...] = ()
     refuses: tuple[int, ...] = ()
+    query: tuple[str, ...] = ()
     status: int = 200
     other_status: Mapping[int, str] = field(default_factory=dict)
     tag: str = "records"

@@ -18,7 +18,7 @@ from baton_git.core.state import Key
 from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.conflicts import Side, side_value, standing
+from baton_git.verbs.conflict_resolution import Side, side_value, standing
 
 LOOKED = 500
 """How many commits back the sides are looked for."""

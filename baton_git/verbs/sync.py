@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
+
+from pydantic import Field, PrivateAttr
 
 from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import BatonError, NotFound, Unreachable
+from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
 from baton_git.git.remotes import Configured, SshSettings, mask_logins, open_remote
 from baton_git.namespace.branch import Branch, list_namespaces
 from baton_git.namespace.ingest.budget import SYNC, Budget
@@ -40,6 +43,58 @@ class Synced:
     def as_data(self) -> dict[str, Any]:
         offline = {"offline": self.offline} if self.offline else {}
         return {"remote": self.remote, **offline, "namespaces": [one.as_data() for one in self.outcomes]}
+
+
+class SyncInput(Input):
+    """With which remote; nothing is sent to an address that no configuration names."""
+
+    remote: str | None = Field(
+        None, description="The name of a remote; else the one that is configured.", examples=["origin"]
+    )
+    all: bool = Field(False, description="All namespaces, here and there.")
+    dry_run: bool = Field(False, description="Only say what would be done.")
+
+
+class SyncResult(Result):
+    """What became of a sync; `offline` where the remote cannot be reached, which is no error."""
+
+    remote: str = Field(description="The remote.")
+    offline: str | None = Field(None, description="Why it could not be reached.")
+    namespaces: list[dict[str, Any]] = Field(
+        description="By namespace, what was done, and what came, went, waits and is pending.",
+        examples=[[{"namespace": "x", "actions": [], "received": 2, "sent": 1, "pending": 0, "waiting": 0}]],
+    )
+    said: list[str] = Field(description="The same in words.")
+    errors: list[str] = Field(description="What went wrong.")
+
+    _failure: BatonError | None = PrivateAttr(None)
+
+    @property
+    def failure(self) -> BatonError | None:
+        return self._failure
+
+    @classmethod
+    def of(cls, synced: Synced) -> Self:
+        """Return what became of a sync as a result."""
+        errors = [str(error) for error in synced.errors]
+        result = cls(**synced.as_data(), said=in_words(synced), errors=errors)
+        result._failure = synced.errors[0] if synced.errors else None
+        return result
+
+
+@verb(
+    "sync",
+    "POST /v1/sync",
+    effect=SETTLES,
+    tag="sharing",
+    refuses=(502, 504),
+    tool=Tool("Bring this machine and a remote together.", hidden=("all",)),
+    examples=("baton sync", "baton sync --remote backup --all", "baton sync --dry-run --json"),
+)
+def sync_namespace(ws: Workspace, now: datetime, asked: SyncInput) -> SyncResult:
+    """Fetch what other machines sent, merge it, and send what they lack; nothing is ever forced."""
+    synced = sync(ws, now, remote=asked.remote, named_only=True, everything=asked.all, dry_run=asked.dry_run)
+    return SyncResult.of(synced)
 
 
 def sync(

@@ -20,6 +20,10 @@ MODULES = {
     "decision": "verbs.decisions",
     "verify": "verbs.checks",
     "handover": "systems.kairos.handover_verbs",
+    "conflicts": "verbs.conflicts",
+    "resolve": "verbs.conflicts",
+    "review": "verbs.review",
+    "sync": "verbs.sync",
     "todo": "systems.gobby.todos",
 }
 """By the first word of their verbs, the modules that declare verbs. A verb of a known word needs no line here."""

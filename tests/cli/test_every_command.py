@@ -178,7 +178,7 @@ def test_json_is_the_only_thing_on_standard_output(baton, filled, command):
     data = baton(*words_of(command, filled)[: len(command)], "--json", *words_of(command, filled)[len(command) :]).json
     assert data is not None
     if command in CREATES:
-        assert set(data) == {"id", "commit", "revision"}
+        assert set(data) == {"id", "commit", "revision", "summary", "changes", "redactions"}
 
 
 @pytest.mark.parametrize("command", CREATES, ids=" ".join)
@@ -634,7 +634,7 @@ def test_an_error_comes_with_its_next_step(baton, filled):
     done = baton("pattern", "graduate", "PAT-1", code=1)
     first, hint = done.err.splitlines()
     assert first == "baton: pattern PAT-1 graduates only when a person confirms it"
-    assert hint.strip() == "run it in a terminal and type the id when asked"
+    assert hint.strip() == "in a terminal: baton pattern graduate PAT-1; or on the page of baton serve"
 
 
 # --- the exit status

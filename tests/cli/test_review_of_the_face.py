@@ -17,8 +17,6 @@ from baton_git.core.output import shell_line
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import State
 from baton_git.interfaces.context.settings import _is_safe
-from baton_git.namespace.workspace import Vouched
-from baton_git.verbs.decisions import add_decision
 
 
 def global_config(tmp_path, text):
@@ -226,12 +224,6 @@ def test_another_word_vouches_for_nothing(baton, top, typed):
     code, _ = typing(top, *DECISION, asked="to confirm", typed=typed)
     assert code in (1, 130)
     assert baton("read").json["baton"] is None
-
-
-def test_the_operation_itself_asks_for_a_persons_word():
-    with pytest.raises(NeedsHuman):
-        add_decision(None, None, what="a", why="b", tier="human_confirmed")
-    assert Vouched("Ada", "terminal").by == "Ada"
 
 
 # --- 9. trust shows what it approves

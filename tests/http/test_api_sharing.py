@@ -101,7 +101,7 @@ def test_a_contested_value_is_listed_and_settled(shared: Any, elsewhere: Any, ba
     shared.post("/v1/handovers/run-1/step", {"challenge": "c", "uri": "u:3"})
     shared.post("/v1/sync")
     told = shared.get("/v1/conflicts").json()["conflicts"]
-    assert told == baton("conflicts", "-n", shared.namespace, "--json", cwd=shared.folder).json
+    assert told == baton("conflicts", "-n", shared.namespace, "--json", cwd=shared.folder).json["conflicts"]
     one = told[0]
     loser = "theirs" if one["winner"] == "ours" else "ours"
     path = f"/v1/conflicts/{one['id']}/resolve"

@@ -21,8 +21,8 @@ from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.review.queue import ReviewQueue
 from baton_git.namespace.sync.synchronise import SyncOutcome
-from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
-from baton_git.verbs.conflicts import conflicts
+from baton_git.namespace.workspace import Actor, RemoteSettings, Vouched, Workspace
+from baton_git.verbs.conflict_resolution import conflicts
 from baton_git.verbs.decisions import add_decision
 from baton_git.verbs.followups import add_follow_up, defer_follow_up
 from baton_git.verbs.loops import add_loop
@@ -103,8 +103,10 @@ class Machine:
     def defer(self, id_: str) -> None:
         defer_follow_up(self.ws, self.clock(), id_)
 
-    def decision(self, id_: str, **more: Any) -> str:
-        return add_decision(self.ws, self.clock(), what=f"use {id_}", why="because", id=id_, **more).id
+    def decision(self, id_: str, vouched: Vouched | None = None, **more: Any) -> str:
+        return add_decision(
+            replace(self.ws, confirmed=vouched), self.clock(), what=f"use {id_}", why="because", id=id_, **more
+        ).id
 
     def pattern(self, id_: str, rule: str = "look first", times: int = 3, **more: Any) -> str:
         """A rule candidate."""
@@ -114,7 +116,7 @@ class Machine:
 
     def graduate(self, id_: str, rule: str = "look first") -> None:
         confirmed = Confirmed("Ada", "terminal", id_, rule)
-        graduate_pattern(self.ws, self.clock(), id_, confirmed)
+        graduate_pattern(replace(self.ws, confirmed=confirmed), self.clock(), id_)
 
     def change(self, kind: str, id_: str, **fields: Any) -> None:
         """Fields of a live record, by a verb that knows no rules."""

@@ -20,7 +20,7 @@ from baton_git.core.errors import (
 )
 from baton_git.git.store import Repository, Store
 from baton_git.verbs.conflict_blame import writers
-from baton_git.verbs.conflicts import resolve
+from baton_git.verbs.conflict_resolution import resolve
 from baton_git.verbs.loops import close_loop
 from baton_git.verbs.patterns import dismiss_pattern
 from baton_git.verbs.session_end import end_session

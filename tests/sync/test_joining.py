@@ -12,7 +12,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.git.store import Repository, Store, TreeEntry
 from baton_git.namespace.merge_commit import AUTHOR, LATEST, create_merge_commit, is_pure, is_root
-from baton_git.verbs.conflicts import resolve
+from baton_git.verbs.conflict_resolution import resolve
 
 Pair = tuple[Machine, Machine]
 

@@ -1,4 +1,4 @@
-"""`baton conflicts`, `resolve` and `merge-driver`: values that two sides changed differently."""
+"""`baton merge-driver`, and what the command line adds to the verbs of conflicts."""
 
 from __future__ import annotations
 
@@ -9,90 +9,68 @@ from typing import Any, get_args
 import click
 
 from baton_git.core.errors import StoreError
-from baton_git.core.records.conflict import Conflict
+from baton_git.core.times import parse_time
 from baton_git.git.store import Store
 from baton_git.interfaces.cli.app import App, command, flat, read_bytes
-from baton_git.interfaces.results.changed import place
-from baton_git.interfaces.results.conflicts import listed, settled
-from baton_git.namespace.commit_log import LogEntry
+from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.merge_driver import merge_file
-from baton_git.verbs.conflict_blame import Writers, writers
-from baton_git.verbs.conflicts import Side, conflicts, resolve
+from baton_git.verbs.conflict_resolution import Side
+from baton_git.verbs.conflicts import ConflictList, SettledConflict
 
 
-@command("conflicts")
-def conflicts_command(app: App) -> None:
-    """List the values that two sides changed differently; one of each stands for now, both are kept.
-
-    \b
-    baton conflicts
-    """
-    with app.workspace() as ws:
-        found = conflicts(ws)
-        told = writers(ws, found)
-    rows = [(one, told.get(one.id, {})) for one in found]
-    app.answer([listed(*row) for row in rows], "\n".join(_lines(*row) for row in rows))
-    if not found:
+def _render_conflicts(app: App, result: ConflictList) -> None:
+    app.answer(result.as_data(), "\n".join(_describe(conflict) for conflict in result.conflicts))
+    if not result.conflicts:
         app.say("nothing is contested")
     else:
         app.say("settle one with: baton resolve ID --ours | --theirs | --value VALUE")
+    if result.next is not None:
+        app.say(f"there are more: baton conflicts --after {flat(result.next)}")
 
 
-def _lines(one: Conflict, told: Writers) -> str:
-    about = f"{one.record_kind.replace('_', ' ')} {flat(one.record_id)}".strip()
-    field = f", {flat(one.field)}" if one.field else ", the whole record"
+def _describe(conflict: dict[str, Any]) -> str:
+    about = f"{conflict['record_kind'].replace('_', ' ')} {flat(conflict['record_id'])}".strip()
+    field = f", {flat(conflict['field'])}" if conflict["field"] else ", the whole record"
     sides = [
-        f"  --{side:<7}{'(stands) ' if one.winner == side else '         '}{_said(one, side)}{_by(told.get(side))}"
+        f"  --{side:<7}{'(stands) ' if conflict['winner'] == side else '         '}"
+        f"{_value_of(conflict, side)}{_writer_of(conflict, side)}"
         for side in get_args(Side)
     ]
-    return "\n".join([f"{flat(one.id)}  {about}{field}", *sides])
+    return "\n".join([f"{flat(conflict['id'])}  {about}{field}", *sides])
 
 
-def _by(entry: LogEntry | None) -> str:
+def _writer_of(conflict: dict[str, Any], side: str) -> str:
     """Who gave a side its value, and when."""
-    if entry is None:
+    writer = conflict["writers"].get(side)
+    if writer is None:
         return ""
-    who = f"session {entry.session}" if entry.session else entry.author.partition(" <")[0]
-    where = f" on {entry.machine}" if entry.machine else ""
-    return f"   ({flat(who + where)}, {entry.time.astimezone():%Y-%m-%d %H:%M})"
+    who = f"session {writer['session']}" if writer["session"] else writer["author"].partition(" <")[0]
+    where = f" on {writer['machine']}" if writer["machine"] else ""
+    time = parse_time(writer["time"]).astimezone()
+    return f"   ({flat(who + where)}, {time:%Y-%m-%d %H:%M})"
 
 
-def _said(one: Conflict, side: str) -> str:
-    if side not in one.model_fields_set:
+def _value_of(conflict: dict[str, Any], side: str) -> str:
+    if side not in conflict:
         return "nothing"
-    value = getattr(one, side)
+    value = conflict[side]
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return flat(text)[:200]
 
 
-@command("resolve")
-@click.argument("id_", metavar="ID")
-@click.option("--ours", is_flag=True, help="The first value that baton conflicts shows.")
-@click.option("--theirs", is_flag=True, help="The second one.")
-@click.option("--value", metavar="VALUE", help="Another value: text, or JSON for anything else.")
-def resolve_command(app: App, id_: str, ours: bool, theirs: bool, value: str | None) -> None:
-    """Settle a conflict: choose whose value stands, or give another one.
-
-    ID is that of the conflict, or of a record that has only one.
-
-    \b
-    baton resolve C-1f2e3d4c --theirs
-    baton resolve OL-7k3f9q --value "the health check answers 200"
-    """
-    if ours + theirs + (value is not None) != 1:
-        raise click.UsageError("say one of --ours, --theirs and --value")
-    with app.workspace() as ws:
-        side: Side | None = "ours" if ours else "theirs" if theirs else None
-        conflict, done = resolve(ws, app.now, id_, side, None if value is None else _plain(value))
-    app.answer({**settled(conflict), **place(done.revision)}, "")
-    app.told(done)
-
-
-def _plain(text: str) -> Any:
+def _fill_value(app: App, values: Values) -> Values:
+    """Read the value as JSON where it is some; any other text stands for itself."""
+    if "value" not in values:
+        return values
     try:
-        return json.loads(text)
+        return values | {"value": json.loads(values["value"])}
     except ValueError:
-        return text
+        return values
+
+
+def _render_settled(app: App, result: SettledConflict) -> None:
+    app.answer(result.as_data(), "")
+    app.tell_change(result)
 
 
 @command("merge-driver")
@@ -128,4 +106,8 @@ def _write(path: Path, text: bytes) -> None:
         raise StoreError(f"{path}: {error.strerror or error}") from error
 
 
-COMMANDS = {"conflicts": conflicts_command, "resolve": resolve_command, "merge-driver": merge_driver_command}
+ADDITIONS = {
+    "conflicts": Addition(render=_render_conflicts),
+    "resolve": Addition(fill=_fill_value, render=_render_settled),
+}
+COMMANDS = {"merge-driver": merge_driver_command}

@@ -11,10 +11,9 @@ from baton_git.core.errors import NeedsHuman
 from baton_git.core.output import BOLD, Styled, style
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
 from baton_git.interfaces.cli.printing import ask, choose
-from baton_git.interfaces.results.review import decided, waiting
 from baton_git.namespace.review.queue import ReviewQueue, ReviewResult, WaitingRecord
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.review import decide, review
+from baton_git.verbs.review import decide, decided_of, review, waiting_of
 
 
 @command("review")
@@ -44,7 +43,7 @@ def review_command(
     with app.workspace() as ws:
         name, found = review(ws, remote)
         if found is None:
-            app.answer(waiting(name, found), "")
+            app.answer(waiting_of(name, found).as_data(), "")
             app.say(f"nothing of {name} waits")
         elif accept or reject or accept_all or reject_all:
             take: Collection[str] | None = None if accept_all else accept
@@ -53,7 +52,10 @@ def review_command(
         elif at_terminal() and not app.json:
             _ask(app, ws, name, found)
         else:
-            app.answer(waiting(name, found), Styled("\n").join(line for item in found.items for line in _lines(item)))
+            app.answer(
+                waiting_of(name, found).as_data(),
+                Styled("\n").join(line for item in found.items for line in _lines(item)),
+            )
             app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
 
 
@@ -111,7 +113,7 @@ def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
 
 
 def _told(app: App, name: str, done: ReviewResult) -> None:
-    app.answer(decided(name, done), "")
+    app.answer(decided_of(name, done).as_data(), "")
     app.say(f"{len(done.taken)} taken over, {len(done.refused)} turned down, {done.left} left")
     if done.refused:
         app.say("what was turned down is taken back for everybody with the next sync")

@@ -23,7 +23,6 @@ from baton_git.interfaces.mcp import (
     graduation,
     handoffs,
     history,
-    syncing,
 )
 from baton_git.interfaces.mcp.arguments import shortened, untold
 from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, unknown_prompt
@@ -34,8 +33,7 @@ from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    documents, graduation, checkpoints, handoffs,
-    history, syncing,
+    documents, graduation, checkpoints, handoffs, history,
 )  # fmt: skip
 
 INSTRUCTIONS = """\

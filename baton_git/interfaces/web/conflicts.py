@@ -19,7 +19,7 @@ from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.conflict_blame import writers
-from baton_git.verbs.conflicts import Side, conflicts, resolve, standing
+from baton_git.verbs.conflict_resolution import Side, conflicts, resolve, standing
 
 SHOWN = 50
 SIDES = ("ours", "theirs")

@@ -10,7 +10,6 @@ from baton_git.interfaces.http.api import (
     namespaces,
     records,
     sessions,
-    sharing,
     snapshots,
 )
 from baton_git.interfaces.http.api.verb_routes import verb_router
@@ -19,7 +18,7 @@ from baton_git.interfaces.http.streams import Places
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    namespaces, records, sessions, history, sharing, snapshots
+    namespaces, records, sessions, history, snapshots
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from baton_git.interfaces.http.api.acting import Acting, Who
 from baton_git.interfaces.http.api.answering import answer
 from baton_git.interfaces.http.api.refusals import WRITES, Responses, refusals
 from baton_git.interfaces.http.body import Routes
+from baton_git.interfaces.http.problems import of_error
 from baton_git.interfaces.http.site import Site
 
 BODY = "asked"
@@ -71,16 +72,18 @@ def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
         fields = body.model_dump(exclude_unset=True) if body is not None else {}
         asked = verb.parse({name: value for name, value in values.items() if value is not None} | fields)
         with who.on(site) as ws:
-            return respond(verb.run(ws, site.now(), asked), verb.status)
+            return respond(verb, verb.run(ws, site.now(), asked))
 
     handle.__signature__ = inspect.Signature(_parameters(verb))  # type: ignore[attr-defined]  # what FastAPI reads
     handle.__name__ = verb.run.__name__
     return handle
 
 
-def respond(result: Result, status: int = 200) -> Response:
-    """Return a result as JSON, with the ETag of the revision that it is about."""
-    status, commit = result.http_status or status, result.about_commit
+def respond(verb: Verb[Any, Any], result: Result) -> Response:
+    """Return a result as JSON, with the ETag of the revision that it is about; a failure with its own status."""
+    if result.failure is not None:
+        return of_error(verb.path, result.failure, **result.as_data())
+    status, commit = result.http_status or verb.status, result.about_commit
     if commit == "":
         return answer(result.as_data(), status)
     return answer(result.as_data(), status, commit=None if commit is None else Oid(commit))
@@ -91,12 +94,12 @@ def _parameters(verb: Verb[Any, Any]) -> list[inspect.Parameter]:
     parameters = [_parameter("who", Who)]
     parameters += [_parameter(name, _annotated(fields[name], Path, str)) for name in verb.path_fields]
     rest = {name: info for name, info in fields.items() if name not in verb.path_fields}
-    if verb.method == "GET":
-        return parameters + [_parameter(name, _annotated(info, Query), _default(info)) for name, info in rest.items()]
+    query = list(rest) if verb.method == "GET" else verb.query
+    parameters += [_parameter(name, _annotated(rest[name], Query), _default(rest.pop(name))) for name in query]
     if not rest:
         return parameters
     model: Any = verb.input_model  # a hashable class, which mypy does not know of a type variable
-    body = _body_model(model, verb.path_fields)
+    body = _body_model(model, (*verb.path_fields, *query))
     if any(info.is_required() for info in rest.values()):
         return [*parameters, _parameter(BODY, Annotated[body, Body()])]
     return [*parameters, _parameter(BODY, Annotated[body | None, Body()], None)]
