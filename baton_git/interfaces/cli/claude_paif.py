@@ -12,11 +12,13 @@ import click
 
 from baton_git import __version__
 from baton_git.interfaces.cli.app import App, command
-from baton_git.interfaces.cli.checkpoint import checkpoint_command, restore_command, sessions_command
+from baton_git.interfaces.cli.checkpoint import ADDITIONS
 from baton_git.interfaces.cli.error_handler import run
 from baton_git.interfaces.cli.identity import checked
+from baton_git.interfaces.cli.verb_command import verb_command
 from baton_git.interfaces.context.paif import asked_agent
 from baton_git.interfaces.context.process import end_in_order, mend_streams, skip_plugin_search
+from baton_git.systems.paif.checkpoint_verbs import list_agent_sessions, restore_agent, save_agent_checkpoint
 
 
 @command("gravity")
@@ -31,6 +33,12 @@ def gravity(app: App, text: str, no_count: bool) -> int | None:
     claude-paif gravity "How can I help you today!" --agent zero
     """
     return checked(app, lambda: asked_agent(app), text, count=not no_count)
+
+
+restore_command, checkpoint_command, sessions_command = (
+    verb_command(function.verb, ADDITIONS[function.verb.name])
+    for function in (restore_agent, save_agent_checkpoint, list_agent_sessions)
+)
 
 
 @click.group(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.interfaces.context.invocation import Call
@@ -37,7 +38,9 @@ def agent_of(call: Call, config: PaifConfig | None = None) -> str:
     """
     agent = asked_agent(call, config)
     if agent is None:
-        raise InvalidArgument("no agent is named", hint=f"--agent NAME, paif_config.agent_id in {FILE}, or BATON_AGENT")
+        raise InvalidArgument(
+            "no agent is named", hint=f"name it, or set paif_config.agent_id in {FILE}, or BATON_AGENT"
+        )
     return agent
 
 
@@ -47,3 +50,23 @@ def asked_agent(call: Call, config: PaifConfig | None = None) -> str | None:
         return call.settings.agent
     config = config or paif_config(call)
     return (config.agent_id if config is not None else None) or call.settings.agent
+
+
+def fill_agent(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an input with the agent that is meant, where they do not name one."""
+    return fields if fields.get("agent") else {**fields, "agent": agent_of(call)}
+
+
+def fill_checkpoint(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a checkpoint with the agent, and the interval of the settings for a periodic one."""
+    named = fields.get("agent") or call.settings.asked.agent
+    config = paif_config(call) if fields.get("periodic") or named is None else None
+    minutes = {"interval_minutes": config.interval_minutes} if config is not None else {}
+    return {**fields, **minutes, "agent": fields.get("agent") or agent_of(call, config)}
+
+
+FILLS: Mapping[str, Callable[[Call, dict[str, Any]], dict[str, Any]]] = {
+    "checkpoint": fill_checkpoint,
+    "restore": fill_agent,
+}
+"""By verb, what completes its fields from the settings."""

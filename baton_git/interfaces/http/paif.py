@@ -20,8 +20,8 @@ from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.reading import tag
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.results.checkpoints import session_of
 from baton_git.namespace.revision import Revision
+from baton_git.systems.paif.checkpoint_verbs import describe_session
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
@@ -111,7 +111,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         """The sessions of which an agent has a checkpoint, the newest first."""
         with who.on(site) as ws:
             found = agent_sessions(ws, agent_id)[:limit]
-        return {"agent_id": agent_id, "sessions": [session_of(one) for one in found]}
+        return {"agent_id": agent_id, "sessions": [describe_session(one) for one in found]}
 
 
 def _agents(routes: APIRouter, site: Site) -> None:

@@ -18,7 +18,6 @@ from baton_git import __version__
 from baton_git.core.output import safe_json, terminal
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.mcp import (
-    checkpoints,
     documents,
     graduation,
     handoffs,
@@ -33,7 +32,7 @@ from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    documents, graduation, checkpoints, handoffs, history,
+    documents, graduation, handoffs, history,
 )  # fmt: skip
 
 INSTRUCTIONS = """\

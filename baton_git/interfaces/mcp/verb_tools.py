@@ -11,12 +11,14 @@ from pydantic import Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from baton_git.core.verb import Tool, Verb
-from baton_git.interfaces.context import handover
+from baton_git.interfaces.context import handover, paif
 from baton_git.interfaces.mcp.annotations import ADDS, READS, REPLACES, SETTLES
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
 
 ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}
+LOCAL_FILLS = {**paif.FILLS}
+"""By verb, what completes its fields from the settings of this machine."""
 LOCAL_RUNS = {**handover.RUNS}
 """By verb, how it runs together with what it does to files of this machine."""
 
@@ -31,7 +33,9 @@ def _function(desk: Desk, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dic
 
     def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
         given = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
-        asked = verb.parse({**tool.defaults, **given}, lambda name: tool.names.get(name, name))
+        fill = LOCAL_FILLS.get(verb.name)
+        given = {**tool.defaults, **given}
+        asked = verb.parse(fill(desk.app, given) if fill else given, lambda name: tool.names.get(name, name))
         acting = desk.at_work(ctx, session, current=verb.session != "begins")
         with acting if _acts(verb) else desk.reading() as ws:
             run = LOCAL_RUNS.get(verb.name)

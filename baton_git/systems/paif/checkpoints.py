@@ -122,7 +122,7 @@ def save_checkpoint(
     document = over(nested(body, where=where), nested(options or {}))
     if not says_something(document):
         raise InvalidArgument(
-            "nothing to save: the checkpoint would be empty", hint="say what was done, --summary TEXT, or give --file"
+            "nothing to save: the checkpoint would be empty", hint="say what was done, for example in a summary"
         )
     interval = timedelta(minutes=interval_minutes) if periodic else None
     kind = {"metadata": {"checkpoint_type": "periodic"}} if periodic else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -14,10 +14,8 @@ from baton_git.interfaces.http.api.refusals import refusals
 from baton_git.interfaces.http.api.shapes import TIME, Page, Place
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.results import checkpoints as checkpoint_answers
 from baton_git.systems.gobby.previous_sessions import extraction_time, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
-from baton_git.systems.paif.checkpoints import agent_sessions
 from baton_git.verbs.history import lineage
 
 
@@ -48,16 +46,8 @@ class OneHandoff(Place):
     handoff: dict[str, Any] = Field(description="All of its facts; the fields are those of `/v1/schema/handoff`.")
 
 
-class Checkpoints(Page, Place):
-    agent: str
-    sessions: list[dict[str, Any]] = Field(
-        description="The newest first: PAIF's metadata of its newest checkpoint, its summary, and the ids of all.",
-        examples=[[{"session_id": "s1", "ended_at": TIME, "conversation_summary": "…", "checkpoints": ["zero/2026…"]}]],
-    )
-
-
 def router(site: Site) -> APIRouter:
-    """The lineage of sessions, their checkpoints and handoffs."""
+    """The lineage of sessions, and their handoffs."""
     routes = Routes(tags=["sessions"], responses=refusals())
 
     @routes.get("/v1/sessions", response_model=Lineage)
@@ -67,20 +57,6 @@ def router(site: Site) -> APIRouter:
             version = ws.branch.read()
             shown, more = page(lineage(ws)[::-1], limit, after, lambda one: one.id)
         data = {"sessions": [one.as_data() for one in shown], "next": more}
-        return answer({**where(version), **data}, commit=version.commit)
-
-    @routes.get("/v1/checkpoints", response_model=Checkpoints)
-    def checkpoints(
-        agent: Annotated[str, Query(description="Whose.", examples=["zero"])],
-        namespace: Named = None,
-        limit: Limit = 50,
-        after: After = None,
-    ) -> Response:
-        """The sessions of which an agent has a checkpoint (PAIF); the newest first."""
-        with site.work(namespace) as ws:
-            version = ws.branch.read()
-            shown, more = page(agent_sessions(ws, agent), limit, after, lambda one: one.newest.metadata.session_id)
-        data = {"agent": agent, "sessions": [checkpoint_answers.session_of(one) for one in shown], "next": more}
         return answer({**where(version), **data}, commit=version.commit)
 
     @routes.get("/v1/handoffs", response_model=Handoffs)
