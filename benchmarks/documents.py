@@ -13,7 +13,7 @@ import time
 from measuring import missed, now, tell, workspace
 
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.documents import read, write
+from baton_git.systems.session_baton.documents import read_document, write
 
 WRITES = 10_000
 SAMPLE = 50
@@ -38,7 +38,7 @@ def documents_in_turn(sessions: int, writes: int) -> None:
 def written(ws: Workspace, sessions: int, number: int) -> float:
     """The processor time in seconds of the write with this number."""
     name = f"s{number % sessions}"
-    told = (read(ws).baton or {}).get("follow_ups", [])
+    told = (read_document(ws).baton or {}).get("follow_ups", [])
     own = {"id": f"FU-{name}", "item": f"Item {number}", "reason": "later", "first_seen": "s0"}
     document = {
         "schema_version": 1, "namespace": "bench", "session_id": name, "updated_at": "2026-11-01T00:00:00Z",

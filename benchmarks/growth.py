@@ -13,7 +13,7 @@ from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import State
 from baton_git.git.store import Store
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.documents import read_document
 
 WRITES = 10_000
 SAMPLE = 100
@@ -28,7 +28,7 @@ def timed_read(ws: Workspace) -> float:
     """Seconds of one read, from a store that is opened anew."""
     started = time.perf_counter()
     with Store(ws.branch.store.repository) as store:
-        read(Workspace(type(ws.branch)(store, ws.branch.namespace), ws.actor))
+        read_document(Workspace(type(ws.branch)(store, ws.branch.namespace), ws.actor))
     return time.perf_counter() - started
 
 

@@ -17,7 +17,7 @@ from measuring import alternating, fill, missed, now, tell, workspace
 from baton_git.core.records.work_items import FollowUp
 from baton_git.git.store import Store
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.documents import read_document
 
 REF = b"refs/heads/baton/bench"
 FOLDER = b"follow_ups"
@@ -93,7 +93,7 @@ def main() -> int:
         def ask() -> None:
             with Store(ws.branch.store.repository) as store:
                 branch = type(ws.branch)(store, ws.branch.namespace)
-                read(Workspace(branch, ws.actor))
+                read_document(Workspace(branch, ws.actor))
 
         os.system(f"git -C {Path(place) / 'peer.git'} repack -adq")
         ws.branch.store.pack(everything=True)

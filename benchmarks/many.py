@@ -13,7 +13,7 @@ from pathlib import Path
 from measuring import fill, missed, prepared, tell
 from sync import Machine, nothing
 
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.documents import read_document
 
 FEW = 10
 SIZES = {10_000: 1.5, 100_000: 2.0}
@@ -86,7 +86,7 @@ def shared(one: Machine) -> Machine:
 
 def look(one: Machine) -> None:
     with one.workspace() as ws:
-        read(ws)
+        read_document(ws)
 
 
 def fetch_and_push(one: Machine) -> None:

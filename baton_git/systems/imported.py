@@ -20,7 +20,7 @@ _MARK_OF_THE_SPECIFICATION = "sync_status"
 
 
 @dataclass(frozen=True)
-class Found:
+class ImportedBaton:
     """One baton of a foreign storage."""
 
     namespace: str
@@ -35,7 +35,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Unusable:
+class UnusableEntry:
     """Something that was there but could not be read."""
 
     where: str
@@ -59,7 +59,7 @@ def parse_object(text: str | bytes, *, where: str = "") -> dict[str, Any]:
     return data
 
 
-def unmarked(document: dict[str, Any], *, cached: bool = False) -> tuple[dict[str, Any], Any]:
+def remove_mark(document: dict[str, Any], *, cached: bool = False) -> tuple[dict[str, Any], Any]:
     """The document without the mark of the cache, and the mark; None when there is none.
 
     Args:
@@ -72,29 +72,31 @@ def unmarked(document: dict[str, Any], *, cached: bool = False) -> tuple[dict[st
     return {key: value for key, value in document.items() if key != mark}, document.get(mark)
 
 
-def own_date(baton: dict[str, Any]) -> str | None:
+def find_own_date(baton: dict[str, Any]) -> str | None:
     """The `updated_at` that the document itself has, if it is a text."""
     date = baton.get("updated_at")
     return date if isinstance(date, str) else None
 
 
-def apart(entries: Sequence[Found | Unusable]) -> list[Found | Unusable]:
+def refuse_duplicates(entries: Sequence[ImportedBaton | UnusableEntry]) -> list[ImportedBaton | UnusableEntry]:
     """The entries, but batons that claim one namespace are unusable, all of them: nobody knows which is meant."""
     owners: dict[str, list[str]] = {}
     for entry in entries:
-        if isinstance(entry, Found):
+        if isinstance(entry, ImportedBaton):
             owners.setdefault(entry.namespace, []).append(entry.where)
-    return [_contested(entry, owners) for entry in entries]
+    return [_refuse_duplicate(entry, owners) for entry in entries]
 
 
-def _contested(entry: Found | Unusable, owners: dict[str, list[str]]) -> Found | Unusable:
-    if isinstance(entry, Unusable) or len(owners[entry.namespace]) == 1:
+def _refuse_duplicate(
+    entry: ImportedBaton | UnusableEntry, owners: dict[str, list[str]]
+) -> ImportedBaton | UnusableEntry:
+    if isinstance(entry, UnusableEntry) or len(owners[entry.namespace]) == 1:
         return entry
     others = ", ".join(where for where in owners[entry.namespace] if where != entry.where) or "another row"
-    return Unusable(entry.where, f"its namespace {shorten(entry.namespace)} is also that of {others}")
+    return UnusableEntry(entry.where, f"its namespace {shorten(entry.namespace)} is also that of {others}")
 
 
-def checked(batons: Iterable[Found]) -> list[Found]:
+def check_batons(batons: Iterable[ImportedBaton]) -> list[ImportedBaton]:
     """The batons, each of which can be written, and no namespace twice.
 
     Raises:
@@ -102,12 +104,12 @@ def checked(batons: Iterable[Found]) -> list[Found]:
         InvalidDocument, LimitExceeded: a document that could not be read again.
         InvalidArgument: a namespace that is there twice.
     """
-    found = list(batons)
+    imported = list(batons)
     seen: set[str] = set()
-    for one in found:
-        Namespace(one.namespace)
-        json.check(one.baton, where=one.namespace)
-        if one.namespace in seen:
-            raise InvalidArgument(f"the namespace {shorten(one.namespace)} is given twice", namespace=one.namespace)
-        seen.add(one.namespace)
-    return found
+    for baton in imported:
+        Namespace(baton.namespace)
+        json.check(baton.baton, where=baton.namespace)
+        if baton.namespace in seen:
+            raise InvalidArgument(f"the namespace {shorten(baton.namespace)} is given twice", namespace=baton.namespace)
+        seen.add(baton.namespace)
+    return imported

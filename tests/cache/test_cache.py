@@ -19,8 +19,8 @@ from cached_batons import NOWHERE, a_baton, a_loop
 from baton_git.core.errors import Busy
 from baton_git.core.names import Namespace
 from baton_git.systems.session_baton.cache import CacheFolder
-from baton_git.systems.session_baton.caching import Cache, write
-from baton_git.systems.session_baton.client import Address, Server
+from baton_git.systems.session_baton.caching import BatonCache, write_baton
+from baton_git.systems.session_baton.client import BatonServer, ServerAddress
 
 
 def kept(folder):
@@ -528,7 +528,7 @@ def test_a_busy_namespace_is_read_from_the_cache_at_once(cache, wire, folder):
 def test_a_write_waits_for_another_process_only_so_long(wire, folder):
     there = CacheFolder(folder)
     with there.alone(Namespace("work"), 1), pytest.raises(Busy):
-        write(Cache(there, Server(Address.parse(wire.url)), wait=0.1), "work", a_baton())
+        write_baton(BatonCache(there, BatonServer(ServerAddress.parse(wire.url)), wait=0.1), "work", a_baton())
     assert wire.batons == {}
 
 

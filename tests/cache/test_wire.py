@@ -11,7 +11,7 @@ from baton_server import Wire, odd, response, served
 from cached_batons import a_baton
 
 from baton_git.core.errors import InvalidArgument, LimitExceeded, RemoteError, Unreachable
-from baton_git.systems.session_baton.client import Address, Answer, Server, TurnedAway, request
+from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer, StaleWrite, request
 
 
 def hang(sock):
@@ -59,7 +59,7 @@ ODD = {
 
 
 def a_server(url, **settings):
-    return Server(Address.parse(url), **settings)
+    return BatonServer(ServerAddress.parse(url), **settings)
 
 
 @pytest.mark.parametrize("shape", AWAY)
@@ -130,8 +130,8 @@ def test_the_token_does_not_stand_in_the_words_for_a_server():
     ],
 )  # fmt: skip
 def test_an_address_has_one_spelling(text, spelled):
-    assert str(Address.parse(text)) == spelled
-    assert Address.parse(spelled) == Address.parse(text)
+    assert str(ServerAddress.parse(text)) == spelled
+    assert ServerAddress.parse(spelled) == ServerAddress.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +144,13 @@ def test_an_address_has_one_spelling(text, spelled):
 )
 def test_a_conflict_is_understood_in_each_of_its_forms(body):
     with odd(response(409, json.dumps(body))) as url:
-        assert a_server(url).write("work", {}, 3) == TurnedAway(Answer({"a": 1}, "t", 4))
+        assert a_server(url).write("work", {}, 3) == StaleWrite(ServerAnswer({"a": 1}, "t", 4))
 
 
 @pytest.mark.parametrize("body", ["{}", '{"detail": "conflict"}', '{"detail": {"current_baton": 5}}'])
 def test_a_conflict_that_does_not_say_with_what_is_one_all_the_same(body):
     with odd(response(409, body)) as url:
-        assert a_server(url).write("work", {}, 3) == TurnedAway(None)
+        assert a_server(url).write("work", {}, 3) == StaleWrite(None)
 
 
 def test_what_is_no_answer_to_a_write_does_not_count_as_written():

@@ -12,7 +12,7 @@ import pytest
 from cached_batons import a_baton, a_loop
 
 from baton_git.core.errors import Unreachable
-from baton_git.systems.session_baton.client import Address, Server
+from baton_git.systems.session_baton.client import BatonServer, ServerAddress
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def url(tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "baton_git", *words], env=env, stdout=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:
-        wait_for(Server(Address.parse(address), "s3same"), process)
+        wait_for(BatonServer(ServerAddress.parse(address), "s3same"), process)
         yield address
     finally:
         process.terminate()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.systems.session_baton.importers import Found
+from baton_git.systems.session_baton.importers import ImportedBaton
 
 README_BATON: dict[str, Any] = {
     "schema_version": 1,
@@ -61,8 +61,10 @@ def database(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-def baton(namespace: str, document: dict[str, Any] | None = None, **more: Any) -> Found:
-    return Found(namespace, README_BATON if document is None else document, **{"updated_at": "2026-06-17", **more})
+def baton(namespace: str, document: dict[str, Any] | None = None, **more: Any) -> ImportedBaton:
+    return ImportedBaton(
+        namespace, README_BATON if document is None else document, **{"updated_at": "2026-06-17", **more}
+    )
 
 
 def tree(folder: Path) -> dict[str, bytes]:

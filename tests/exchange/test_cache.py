@@ -9,7 +9,7 @@ import pytest
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, NotFound, WriteFailed
 from baton_git.git.files import atomic_files
-from baton_git.systems.session_baton.importers import Found, Unusable, cache_stem, read_cache, write_cache
+from baton_git.systems.session_baton.importers import ImportedBaton, UnusableEntry, cache_stem, read_cache, write_cache
 
 from .conftest import README_BATON, baton, tree
 
@@ -20,9 +20,9 @@ def test_each_file_is_a_baton_without_its_mark(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(json.dumps({"n": 3}))
     (tmp_path / "notes.txt").write_text("not ours")
     assert read_cache(tmp_path) == [
-        Found("a", {"n": 1, "updated_at": "2026-01-01"}, "2026-01-01", where=str(tmp_path / "a.json")),
-        Found("b", {"n": 2}, None, pending=True, where=str(tmp_path / "b.json")),
-        Found("c", {"n": 3}, None, where=str(tmp_path / "c.json")),
+        ImportedBaton("a", {"n": 1, "updated_at": "2026-01-01"}, "2026-01-01", where=str(tmp_path / "a.json")),
+        ImportedBaton("b", {"n": 2}, None, pending=True, where=str(tmp_path / "b.json")),
+        ImportedBaton("c", {"n": 3}, None, where=str(tmp_path / "c.json")),
     ]
 
 
@@ -30,7 +30,7 @@ def test_the_mark_as_the_specification_spells_it_counts_only_when_it_is_one(tmp_
     (tmp_path / "a.json").write_text('{"sync_status": "pending_upload"}')
     (tmp_path / "b.json").write_text('{"sync_status": {"what": "a field of the baton"}}')
     (tmp_path / "c.json").write_text('{"sync_status": "synced", "_sync_status": "pending_upload"}')
-    assert [(one.baton, one.pending) for one in read_cache(tmp_path) if isinstance(one, Found)] == [
+    assert [(one.baton, one.pending) for one in read_cache(tmp_path) if isinstance(one, ImportedBaton)] == [
         ({}, True),
         ({"sync_status": {"what": "a field of the baton"}}, False),
         ({"sync_status": "synced"}, True),
@@ -40,8 +40,8 @@ def test_the_mark_as_the_specification_spells_it_counts_only_when_it_is_one(tmp_
 def test_the_namespace_comes_from_the_names_else_from_the_file_name(tmp_path: Path) -> None:
     write_cache(tmp_path, [baton("project:x"), baton("plain")])
     names = {cache_stem(name): name for name in ("project:x", "not/there")}
-    assert [one.namespace for one in read_cache(tmp_path) if isinstance(one, Found)] == ["plain", "project_x"]
-    assert [one.namespace for one in read_cache(tmp_path, names=names) if isinstance(one, Found)] == [
+    assert [one.namespace for one in read_cache(tmp_path) if isinstance(one, ImportedBaton)] == ["plain", "project_x"]
+    assert [one.namespace for one in read_cache(tmp_path, names=names) if isinstance(one, ImportedBaton)] == [
         "plain",
         "project:x",
     ]
@@ -50,11 +50,11 @@ def test_the_namespace_comes_from_the_names_else_from_the_file_name(tmp_path: Pa
 def test_two_files_for_one_namespace_are_both_told(tmp_path: Path) -> None:
     write_cache(tmp_path, [baton("a"), baton("b"), baton("c")])
     a, b, c = read_cache(tmp_path, names={"b": "a"})
-    assert isinstance(a, Unusable)
+    assert isinstance(a, UnusableEntry)
     assert "b.json" in a.why
-    assert isinstance(b, Unusable)
+    assert isinstance(b, UnusableEntry)
     assert "a.json" in b.why
-    assert isinstance(c, Found)
+    assert isinstance(c, ImportedBaton)
 
 
 def test_what_cannot_be_read_is_told_and_the_others_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,8 +72,8 @@ def test_what_cannot_be_read_is_told_and_the_others_come(tmp_path: Path, monkeyp
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "good.json").write_text("{}")
     entries = read_cache(tmp_path)
-    assert [one.namespace for one in entries if isinstance(one, Found)] == ["good"]
-    told = {Path(one.where).name: one.why for one in entries if isinstance(one, Unusable)}
+    assert [one.namespace for one in entries if isinstance(one, ImportedBaton)] == ["good"]
+    told = {Path(one.where).name: one.why for one in entries if isinstance(one, UnusableEntry)}
     assert set(told) == {
         ".json", "\\udcff.json", "array.json", "big.json", "circle.json",
         "dangling.json", "empty.json", "nan.json", "pipe.json", "torn.json",
@@ -88,7 +88,7 @@ def test_a_linked_file_is_read_and_nothing_is_changed(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     (folder / "a.json").symlink_to(tmp_path / "real")
-    assert [type(one) for one in read_cache(folder)] == [Found]
+    assert [type(one) for one in read_cache(folder)] == [ImportedBaton]
 
 
 def test_a_missing_folder_and_a_file_are_told(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_two_namespaces_for_one_file_are_refused_by_name(tmp_path: Path) -> None
         (baton("b", {"x": float("inf")}), InvalidDocument),
     ],
 )
-def test_one_bad_baton_keeps_all_from_being_written(tmp_path: Path, bad: Found, error: type[Exception]) -> None:
+def test_one_bad_baton_keeps_all_from_being_written(tmp_path: Path, bad: ImportedBaton, error: type[Exception]) -> None:
     with pytest.raises(error):
         write_cache(tmp_path / "new", [baton("good"), bad])
     assert not list(tmp_path.iterdir())

@@ -23,7 +23,7 @@ from baton_git.core.errors import (
     WriteFailed,
 )
 from baton_git.git.files import atomic_files
-from baton_git.systems.session_baton.importers import Found, Unusable, read_database, write_database
+from baton_git.systems.session_baton.importers import ImportedBaton, UnusableEntry, read_database, write_database
 
 from .conftest import README_BATON, baton, put, server_at, tree
 
@@ -38,7 +38,9 @@ def rows(path: Path) -> list[tuple[Any, ...]]:
 def test_each_row_comes_as_it_is_with_its_time(database: Database) -> None:
     found = read_database(database(**{"project:x": README_BATON, "a/b": {}, "..": {"open_loops": "no list"}}))
     time = "2026-06-17T12:00:00+00:00"
-    assert [(one.namespace, one.baton, one.updated_at, one.pending) for one in found if isinstance(one, Found)] == [
+    assert [
+        (one.namespace, one.baton, one.updated_at, one.pending) for one in found if isinstance(one, ImportedBaton)
+    ] == [
         ("..", {"open_loops": "no list"}, time, False),
         ("a/b", {}, time, False),
         ("project:x", README_BATON, time, False),
@@ -59,7 +61,7 @@ def test_rows_that_a_running_server_has_only_in_its_wal_are_read(tmp_path: Path)
     with server_at(path) as connection:
         put(connection, "a", {"n": 1})
         before = path.read_bytes()
-        assert [one.baton for one in read_database(path) if isinstance(one, Found)] == [{"n": 1}]
+        assert [one.baton for one in read_database(path) if isinstance(one, ImportedBaton)] == [{"n": 1}]
         assert path.read_bytes() == before
         put(connection, "b", {"n": 2})
         assert len(read_database(path)) == 2
@@ -71,7 +73,7 @@ def test_a_write_in_progress_is_not_seen_and_does_not_stop_the_reader(tmp_path: 
         put(connection, "a", {})
         connection.execute("BEGIN IMMEDIATE")
         put(connection, "b", {})
-        assert [one.namespace for one in read_database(path, wait=0) if isinstance(one, Found)] == ["a"]
+        assert [one.namespace for one in read_database(path, wait=0) if isinstance(one, ImportedBaton)] == ["a"]
         connection.execute("ROLLBACK")
 
 
@@ -85,7 +87,7 @@ def test_rows_left_in_the_wal_by_a_killed_server_are_read(tmp_path: Path) -> Non
     )
     assert subprocess.run([sys.executable, "-c", script, path], check=False).returncode == 9
     before = path.read_bytes()
-    assert [one.namespace for one in read_database(path) if isinstance(one, Found)] == ["a", "b"]
+    assert [one.namespace for one in read_database(path) if isinstance(one, ImportedBaton)] == ["a", "b"]
     assert path.read_bytes() == before
 
 
@@ -108,9 +110,9 @@ def test_what_is_written_during_the_read_is_not_missed(database: Database, monke
 
 
 def test_a_database_in_a_folder_that_may_not_be_written_is_read(read_only_folder: Path) -> None:
-    assert [one.namespace for one in read_database(read_only_folder / "there.sqlite3") if isinstance(one, Found)] == [
-        "a"
-    ]
+    assert [
+        one.namespace for one in read_database(read_only_folder / "there.sqlite3") if isinstance(one, ImportedBaton)
+    ] == ["a"]
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le"])
@@ -120,7 +122,7 @@ def test_a_database_without_wal_and_in_any_encoding_is_read(tmp_path: Path, enco
         connection.execute(f"PRAGMA encoding='{encoding}'")
         connection.execute("CREATE TABLE Batons (namespace TEXT PRIMARY KEY, updated_at TEXT, data TEXT, revision INT)")
         connection.execute("INSERT INTO batons VALUES (?, 't', '{\"k\": \"名\"}', 4)", ("é\0x",))
-    assert read_database(path) == [Found("é\0x", {"k": "名"}, "t", where=f"{path}, row 'é\\x00x'")]
+    assert read_database(path) == [ImportedBaton("é\0x", {"k": "名"}, "t", where=f"{path}, row 'é\\x00x'")]
     assert list(tree(tmp_path)) == [path.name]
 
 
@@ -147,10 +149,10 @@ def test_a_row_that_cannot_be_read_is_told_and_the_others_come(tmp_path: Path, d
         put(connection, "bad", data)
         put(connection, "good", {})
     bad, good = read_database(path)
-    assert isinstance(bad, Unusable)
+    assert isinstance(bad, UnusableEntry)
     assert why in bad.why
     assert "'bad'" in bad.where
-    assert isinstance(good, Found)
+    assert isinstance(good, ImportedBaton)
 
 
 def test_rows_with_odd_keys_are_told_one_by_one(tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_rows_with_odd_keys_are_told_one_by_one(tmp_path: Path) -> None:
         put(connection, "good", {})
     entries = read_database(path)
     assert len(entries) == 7
-    assert [one.namespace for one in entries if isinstance(one, Found)] == ["good"]
+    assert [one.namespace for one in entries if isinstance(one, ImportedBaton)] == ["good"]
 
 
 def test_a_row_that_is_too_large_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,9 +175,9 @@ def test_a_row_that_is_too_large_is_told(database: Database, monkeypatch: pytest
     monkeypatch.setattr("baton_git.systems.session_baton.importers.database.MAX_BYTES", 1000)
     monkeypatch.setattr(atomic_files, "MAX_BYTES", 1000)
     big, small = read_database(path)
-    assert isinstance(big, Unusable)
+    assert isinstance(big, UnusableEntry)
     assert "the limit is 1,000 bytes" in big.why
-    assert isinstance(small, Found)
+    assert isinstance(small, ImportedBaton)
 
 
 def test_rows_of_one_namespace_are_all_unusable(tmp_path: Path) -> None:
@@ -183,12 +185,12 @@ def test_rows_of_one_namespace_are_all_unusable(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("CREATE TABLE batons (tenant TEXT, namespace TEXT, updated_at TEXT, data TEXT)")
         connection.executemany("INSERT INTO batons VALUES (?, ?, 't', '{}')", [("1", "a"), ("2", "a"), ("1", "b")])
-    assert [type(one) for one in read_database(path)] == [Unusable, Unusable, Found]
+    assert [type(one) for one in read_database(path)] == [UnusableEntry, UnusableEntry, ImportedBaton]
 
 
 def test_the_mark_of_a_cache_that_a_client_uploaded_is_no_part_of_the_baton(database: Database) -> None:
     (found,) = read_database(database(a={"_sync_status": "pending_upload", "n": 1}))
-    assert isinstance(found, Found)
+    assert isinstance(found, ImportedBaton)
     assert (found.baton, found.pending) == ({"n": 1}, False)
 
 
@@ -329,7 +331,7 @@ def test_the_time_of_the_document_stands_in_and_without_any_nothing_is_written(t
         (baton("b", {"x": "y" * (16 * 1024 * 1024)}), LimitExceeded),
     ],
 )
-def test_one_bad_baton_keeps_all_from_being_written(tmp_path: Path, bad: Found, error: type[Exception]) -> None:
+def test_one_bad_baton_keeps_all_from_being_written(tmp_path: Path, bad: ImportedBaton, error: type[Exception]) -> None:
     with pytest.raises(error):
         write_database(tmp_path / "b.sqlite3", [baton("good"), bad])
     assert not tree(tmp_path)

@@ -19,7 +19,7 @@ from baton_git.core.errors import (
 )
 from baton_git.git.files import atomic_files
 from baton_git.systems.session_baton.importers import (
-    Found,
+    ImportedBaton,
     parse_text,
     read_any,
     read_file,
@@ -34,7 +34,7 @@ from .conftest import README_BATON, baton, tree
 def test_a_bare_document_is_the_baton(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
     path.write_text(json.dumps({**README_BATON, "updated_at": "2026-01-01"}))
-    assert read_file(path, "x") == Found(
+    assert read_file(path, "x") == ImportedBaton(
         "x", {**README_BATON, "updated_at": "2026-01-01"}, "2026-01-01", where=str(path)
     )
 
@@ -46,12 +46,14 @@ def test_a_file_of_the_cache_is_read_without_its_mark() -> None:
 
 def test_an_answer_of_the_server_says_namespace_and_time() -> None:
     answer = {"baton": README_BATON, "namespace": "project:x", "updated_at": "2026-06-17T12:00:00+00:00", "revision": 3}
-    assert parse_text(json.dumps(answer), "-") == Found("project:x", README_BATON, answer["updated_at"], where="-")  # type: ignore[arg-type]
+    assert parse_text(json.dumps(answer), "-") == ImportedBaton(
+        "project:x", README_BATON, answer["updated_at"], where="-"
+    )  # type: ignore[arg-type]
 
 
 def test_a_request_to_the_server_says_the_namespace() -> None:
     request = {"namespace": "x", "baton": {"n": 1}, "expected_revision": 2}
-    assert parse_text(json.dumps(request), "-") == Found("x", {"n": 1}, None, where="-")
+    assert parse_text(json.dumps(request), "-") == ImportedBaton("x", {"n": 1}, None, where="-")
 
 
 def test_the_namespace_that_is_given_wins() -> None:
@@ -110,7 +112,7 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     os.mkfifo(path)
     writer = threading.Thread(target=path.write_text, args=('{"n": 1}',))
     writer.start()
-    assert [one.baton for one in read_any(path, namespace="x") if isinstance(one, Found)] == [{"n": 1}]
+    assert [one.baton for one in read_any(path, namespace="x") if isinstance(one, ImportedBaton)] == [{"n": 1}]
     writer.join()
 
 
@@ -123,7 +125,11 @@ def test_what_is_at_a_path_is_found_by_looking(tmp_path: Path) -> None:
         read_any(tmp_path / "not-said.json"),
         read_any(tmp_path / "file.sqlite3", namespace="d"),
     ]
-    assert [[one.namespace for one in entries if isinstance(one, Found)] for entries in read] == [["a:b"], ["c"], ["d"]]
+    assert [[one.namespace for one in entries if isinstance(one, ImportedBaton)] for entries in read] == [
+        ["a:b"],
+        ["c"],
+        ["d"],
+    ]
     with pytest.raises(NotFound):
         read_any(tmp_path / "none")
 
@@ -138,7 +144,7 @@ def test_a_document_is_written_bare_and_readable(tmp_path: Path) -> None:
 def test_a_document_that_would_be_mistaken_is_written_as_an_answer(tmp_path: Path, document: dict[str, Any]) -> None:
     path = tmp_path / "b.json"
     write_file(path, baton("x", document))
-    assert read_file(path) == Found("x", document, "2026-06-17", where=str(path))
+    assert read_file(path) == ImportedBaton("x", document, "2026-06-17", where=str(path))
 
 
 def test_a_bad_baton_and_a_bad_place_leave_the_file_as_it_was(tmp_path: Path, full_disk: Any) -> None:

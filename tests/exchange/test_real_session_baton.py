@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.systems.session_baton.importers import Found, read_cache, read_database, write_cache, write_database
+from baton_git.systems.session_baton.importers import (
+    ImportedBaton,
+    read_cache,
+    read_database,
+    write_cache,
+    write_database,
+)
 
 from .conftest import README_BATON, baton
 
@@ -23,7 +29,7 @@ def test_its_database_is_read_while_it_is_open_and_after(tmp_path: Path) -> None
     finally:
         store.close()
     assert running == read_database(path)
-    assert [(one.namespace, one.baton, one.updated_at) for one in running if isinstance(one, Found)] == [
+    assert [(one.namespace, one.baton, one.updated_at) for one in running if isinstance(one, ImportedBaton)] == [
         ("../../etc/passwd\n:x y/é", README_BATON, time)
     ]
 
@@ -39,7 +45,7 @@ def test_it_reads_our_database_and_ours_is_written_under_it(tmp_path: Path) -> N
         store.write("project:x", {"n": 2})
     finally:
         store.close()
-    assert [one.baton for one in read_database(path) if isinstance(one, Found)] == [{"n": 2}]
+    assert [one.baton for one in read_database(path) if isinstance(one, ImportedBaton)] == [{"n": 2}]
 
 
 def test_its_cache_and_ours_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,5 +54,5 @@ def test_its_cache_and_ours_are_the_same_bytes(tmp_path: Path, monkeypatch: pyte
     (path,) = write_cache(tmp_path / "ours", [baton("a/b:c", pending=True)])
     assert path.read_bytes() == (tmp_path / "theirs" / path.name).read_bytes()
     (found,) = read_cache(tmp_path / "theirs", names={"a_b_c": "a/b:c"})
-    assert isinstance(found, Found)
+    assert isinstance(found, ImportedBaton)
     assert (found.namespace, found.baton, found.pending) == ("a/b:c", README_BATON, True)

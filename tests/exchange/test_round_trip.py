@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace
 from baton_git.systems.session_baton.importers import (
-    Found,
-    Unusable,
+    ImportedBaton,
+    UnusableEntry,
     cache_stem,
     read_cache,
     read_database,
@@ -51,19 +51,19 @@ def _is_name(text: str) -> bool:
 
 
 namespaces = (texts | st.sampled_from(["project:x", "a/b", "a_b", "..", "x.lock", "名前", " "])).filter(_is_name)
-founds = st.builds(Found, namespaces, documents, texts.filter(bool), st.booleans())
+founds = st.builds(ImportedBaton, namespaces, documents, texts.filter(bool), st.booleans())
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def content(entries: Sequence[Found | Unusable], *, cached: bool = False) -> list[tuple[Any, ...]]:
-    assert all(isinstance(one, Found) for one in entries), entries
-    found = sorted((one for one in entries if isinstance(one, Found)), key=lambda one: one.namespace)
+def content(entries: Sequence[ImportedBaton | UnusableEntry], *, cached: bool = False) -> list[tuple[Any, ...]]:
+    assert all(isinstance(one, ImportedBaton) for one in entries), entries
+    found = sorted((one for one in entries if isinstance(one, ImportedBaton)), key=lambda one: one.namespace)
     return [(one.namespace, json.dumps(one.baton), one.pending if cached else one.updated_at) for one in found]
 
 
 @few
 @given(st.lists(founds, max_size=4, unique_by=lambda one: one.namespace))
-def test_a_database_gives_back_what_was_written(batons: list[Found]) -> None:
+def test_a_database_gives_back_what_was_written(batons: list[ImportedBaton]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b.sqlite3"
         assert write_database(path, batons) == len(batons)
@@ -72,7 +72,7 @@ def test_a_database_gives_back_what_was_written(batons: list[Found]) -> None:
 
 @few
 @given(st.lists(founds, max_size=4, unique_by=lambda one: cache_stem(one.namespace)))
-def test_a_cache_gives_back_what_was_written(batons: list[Found]) -> None:
+def test_a_cache_gives_back_what_was_written(batons: list[ImportedBaton]) -> None:
     assume(not any("\0" in one.namespace for one in batons))
     names = {cache_stem(one.namespace): one.namespace for one in batons}
     with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +82,7 @@ def test_a_cache_gives_back_what_was_written(batons: list[Found]) -> None:
 
 @few
 @given(founds)
-def test_a_file_gives_back_what_was_written(found: Found) -> None:
+def test_a_file_gives_back_what_was_written(found: ImportedBaton) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b.json"
         write_file(path, found)

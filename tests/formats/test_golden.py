@@ -17,7 +17,7 @@ from strategies import names as some_names
 
 from baton_git.core import kinds, layout, names
 from baton_git.core.codecs import json
-from baton_git.systems.session_baton.document import parse_document, to_document, written
+from baton_git.systems.session_baton.document import parse_document, to_document, apply_document
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, InvalidName
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.core.records.archive import Archived
@@ -194,7 +194,7 @@ def document_cases() -> list[Any]:
 
 @pytest.mark.parametrize("folder", document_cases())
 def test_a_document_written_to_a_new_namespace_makes_these_files(folder: Path) -> None:
-    state = written(State(), parse_document(read(folder / "document.json")), at="2026-06-17T12:00:00Z")
+    state = apply_document(State(), parse_document(read(folder / "document.json")), at="2026-06-17T12:00:00Z")
     made = layout.encode(state.edits)
     files = {path for path in (folder / "files").rglob("*") if path.is_file()}
     assert {path.relative_to(folder / "files").as_posix() for path in files} == set(made)

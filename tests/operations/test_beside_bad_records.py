@@ -45,7 +45,7 @@ def test_every_verb_works_beside_bad_records_of_every_kind(ws: Any) -> None:
     bad = plant(ws)
     live = {path for path in bad if not path.startswith("archive/")}
     made = add_follow_up(ws, NOW, item="Fine", id="FU-fine")
-    found = documents.read(ws)
+    found = documents.read_document(ws)
     json_text(found.baton)
     assert "FU-fine" in [one["id"] for one in found.baton["follow_ups"]]
     exported = ("baton.toml", "document.toml", "open_loops/", "follow_ups/", "patterns/", "active_decisions/")
@@ -66,7 +66,7 @@ def test_a_record_with_an_endless_integer_is_reported_kept_and_never_written_ove
     init(ws, NOW)
     text = f'id = "FU-1"\nitem = "x"\nfirst_seen = "2026-11-21"\nx = {HUGE}\n'.encode()
     by_hand(ws, {"follow_ups/FU-1.toml": text})
-    (told,) = documents.read(ws).unreadable
+    (told,) = documents.read_document(ws).unreadable
     assert (told.path, told.why) == ("follow_ups/FU-1.toml", "x: is an integer of more than 4,300 digits")
     assert [one.path for one in validate_branch(ws) if one.faults] == ["follow_ups/FU-1.toml"]
     begin_session(ws, NOW, StartOptions(sync_seconds=0))
@@ -79,7 +79,7 @@ def test_a_record_nested_deeper_than_a_document_may_be_is_left_out_and_named(ws:
     files = {f"follow_ups/FU-{one}.toml": head.replace("FU-1", f"FU-{one}") + f"x = {'[' * levels}{']' * levels}\n"
              for one, levels in ((1, 60), (2, 63))}  # fmt: skip
     by_hand(ws, {path: text.encode() for path, text in files.items()}, minutes=-30)
-    found = documents.read(ws)
+    found = documents.read_document(ws)
     assert [one["id"] for one in found.baton["follow_ups"]] == ["FU-1"]
     assert [one.path for one in found.unreadable] == ["follow_ups/FU-2.toml"]
-    document_writing.write(ws, NOW, found.baton)
+    document_writing.write_document(ws, NOW, found.baton)

@@ -18,8 +18,8 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Repository, Store
-from baton_git.systems.session_baton.document_writing import write
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.document_writing import write_document
+from baton_git.systems.session_baton.documents import read_document
 from baton_git.verbs.decisions import add_decision
 from baton_git.verbs.followups import add_follow_up, defer_follow_up
 from baton_git.verbs.loops import add_loop, close_loop
@@ -36,7 +36,7 @@ def conflicts(ws):
 
 
 def test_a_namespace_that_does_not_exist_has_no_document(ws):
-    assert read(ws).baton is None
+    assert read_document(ws).baton is None
 
 
 def test_read_gives_back_what_write_accepted(ws):
@@ -44,7 +44,7 @@ def test_read_gives_back_what_write_accepted(ws):
         open_loops=[{**LOOP, "note": {"deep": [None, {"a": None}], "big": 2**70, "π": "\x00\u2028"}}],
         follow_ups=[], active_decisions=[DECISION], context="two\nlines\n", extra=None,
     )  # fmt: skip
-    write(ws, NOW, data)
+    write_document(ws, NOW, data)
     assert alike(current(ws), data)
 
 
@@ -56,7 +56,7 @@ def test_any_document_comes_back_equal_through_a_real_repository(data):
         with Store(Repository.create_bare(folder / "s.git")) as store:
             ws = workspace(store, "s1")
             try:
-                done = write(ws, NOW, data)
+                done = write_document(ws, NOW, data)
             except (InvalidDocument, LimitExceeded):
                 assume(False)
             assume(not done.written.redactions)
@@ -82,15 +82,15 @@ def _assert_same(found, data, held):
 
 
 def test_writing_the_same_document_again_makes_no_record_new(ws):
-    write(ws, NOW, document(open_loops=[LOOP]))
-    again = write(ws, later(minutes=1), document(open_loops=[LOOP]))
+    write_document(ws, NOW, document(open_loops=[LOOP]))
+    again = write_document(ws, later(minutes=1), document(open_loops=[LOOP]))
     assert [one for one in again.written.changes if one.kind != "session"] == []
 
 
 def test_a_document_with_faults_is_refused_with_their_paths(ws):
     bad = document(open_loops=[LOOP, {**LOOP, "id": "OL-2", "verify": {"method": "bash"}}], follow_ups=[{"id": "x"}])
     with pytest.raises(InvalidDocument) as caught:
-        write(ws, NOW, bad)
+        write_document(ws, NOW, bad)
     paths = [fault.path for fault in caught.value.faults]
     assert paths == ["open_loops[1].verify.method", "follow_ups[0].item", "follow_ups[0].first_seen"]
     assert ws.branch.read().commit is None
@@ -101,31 +101,31 @@ def test_a_document_with_faults_is_refused_with_their_paths(ws):
 )
 def test_what_is_no_document_is_refused(ws, data):
     with pytest.raises(InvalidDocument):
-        write(ws, NOW, data)
+        write_document(ws, NOW, data)
     assert objects(ws) == 0
 
 
 def test_one_id_twice_in_a_document_is_refused(ws):
     with pytest.raises(InvalidDocument, match="'OL-1' is the id of"):
-        write(ws, NOW, document(open_loops=[LOOP, LOOP]))
+        write_document(ws, NOW, document(open_loops=[LOOP, LOOP]))
 
 
 def test_a_record_that_is_too_large_is_refused_with_the_limit(ws):
     with pytest.raises(LimitExceeded, match="limit is 262,144 bytes"):
-        write(ws, NOW, document(open_loops=[{**LOOP, "action": "x" * 300_000}]))
+        write_document(ws, NOW, document(open_loops=[{**LOOP, "action": "x" * 300_000}]))
     assert ws.branch.read().commit is None
 
 
 def test_too_many_records_are_refused_with_the_limit(ws):
     many = [{**ITEM, "id": f"FU-{n}"} for n in range(5001)]
     with pytest.raises(LimitExceeded, match="5,001, the limit is 5,000"):
-        write(ws, NOW, document(follow_ups=many))
+        write_document(ws, NOW, document(follow_ups=many))
 
 
 def test_the_past_is_read_by_revision(ws):
-    write(ws, NOW, document(open_loops=[LOOP]))
-    write(ws, later(minutes=1), document(context="later", open_loops=[]))
-    assert [one["id"] for one in read(ws, "1").baton["open_loops"]] == ["OL-1"]
+    write_document(ws, NOW, document(open_loops=[LOOP]))
+    write_document(ws, later(minutes=1), document(context="later", open_loops=[]))
+    assert [one["id"] for one in read_document(ws, "1").baton["open_loops"]] == ["OL-1"]
     assert ids(ws, "open_loops") == []
 
 
@@ -133,25 +133,25 @@ def test_the_past_is_read_by_revision(ws):
 
 
 def test_a_stale_expected_revision_is_refused_and_nothing_written(ws):
-    write(ws, NOW, document(open_loops=[LOOP]))
+    write_document(ws, NOW, document(open_loops=[LOOP]))
     add_follow_up(ws, NOW, item="x")
     with pytest.raises(Stale):
-        write(ws, NOW, document(open_loops=[]), expected_revision=1)
+        write_document(ws, NOW, document(open_loops=[]), expected_revision=1)
     assert ids(ws, "open_loops") == ["OL-1"]
 
 
 def test_with_the_expected_revision_the_document_replaces_all(ws):
-    write(ws, NOW, document("s1", open_loops=[LOOP]))
+    write_document(ws, NOW, document("s1", open_loops=[LOOP]))
     made = add_follow_up(acting(ws, "s2"), NOW, item="x")
-    write(ws, NOW, document("s3", open_loops=[LOOP]), expected_revision=2)
+    write_document(ws, NOW, document("s3", open_loops=[LOOP]), expected_revision=2)
     assert ids(ws, "follow_ups") == []
     assert stored(ws, "follow_up", made.id, archived=True).reason == "not in the document of session s3"
 
 
 def test_a_second_document_of_a_session_starts_from_its_first(ws):
-    write(ws, NOW, document("s1", open_loops=[LOOP]))
+    write_document(ws, NOW, document("s1", open_loops=[LOOP]))
     made = add_follow_up(acting(ws, "s2"), NOW, item="of another")
-    write(ws, NOW, document("s1", open_loops=[{**LOOP, "action": "Deployed Y"}]))
+    write_document(ws, NOW, document("s1", open_loops=[{**LOOP, "action": "Deployed Y"}]))
     assert ids(ws, "follow_ups") == [made.id]
     assert current(ws)["open_loops"][0]["action"] == "Deployed Y"
 
@@ -163,7 +163,7 @@ def test_a_first_document_starts_from_what_its_parent_session_left(ws):
     end_session(acting(ws, "p"), NOW, context="done")
     newer = add_follow_up(acting(ws, "other"), NOW, item="meanwhile").id
     known = next(one for one in current(ws)["open_loops"] if one["id"] == kept)
-    write(ws, NOW, document("child", "p", open_loops=[known]))
+    write_document(ws, NOW, document("child", "p", open_loops=[known]))
     assert ids(ws, "open_loops") == [kept]
     assert stored(ws, "open_loop", gone, archived=True).reason == "not in the document of session child"
     assert ids(ws, "follow_ups") == [newer]
@@ -171,7 +171,7 @@ def test_a_first_document_starts_from_what_its_parent_session_left(ws):
 
 def test_a_document_of_a_stranger_starts_from_the_newest_version(ws):
     made = add_loop(acting(ws, "s1"), NOW, action="a", expect="b")
-    write(ws, NOW, document("stranger", open_loops=[LOOP]))
+    write_document(ws, NOW, document("stranger", open_loops=[LOOP]))
     assert ids(ws, "open_loops") == ["OL-1"]
     archived = stored(ws, "open_loop", made.id, archived=True)
     assert (archived.reason, archived.session) == ("not in the document of session stranger", "stranger")
@@ -179,24 +179,24 @@ def test_a_document_of_a_stranger_starts_from_the_newest_version(ws):
 
 
 def test_edits_of_both_sides_in_different_fields_both_survive(ws):
-    write(ws, NOW, document("s1", follow_ups=[ITEM]))
+    write_document(ws, NOW, document("s1", follow_ups=[ITEM]))
     defer_follow_up(acting(ws, "s2"), NOW, "FU-1")
-    done = write(ws, NOW, document("s1", follow_ups=[{**ITEM, "reason": "because"}]))
+    done = write_document(ws, NOW, document("s1", follow_ups=[{**ITEM, "reason": "because"}]))
     record = current(ws)["follow_ups"][0]
     assert (record["reason"], record["defer_count"], done.conflicts) == ("because", 1, [])
 
 
 def test_counts_of_both_sides_add_up(ws):
-    write(ws, NOW, document("s1", follow_ups=[{**ITEM, "defer_count": 1}]))
+    write_document(ws, NOW, document("s1", follow_ups=[{**ITEM, "defer_count": 1}]))
     defer_follow_up(acting(ws, "s2"), NOW, "FU-1")
-    write(ws, NOW, document("s1", follow_ups=[{**ITEM, "defer_count": 3}]))
+    write_document(ws, NOW, document("s1", follow_ups=[{**ITEM, "defer_count": 3}]))
     assert current(ws)["follow_ups"][0]["defer_count"] == 4
 
 
 def test_two_records_under_one_id_both_survive(ws):
-    write(ws, NOW, document("s0"))
-    write(ws, NOW, document("a", "s0", open_loops=[LOOP]))
-    done = write(ws, NOW, document("b", "s0", open_loops=[{**LOOP, "action": "Something else"}]))
+    write_document(ws, NOW, document("s0"))
+    write_document(ws, NOW, document("a", "s0", open_loops=[LOOP]))
+    done = write_document(ws, NOW, document("b", "s0", open_loops=[{**LOOP, "action": "Something else"}]))
     found = {one["id"]: one["action"] for one in current(ws)["open_loops"]}
     other = done.rekeyed["OL-1"]
     assert found == {"OL-1": "Deployed X", other: "Something else"}
@@ -206,16 +206,16 @@ def test_the_new_id_of_a_second_record_is_the_same_everywhere(open_workspace):
     renamed = []
     for name in ("one.git", "two.git"):
         ws = open_workspace(name=name)
-        write(ws, NOW, document("s0"))
-        write(ws, NOW, document("a", "s0", open_loops=[LOOP]))
-        renamed.append(write(ws, NOW, document("b", "s0", open_loops=[{**LOOP, "action": "Other"}])).rekeyed)
+        write_document(ws, NOW, document("s0"))
+        write_document(ws, NOW, document("a", "s0", open_loops=[LOOP]))
+        renamed.append(write_document(ws, NOW, document("b", "s0", open_loops=[{**LOOP, "action": "Other"}])).rekeyed)
     assert renamed[0] == renamed[1]
 
 
 def test_the_context_edited_by_two_sessions_leaves_a_conflict_with_both_texts(ws):
-    write(ws, NOW, document("s0", context="start"))
-    write(ws, NOW, document("a", "s0", context="of a"))
-    done = write(ws, NOW, document("b", "s0", context="of b"))
+    write_document(ws, NOW, document("s0", context="start"))
+    write_document(ws, NOW, document("a", "s0", context="of a"))
+    done = write_document(ws, NOW, document("b", "s0", context="of b"))
     (conflict,) = conflicts(ws)
     assert done.conflicts == ["head"]
     assert {conflict.field, conflict.ours, conflict.theirs} >= {"context", "of a", "of b"}
@@ -223,33 +223,33 @@ def test_the_context_edited_by_two_sessions_leaves_a_conflict_with_both_texts(ws
 
 
 def test_context_that_both_sessions_only_added_to_keeps_both(ws):
-    write(ws, NOW, document("s0", context="start\n"))
-    write(ws, NOW, document("a", "s0", context="start\nof a\n"))
-    write(ws, NOW, document("b", "s0", context="start\nof b\n"))
+    write_document(ws, NOW, document("s0", context="start\n"))
+    write_document(ws, NOW, document("a", "s0", context="start\nof a\n"))
+    write_document(ws, NOW, document("b", "s0", context="start\nof b\n"))
     assert current(ws)["context"] == "start\nof a\nof b\n"
     assert conflicts(ws) == []
 
 
 def test_a_record_archived_meanwhile_is_not_brought_back_by_a_document_that_did_not_touch_it(ws):
-    write(ws, NOW, document("s1", open_loops=[LOOP]))
+    write_document(ws, NOW, document("s1", open_loops=[LOOP]))
     close_loop(acting(ws, "s2"), NOW, "OL-1", reason="gone")
-    write(ws, NOW, document("s1", open_loops=[LOOP], context="x"))
+    write_document(ws, NOW, document("s1", open_loops=[LOOP], context="x"))
     assert ids(ws, "open_loops") == []
     assert stored(ws, "open_loop", "OL-1", archived=True).reason == "gone"
 
 
 def test_a_record_archived_meanwhile_and_edited_is_archived_with_the_edit(ws):
-    write(ws, NOW, document("s1", open_loops=[LOOP]))
+    write_document(ws, NOW, document("s1", open_loops=[LOOP]))
     close_loop(acting(ws, "s2"), NOW, "OL-1", reason="gone")
-    write(ws, NOW, document("s1", open_loops=[{**LOOP, "expected_outcome": "new"}]))
+    write_document(ws, NOW, document("s1", open_loops=[{**LOOP, "expected_outcome": "new"}]))
     assert ids(ws, "open_loops") == []
     assert stored(ws, "open_loop", "OL-1", archived=True).record["expected_outcome"] == "new"
 
 
 def test_the_side_of_a_merged_write_is_in_the_history(ws):
-    write(ws, NOW, document("s1", open_loops=[LOOP]))
+    write_document(ws, NOW, document("s1", open_loops=[LOOP]))
     add_follow_up(acting(ws, "s2"), NOW, item="x")
-    write(ws, NOW, document("s1", open_loops=[{**LOOP, "status": "failed"}]))
+    write_document(ws, NOW, document("s1", open_loops=[{**LOOP, "status": "failed"}]))
     assert len(next(ws.branch.history()).parents) == 2
 
 
@@ -260,7 +260,7 @@ CLAIM = {**PATTERN, "status": "graduated", "source_tier": "human_confirmed", "gr
 
 
 def test_a_claimed_graduation_stays_a_candidate_and_is_named(ws):
-    done = write(ws, NOW, document(patterns=[CLAIM], follow_ups=[ITEM]))
+    done = write_document(ws, NOW, document(patterns=[CLAIM], follow_ups=[ITEM]))
     (pattern,) = current(ws)["patterns"]
     assert (pattern["status"], pattern["source_tier"]) == ("rule_candidate", "llm_derived")
     assert "graduated_to" not in pattern
@@ -271,12 +271,12 @@ def test_a_claimed_graduation_stays_a_candidate_and_is_named(ws):
 
 
 def test_a_graduation_that_happened_here_is_taken_back_from_a_document(ws):
-    write(ws, NOW, document(patterns=[{**PATTERN, "status": "rule_candidate", "proposed_rule": "Do X"}]))
+    write_document(ws, NOW, document(patterns=[{**PATTERN, "status": "rule_candidate", "proposed_rule": "Do X"}]))
     graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Do X")), NOW, "PAT-1")
-    done = write(ws, NOW, document(**{k: v for k, v in current(ws).items() if k == "patterns"}))
+    done = write_document(ws, NOW, document(**{k: v for k, v in current(ws).items() if k == "patterns"}))
     assert done.held == ()
     assert current(ws)["patterns"][0]["status"] == "graduated"
-    done = write(ws, NOW, document(patterns=[PATTERN]))
+    done = write_document(ws, NOW, document(patterns=[PATTERN]))
     assert current(ws)["patterns"][0]["status"] == "graduated"
     assert {one.field for one in done.held} >= {"status"}
 
@@ -291,16 +291,18 @@ def test_a_graduation_that_happened_here_is_taken_back_from_a_document(ws):
     ],
 )
 def test_what_only_a_person_may_change_in_a_decision_is_held(ws, before, claim, field, kept):
-    write(ws, NOW, document(active_decisions=[{**DECISION, "source_tier": "llm_derived", **before}]))
-    done = write(ws, NOW, document(active_decisions=[{**DECISION, "source_tier": "llm_derived", **before, **claim}]))
+    write_document(ws, NOW, document(active_decisions=[{**DECISION, "source_tier": "llm_derived", **before}]))
+    done = write_document(
+        ws, NOW, document(active_decisions=[{**DECISION, "source_tier": "llm_derived", **before, **claim}])
+    )
     assert current(ws)["active_decisions"][0][field] == kept
     assert [(one.id, one.field, one.kept) for one in done.held] == [("DEC-1", field, kept)]
 
 
 def test_a_supersession_of_a_model_by_a_model_is_held(ws):
     one, two = ({**DECISION, "id": id_, "source_tier": "llm_derived"} for id_ in ("DEC-1", "DEC-2"))
-    write(ws, NOW, document(active_decisions=[one, two]))
-    done = write(
+    write_document(ws, NOW, document(active_decisions=[one, two]))
+    done = write_document(
         ws, NOW, document(active_decisions=[{**one, "status": "superseded", "superseded_by": "DEC-2"}, two])
     )  # fmt: skip
     assert {held.field for held in done.held} == {"status", "superseded_by"}
@@ -308,9 +310,9 @@ def test_a_supersession_of_a_model_by_a_model_is_held(ws):
 
 
 def test_a_graduation_cannot_be_won_through_a_merge_with_others_work(ws):
-    write(ws, NOW, document("s0", patterns=[PATTERN]))
+    write_document(ws, NOW, document("s0", patterns=[PATTERN]))
     add_follow_up(acting(ws, "s2"), NOW, item="x")
-    done = write(ws, NOW, document("s1", "s0", patterns=[CLAIM]))
+    done = write_document(ws, NOW, document("s1", "s0", patterns=[CLAIM]))
     assert done.held
     assert current(ws)["patterns"][0]["status"] != "graduated"
     assert stored(ws, "rule", "PAT-1") is None
@@ -321,9 +323,9 @@ def test_a_graduation_cannot_be_won_through_a_merge_with_others_work(ws):
 
 def test_importing_twice_changes_nothing(ws):
     data = document("imp", open_loops=[LOOP], patterns=[CLAIM])
-    write(ws, NOW, data, op="import")
+    write_document(ws, NOW, data, op="import")
     before = ws.branch.read().commit
-    done = write(ws, later(days=1), data, op="import")
+    done = write_document(ws, later(days=1), data, op="import")
     assert done.written.changes == ()
     assert ws.branch.read().commit == before
 
@@ -331,22 +333,22 @@ def test_importing_twice_changes_nothing(ws):
 def test_an_import_keeps_what_is_here(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     add_decision(ws, NOW, what="w", why="y", id="DEC-1")
-    write(ws, NOW, document("imp", open_loops=[LOOP]), op="import")
+    write_document(ws, NOW, document("imp", open_loops=[LOOP]), op="import")
     assert set(ids(ws, "open_loops")) == {made.id, "OL-1"}
     assert ids(ws, "active_decisions") == ["DEC-1"]
 
 
 def test_what_the_next_import_no_longer_has_goes_to_the_archive(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
-    write(ws, NOW, document("imp", open_loops=[LOOP], follow_ups=[ITEM]), op="import")
-    write(ws, later(days=1), document("imp2", open_loops=[LOOP]), op="import")
+    write_document(ws, NOW, document("imp", open_loops=[LOOP], follow_ups=[ITEM]), op="import")
+    write_document(ws, later(days=1), document("imp2", open_loops=[LOOP]), op="import")
     assert ids(ws, "follow_ups") == []
     assert set(ids(ws, "open_loops")) == {made.id, "OL-1"}
     assert stored(ws, "follow_up", "FU-1", archived=True) is not None
 
 
 def test_namespaces_do_not_see_each_other(ws):
-    write(ws, NOW, document(open_loops=[LOOP]))
+    write_document(ws, NOW, document(open_loops=[LOOP]))
     other = workspace(ws.branch.store, namespace="y")
-    assert read(other).baton is None
+    assert read_document(other).baton is None
     assert other.branch.namespace == Namespace("y")

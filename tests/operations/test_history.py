@@ -10,7 +10,7 @@ from world import NOW, acting, by_hand, current, document, files, ids, later, st
 
 from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed
-from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.history import Filter, compare, lineage, log, show
 from baton_git.verbs.loops import add_loop, close_loop, settle_loop
@@ -211,7 +211,7 @@ def test_a_record_that_never_was_is_not_found(ws):
 
 
 def test_an_id_of_two_kinds_is_refused(ws):
-    write(ws, NOW, document(open_loops=[{**LOOP, "id": "X"}], follow_ups=[{**ITEM, "id": "X"}]))
+    write_document(ws, NOW, document(open_loops=[{**LOOP, "id": "X"}], follow_ups=[{**ITEM, "id": "X"}]))
     with pytest.raises(InvalidArgument, match="follow_up"):
         rollback_record(ws, NOW, "X")
 
@@ -263,9 +263,9 @@ def test_a_session_that_did_nothing_cannot_be_rolled_back(ws):
 
 
 def test_the_merged_document_of_a_session_is_taken_back_and_what_others_wrote_stays(ws):
-    write(ws, NOW, document("s0", follow_ups=[ITEM]))
+    write_document(ws, NOW, document("s0", follow_ups=[ITEM]))
     add_loop(acting(ws, "other"), NOW, action="a", expect="b", id="OL-9")
-    write(ws, NOW, document("bad", "s0", follow_ups=[{**ITEM, "item": "changed"}], open_loops=[LOOP]))
+    write_document(ws, NOW, document("bad", "s0", follow_ups=[{**ITEM, "item": "changed"}], open_loops=[LOOP]))
     rollback_session(ws, NOW, "bad")
     assert ids(ws, "open_loops") == ["OL-9"]
     assert current(ws)["follow_ups"][0]["item"] == ITEM["item"]

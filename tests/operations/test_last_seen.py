@@ -13,7 +13,7 @@ from world import acting, by_hand, document, later, workspace
 
 from baton_git.git.store import Repository, Store
 from baton_git.namespace import last_seen as index
-from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.session_start import StartOptions, begin_session
 from baton_git.verbs.sessions import init
@@ -35,7 +35,7 @@ def step(ws, number: int, session: str, what: str) -> None:
         begin_session(ws, now, StartOptions(check_seconds=0, sync_seconds=0))
     elif what == "write":
         record = {"id": f"FU-{session}", "item": f"i{number}", "reason": "r", "first_seen": "s0"}
-        write(ws, now, document(session, follow_ups=[record]))
+        write_document(ws, now, document(session, follow_ups=[record]))
     elif what == "verb":
         add_follow_up(ws, now, item=f"j{number}", reason="r")
     elif what == "hand":

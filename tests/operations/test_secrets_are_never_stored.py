@@ -13,7 +13,7 @@ from world import NOW, acting, document, workspace
 
 from baton_git.core.errors import InvalidDocument
 from baton_git.git.store import Repository, Store
-from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.decisions import add_decision
 from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.loops import add_loop
@@ -61,7 +61,7 @@ def plant_everywhere(store: Store, number: int, text: str) -> None:
     add_decision(ws, NOW, what=f"chose {text}", why=text, evidence=[text], rejected=[text])
     end_session(ws, NOW, context=f"Stands at:\n{text}", summary=text)
     extra = {"notes": [text, {"deep": {text[:100]: text}}], "id": f"FU-{number}", "item": text, "first_seen": text}
-    write(acting(ws, None), NOW, document("s9", follow_ups=[extra], context=text, unknown=[[text]]))
+    write_document(acting(ws, None), NOW, document("s9", follow_ups=[extra], context=text, unknown=[[text]]))
 
 
 def test_an_id_or_a_session_that_is_a_secret_is_refused(tmp_path):

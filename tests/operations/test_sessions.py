@@ -17,7 +17,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Vouched
-from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.decisions import add_decision, supersede_decision
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.loops import add_loop, settle_loop
@@ -318,7 +318,7 @@ def test_wrap_without_anything_to_say_only_ends_the_session(ws):
 
 
 def test_status_counts_what_there_is_and_names_what_is_broken(ws):
-    write(ws, NOW, document(open_loops=[LOOP, {**LOOP, "id": "OL-2", "status": "failed"}], patterns=[PATTERN]))
+    write_document(ws, NOW, document(open_loops=[LOOP, {**LOOP, "id": "OL-2", "status": "failed"}], patterns=[PATTERN]))
     add_follow_up(ws, NOW, item="x")
     by_hand(ws, {"open_loops/OL-3.toml": b"?", "open_loops/notes": b"hi"})
     found = read_status(ws)

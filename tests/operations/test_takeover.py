@@ -9,8 +9,8 @@ from strategies import DECISION, ITEM, LOOP, PATTERN
 from world import NOW, by_hand, current, document, ids, later, stored, workspace
 
 from baton_git.core.errors import InvalidDocument, NotFound
-from baton_git.systems.session_baton.document_writing import write
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.document_writing import write_document
+from baton_git.systems.session_baton.documents import read_document
 from baton_git.systems.session_baton.exchange import export_session_baton, import_session_baton
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.loops import add_loop
@@ -79,7 +79,7 @@ def test_what_cannot_be_taken_over_is_named_and_nothing_written(ws, source, text
 
 @pytest.mark.parametrize(("storage", "name"), [("sqlite", "b.sqlite3"), ("cache", "batons"), ("json", "out.json")])
 def test_what_is_given_comes_back_equal(ws, open_workspace, tmp_path, storage, name):
-    write(ws, NOW, DATA)
+    write_document(ws, NOW, DATA)
     if storage == "cache":
         (tmp_path / name).mkdir()
     assert export_session_baton(ws, tmp_path / name, storage) == ["x"]
@@ -90,17 +90,17 @@ def test_what_is_given_comes_back_equal(ws, open_workspace, tmp_path, storage, n
 
 def test_all_namespaces_are_given_and_taken_each_under_its_name(ws, open_workspace, tmp_path):
     for name in ("x", "project:y"):
-        write(workspace(ws.branch.store, namespace=name), NOW, document("s", context=name))
+        write_document(workspace(ws.branch.store, namespace=name), NOW, document("s", context=name))
     export_session_baton(ws, tmp_path / "b.db", "sqlite", everything=True)
     other = open_workspace(name="other.git")
     import_session_baton(other, NOW, tmp_path / "b.db", everything=True)
     for name in ("x", "project:y"):
-        assert read(workspace(other.branch.store, namespace=name)).baton["context"] == name
+        assert read_document(workspace(other.branch.store, namespace=name)).baton["context"] == name
 
 
 def test_the_past_is_given(ws, tmp_path):
-    write(ws, NOW, DATA)
-    write(ws, later(minutes=1), document("foreign", context="newer"))
+    write_document(ws, NOW, DATA)
+    write_document(ws, later(minutes=1), document("foreign", context="newer"))
     export_session_baton(ws, tmp_path / "o.json", "json", at="1")
     assert json.loads((tmp_path / "o.json").read_text()) == DATA
 

@@ -11,7 +11,7 @@ from baton_git.core.errors import NeedsHuman, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed, Policy
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, Pattern
-from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.loops import add_loop, close_loop
 from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
@@ -28,30 +28,30 @@ def test_a_session_that_booted_does_not_archive_what_others_added_since(ws):
     mine = current(ws)
     add_loop(acting(ws, "B"), later(minutes=1), action="B deployed", expect="ok", id="OL-B")
     end_session(acting(ws, "B"), later(minutes=2), context="B's words")
-    write(ws, later(minutes=3), {**mine, "session_id": "A"})
+    write_document(ws, later(minutes=3), {**mine, "session_id": "A"})
     assert ids(ws, "open_loops") == ["OL-B"]
     assert current(ws)["context"] == "B's words"
 
 
 def test_what_a_session_did_by_verbs_is_not_counted_again_in_its_document(ws):
-    write(ws, NOW, document("P", follow_ups=[{**ITEM, "defer_count": 1}]))
+    write_document(ws, NOW, document("P", follow_ups=[{**ITEM, "defer_count": 1}]))
     mine = acting(ws, "S")
     begin_session(mine, later(minutes=1))
     add_loop(acting(ws, "O"), later(minutes=2), action="x", expect="y", id="OL-O")
     defer_follow_up(mine, later(minutes=3), "FU-1")
-    write(ws, later(minutes=4), document("S", "P", follow_ups=[{**ITEM, "defer_count": 3}]))
+    write_document(ws, later(minutes=4), document("S", "P", follow_ups=[{**ITEM, "defer_count": 3}]))
     assert stored(ws, "follow_up", "FU-1").defer_count == 3
     assert ids(ws, "open_loops") == ["OL-O"]
 
 
 def test_a_session_whose_record_was_archived_is_still_known(open_workspace):
     ws = open_workspace(None, policy=Policy(sessions_kept=3))
-    write(ws, NOW, document("S", open_loops=[LOOP]))
+    write_document(ws, NOW, document("S", open_loops=[LOOP]))
     for number in range(5):
         other = acting(ws, f"o{number}")
         begin_session(other, later(minutes=number + 1))
         add_loop(other, later(minutes=number + 1), action="x", expect="y", id=f"OL-{number}")
-    write(ws, later(minutes=9), document("S", open_loops=[LOOP]))
+    write_document(ws, later(minutes=9), document("S", open_loops=[LOOP]))
     assert set(ids(ws, "open_loops")) == {"OL-001", *(f"OL-{number}" for number in range(5))}
 
 
@@ -67,9 +67,9 @@ def test_a_command_that_is_repeated_does_not_hit_another_record(ws):
 def test_an_id_used_again_keeps_its_two_lives_apart(ws):
     add_loop(ws, NOW, action="OLD", expect="x", id="OL-001")
     close_loop(ws, NOW, "OL-001")
-    write(ws, NOW, document("A", open_loops=[{**LOOP, "action": "NEW"}]))
-    write(ws, NOW, document("B", "A", open_loops=[{**LOOP, "action": "NEW", "status": "failed"}]))
-    write(ws, NOW, document("A"))
+    write_document(ws, NOW, document("A", open_loops=[{**LOOP, "action": "NEW"}]))
+    write_document(ws, NOW, document("B", "A", open_loops=[{**LOOP, "action": "NEW", "status": "failed"}]))
+    write_document(ws, NOW, document("A"))
     archived = ws.branch.read().state
     found = {id_: archived.entry(key).record for id_ in archived.ids("open_loop", archived=True)
              if (key := _closed(id_))}  # fmt: skip
@@ -83,9 +83,11 @@ def _closed(id_):
 
 
 def test_the_same_words_from_two_sessions_do_not_overwrite_each_other_in_silence(ws):
-    write(ws, NOW, document("P"))
-    write(ws, NOW, document("A", "P", open_loops=[{**LOOP, "status": "failed"}]))
-    done = write(ws, NOW, document("B", "P", open_loops=[{**LOOP, "expected_outcome": "204", "status": "open"}]))
+    write_document(ws, NOW, document("P"))
+    write_document(ws, NOW, document("A", "P", open_loops=[{**LOOP, "status": "failed"}]))
+    done = write_document(
+        ws, NOW, document("B", "P", open_loops=[{**LOOP, "expected_outcome": "204", "status": "open"}])
+    )
     assert current(ws)["open_loops"][0]["status"] == "failed"
     assert done.conflicts == ["OL-001"]
     assert [one.theirs for one in ws.branch.read().state.records(Conflict)] == ["204"]
@@ -93,16 +95,16 @@ def test_the_same_words_from_two_sessions_do_not_overwrite_each_other_in_silence
 
 def test_a_stale_document_that_was_redacted_before_does_not_come_back_as_a_change(ws):
     text = 'password = "hunter2hunter2"'
-    write(ws, NOW, document("S", context=text))
-    write(ws, NOW, document("O", "S", context="O's words"))
-    write(ws, NOW, document("S", context=text))
+    write_document(ws, NOW, document("S", context=text))
+    write_document(ws, NOW, document("O", "S", context="O's words"))
+    write_document(ws, NOW, document("S", context=text))
     assert current(ws)["context"] == "O's words"
 
 
 def test_without_a_session_the_value_of_the_others_stands_again(ws):
-    write(ws, NOW, document("P", follow_ups=[ITEM]))
-    write(ws, NOW, document("A", "P", follow_ups=[{**ITEM, "item": "Refactor", "reason": "A"}]))
-    write(ws, NOW, document("S", "P", follow_ups=[{**ITEM, "item": "Refactor", "reason": "S"}]))
+    write_document(ws, NOW, document("P", follow_ups=[ITEM]))
+    write_document(ws, NOW, document("A", "P", follow_ups=[{**ITEM, "item": "Refactor", "reason": "A"}]))
+    write_document(ws, NOW, document("S", "P", follow_ups=[{**ITEM, "item": "Refactor", "reason": "S"}]))
     assert stored(ws, "follow_up", "FU-1").reason == "S"
     rollback_session(acting(ws, "X"), later(minutes=1), "S")
     assert stored(ws, "follow_up", "FU-1").reason == "A"
@@ -130,8 +132,8 @@ def test_going_back_keeps_the_sessions_that_are_at_work(ws):
 
 
 def test_another_import_does_not_archive_what_the_first_brought(ws):
-    write(ws, NOW, document("i1", open_loops=[LOOP]), op="import", where="/a.json")
-    write(ws, NOW, document("i2", follow_ups=[ITEM]), op="import", where="/b.json")
+    write_document(ws, NOW, document("i1", open_loops=[LOOP]), op="import", where="/a.json")
+    write_document(ws, NOW, document("i2", follow_ups=[ITEM]), op="import", where="/b.json")
     assert (ids(ws, "open_loops"), ids(ws, "follow_ups")) == (["OL-001"], ["FU-1"])
 
 
@@ -144,9 +146,9 @@ def test_a_record_as_large_as_may_be_can_still_be_closed(ws):
 
 def test_leaving_a_record_out_and_adding_it_again_clears_no_gate(ws):
     decision = {"id": "DEC-1", "what": "w", "why": "y", "created_at": "2026-06-17", "source_tier": "llm_derived"}
-    write(ws, NOW, document("A", active_decisions=[{**decision, "status": "monitoring"}]))
-    write(ws, NOW, document("A"))
-    done = write(ws, NOW, document("A", active_decisions=[{**decision, "source_tier": "human_confirmed"}]))
+    write_document(ws, NOW, document("A", active_decisions=[{**decision, "status": "monitoring"}]))
+    write_document(ws, NOW, document("A"))
+    done = write_document(ws, NOW, document("A", active_decisions=[{**decision, "source_tier": "human_confirmed"}]))
     assert {one.field for one in done.held} == {"source_tier", "status"}
 
 
@@ -175,7 +177,7 @@ def test_a_branch_of_somebody_else_is_not_written_to(ws):
 
 
 def test_the_brief_keeps_to_small_budgets(ws):
-    write(ws, NOW, document("A", open_loops=[LOOP], follow_ups=[ITEM], context="c\n" * 50))
+    write_document(ws, NOW, document("A", open_loops=[LOOP], follow_ups=[ITEM], context="c\n" * 50))
     for budget in (600, 700, 800, 1000):
         brief = begin_session(ws, NOW, StartOptions(budget=budget)).brief
         assert len(brief.text.encode()) <= budget
@@ -184,14 +186,14 @@ def test_the_brief_keeps_to_small_budgets(ws):
 
 
 def test_counts_of_a_record_that_was_read_and_raised_go_up_once(ws):
-    write(ws, NOW, document("P", follow_ups=[ITEM]))
+    write_document(ws, NOW, document("P", follow_ups=[ITEM]))
     add_follow_up(acting(ws, "O"), NOW, item="later", id="FU-9")
     defer_follow_up(acting(ws, "O"), NOW, "FU-9")
     read_back = current(ws)
     for one in read_back["follow_ups"]:
         if one["id"] == "FU-9":
             one["defer_count"] = 2
-    write(ws, NOW, {**read_back, "session_id": "S", "parent_session": "P"})
+    write_document(ws, NOW, {**read_back, "session_id": "S", "parent_session": "P"})
     assert ws.branch.read().state.get(FollowUp, "FU-9").defer_count == 2
 
 

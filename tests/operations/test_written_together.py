@@ -19,7 +19,7 @@ from baton_git.git.store.group_commit import CommitGroup, _Waiter
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import CommitStamp, ProposedState
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.followups import add_follow_up
 
 SECONDS = 20
@@ -144,9 +144,9 @@ def test_nobody_is_told_before_the_branch_has_moved_durably(ws, together, monkey
 def test_documents_of_one_session_follow_each_other(ws, together):
     def of(number: int):
         loops = [{"id": "OL-1", "action": f"round {number}", "expected_outcome": "ok", "created_at": "2026-11-21"}]
-        return lambda: write(ws, NOW, document("s1", open_loops=loops))
+        return lambda: write_document(ws, NOW, document("s1", open_loops=loops))
 
-    write(ws, NOW, document("s1"))
+    write_document(ws, NOW, document("s1"))
     found = [one.result(SECONDS) for one in together(*(of(number) for number in range(4)))]
     assert [one.written.revision.number for one in found] == [3, 4, 5, 6]
     assert [one.conflicts for one in found] == [[]] * 4
@@ -157,10 +157,12 @@ def test_documents_of_several_sessions_are_merged_with_those_in_the_same_group(w
     """What a session started from is looked up in commits of which some are not published yet."""
     sessions = [f"s{number}" for number in range(4)]
     for one in sessions:
-        write(acting(ws, one), NOW, document(one, follow_ups=_items("FU-0")))
+        write_document(acting(ws, one), NOW, document(one, follow_ups=_items("FU-0")))
 
     def of(session: str):
-        return lambda: write(acting(ws, session), NOW, document(session, follow_ups=_items("FU-0", f"FU-{session}")))
+        return lambda: write_document(
+            acting(ws, session), NOW, document(session, follow_ups=_items("FU-0", f"FU-{session}"))
+        )
 
     found = [one.result(SECONDS) for one in together(*map(of, sessions), *map(of, sessions))]
     assert all(not one.conflicts for one in found)

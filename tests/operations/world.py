@@ -14,7 +14,7 @@ from baton_git.core.state import Key
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, Workspace
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.documents import read_document
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 WHO = "Ada <ada@example.org>"
@@ -57,7 +57,7 @@ def document(session: str = "s1", parent: str | None = None, **sections: Any) ->
 
 def current(ws: Workspace) -> dict[str, Any]:
     """The document of the newest version."""
-    baton = read(ws).baton
+    baton = read_document(ws).baton
     assert baton is not None
     return baton
 

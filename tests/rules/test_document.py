@@ -18,7 +18,7 @@ from baton_git.core.records.base import alike
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key, State
-from baton_git.systems.session_baton.document import held_back, parse_document, to_document, written
+from baton_git.systems.session_baton.document import apply_document, hold_back_claims, parse_document, to_document
 
 AT = "2026-11-21T08:14:19Z"
 
@@ -39,30 +39,30 @@ def faults(data: Any) -> list[tuple[str, str]]:
 @given(documents)
 def test_a_document_comes_back_equal_from_the_files_it_was_written_to(data: dict[str, Any]) -> None:
     text = json.dumps(data)
-    state = stored(written(State(), parse_document(json.loads(text)), at=AT))
+    state = stored(apply_document(State(), parse_document(json.loads(text)), at=AT))
     assert alike(to_document(state), data)
 
 
 @laws
 @given(documents, documents)
 def test_a_document_comes_back_equal_when_it_replaced_another(before: dict[str, Any], after: dict[str, Any]) -> None:
-    first = stored(written(State(), parse_document(before), at=AT))
-    second = written(first, parse_document(after), at=AT)
+    first = stored(apply_document(State(), parse_document(before), at=AT))
+    second = apply_document(first, parse_document(after), at=AT)
     assert alike(to_document(second), after)
 
 
 @laws
 @given(documents)
 def test_writing_the_same_document_again_changes_nothing(data: dict[str, Any]) -> None:
-    state = stored(written(State(), parse_document(data), at=AT))
-    assert written(state, parse_document(to_document(state)), at="later") is state
+    state = stored(apply_document(State(), parse_document(data), at=AT))
+    assert apply_document(state, parse_document(to_document(state)), at="later") is state
 
 
 @laws
 @given(documents, documents)
 def test_no_record_of_the_document_before_is_lost(before: dict[str, Any], after: dict[str, Any]) -> None:
-    first = written(State(), parse_document(before), at=AT)
-    second = written(first, parse_document(after), at=AT)
+    first = apply_document(State(), parse_document(before), at=AT)
+    second = apply_document(first, parse_document(after), at=AT)
     for record in parse_document(before).records:
         live = second.entry(Key(record.kind, record.id))
         closed = second.entry(Key(record.kind, record.id, archived=True))
@@ -82,21 +82,21 @@ def test_whatever_is_no_document_is_refused_with_faults(data: Any) -> None:
 
 def test_only_what_was_set_comes_back_in_the_order_of_the_wire() -> None:
     data = {"session_id": "s", "open_loops": [LOOP], "follow_ups": [], "context": "x"}
-    state = written(State(), parse_document(data), at=AT)
+    state = apply_document(State(), parse_document(data), at=AT)
     assert to_document(state) == data
     assert list(to_document(state)) == ["session_id", "context", "open_loops", "follow_ups"]
 
 
 def test_an_empty_list_and_a_list_that_was_not_there_are_two_things() -> None:
-    empty = written(State(), parse_document({"session_id": "s", "patterns": []}), at=AT)
+    empty = apply_document(State(), parse_document({"session_id": "s", "patterns": []}), at=AT)
     assert to_document(stored(empty)) == {"session_id": "s", "patterns": []}
-    absent = written(State(), parse_document({"session_id": "s"}), at=AT)
+    absent = apply_document(State(), parse_document({"session_id": "s"}), at=AT)
     assert to_document(stored(absent)) == {"session_id": "s"}
 
 
 def test_the_order_of_records_comes_back_and_later_ones_follow_by_date() -> None:
     data = {"session_id": "s", "follow_ups": [{**ITEM, "id": id_} for id_ in ("c", "a", "b")]}
-    state = stored(written(State(), parse_document(data), at=AT))
+    state = stored(apply_document(State(), parse_document(data), at=AT))
     state = state.put(item(id="e", first_seen="2026-12-02")).put(item(id="d", first_seen="2026-12-01"))
     assert [one["id"] for one in to_document(state)["follow_ups"]] == ["c", "a", "b", "d", "e"]
 
@@ -111,7 +111,7 @@ def test_records_without_a_document_are_given_in_all_lists_with_the_newest_sessi
 
 def test_what_the_document_leaves_out_goes_to_the_archive_with_the_reason() -> None:
     base = State().put(loop()).put(item()).put(pattern())
-    state = written(base, parse_document({"session_id": "s2", "follow_ups": [ITEM]}), at=AT)
+    state = apply_document(base, parse_document({"session_id": "s2", "follow_ups": [ITEM]}), at=AT)
     assert (state.ids("open_loop"), state.ids("follow_up"), state.ids("pattern")) == (set(), {"FU-1"}, set())
     closed = state.entry(Key("open_loop", "OL-1", archived=True))
     assert isinstance(closed, Archived)
@@ -120,14 +120,14 @@ def test_what_the_document_leaves_out_goes_to_the_archive_with_the_reason() -> N
 
 def test_what_cannot_be_read_is_not_archived_and_not_lost() -> None:
     base = layout.state_of(MemoryFolder({"open_loops/OL-9.toml": b"broken"}))
-    state = written(base, parse_document({"session_id": "s"}), at=AT)
+    state = apply_document(base, parse_document({"session_id": "s"}), at=AT)
     assert state.ids("open_loop") == {"OL-9"}
     assert set(layout.encode(state.edits)) == {"baton.toml", "document.toml"}
 
 
 def test_equal_ids_in_two_lists_are_two_records() -> None:
     data = {"session_id": "s", "open_loops": [{**LOOP, "id": "x"}], "follow_ups": [{**ITEM, "id": "x"}]}
-    assert to_document(stored(written(State(), parse_document(data), at=AT))) == data
+    assert to_document(stored(apply_document(State(), parse_document(data), at=AT))) == data
 
 
 @pytest.mark.parametrize(
@@ -171,12 +171,12 @@ def claim(**lists: Any) -> Any:
 
 def test_a_document_without_claims_is_taken_as_it_is() -> None:
     document = claim(patterns=[PATTERN], open_loops=[LOOP], active_decisions=[DECISION])
-    assert held_back(State(), document, DECLARED) == (document, [])
+    assert hold_back_claims(State(), document, DECLARED) == (document, [])
 
 
 def test_a_graduation_that_nobody_confirmed_is_held_back_and_reported() -> None:
     document = claim(patterns=[{**PATTERN, "status": "graduated", "source_tier": "human_confirmed"}])
-    kept, held = held_back(State().put(pattern(status="rule_candidate")), document, DECLARED)
+    kept, held = hold_back_claims(State().put(pattern(status="rule_candidate")), document, DECLARED)
     assert kept.records[0].as_data()["status"] == "rule_candidate"
     assert {(one.id, one.field) for one in held} == {("PAT-1", "status"), ("PAT-1", "source_tier")}
 
@@ -189,7 +189,7 @@ REPLACED = {**MODEL_MADE, "status": "superseded", "superseded_by": "DEC-2"}
 def test_a_model_made_decision_is_not_superseded_by_one_whose_trust_is_only_claimed(tier: str) -> None:
     base = State().put(decision(source_tier="llm_derived")).put(decision(id="DEC-2", source_tier="llm_derived"))
     document = claim(active_decisions=[REPLACED, {**MODEL_MADE, "id": "DEC-2", "source_tier": tier}])
-    kept, held = held_back(base, document, DECLARED)
+    kept, held = hold_back_claims(base, document, DECLARED)
     assert [one.as_data()["status"] for one in kept.records if one.id == "DEC-1"] == ["active"]
     assert all(one.as_data()["source_tier"] == "llm_derived" for one in kept.records)
     assert ("DEC-1", "status") in {(one.id, one.field) for one in held}
@@ -197,7 +197,7 @@ def test_a_model_made_decision_is_not_superseded_by_one_whose_trust_is_only_clai
 
 def test_a_decision_that_the_branch_knows_counts_though_the_document_leaves_it_out() -> None:
     base = State().put(decision(source_tier="llm_derived")).put(decision(id="DEC-2", source_tier="llm_derived"))
-    kept, held = held_back(base, claim(active_decisions=[REPLACED]), DECLARED)
+    kept, held = hold_back_claims(base, claim(active_decisions=[REPLACED]), DECLARED)
     assert (kept.records[0].as_data().get("status"), len(held)) == ("active", 2)
 
 

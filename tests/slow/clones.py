@@ -226,13 +226,13 @@ def changed_document(data: Mapping[str, Any], act: Act) -> dict[str, Any]:
 
 
 def _write(ws: Workspace, now: datetime, act: Act) -> Revision:
-    data = documents.read(ws).baton or {}
-    return document_writing.write(ws, now, changed_document(data, act)).written.revision
+    data = documents.read_document(ws).baton or {}
+    return document_writing.write_document(ws, now, changed_document(data, act)).written.revision
 
 
 def _import(ws: Workspace, now: datetime, act: Act) -> Revision:
     data = changed_document({"session_id": "foreign"}, act._replace(which=act.which & ~2))
-    return document_writing.write(ws, now, data, where="/elsewhere/baton.json", op="import").written.revision
+    return document_writing.write_document(ws, now, data, where="/elsewhere/baton.json", op="import").written.revision
 
 
 def _wrap(ws: Workspace, now: datetime, act: Act) -> Revision:

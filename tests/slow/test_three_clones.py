@@ -119,7 +119,7 @@ class ThreeClones(RuleBasedStateMachine):
 
     @rule(name=clones)
     def an_agent_reads_the_document(self, name: str) -> None:
-        found = attempted(lambda: documents.read(self.clones[name].workspace()).baton)
+        found = attempted(lambda: documents.read_document(self.clones[name].workspace()).baton)
         if isinstance(found, dict):
             self.clones[name].documents.append(found)
 
@@ -128,7 +128,9 @@ class ThreeClones(RuleBasedStateMachine):
         clone, act = self.clones[name], self._act("write", which, id_, session)
         if clone.documents:
             data = changed_document(clone.documents[which % len(clone.documents)], act)
-            done = attempted(lambda: document_writing.write(clone.workspace(session), clone.now(self.passed), data))
+            done = attempted(
+                lambda: document_writing.write_document(clone.workspace(session), clone.now(self.passed), data)
+            )
             if not isinstance(done, BatonError):
                 self._acknowledged(done.written.revision)
 

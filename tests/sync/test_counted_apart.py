@@ -16,7 +16,7 @@ from baton_git.core.state import Key
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.records.identity import Identity
-from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.patterns import record_pattern
 from baton_git.verbs.rollback import rollback_session, undo
 
@@ -99,7 +99,7 @@ def test_a_document_that_two_machines_took_over_counts_once(ada: Machine, bob: M
     item = {"id": "FU-1", "item": "x", "first_seen": "2026-11-01", "defer_count": 3, "last_deferred": "2026-11-02"}
     document = {"session_id": "s", "open_loops": [], "follow_ups": [item], "patterns": [], "active_decisions": []}
     for one in (ada, bob):
-        write(one.ws, one.clock(), document, op="import")
+        write_document(one.ws, one.clock(), document, op="import")
     ada.defer("FU-1")
     settled(ada, bob)
     assert ada.get("follow_up", "FU-1").defer_count == 4
@@ -172,7 +172,7 @@ def test_a_document_that_two_machines_took_over_stays_until_both_are_reverted(ad
     item = {"id": "FU-1", "item": "x", "first_seen": "2026-11-01", "defer_count": 3, "last_deferred": "2026-11-02"}
     document = {"open_loops": [], "follow_ups": [item], "patterns": [], "active_decisions": []}
     for one in (ada, bob):
-        write(one.ws, one.clock(), {"session_id": f"s-{one.name}", **document}, op="import")
+        write_document(one.ws, one.clock(), {"session_id": f"s-{one.name}", **document}, op="import")
     ada.defer("FU-1")
     settled(ada, bob)
     revert(bob, "s-ada")

@@ -21,20 +21,20 @@ from baton_git.interfaces.context.process import read_token
 from baton_git.interfaces.context.settings import Asked, Settings, outside_git
 from baton_git.systems.session_baton.cache import CacheFolder
 from baton_git.systems.session_baton.caching import (
-    Cache,
+    BatonCache,
+    CacheListing,
+    CacheOutcome,
     Choice,
-    Listed,
-    Outcome,
-    overview,
-    read,
-    send,
-    send_here,
-    settle,
-    waiting,
-    waiting_elsewhere,
-    write,
+    list_entries,
+    list_waiting,
+    list_waiting_elsewhere,
+    make_send_command,
+    read_baton,
+    send_waiting,
+    settle_conflict,
+    write_baton,
 )
-from baton_git.systems.session_baton.client import Address, Answer, Server
+from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer
 from baton_git.systems.session_baton.importers import parse_object
 
 _URL_HELP = "The server; else BATON_URL, or git config --global baton.url."
@@ -50,8 +50,8 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
             there = CacheFolder(folder or Path.home() / ".claude" / "loop" / "batons")
             if not asks:
                 return function(app, there, **rest)
-            server = Server(_address(rest.pop("url")), read_token(), rest.pop("timeout"))
-            return function(app, Cache(there, server), **rest)
+            server = BatonServer(_address(rest.pop("url")), read_token(), rest.pop("timeout"))
+            return function(app, BatonCache(there, server), **rest)
 
         place = click.Path(path_type=Path, file_okay=False)
         options = [
@@ -70,13 +70,13 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
     return decorate
 
 
-def _address(named: str | None) -> Address:
+def _address(named: str | None) -> ServerAddress:
     """Raises InvalidArgument when nobody says where the server is."""
     url = named if named is not None else os.environ.get("BATON_URL") or _configured()
     if not url:
         hint = "--url URL, BATON_URL, or git config --global baton.url URL"
         raise InvalidArgument("nobody says which server", hint=hint)
-    return Address.parse(url)
+    return ServerAddress.parse(url)
 
 
 def _configured() -> str:
@@ -93,7 +93,7 @@ def _configured() -> str:
 
 @_cache_command("read", "Print a server's baton, and keep it in the cache.")
 @click.argument("namespace", metavar="NS")
-def read_command(app: App, cache: Cache, namespace: str) -> None:
+def read_command(app: App, cache: BatonCache, namespace: str) -> None:
     """Print the baton that a session-baton server has, and keep it in the local cache.
 
     What waits in the cache is sent first. Where the server cannot be reached the cached baton is printed, or null,
@@ -105,7 +105,7 @@ def read_command(app: App, cache: Cache, namespace: str) -> None:
     baton cache read project:x --url http://127.0.0.1:9101
     BATON_URL=https://baton.example.org baton cache read work | jq .baton
     """
-    outcome = read(cache, namespace)
+    outcome = read_baton(cache, namespace)
     source, answer = _answered(outcome)
     data: dict[str, Any] = {"baton": answer.baton, "namespace": namespace, "updated_at": answer.updated_at}
     if answer.revision is not None:
@@ -130,31 +130,31 @@ def read_command(app: App, cache: Cache, namespace: str) -> None:
     tell_rest(app, outcome)
 
 
-def _answered(outcome: Outcome) -> tuple[str, Answer]:
+def _answered(outcome: CacheOutcome) -> tuple[str, ServerAnswer]:
     """What to print, and where it is from: `server`, `cache`, or `none`."""
     if outcome.answer is not None:
         return "server", outcome.answer
     entry = outcome.entry
     if entry.copy is None:
-        return "none", Answer(None, None)
+        return "none", ServerAnswer(None, None)
     seen = entry.note.seen
     if entry.note.local is None and seen is not None:
-        return "cache", Answer(entry.copy, seen.updated_at, seen.revision)
+        return "cache", ServerAnswer(entry.copy, seen.updated_at, seen.revision)
     date = entry.copy.get("updated_at")
-    return "cache", Answer(entry.copy, date if isinstance(date, str) else None)
+    return "cache", ServerAnswer(entry.copy, date if isinstance(date, str) else None)
 
 
-def _send_here(cache: Cache, namespace: str) -> str:
-    return f"compare and send it to this server: {flat(send_here(cache, namespace))}"
+def _send_here(cache: BatonCache, namespace: str) -> str:
+    return f"compare and send it to this server: {flat(make_send_command(cache, namespace))}"
 
 
-def _whose(cache: Cache, outcome: Outcome) -> str:
+def _whose(cache: BatonCache, outcome: CacheOutcome) -> str:
     """The server that the cache's baton is of, where it is another one."""
     url = outcome.entry.note.url
     return f" of {url}" if url not in ("", cache.url) else ""
 
 
-def _offline(source: str, answer: Answer) -> str:
+def _offline(source: str, answer: ServerAnswer) -> str:
     if source == "none":
         return "there is no baton in the local cache either"
     return f"baton from the local cache (updated_at {flat(answer.updated_at or 'unknown')})"
@@ -163,7 +163,7 @@ def _offline(source: str, answer: Answer) -> str:
 @_cache_command("write", "Write a document to a server, and to the cache.")
 @click.argument("namespace", metavar="NS")
 @click.option("--file", "-f", "file", required=True, metavar="FILE", help="The document; - reads standard input.")
-def write_command(app: App, cache: Cache, namespace: str, file: str) -> int | None:
+def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int | None:
     """Write a whole document to a session-baton server, and to the local cache.
 
     Where the server cannot be reached it waits in the cache (`pending_upload`, exit status 0) and is sent the next
@@ -181,7 +181,7 @@ def write_command(app: App, cache: Cache, namespace: str, file: str) -> int | No
         redactions.extend(found)
         app.say(*(f"redacted: {one.kind} in {flat(one.path)}" for one in found))
 
-    outcome = _safely(lambda: write(cache, namespace, baton, tell))
+    outcome = _safely(lambda: write_baton(cache, namespace, baton, tell))
     data = outcome_data(outcome)
     if redactions:
         data["redactions"] = [one._asdict() for one in redactions]
@@ -192,7 +192,7 @@ def write_command(app: App, cache: Cache, namespace: str, file: str) -> int | No
     return CONFLICT if outcome.clash else None
 
 
-def _safely(call: Callable[[], Outcome]) -> Outcome:
+def _safely(call: Callable[[], CacheOutcome]) -> CacheOutcome:
     """What a server refuses is told with the word that it is not lost."""
     try:
         return call()
@@ -210,7 +210,7 @@ def _safely(call: Callable[[], Outcome]) -> Outcome:
 @click.option("--theirs", is_flag=True, help="End a conflict: the server's replaces yours.")
 @click.option("--merge", is_flag=True, help="End a conflict: both in one, by record and field.")
 def send_command(
-    app: App, cache: Cache, namespaces: tuple[str, ...], everything: bool, ours: bool, theirs: bool, merge: bool
+    app: App, cache: BatonCache, namespaces: tuple[str, ...], everything: bool, ours: bool, theirs: bool, merge: bool
 ) -> int | None:
     """Send what waits in the local cache, or end a conflict.
 
@@ -231,10 +231,10 @@ def send_command(
     if everything and namespaces:
         raise click.UsageError("give namespaces or --all, not both")
     if choice is not None:
-        outcomes = [settle(cache, namespaces[0], cast("Choice", choice))]
+        outcomes = [settle_conflict(cache, namespaces[0], cast("Choice", choice))]
     else:
-        outcomes = list(_all_sent(cache, list(namespaces) or waiting(cache)))
-    elsewhere = [] if namespaces else waiting_elsewhere(cache)
+        outcomes = list(_all_sent(cache, list(namespaces) or list_waiting(cache)))
+    elsewhere = [] if namespaces else list_waiting_elsewhere(cache)
     app.answer([outcome_data(one) for one in outcomes], "")
     if not outcomes:
         app.say(f"nothing waits to be sent to {cache.url}" if elsewhere else "nothing waits to be sent")
@@ -248,16 +248,16 @@ def send_command(
     return FAILED if elsewhere or any(one.offline or one.refused for one in outcomes) else None
 
 
-def _all_sent(cache: Cache, names: list[str]) -> Iterator[Outcome]:
+def _all_sent(cache: BatonCache, names: list[str]) -> Iterator[CacheOutcome]:
     """One after the other; a server that does not answer is not asked again and again."""
     for name in names:
-        outcome = send(cache, name)
+        outcome = send_waiting(cache, name)
         yield outcome
         if outcome.offline:
             return
 
 
-def _sent_words(one: Outcome, choice: str | None) -> list[str]:
+def _sent_words(one: CacheOutcome, choice: str | None) -> list[str]:
     name = flat(one.entry.note.namespace)
     if one.offline:
         return [f"baton: {one.offline}", f"{name}: it still waits in the local cache"]
@@ -281,7 +281,7 @@ def status_command(app: App, folder: CacheFolder) -> None:
     baton cache status
     baton cache status --json | jq '.[] | select(.status != "synced")'
     """
-    found = list(overview(folder))
+    found = list(list_entries(folder))
     app.answer([_listed(one) for one in found], "\n".join(_line(one) for one in found))
     if not found:
         app.say("the cache is empty")
@@ -290,7 +290,7 @@ def status_command(app: App, folder: CacheFolder) -> None:
         app.say(f"{len(kept)} that had to make room, in {kept[0].parent}")
 
 
-def _listed(one: Listed) -> dict[str, Any]:
+def _listed(one: CacheListing) -> dict[str, Any]:
     data: dict[str, Any] = {"namespace": one.namespace or None, "file": one.file}
     if one.entry is None:
         return {**data, "status": "unknown", "why": one.why}
@@ -304,7 +304,7 @@ def _listed(one: Listed) -> dict[str, Any]:
     return data
 
 
-def _line(one: Listed) -> str:
+def _line(one: CacheListing) -> str:
     data = _listed(one)
     words = [data["status"], one.namespace or one.file]
     if data.get("revision") is not None:

@@ -9,10 +9,10 @@ from baton_git.core.codecs import json
 from baton_git.core.diff import RecordChange, describe_change
 from baton_git.core.errors import shorten
 from baton_git.interfaces.cli.app import App, flat
-from baton_git.systems.session_baton.caching import Clash, Outcome
+from baton_git.systems.session_baton.caching import CacheConflict, CacheOutcome
 
 
-def outcome_data(outcome: Outcome) -> dict[str, Any]:
+def outcome_data(outcome: CacheOutcome) -> dict[str, Any]:
     """The server's answer to a write, with what became of it here."""
     note = outcome.entry.note
     seen = note.seen if outcome.clash is None else outcome.clash.theirs
@@ -29,7 +29,7 @@ def outcome_data(outcome: Outcome) -> dict[str, Any]:
     return data
 
 
-def _clash(clash: Clash) -> dict[str, Any]:
+def _clash(clash: CacheConflict) -> dict[str, Any]:
     return {
         "ours": clash.ours, "theirs": clash.theirs.baton, "differ": list(clash.compared.sections),
         "here": [one.as_data() for one in clash.compared.here],
@@ -37,7 +37,7 @@ def _clash(clash: Clash) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def tell_rest(app: App, outcome: Outcome) -> None:
+def tell_rest(app: App, outcome: CacheOutcome) -> None:
     """The conflict, what was contested, what had to make room, and who else wants the file's name."""
     if outcome.clash is not None:
         app.say(*_clash_words(outcome.clash))
@@ -55,7 +55,7 @@ def tell_rest(app: App, outcome: Outcome) -> None:
         )
 
 
-def _clash_words(clash: Clash) -> Iterator[str]:
+def _clash_words(clash: CacheConflict) -> Iterator[str]:
     name = flat(clash.namespace)
     yield f"baton: conflict: the server has a baton of {name} that was not seen here; yours was not sent and waits"
     for side, changes in (("here", clash.compared.here), ("server", clash.compared.there)):

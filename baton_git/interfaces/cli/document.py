@@ -10,7 +10,7 @@ from baton_git.interfaces.cli.app import App, command, read_bytes
 from baton_git.interfaces.cli.error_handler import CONFLICT
 from baton_git.interfaces.cli.printing import write_json
 from baton_git.interfaces.results.documents import conflict, with_provenance, written
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.documents import read_document
 
 MAX_BYTES = 16 * 1024 * 1024
 """Size that a document may have."""
@@ -26,7 +26,7 @@ def read_command(app: App, at: str | None) -> None:
     baton read --at 2026-06-17
     """
     with app.workspace() as ws:
-        found = read(ws, at)
+        found = read_document(ws, at)
         write_json(with_provenance(ws, found))
     for one in found.unreadable:
         app.say(f"baton: {one.path} cannot be read and is left out: {one.why}")
@@ -45,7 +45,9 @@ def write_command(app: App, file: str, expected_revision: int | None) -> int | N
     baton write --file baton.json
     baton read | jq .baton | … | baton write --file - --expected-revision 12
     """
-    from baton_git.systems.session_baton.document_writing import write  # loads merging, for which a read should not pay
+    from baton_git.systems.session_baton.document_writing import (
+        write_document,  # loads merging, for which a read should not pay
+    )
 
     text = read_bytes(file)
     if len(text) > MAX_BYTES:
@@ -53,9 +55,9 @@ def write_command(app: App, file: str, expected_revision: int | None) -> int | N
     data = strict_json.loads(text, where=file)
     with app.workspace() as ws:
         try:
-            done = write(ws, app.now, data, expected_revision=expected_revision, where=file)
+            done = write_document(ws, app.now, data, expected_revision=expected_revision, where=file)
         except Stale as error:
-            write_json(conflict(error.namespace, error.expected, read(ws)))
+            write_json(conflict(error.namespace, error.expected, read_document(ws)))
             app.say(f"baton: {error}", f"       {error.hint}")
             return CONFLICT
     write_json(written(done))

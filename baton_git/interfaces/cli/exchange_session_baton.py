@@ -11,7 +11,7 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.results.documents import written
-from baton_git.systems.session_baton.exchange import Imported, Storage, export_session_baton, import_session_baton
+from baton_git.systems.session_baton.exchange import BatonImport, Storage, export_session_baton, import_session_baton
 
 
 @command("session-baton", short_help="From its database, its cache folder, or a JSON file.")
@@ -38,13 +38,13 @@ def import_command(app: App, path: Path, source: str | None, everything: bool) -
     return FAILED if any(one.done is None for one in found) else None
 
 
-def _data(one: Imported) -> dict[str, Any]:
+def _data(one: BatonImport) -> dict[str, Any]:
     if one.done is None:
         return {"ok": False, "namespace": one.namespace, "where": one.where, "why": one.why}
     return {**written(one.done), "where": one.where}
 
 
-def _tell(app: App, one: Imported) -> None:
+def _tell(app: App, one: BatonImport) -> None:
     if one.done is None:
         app.say(f"baton: {one.why}" if one.why.startswith(one.where) else f"baton: {one.where}: {one.why}")
         return

@@ -12,7 +12,7 @@ from baton_git.core.names import Oid
 from baton_git.interfaces.http.json_response import json_bytes
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results.documents import document
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.documents import read_document
 
 KEPT_BYTES = 64 << 20
 """Answers that are kept, together."""
@@ -49,7 +49,7 @@ class Readings:
 
     def _anew(self, namespace: str) -> Reading:
         with self._site.work(namespace) as ws:
-            found = read(ws)
+            found = read_document(ws)
         body = compact(document(found))
         reading = Reading(body, tag(found.version.commit))
         if found.version.commit is not None and len(body) <= KEPT_BYTES // 4:

@@ -21,8 +21,8 @@ from baton_git.interfaces.http.write_batcher import Answer, Desk
 from baton_git.interfaces.results.documents import conflict, written
 from baton_git.namespace.revision import UpdateResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.document_writing import Writing, prepared
-from baton_git.systems.session_baton.documents import Read, read
+from baton_git.systems.session_baton.document_writing import PreparedWrite, prepare_write
+from baton_git.systems.session_baton.documents import DocumentRead, read_document
 
 
 class ReadRequest(BaseModel):
@@ -124,7 +124,7 @@ class _Begun(NamedTuple):
 
     asked: WriteRequest
     ws: Workspace
-    writing: Writing
+    writing: PreparedWrite
 
 
 def _write_all(site: Site, lot: Sequence[_Asked]) -> list[Answer]:
@@ -140,12 +140,12 @@ def _begun(site: Site, asked: WriteRequest, if_match: str | None) -> _Begun | An
     try:
         with site.work(asked.namespace) as ws:
             if if_match is not None:
-                found = read(ws)
+                found = read_document(ws)
                 if not _matches(if_match, found):
                     return _conflict(asked.namespace, expected, found, 412)
                 if expected is None and if_match.strip() != "*":
                     expected = found.version.number
-            return _Begun(asked, ws, prepared(ws, site.now(), asked.baton, expected_revision=expected))
+            return _Begun(asked, ws, prepare_write(ws, site.now(), asked.baton, expected_revision=expected))
     except Exception as error:  # noqa: BLE001  it is this request's, and not that of the others
         return _refusal(asked, error)
 
@@ -155,7 +155,7 @@ def _ended(begun: _Begun, updated: UpdateResult) -> Answer:
         done = begun.writing.done(updated.result())
         return _json(written(done), 200, done.written.revision.commit)
     except Stale:
-        return _conflict(begun.asked.namespace, begun.writing.update.expected_revision, read(begun.ws), 409)
+        return _conflict(begun.asked.namespace, begun.writing.update.expected_revision, read_document(begun.ws), 409)
     except Exception as error:  # noqa: BLE001  as above
         return _refusal(begun.asked, error)
 
@@ -171,7 +171,7 @@ def _refusal(asked: WriteRequest, error: Exception) -> Answer:
     return error
 
 
-def _matches(if_match: str, found: Read) -> bool:
+def _matches(if_match: str, found: DocumentRead) -> bool:
     """Whether If-Match lets a write pass: one of its tags is the version's, or `*` and there is one."""
     tags = [one.strip() for one in if_match.split(",")]
     return tag(found.version.commit) in tags or (tags == ["*"] and found.version.commit is not None)
@@ -181,7 +181,7 @@ def _json(data: dict[str, Any], status: int, commit: Oid | None) -> Response:
     return Response(compact(data), status, {"ETag": tag(commit)}, "application/json")
 
 
-def _conflict(namespace: str, expected: int | None, found: Read, status: int) -> Response:
+def _conflict(namespace: str, expected: int | None, found: DocumentRead, status: int) -> Response:
     """memory-hall's answer to a write that comes too late: with the current state, nothing written."""
     return _json({"detail": conflict(namespace, expected, found)}, status, found.version.commit)
 

@@ -14,8 +14,8 @@ from baton_git.interfaces.mcp.answers import Answer, taken_out
 from baton_git.interfaces.mcp.arguments import Json, RevisionName, Session
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
 from baton_git.interfaces.results.documents import with_provenance, written
-from baton_git.systems.session_baton.document_writing import write
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.document_writing import write_document
+from baton_git.systems.session_baton.documents import read_document
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Documents:
     def read(self, at: RevisionName = None) -> Answer:
         """The whole state as one document."""
         with self.desk.reading() as ws:
-            return with_provenance(ws, read(ws, at))
+            return with_provenance(ws, read_document(ws, at))
 
     def write(
         self,
@@ -38,7 +38,7 @@ class Documents:
     ) -> Answer:
         """Write the whole document, merged with what others wrote."""
         with self.desk.at_work(ctx, session) as ws:
-            made = write(ws, self.desk.now, baton, expected_revision=expected_revision)
+            made = write_document(ws, self.desk.now, baton, expected_revision=expected_revision)
         return {**written(made), "notes": taken_out(made.written)}
 
 

@@ -20,7 +20,7 @@ from baton_git.interfaces.mcp.tool_context import Desk
 from baton_git.interfaces.results.documents import provenance, with_provenance
 from baton_git.interfaces.results.history import shown
 from baton_git.systems.gobby.previous_sessions import find_last_handoff
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.documents import read_document
 from baton_git.verbs.history import log
 from baton_git.verbs.session_start import compose_brief
 
@@ -41,7 +41,7 @@ class Resources:
     def state(self, namespace: str) -> str:
         """The whole state as session-baton's document."""
         with self.desk.reading(namespace) as ws:
-            return _json(with_provenance(ws, read(ws)))
+            return _json(with_provenance(ws, read_document(ws)))
 
     def brief(self, namespace: str) -> str:
         """What the next session would be told, without beginning one."""

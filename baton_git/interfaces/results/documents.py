@@ -10,13 +10,13 @@ from baton_git.core.state import Key
 from baton_git.namespace.provenance.judgement import as_data
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.documents import Read
+from baton_git.systems.session_baton.documents import DocumentRead
 
 if TYPE_CHECKING:
-    from baton_git.systems.session_baton.document_writing import DocumentWritten
+    from baton_git.systems.session_baton.document_writing import DocumentResult
 
 
-def document(found: Read) -> dict[str, Any]:
+def document(found: DocumentRead) -> dict[str, Any]:
     """session-baton's answer to a read, with the revision, the commit, and what could not be read."""
     version = found.version
     data: dict[str, Any] = {
@@ -31,7 +31,7 @@ def document(found: Read) -> dict[str, Any]:
     return data
 
 
-def with_provenance(ws: Workspace, found: Read) -> dict[str, Any]:
+def with_provenance(ws: Workspace, found: DocumentRead) -> dict[str, Any]:
     """The same, and who vouches for each record of it, computed from history."""
     if found.version.commit is None:
         return document(found)
@@ -48,7 +48,7 @@ def updated_at(version: Revision) -> str | None:
     return version.time.astimezone(UTC).replace(microsecond=0).isoformat() if version.time else None
 
 
-def written(done: DocumentWritten) -> dict[str, Any]:
+def written(done: DocumentResult) -> dict[str, Any]:
     """session-baton's answer to a write, with what else became of the document."""
     version = done.written.revision
     data: dict[str, Any] = {
@@ -66,7 +66,7 @@ def written(done: DocumentWritten) -> dict[str, Any]:
     return data | {name: value for name, value in extras.items() if value}
 
 
-def conflict(namespace: str, expected: int | None, found: Read) -> dict[str, Any]:
+def conflict(namespace: str, expected: int | None, found: DocumentRead) -> dict[str, Any]:
     """The body of session-baton's (memory-hall's) answer to a stale write: what is there, all of one version."""
     return {
         "error": "baton_revision_conflict",

@@ -21,7 +21,7 @@ from baton_git.core.records.base import Id, Part, Text, parse
 from baton_git.core.times import parse_time
 from baton_git.git.files.atomic_files import check_size, read_bytes, reading, show_path
 from baton_git.systems.ecc.record import CanonicalSession, named_fault
-from baton_git.systems.imported import Unusable
+from baton_git.systems.imported import UnusableEntry
 
 SCHEMA_VERSION = "ecc.session.recording.v1"
 
@@ -92,7 +92,7 @@ def _named(fault: Fault) -> Fault:
     return named_fault(fault, "ecc.session.v1" if is_in_snapshot else SCHEMA_VERSION)
 
 
-def read_recordings(path: Path) -> list[Recording | Unusable]:
+def read_recordings(path: Path) -> list[Recording | UnusableEntry]:
     """The recording that a file is, or all that are in a folder, by their paths.
 
     Raises:
@@ -111,14 +111,14 @@ def read_recordings(path: Path) -> list[Recording | Unusable]:
     return [_read_one(one) for one in files]
 
 
-def _read_one(path: Path) -> Recording | Unusable:
+def _read_one(path: Path) -> Recording | UnusableEntry:
     try:
         return parse_recording(read_bytes(path), where=show_path(path))
     except BatonError as error:
-        return Unusable(show_path(path), str(error))
+        return UnusableEntry(show_path(path), str(error))
 
 
-def already_at(path: Path) -> Recording | Unusable | None:
+def already_at(path: Path) -> Recording | UnusableEntry | None:
     """The recording that stands at `path`, or why it is none; None when nothing is there."""
     return _read_one(path) if os.path.lexists(path) else None
 

@@ -26,7 +26,7 @@ from baton_git.systems.ecc.recording_files import (
 )
 from baton_git.systems.ecc.snapshot_history import Body, bodies_of, moment_of, story_of
 from baton_git.systems.ecc.snapshots import cleaned, find, latest, made, trimmed
-from baton_git.systems.imported import Unusable
+from baton_git.systems.imported import UnusableEntry
 
 _ATTEMPTS = 20
 """How often a take-over begins anew when others write meanwhile."""
@@ -60,7 +60,8 @@ def import_ecc(ws: Workspace, now: datetime, path: Path) -> list[TakenOver]:
     """
     found = read_recordings(path)
     return [
-        TakenOver(one.where, why=one.why) if isinstance(one, Unusable) else _taken_over(ws, now, one) for one in found
+        TakenOver(one.where, why=one.why) if isinstance(one, UnusableEntry) else _taken_over(ws, now, one)
+        for one in found
     ]
 
 
@@ -257,9 +258,9 @@ def _given_back(ws: Workspace, path: Path, one: Snapshot, *, force: bool) -> Rec
     return parse(Recording, data, where=one.id)
 
 
-def _refuse_loss(ws: Workspace, path: Path, there: Recording | Unusable, id_: str) -> None:
+def _refuse_loss(ws: Workspace, path: Path, there: Recording | UnusableEntry, id_: str) -> None:
     """Raises NotAllowed when the file at `path` has something that the branch lacks."""
-    if isinstance(there, Unusable):
+    if isinstance(there, UnusableEntry):
         raise NotAllowed(f"{there.why}; it is not written over", hint="move it away, or write over it with --force")
     if f"{there.adapterId}/{there.sessionId}" != id_:
         raise NotAllowed(

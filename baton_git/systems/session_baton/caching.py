@@ -1,7 +1,7 @@
-"""session-baton's local cache: written through, sent later when no server answers, and never over another's work.
+"""session-baton's local cache: write-through, with pending uploads and conflicts.
 
-Whatever is to be written stands in the cache as pending before a server is asked, so a kill at any moment loses
-nothing. What a server turned away stays pending, beside what the server has, until somebody says what counts.
+A document is saved as pending before the server is asked, so a kill at any moment loses nothing. A document that the
+server rejects stays pending, beside the server's document, until the conflict is settled.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.redaction import Redaction, redact
 from baton_git.core.state import Key
-from baton_git.systems.session_baton.cache import CacheFolder, Entry, Note
-from baton_git.systems.session_baton.cache.comparison import Compared, compared, merged
-from baton_git.systems.session_baton.cache.folder import Kept, kept_document
-from baton_git.systems.session_baton.client import Answer, Server, TurnedAway
+from baton_git.systems.session_baton.cache import CacheEntry, CacheFolder, SyncState
+from baton_git.systems.session_baton.cache.comparison import Comparison, compare_documents, merge_documents
+from baton_git.systems.session_baton.cache.folder import KeptFile, make_kept_document
+from baton_git.systems.session_baton.client import BatonServer, ServerAnswer, StaleWrite
 
 Choice = Literal["ours", "theirs", "merge"]
 
 
 @dataclass(frozen=True)
-class Cache:
-    """The cache folder, the server, and how long to wait for another process that works on the same."""
+class BatonCache:
+    """The cache folder, its server, and the seconds to wait for another process's lock."""
 
     folder: CacheFolder
-    server: Server
+    server: BatonServer
     wait: float = 30.0
 
     @property
@@ -37,18 +37,18 @@ class Cache:
         return str(self.server.address)
 
 
-class Clash(NamedTuple):
-    """A document that was not sent, as the server has another: both, what both grew from, and what differs."""
+class CacheConflict(NamedTuple):
+    """A conflict with the server: both documents, their base, and the differences."""
 
     namespace: str
     ours: dict[str, Any]
-    theirs: Answer
-    base: Answer | None
-    compared: Compared
+    theirs: ServerAnswer
+    base: ServerAnswer | None
+    compared: Comparison
 
 
-class Outcome(NamedTuple):
-    """What came of an attempt to bring a namespace and its server together.
+class CacheOutcome(NamedTuple):
+    """The result of a synchronization of one namespace with its server.
 
     Attributes:
         entry: the namespace as the cache has it now.
@@ -62,129 +62,129 @@ class Outcome(NamedTuple):
         kept: what had to make room, with the reason.
     """
 
-    entry: Entry
-    answer: Answer | None = None
+    entry: CacheEntry
+    answer: ServerAnswer | None = None
     sent: bool = False
     taken: bool = False
     offline: str = ""
     refused: RemoteError | None = None
-    clash: Clash | None = None
+    clash: CacheConflict | None = None
     contested: tuple[tuple[Key, ContestedValue], ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptFile, ...] = ()
 
 
-def read(cache: Cache, name: str) -> Outcome:
-    """The baton as the server has it, written through; what waits is sent first. Else as the cache has it.
+def read_baton(cache: BatonCache, name: str) -> CacheOutcome:
+    """Send the pending document, then read the server's baton into the cache; offline, return the cached one.
 
-    A session's start is never held up: where nobody answers, or another process is at work, the cache answers.
+    A session's start is never delayed: when the server or the lock cannot be reached, the cache answers.
 
     Raises:
-        AccessDenied, RemoteError: the server answers, but not with a baton. That it refuses what waits is no error.
+        AccessDenied, RemoteError: the server answers, but not with a baton. A rejected pending document is no error.
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written.
     """
     namespace = Namespace(name)
     try:
         with cache.folder.alone(namespace, min(cache.wait, cache.server.seconds)):
-            return _read(cache, namespace)
+            return _read_locked(cache, namespace)
     except Busy as error:
-        return Outcome(cache.folder.look(namespace), offline=str(error))
+        return CacheOutcome(cache.folder.look(namespace), offline=str(error))
 
 
-def _read(cache: Cache, namespace: Namespace) -> Outcome:
+def _read_locked(cache: BatonCache, namespace: Namespace) -> CacheOutcome:
     entry = cache.folder.look(namespace)
     is_elsewhere = _is_of_another(cache, entry)
     is_sent, kept = False, entry.aside
     if entry.note.local is not None and not entry.unclaimed and not is_elsewhere:
         try:
-            outcome = _sent(cache, entry, entry.note.local)
+            outcome = _send(cache, entry, entry.note.local)
         except AccessDenied:
             raise
         except RemoteError as error:
-            return _beside(cache, entry, error)
+            return _read_refused(cache, entry, error)
         if outcome.offline or outcome.clash:
             return outcome
         entry, is_sent = outcome.entry, True
     try:
         answer = cache.server.read(namespace.text)
     except Unreachable as error:
-        return Outcome(entry, sent=is_sent, offline=str(error))
+        return CacheOutcome(entry, sent=is_sent, offline=str(error))
     is_waiting = entry.note.local is not None and is_elsewhere
     if is_waiting and (answer.baton is None or _has_seen(entry, answer)):
-        return Outcome(entry)
+        return CacheOutcome(entry)
     is_lost = answer.baton is None and entry.copy is not None  # a server that lost it must not empty the cache
     if is_waiting or is_lost:
-        return Outcome(entry, answer)
-    note = Note(namespace.text, cache.url, answer)
-    return Outcome(cache.folder.save(entry, note), answer, sent=is_sent, kept=kept)
+        return CacheOutcome(entry, answer)
+    note = SyncState(namespace.text, cache.url, answer)
+    return CacheOutcome(cache.folder.save(entry, note), answer, sent=is_sent, kept=kept)
 
 
-def _beside(cache: Cache, entry: Entry, refused: RemoteError) -> Outcome:
-    """What there is to read where the server refuses what waits: its own baton, else what the cache has."""
+def _read_refused(cache: BatonCache, entry: CacheEntry, refused: RemoteError) -> CacheOutcome:
+    """Read the server's baton after it rejected the pending document; else return the cached one."""
     try:
         answer = cache.server.read(entry.note.namespace)
     except AccessDenied:
         raise
     except RemoteError:
-        return Outcome(entry, refused=refused)
-    return Outcome(entry, answer if answer.baton is not None else None, refused=refused)
+        return CacheOutcome(entry, refused=refused)
+    return CacheOutcome(entry, answer if answer.baton is not None else None, refused=refused)
 
 
-def write(
-    cache: Cache,
+def write_baton(
+    cache: BatonCache,
     name: str,
     baton: dict[str, Any],
     tell: Callable[[tuple[Redaction, ...]], None] = lambda redactions: None,
-) -> Outcome:
-    """Writes the document to the server and to the cache; what waited is sent before, and kept where it is refused.
+) -> CacheOutcome:
+    """Write the document to the cache and the server; a pending document is sent first, and kept if it is rejected.
 
     Args:
-        tell: hears of the secrets that were taken out, before anything is stored or sent.
+        tell: called with the redactions, before anything is stored or sent.
 
     Raises:
-        AccessDenied, RemoteError: the server answers and refuses; the document waits in the cache.
-        Busy: another process works on the same for too long.
+        AccessDenied, RemoteError: the server refuses; the document stays pending in the cache.
+        Busy: another process holds the lock for too long.
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written; nothing was sent then.
     """
     namespace = Namespace(name)
     baton, redactions = redact(baton)
     tell(redactions)
     with cache.folder.alone(namespace, cache.wait):
-        entry = _entry_for(cache, namespace)
-        entry, keep, why = _first_sent(cache, entry, baton)
+        entry = _read_entry(cache, namespace)
+        entry, keep, why = _send_waiting_first(cache, entry, baton)
         staged = cache.folder.save(entry, replace(entry.note, url=cache.url, local=baton), keep)
         keep = (*entry.aside, *keep)
         if isinstance(why, Unreachable):
-            return Outcome(staged, offline=str(why), kept=keep)
+            return CacheOutcome(staged, offline=str(why), kept=keep)
         if why is not None:
             raise why
-        outcome = _sent(cache, staged, baton)
+        outcome = _send(cache, staged, baton)
         return outcome._replace(kept=(*keep, *outcome.kept))
 
 
-def _first_sent(
-    cache: Cache, entry: Entry, baton: dict[str, Any]
-) -> tuple[Entry, tuple[Kept, ...], RemoteError | None]:
-    """What waited, sent before `baton`; what must be kept of it as it was not sent, and why nothing can be sent now."""
+def _send_waiting_first(
+    cache: BatonCache, entry: CacheEntry, baton: dict[str, Any]
+) -> tuple[CacheEntry, tuple[KeptFile, ...], RemoteError | None]:
+    """Send the pending document before `baton`; return what must be kept of it, and why nothing can be sent now."""
     name, waits = entry.note.namespace, entry.note.local
     if waits is None or alike(waits, baton) or entry.unclaimed:
         return entry, (), None
-    lost = kept_document(name, waits, "a newer document took its place before it was sent")
+    lost = make_kept_document(name, waits, "a newer document took its place before it was sent")
     try:
-        result = _written(cache.server, name, waits, entry.note.seen)
+        result = _write_if_unchanged(cache.server, name, waits, entry.note.seen)
     except (Unreachable, AccessDenied) as error:
         return entry, (lost,), error
     except RemoteError:  # it refuses that document: `baton` may be what mends it
         return entry, (lost,), None
-    if isinstance(result, TurnedAway):
+    if isinstance(result, StaleWrite):
         return entry, (lost,), None
-    return cache.folder.save(entry, Note(name, cache.url, result)), entry.aside, None
+    return cache.folder.save(entry, SyncState(name, cache.url, result)), entry.aside, None
 
 
-def send(cache: Cache, name: str) -> Outcome:
-    """Sends what waits, also what waited for another server: there nothing counts as seen that this one does not have.
+def send_waiting(cache: BatonCache, name: str) -> CacheOutcome:
+    """Send the pending document, even one that waited for another server.
 
     Raises:
-        NotFound: nothing of the namespace is in the cache.
+        NotFound: the namespace is not in the cache.
         Busy, WriteFailed, StoreError, LimitExceeded: as `write`.
     """
     namespace = Namespace(name)
@@ -193,27 +193,27 @@ def send(cache: Cache, name: str) -> Outcome:
         if known.status == "nothing":
             raise NotFound("baton in the cache of namespace", name)
         if known.note.local is None:
-            return Outcome(known)
+            return CacheOutcome(known)
         try:
-            return _sent(cache, _entry_for(cache, namespace, forced=True), known.note.local)
+            return _send(cache, _read_entry(cache, namespace, forced=True), known.note.local)
         except RemoteError as error:
-            return Outcome(known, refused=error)
+            return CacheOutcome(known, refused=error)
 
 
-def settle(cache: Cache, name: str, choice: Choice) -> Outcome:
-    """Ends a conflict: ours replaces the server's, or the server's ours, or both are merged by record.
+def settle_conflict(cache: BatonCache, name: str, choice: Choice) -> CacheOutcome:
+    """Settle a conflict: keep ours, take theirs, or merge both by record.
 
-    Only the conflict that was shown is ended: where none was, or the server has moved on since, both are compared
-    (again), and nothing is replaced. What gives way is kept in the folder `kept`.
+    Only a conflict that was shown is settled: if there was none, or the server has changed since, the documents are
+    compared again and nothing is replaced. A replaced document is kept in the folder `kept`.
 
     Raises:
-        NotFound: there is no baton here, or for `theirs` none on the server.
-        InvalidDocument: for `merge`, a version that has no form of session-baton's.
+        NotFound: the cache has no baton, or for `theirs` the server has none.
+        InvalidDocument: for `merge`, one of the documents is not valid.
         BatonError: as `write`; and Unreachable.
     """
     namespace = Namespace(name)
     with cache.folder.alone(namespace, cache.wait):
-        entry = _entry_for(cache, namespace, forced=True)
+        entry = _read_entry(cache, namespace, forced=True)
         ours = entry.note.local if entry.note.local is not None else entry.copy
         if ours is None:
             raise NotFound("baton in the cache of namespace", name)
@@ -224,60 +224,66 @@ def settle(cache: Cache, name: str, choice: Choice) -> Outcome:
             if shown is None or choice == "theirs":
                 raise
             now = shown  # what is decided holds: it is compared once more when it is sent
-        if _has(now, ours):
-            return _settled(cache, entry, now)
-        if now.baton is not None and not (shown is not None and _has(shown, now.baton)):
-            return _clashed(cache, entry, ours, now)
+        if _has_document(now, ours):
+            return _save_settled(cache, entry, now)
+        if now.baton is not None and not (shown is not None and _has_document(shown, now.baton)):
+            return _save_conflict(cache, entry, ours, now)
         if choice == "theirs":
-            return _taken(cache, entry, ours, now)
+            return _take_theirs(cache, entry, ours, now)
         if choice == "ours" or now.baton is None:
-            return _replaced(cache, entry, ours, now)
-        return _merged(cache, entry, ours, now.baton, now)
+            return _replace_theirs(cache, entry, ours, now)
+        return _merge_both(cache, entry, ours, now.baton, now)
 
 
-def _settled(cache: Cache, entry: Entry, now: Answer) -> Outcome:
-    """Nothing to settle: the server has what is here."""
-    return Outcome(cache.folder.save(entry, Note(entry.note.namespace, cache.url, now)), now, kept=entry.aside)
+def _save_settled(cache: BatonCache, entry: CacheEntry, now: ServerAnswer) -> CacheOutcome:
+    """Save the state of a namespace whose server has the same document."""
+    return CacheOutcome(
+        cache.folder.save(entry, SyncState(entry.note.namespace, cache.url, now)), now, kept=entry.aside
+    )
 
 
-def _taken(cache: Cache, entry: Entry, ours: dict[str, Any], now: Answer) -> Outcome:
+def _take_theirs(cache: BatonCache, entry: CacheEntry, ours: dict[str, Any], now: ServerAnswer) -> CacheOutcome:
     if now.baton is None:
         raise NotFound("baton on the server of namespace", entry.note.namespace, hint="send yours with --ours")
-    keep = kept_document(entry.note.namespace, ours, "the server's was taken")
-    saved = cache.folder.save(entry, Note(entry.note.namespace, cache.url, now), [keep])
-    return Outcome(saved, now, taken=True, kept=(*entry.aside, keep))
+    keep = make_kept_document(entry.note.namespace, ours, "the server's was taken")
+    saved = cache.folder.save(entry, SyncState(entry.note.namespace, cache.url, now), [keep])
+    return CacheOutcome(saved, now, taken=True, kept=(*entry.aside, keep))
 
 
-def _replaced(cache: Cache, entry: Entry, baton: dict[str, Any], shown: Answer, keep: tuple[Kept, ...] = ()) -> Outcome:
-    """`baton` in the place of the version that was shown, which is kept: the original server has no history.
+def _replace_theirs(
+    cache: BatonCache, entry: CacheEntry, baton: dict[str, Any], shown: ServerAnswer, keep: tuple[KeptFile, ...] = ()
+) -> CacheOutcome:
+    """Replace the server's document that was shown, and keep a copy: the original server has no history.
 
-    From now on that version counts as seen, so that what was decided holds even if it can only be sent later.
+    The replaced document counts as seen, so the decision holds even if the document can only be sent later.
     """
     name = entry.note.namespace
     if shown.baton is not None:
-        keep = (*keep, kept_document(name, shown.baton, "yours took its place on the server"))
-    staged = cache.folder.save(entry, Note(name, cache.url, shown, baton), keep)
-    outcome = _sent(cache, staged, baton)
+        keep = (*keep, make_kept_document(name, shown.baton, "yours took its place on the server"))
+    staged = cache.folder.save(entry, SyncState(name, cache.url, shown, baton), keep)
+    outcome = _send(cache, staged, baton)
     return outcome._replace(kept=(*entry.aside, *keep, *outcome.kept))
 
 
-def _merged(cache: Cache, entry: Entry, ours: dict[str, Any], theirs: dict[str, Any], shown: Answer) -> Outcome:
-    """Both versions in one."""
+def _merge_both(
+    cache: BatonCache, entry: CacheEntry, ours: dict[str, Any], theirs: dict[str, Any], shown: ServerAnswer
+) -> CacheOutcome:
+    """Merge both documents, and send the result."""
     base = entry.note.seen
-    made, contested = merged(base.baton if base is not None else None, ours, theirs)
-    keep = kept_document(entry.note.namespace, ours, "it was merged with the server's")
-    return _replaced(cache, entry, made, shown, (keep,))._replace(contested=contested)
+    made, contested = merge_documents(base.baton if base is not None else None, ours, theirs)
+    keep = make_kept_document(entry.note.namespace, ours, "it was merged with the server's")
+    return _replace_theirs(cache, entry, made, shown, (keep,))._replace(contested=contested)
 
 
 # --- meeting the server
 
 
-def _entry_for(cache: Cache, namespace: Namespace, *, forced: bool = False) -> Entry:
-    """The namespace, without what is known of another server and this one does not have.
+def _read_entry(cache: BatonCache, namespace: Namespace, *, forced: bool = False) -> CacheEntry:
+    """Read the cache entry, without the sync state of another server.
 
     Raises:
-        InvalidArgument: something waits to be sent to another server than the one that is asked for.
-        RemoteError: this server refuses (`forced`).
+        InvalidArgument: a document waits for another server, and `forced` is not set.
+        RemoteError: this server refuses (with `forced`).
     """
     entry = cache.folder.look(namespace)
     if not _is_of_another(cache, entry):
@@ -285,13 +291,13 @@ def _entry_for(cache: Cache, namespace: Namespace, *, forced: bool = False) -> E
     if entry.note.local is not None and not forced:
         raise InvalidArgument(
             f"the baton of {namespace} in the cache waits to be sent to {entry.note.url}, not to {cache.url}",
-            hint=f"send it there, or compare and send it here: {send_here(cache, namespace.text)}",
+            hint=f"send it there, or compare and send it here: {make_send_command(cache, namespace.text)}",
         )
-    return replace(entry, note=replace(entry.note, seen=_seen_here(cache, entry) if forced else None, theirs=None))
+    return replace(entry, note=replace(entry.note, seen=_find_seen_here(cache, entry) if forced else None, theirs=None))
 
 
-def _seen_here(cache: Cache, entry: Entry) -> Answer | None:
-    """What this server has, where it is what another one had when it was seen last: the same server, renamed."""
+def _find_seen_here(cache: BatonCache, entry: CacheEntry) -> ServerAnswer | None:
+    """Return this server's baton if it equals the one last seen elsewhere: the same server under another url."""
     if entry.note.local is None or entry.note.seen is None:
         return None
     try:
@@ -301,68 +307,74 @@ def _seen_here(cache: Cache, entry: Entry) -> Answer | None:
     return answer if _has_seen(entry, answer) else None
 
 
-def _has_seen(entry: Entry, answer: Answer) -> bool:
-    """Whether a server has just what was seen last."""
-    return entry.note.seen is not None and entry.note.seen.baton is not None and _has(answer, entry.note.seen.baton)
+def _has_seen(entry: CacheEntry, answer: ServerAnswer) -> bool:
+    """Return whether the server still has the document that was seen last."""
+    return (
+        entry.note.seen is not None
+        and entry.note.seen.baton is not None
+        and _has_document(answer, entry.note.seen.baton)
+    )
 
 
-def send_here(cache: Cache, namespace: str) -> str:
-    """The command that sends what waits for another server to this one."""
+def make_send_command(cache: BatonCache, namespace: str) -> str:
+    """Return the command that sends a document waiting for another server to this one."""
     return f"baton cache send {namespace} --url {cache.url}"
 
 
-def _is_of_another(cache: Cache, entry: Entry) -> bool:
-    """Whether what is known is of another server."""
+def _is_of_another(cache: BatonCache, entry: CacheEntry) -> bool:
+    """Return whether the sync state belongs to another server."""
     return entry.note.url not in ("", cache.url)
 
 
-def _sent(cache: Cache, entry: Entry, baton: dict[str, Any]) -> Outcome:
-    """Sends a document that stands in the cache as pending; it may replace the version that was seen last."""
+def _send(cache: BatonCache, entry: CacheEntry, baton: dict[str, Any]) -> CacheOutcome:
+    """Send a pending document; it may replace only the server's document that was seen last."""
     name = entry.note.namespace
     try:
-        result = _written(cache.server, name, baton, entry.note.seen)
-        theirs = result if isinstance(result, Answer) else result.now or cache.server.read(name)
+        result = _write_if_unchanged(cache.server, name, baton, entry.note.seen)
+        theirs = result if isinstance(result, ServerAnswer) else result.now or cache.server.read(name)
     except Unreachable as error:
-        return Outcome(entry, offline=str(error))
-    if isinstance(result, Answer):
-        saved = cache.folder.save(entry, Note(name, cache.url, result))
-        return Outcome(saved, result, sent=True, kept=entry.aside)
-    return _clashed(cache, entry, baton, theirs)
+        return CacheOutcome(entry, offline=str(error))
+    if isinstance(result, ServerAnswer):
+        saved = cache.folder.save(entry, SyncState(name, cache.url, result))
+        return CacheOutcome(saved, result, sent=True, kept=entry.aside)
+    return _save_conflict(cache, entry, baton, theirs)
 
 
-def _clashed(cache: Cache, entry: Entry, baton: dict[str, Any], theirs: Answer) -> Outcome:
-    """The conflict, which is remembered with what the server has."""
+def _save_conflict(cache: BatonCache, entry: CacheEntry, baton: dict[str, Any], theirs: ServerAnswer) -> CacheOutcome:
+    """Save the conflict with the server's document in the sync state, and return it."""
     name = entry.note.namespace
     saved = cache.folder.save(entry, replace(entry.note, url=cache.url, local=baton, theirs=theirs))
     base = entry.note.seen
-    differs = compared(base.baton if base else None, baton, theirs.baton or {})
-    return Outcome(saved, theirs, clash=Clash(name, baton, theirs, base, differs), kept=entry.aside)
+    differs = compare_documents(base.baton if base else None, baton, theirs.baton or {})
+    return CacheOutcome(saved, theirs, clash=CacheConflict(name, baton, theirs, base, differs), kept=entry.aside)
 
 
-def _written(server: Server, namespace: str, baton: dict[str, Any], seen: Answer | None) -> Answer | TurnedAway:
-    """A compare-and-swap where the server counts revisions; else the comparison that session-baton's flow asks for."""
+def _write_if_unchanged(
+    server: BatonServer, namespace: str, baton: dict[str, Any], seen: ServerAnswer | None
+) -> ServerAnswer | StaleWrite:
+    """Write with compare-and-swap if the server counts revisions; else compare documents first."""
     if seen is not None and seen.revision is not None:
         now = seen
     else:
         now = server.read(namespace)
-        if not _may_replace(now, seen) or _has(now, baton):
-            return now if _has(now, baton) else TurnedAway(now)
+        if not _may_replace(now, seen) or _has_document(now, baton):
+            return now if _has_document(now, baton) else StaleWrite(now)
     result = server.write(namespace, baton, now.revision)
-    if isinstance(result, Answer):
+    if isinstance(result, ServerAnswer):
         return result
     now = result.now or server.read(namespace)
-    if not _may_replace(now, seen) or _has(now, baton):
-        return now if _has(now, baton) else TurnedAway(now)
+    if not _may_replace(now, seen) or _has_document(now, baton):
+        return now if _has_document(now, baton) else StaleWrite(now)
     return server.write(namespace, baton, now.revision or None)  # memory-hall takes no 0 for what is not there
 
 
-def _has(now: Answer, baton: dict[str, Any]) -> bool:
-    """Whether the server has the document: it came there before, and the answer was lost."""
+def _has_document(now: ServerAnswer, baton: dict[str, Any]) -> bool:
+    """Return whether the server has the document already, as after an answer that was lost."""
     return now.baton is not None and alike(now.baton, baton)
 
 
-def _may_replace(now: Answer, seen: Answer | None) -> bool:
-    """Whether a server that has `now` has nothing that whoever saw `seen` does not know."""
+def _may_replace(now: ServerAnswer, seen: ServerAnswer | None) -> bool:
+    """Return whether the server's document `now` may be replaced by a writer that last saw `seen`."""
     if now.baton is None:
         return True
     if seen is None or seen.baton is None:
@@ -375,40 +387,40 @@ def _may_replace(now: Answer, seen: Answer | None) -> bool:
 # --- what there is
 
 
-class Listed(NamedTuple):
+class CacheListing(NamedTuple):
     """One line of the overview."""
 
     namespace: str
     file: str
-    entry: Entry | None = None
+    entry: CacheEntry | None = None
     why: str = ""
 
 
-def overview(folder: CacheFolder) -> Iterator[Listed]:
-    """Every namespace in the cache, then the files of which nobody can say whose they are. Asks no server."""
+def list_entries(folder: CacheFolder) -> Iterator[CacheListing]:
+    """List the namespaces in the cache, then the files of unknown namespaces; asks no server."""
     known, doubtful = folder.namespaces()
     for namespace in known:
         try:
-            yield Listed(namespace.text, folder.file(namespace).name, folder.look(namespace))
+            yield CacheListing(namespace.text, folder.file(namespace).name, folder.look(namespace))
         except BatonError as error:
-            yield Listed(namespace.text, "", why=str(error))
+            yield CacheListing(namespace.text, "", why=str(error))
     for name in doubtful:
-        yield Listed("", name, why="its namespace is not known: several would be called so")
+        yield CacheListing("", name, why="its namespace is not known: several would be called so")
 
 
-def waiting(cache: Cache) -> list[str]:
-    """The namespaces of which something waits to be sent to this server, or nobody knows to which."""
+def list_waiting(cache: BatonCache) -> list[str]:
+    """List the namespaces with a document pending for this server, or for an unknown one."""
     return [
-        one.namespace
-        for one in overview(cache.folder)
-        if one.entry is not None and one.entry.note.local is not None and not _is_of_another(cache, one.entry)
+        entry.namespace
+        for entry in list_entries(cache.folder)
+        if entry.entry is not None and entry.entry.note.local is not None and not _is_of_another(cache, entry.entry)
     ]
 
 
-def waiting_elsewhere(cache: Cache) -> list[tuple[str, str]]:
-    """The namespaces of which something waits to be sent to another server, and the url of that."""
+def list_waiting_elsewhere(cache: BatonCache) -> list[tuple[str, str]]:
+    """List the namespaces with a document pending for another server, and its url."""
     return [
-        (one.namespace, one.entry.note.url)
-        for one in overview(cache.folder)
-        if one.entry is not None and one.entry.note.local is not None and _is_of_another(cache, one.entry)
+        (entry.namespace, entry.entry.note.url)
+        for entry in list_entries(cache.folder)
+        if entry.entry is not None and entry.entry.note.local is not None and _is_of_another(cache, entry.entry)
     ]

@@ -1,4 +1,4 @@
-"""The whole document of session-baton's wire ↔ the records of a state."""
+"""Convert session-baton's document to records of a state, and back."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in DOCUMENT_LISTS.valu
 """The kinds of records that a document is made of."""
 
 
-class Document(NamedTuple):
-    """A document that was found valid, in its parts."""
+class BatonDocument(NamedTuple):
+    """A validated document: its head, its records, and its shape."""
 
     head: Head
     records: tuple[Record, ...]
@@ -36,8 +36,8 @@ class Document(NamedTuple):
         return self.head.parent_session
 
 
-def parse_document(data: Any, *, where: str = "") -> Document:
-    """The document that plain data is.
+def parse_document(data: Any, *, where: str = "") -> BatonDocument:
+    """Parse and validate a document.
 
     Raises:
         InvalidDocument: with the path of each fault: a wrong type, an unknown status, an id given twice, …
@@ -51,16 +51,16 @@ def parse_document(data: Any, *, where: str = "") -> Document:
         raise InvalidDocument([fault], where=where, hint="baton read | jq .baton")
     strict_json.check(data, where=where)
     baton = parse(Baton, data, where=where)
-    faults = [*_session_faults(baton), *_id_faults(baton)]
+    faults = [*_find_session_faults(baton), *_find_id_faults(baton)]
     if faults:
         raise InvalidDocument(faults, where=where)
     head = Head.model_validate({name: value for name, value in baton.as_data().items() if name not in DOCUMENT_LISTS})
     sections = {name: list(getattr(baton, name)) for name in DOCUMENT_LISTS if name in baton.model_fields_set}
     records = tuple(record for section in sections.values() for record in section)
-    return Document(head, records, _shape(sections))
+    return BatonDocument(head, records, _make_shape(sections))
 
 
-def _session_faults(baton: Baton) -> Iterator[Fault]:
+def _find_session_faults(baton: Baton) -> Iterator[Fault]:
     for name in ("session_id", "parent_session"):
         text = getattr(baton, name)
         if text is None:
@@ -71,7 +71,7 @@ def _session_faults(baton: Baton) -> Iterator[Fault]:
             yield Fault(name, str(error.data["why"]))
 
 
-def _id_faults(baton: Baton) -> Iterator[Fault]:
+def _find_id_faults(baton: Baton) -> Iterator[Fault]:
     for section in DOCUMENT_LISTS:
         seen: dict[str, int] = {}
         for number, record in enumerate(getattr(baton, section)):
@@ -85,74 +85,76 @@ def _id_faults(baton: Baton) -> Iterator[Fault]:
             seen.setdefault(record.id, number)
 
 
-def _shape(sections: Mapping[str, Sequence[Record]]) -> Shape:
-    order = {name: [one.id for one in records] for name, records in sections.items() if not _is_sorted(records)}
+def _make_shape(sections: Mapping[str, Sequence[Record]]) -> Shape:
+    order = {name: [record.id for record in records] for name, records in sections.items() if not _is_sorted(records)}
     return Shape.model_validate({"sections": list(sections), **({"order": order} if order else {})})
 
 
 def _is_sorted(records: Sequence[Record]) -> bool:
-    keys = [(str(getattr(one, type(one).dated)), one.id) for one in records]
+    keys = [(str(getattr(record, type(record).dated)), record.id) for record in records]
     return keys == sorted(keys)
 
 
 def to_document(state: State) -> dict[str, Any]:
-    """The document of a state, as `parse_document` takes it: the fields that were set, in the order they came.
+    """Convert a state to a document, as `parse_document` takes it: the fields that were set, in their order.
 
-    What cannot be read is left out; `EXPORTED` says of which kinds.
+    Unreadable records are left out; `EXPORTED` lists the kinds of records.
     """
     head, shape = state.readable_head, state.readable_shape
     data = head.as_data()
     if "session_id" not in data:
-        data = {"session_id": _newest_session(state), **data}
+        data = {"session_id": _find_newest_session(state), **data}
     wanted = shape.sections if isinstance(state.entry(SHAPE), Shape) else tuple(DOCUMENT_LISTS)
     for name, model in DOCUMENT_LISTS.items():
-        records = _ordered(state.records(model), shape.order.get(name, ()))
+        records = _sort_records(state.records(model), shape.order.get(name, ()))
         if records or name in wanted:
             data[name] = [record.as_data() for record in records]
     return data
 
 
-def _newest_session(state: State) -> str:
+def _find_newest_session(state: State) -> str:
     sessions = state.records(Session)
     return sessions[-1].id if sessions else "none"
 
 
-def _ordered(records: Sequence[Record], order: Sequence[str]) -> list[Record]:
-    """In the document's order; what it did not have comes after, by date."""
+def _sort_records(records: Sequence[Record], order: Sequence[str]) -> list[Record]:
+    """Sort records in the document's order; other records come after, by date."""
     if not order:
         return list(records)
     place = {id_: number for number, id_ in enumerate(order)}
     return sorted(records, key=lambda record: place.get(record.id, len(place)))
 
 
-def held_back(base: State, document: Document, judge: Judge) -> tuple[Document, list[HeldClaim]]:
-    """The document without the claims that only a person may make (graduation, trust).
+def hold_back_claims(base: State, document: BatonDocument, judge: Judge) -> tuple[BatonDocument, list[HeldClaim]]:
+    """Remove the claims from a document that only a person may make (graduation, trust).
 
-    `judge`: by whose word the tiers of known records count.
+    `judge` decides which tiers of known records count.
     """
-    claimed = {one.id: _tier_held(base, one) for one in document.records if isinstance(one, ActiveDecision)}
+    claimed = {
+        record.id: _limit_tier(base, record) for record in document.records if isinstance(record, ActiveDecision)
+    }
 
     def tier_of(id_: str) -> str | None:
-        known = _known(base, ActiveDecision, id_)
+        known = _find_record(base, ActiveDecision, id_)
         tier = claimed.get(id_) or getattr(known, "source_tier", None)
         return judge.tier(Key(ActiveDecision.kind, id_), tier) if known is not None and tier is not None else tier
 
     records, holds = [], []
     for record in document.records:
-        kept, held = hold_claims(_known(base, type(record), record.id), record, tier_of, judge=judge)
+        kept, held = hold_claims(_find_record(base, type(record), record.id), record, tier_of, judge=judge)
         records.append(kept)
         holds += held
-    return Document(document.head, tuple(records), document.shape), holds
+    return BatonDocument(document.head, tuple(records), document.shape), holds
 
 
-def _tier_held(base: State, claim: ActiveDecision) -> SourceTier:
-    """The tier without what a claim may not raise: what a decision may supersede hangs on this one."""
-    kept, _ = hold_claims(_known(base, ActiveDecision, claim.id), claim, lambda _: None)
+def _limit_tier(base: State, claim: ActiveDecision) -> SourceTier:
+    """Return the tier of a decision, without a raise that it may not claim."""
+    kept, _ = hold_claims(_find_record(base, ActiveDecision, claim.id), claim, lambda _: None)
     return kept.source_tier if isinstance(kept, ActiveDecision) else claim.source_tier
 
 
-def _known(base: State, model: type[Record], id_: str) -> Record | None:
-    """The record of an id, in the archive too: leaving one out and adding it again clears no gate."""
+def _find_record(base: State, model: type[Record], id_: str) -> Record | None:
+    """Find a record by id, also in the archive, so that removing and adding it again evades no check."""
     live = base.entry(Key(model.kind, id_))
     if isinstance(live, Record):
         return live
@@ -160,8 +162,8 @@ def _known(base: State, model: type[Record], id_: str) -> Record | None:
     return parse(model, closed.record) if isinstance(closed, Archived) else None
 
 
-def written(base: State, document: Document, *, at: str) -> State:
-    """`base` after the document was written over it; records that it leaves out go to the archive."""
+def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
+    """Apply a document to `base`; records that it leaves out go to the archive."""
     state = base
     for record in document.records:
         state = state.put(record)

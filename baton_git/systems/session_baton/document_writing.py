@@ -1,4 +1,4 @@
-"""Write the whole document of session-baton, merged with what others wrote meanwhile."""
+"""Write session-baton's whole document, merged with concurrent changes."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.last_seen import last_seen
 from baton_git.namespace.revision import ProposedState, Revision, UpdateRequest, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.document import Document, held_back, parse_document, written
+from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
 
 IMPORT = "import"
-"""The verb that takes over a foreign document: it starts from the last one taken over, or from nothing."""
+"""The verb that imports a document; it starts from the last import, or from nothing."""
 
 SOURCE = "Baton-Source"
-"""The trailer that says where an import came from: a digest of its path."""
+"""The trailer with the source of an import: a digest of its path."""
 
 MAX_RECORDS = 5_000
-"""Records that one document may have."""
+"""The most records that one document may have."""
 
 
-class DocumentWritten(NamedTuple):
-    """What became of a document: the version, what was held back, and what was merged with others' work."""
+class DocumentResult(NamedTuple):
+    """The result of a document write: the revision, the claims held back, and the merge decisions."""
 
     written: WriteResult
     held: tuple[HeldClaim, ...] = ()
@@ -44,15 +44,17 @@ class DocumentWritten(NamedTuple):
 
     @property
     def conflicts(self) -> list[str]:
-        """Ids of the records of which a value is contested."""
-        return [one.key.id or one.key.kind for one in self.decisions if one.contested]
+        """Ids of the records with a contested value."""
+        return [decision.key.id or decision.key.kind for decision in self.decisions if decision.contested]
 
     @property
     def rekeyed(self) -> dict[str, str]:
-        return {one.key.id: one.to.id for one in self.decisions if one.action == "rekey" and one.to}
+        return {
+            decision.key.id: decision.to.id for decision in self.decisions if decision.action == "rekey" and decision.to
+        }
 
 
-def write(
+def write_document(
     ws: Workspace,
     now: datetime,
     data: Any,
@@ -60,35 +62,34 @@ def write(
     expected_revision: int | None = None,
     where: str = "",
     op: str = "write",
-) -> DocumentWritten:
-    """Writes a document, merged with what others wrote since its session last read.
+) -> DocumentResult:
+    """Write a document, merged with what others wrote since its session last read.
 
-    It starts from `expected_revision`; an import from the last import from the same place. Without these it starts
-    from what its session saw last (its last boot or document) and did since, else from what its parent session left,
-    else from the newest version, which it then replaces. What a document leaves out, of the records that it started
-    from, goes to the archive.
+    The base of the merge is `expected_revision`; for an import, the last import from the same source. Without these
+    it is what its session saw last (its last boot or document) and did since, else what its parent session left,
+    else the tip, which the document then replaces. Records of the base that the document leaves out go to the archive.
 
     Raises:
         InvalidDocument: with the path of each fault; nothing is written.
-        Stale: the newest version is not `expected_revision`.
+        Stale: the tip is not `expected_revision`.
         LimitExceeded: more records than `MAX_RECORDS`, or a record that is too large.
     """
-    writing = prepared(ws, now, data, expected_revision=expected_revision, where=where, op=op)
+    writing = prepare_write(ws, now, data, expected_revision=expected_revision, where=where, op=op)
     change, stamp, expected = writing.update
     return writing.done(ws.branch.update(change, stamp, expected_revision=expected))
 
 
-class Writing(NamedTuple):
-    """A document that was found valid, on its way to the branch: what to ask of it, and what is to be told then."""
+class PreparedWrite(NamedTuple):
+    """A validated document with its update request; `done` gives the result after the update."""
 
     update: UpdateRequest
-    outcome: list[DocumentWritten]
+    outcome: list[DocumentResult]
 
-    def done(self, result: WriteResult) -> DocumentWritten:
+    def done(self, result: WriteResult) -> DocumentResult:
         return self.outcome[-1]._replace(written=result)
 
 
-def prepared(
+def prepare_write(
     ws: Workspace,
     now: datetime,
     data: Any,
@@ -96,74 +97,80 @@ def prepared(
     expected_revision: int | None = None,
     where: str = "",
     op: str = "write",
-) -> Writing:
-    """As `write`, as far as it goes without the branch; so several can be written together (`Branch.update_all`).
+) -> PreparedWrite:
+    """Prepare the update of `write_document`, so that several can be written together (`Branch.update_all`).
 
     Raises:
-        InvalidDocument, LimitExceeded: as for `write`.
+        InvalidDocument, LimitExceeded: as for `write_document`.
     """
     document = parse_document(data, where=where)
     if len(document.records) > MAX_RECORDS:
         raise LimitExceeded("records in the document", len(document.records), MAX_RECORDS)
     actor = replace(ws.actor, session=document.session)
     ws = replace(ws, actor=actor)
-    outcome: list[DocumentWritten] = []
+    outcome: list[DocumentResult] = []
     source = sha256(where.encode("utf-8", "replace")).hexdigest()[:16]
 
     def change(tip: Revision) -> State | ProposedState:
-        start = Start(tip, tip.state) if expected_revision is not None else _start_of(ws, tip, document, op, source)
-        proposal, held, decisions = _proposal(ws, now, tip, start, document, op)
+        start = (
+            WriteStart(tip, tip.state) if expected_revision is not None else _find_start(ws, tip, document, op, source)
+        )
+        proposal, held, decisions = _propose(ws, now, tip, start, document, op)
         if op == IMPORT:
             proposal = proposal._replace(trailers=((SOURCE, source),))
-        outcome.append(DocumentWritten(WriteResult(tip, tip), tuple(held), tuple(decisions)))
+        outcome.append(DocumentResult(WriteResult(tip, tip), tuple(held), tuple(decisions)))
         return proposal
 
-    return Writing(UpdateRequest(change, ws.stamp(op, now), expected_revision), outcome)
+    return PreparedWrite(UpdateRequest(change, ws.stamp(op, now), expected_revision), outcome)
 
 
-class Start(NamedTuple):
-    """What the writer of a document started from: the version, and the records it knew."""
+class WriteStart(NamedTuple):
+    """The base of a document write: the revision, and the state that the writer knew."""
 
     version: Revision
     state: State
 
 
-def _proposal(
-    ws: Workspace, now: datetime, tip: Revision, start: Start, document: Document, op: str
+def _propose(
+    ws: Workspace, now: datetime, tip: Revision, start: WriteStart, document: BatonDocument, op: str
 ) -> tuple[ProposedState, list[HeldClaim], list[Decision]]:
     at = iso(now)
-    seen = _seen(start.state, tip, document)
-    known, held = held_back(seen, document, ws.judgement(tip))
+    seen = _add_seen_records(start.state, tip, document)
+    known, held = hold_back_claims(seen, document, ws.judgement(tip))
     base = start.version
     if base.commit == tip.commit:
-        state = written(tip.state, known, at=at)
-        return ProposedState(_noted(ws, now, state, document, op, tip.number + 1)), held, []
-    mine = written(seen, known, at=at)
+        state = apply_document(tip.state, known, at=at)
+        return ProposedState(_record_writer(ws, now, state, document, op, tip.number + 1)), held, []
+    mine = apply_document(seen, known, at=at)
     edits, redactions = redact_edits(seen, mine)
-    decisions = [one for one in decide(seen, tip.state, State(mine.source, edits), prefer="theirs") if one.key != SHAPE]
-    state = _as_writer(apply(tip.state, decisions), known)
-    side = written(base.state, known, at=at)
-    noted = _noted(ws, now, state, document, op, base.number + 1)
+    decisions = [
+        decision
+        for decision in decide(seen, tip.state, State(mine.source, edits), prefer="theirs")
+        if decision.key != SHAPE
+    ]
+    state = _take_writer_fields(apply(tip.state, decisions), known)
+    side = apply_document(base.state, known, at=at)
+    noted = _record_writer(ws, now, state, document, op, base.number + 1)
     return ProposedState(noted, side=(base, side), redactions=tuple(redactions)), held, decisions
 
 
-def _seen(state: State, tip: Revision, document: Document) -> State:
-    """What the document's writer started from, with those newer records that it must have seen: the document has
-    them further on, or has their graduation."""
+def _add_seen_records(state: State, tip: Revision, document: BatonDocument) -> State:
+    """Add the newer records that the writer must have seen to the base: the document continues them, or has their
+    graduation."""
     for record in document.records:
         key = Key(record.kind, record.id)
         newer = tip.state.entry(key)
         if not isinstance(newer, Record):
             continue
-        is_known = _absent(state, key) and _is_further(newer, record)
+        is_known = _is_absent(state, key) and _is_further(newer, record)
         if is_known or (_is_graduated(newer) and _is_graduated(record)):
             state = state.put(newer)
     return state
 
 
 def _is_further(newer: Record, record: Record) -> bool:
-    """Whether a record is what became of another, and not one that only has the same id: everything that no rule
-    can merge is the same in both."""
+    """Return whether a record continues another, and does not only have the same id: all fields without a merge rule
+    are equal."""
     old, new = newer.as_data(), record.as_data()
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return all(merge_rule(type(record), name) is not CHANGED_SIDE for name in changed)
@@ -173,12 +180,12 @@ def _is_graduated(record: Record) -> bool:
     return isinstance(record, Pattern) and record.status == "graduated"
 
 
-def _absent(state: State, key: Key) -> bool:
+def _is_absent(state: State, key: Key) -> bool:
     return state.entry(key) is None and state.entry(Key(key.kind, key.id, archived=True)) is None
 
 
-def _as_writer(state: State, document: Document) -> State:
-    """Who wrote last, and in which order, is not a matter of merging."""
+def _take_writer_fields(state: State, document: BatonDocument) -> State:
+    """Take the last writer and the order of records from the document: they are not merged."""
     own = {name: value for name, value in document.head.as_data().items() if name in _WRITER_FIELDS}
     rest = {name: value for name, value in state.head.as_data().items() if name not in _WRITER_FIELDS}
     return state.put(Head.model_validate({**rest, **own}), HEAD).put(document.shape, SHAPE)
@@ -187,8 +194,10 @@ def _as_writer(state: State, document: Document) -> State:
 _WRITER_FIELDS = ("schema_version", "session_id", "parent_session", "updated_at")
 
 
-def _noted(ws: Workspace, now: datetime, state: State, document: Document, op: str, revision: int) -> State:
-    """The state in which the session of the document is known, and where its document stands."""
+def _record_writer(
+    ws: Workspace, now: datetime, state: State, document: BatonDocument, op: str, revision: int
+) -> State:
+    """Record the document's session in the state, with the revision of its document."""
     at = {} if op == IMPORT else {"wrote_document": revision}
     known = find_session(state, document.session)
     if known is not None:
@@ -199,46 +208,46 @@ def _noted(ws: Workspace, now: datetime, state: State, document: Document, op: s
     return record_session(state, session, now, ws.policy)
 
 
-def _start_of(ws: Workspace, tip: Revision, document: Document, op: str, source: str) -> Start:
-    """What the writer of a document without an expected revision started from."""
+def _find_start(ws: Workspace, tip: Revision, document: BatonDocument, op: str, source: str) -> WriteStart:
+    """Find the base of a document without an expected revision."""
     if op == IMPORT:
-        last = _first(ws.branch.history(tip.commit), lambda one: one.op == "root" or _is_import(one, source))
-        return _at(ws, last) if last is not None else Start(tip, tip.state)
+        last = _find_first(ws.branch.history(tip.commit), lambda entry: entry.op == "root" or _is_import(entry, source))
+        return _start_at(ws, last) if last is not None else WriteStart(tip, tip.state)
     if find_session(tip.state, document.session) is not None:
-        own = _own_start(ws, tip, document.session)
+        own = _find_own_start(ws, tip, document.session)
         if own is not None:
             return own
     if document.parent and find_session(tip.state, document.parent) is not None:
-        found = last_seen(ws.branch, tip.commit, document.parent) if tip.commit else None
-        if found is not None and found.last is not None:
-            version = ws.branch.revision_at(found.last)
-            return Start(version, version.state)
-    return Start(tip, tip.state)
+        position = last_seen(ws.branch, tip.commit, document.parent) if tip.commit else None
+        if position is not None and position.last is not None:
+            version = ws.branch.revision_at(position.last)
+            return WriteStart(version, version.state)
+    return WriteStart(tip, tip.state)
 
 
 def _is_import(entry: LogEntry, source: str) -> bool:
-    """Whether a commit holds what was imported, and not what that was merged with."""
+    """Return whether a commit holds an imported document of this source, and not its merge."""
     return entry.op == IMPORT and source in entry.trailer_values(SOURCE)
 
 
-def _at(ws: Workspace, entry: LogEntry) -> Start:
+def _start_at(ws: Workspace, entry: LogEntry) -> WriteStart:
     version = ws.branch.revision_at(entry.commit)
-    return Start(version, version.state)
+    return WriteStart(version, version.state)
 
 
-def _own_start(ws: Workspace, tip: Revision, session: str) -> Start | None:
-    """What a session saw last, at its last boot or document, and what it did itself since."""
+def _find_own_start(ws: Workspace, tip: Revision, session: str) -> WriteStart | None:
+    """Find what a session saw last, at its last boot or document, with its own later changes."""
     seen = last_seen(ws.branch, tip.commit, session) if tip.commit else None
     if seen is None or seen.base is None:
         return None
     if not seen.others:
-        return Start(tip, tip.state)
+        return WriteStart(tip, tip.state)
     version = ws.branch.revision_at(seen.base)
-    return Start(version, _with_own(ws, version.state, seen.own))
+    return WriteStart(version, _apply_own_commits(ws, version.state, seen.own))
 
 
-def _with_own(ws: Workspace, state: State, own: Sequence[Oid]) -> State:
-    """A state with the records as a session's own later commits, oldest first, left them."""
+def _apply_own_commits(ws: Workspace, state: State, own: Sequence[Oid]) -> State:
+    """Apply the records of a session's own later commits, oldest first, to a state."""
     for commit in own:
         before = ws.branch.revision_at(ws.branch.store.commit(commit).parents[0]).state
         after = ws.branch.revision_at(commit).state
@@ -249,5 +258,5 @@ def _with_own(ws: Workspace, state: State, own: Sequence[Oid]) -> State:
     return state
 
 
-def _first(entries: Iterator[LogEntry], test: Callable[[LogEntry], bool]) -> LogEntry | None:
-    return next((one for one in entries if test(one)), None)
+def _find_first(entries: Iterator[LogEntry], test: Callable[[LogEntry], bool]) -> LogEntry | None:
+    return next((entry for entry in entries if test(entry)), None)

@@ -10,17 +10,17 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import EXPORTED, to_document
 
 
-class Read(NamedTuple):
-    """A namespace as session-baton's clients read it; `baton` is None when it does not exist."""
+class DocumentRead(NamedTuple):
+    """The baton of a namespace as session-baton's clients read it; None when the namespace does not exist."""
 
     version: Revision
     baton: dict[str, Any] | None
     unreadable: tuple[Unreadable, ...] = ()
 
 
-def read(ws: Workspace, at: str | None = None) -> Read:
+def read_document(ws: Workspace, at: str | None = None) -> DocumentRead:
     version = ws.branch.read(at)
     if version.commit is None:
-        return Read(version, None)
+        return DocumentRead(version, None)
     damaged = tuple(version.state.unreadable(EXPORTED))
-    return Read(version, to_document(version.state), damaged)
+    return DocumentRead(version, to_document(version.state), damaged)

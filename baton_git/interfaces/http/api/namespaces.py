@@ -24,7 +24,7 @@ from baton_git.interfaces.results.documents import with_provenance
 from baton_git.namespace.remote_selection import pending_counts, waiting_counts
 from baton_git.namespace.results import UnreadableFile
 from baton_git.namespace.revision import Revision
-from baton_git.systems.session_baton.documents import read
+from baton_git.systems.session_baton.documents import read_document
 from baton_git.verbs.schemas import schema
 from baton_git.verbs.validation import validate_branch
 
@@ -89,7 +89,7 @@ def router(site: Site) -> APIRouter:
             commit = ws.branch.read(at).commit
             if if_none_match is not None and is_named(if_none_match, commit):
                 return Response(status_code=304, headers={"ETag": tag(commit)})
-            found = read(ws, at)
+            found = read_document(ws, at)
             data = with_provenance(ws, found)
         return answer(data, commit=found.version.commit)
 

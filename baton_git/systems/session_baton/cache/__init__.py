@@ -9,7 +9,7 @@
 The sidecar is the truth, the file beside it a copy that others may change: its digest tells whether they did.
 """
 
-from baton_git.systems.session_baton.cache.folder import CacheFolder, Entry
-from baton_git.systems.session_baton.cache.sync_state import Note
+from baton_git.systems.session_baton.cache.folder import CacheEntry, CacheFolder
+from baton_git.systems.session_baton.cache.sync_state import SyncState
 
-__all__ = ["CacheFolder", "Entry", "Note"]
+__all__ = ["CacheEntry", "CacheFolder", "SyncState"]

@@ -1,4 +1,4 @@
-"""Three versions of a document: what differs between them, and one made of all."""
+"""Compare and merge documents by record."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from baton_git.core.errors import InvalidDocument
 from baton_git.core.merge import ContestedValue, apply, decide
 from baton_git.core.records.base import alike
 from baton_git.core.state import SHAPE, Key, State
-from baton_git.systems.session_baton.document import parse_document, to_document, written
+from baton_git.systems.session_baton.document import apply_document, parse_document, to_document
 
 Document = dict[str, Any]
 
 _OF_WRITER = ("schema_version", "session_id", "parent_session", "updated_at")
-"""Fields of the head that say who wrote last: whoever writes now."""
+"""Fields of the head that name the last writer; the writing side always sets them."""
 
 
-class Compared(NamedTuple):
-    """What two versions changed since a third; where there is none, all is what the other does not have.
+class Comparison(NamedTuple):
+    """The changes of two documents since their base; without a base, what each has and the other lacks.
 
     Attributes:
-        here: what the version here has that the base has not.
-        there: what the server's has.
-        sections: the top-level fields that differ, where one is no document of records.
+        here: changes in the local document.
+        there: changes in the server's document.
+        sections: the top-level fields that differ; all there is when one of them has no valid form.
     """
 
     here: tuple[RecordChange, ...] = ()
@@ -31,53 +31,61 @@ class Compared(NamedTuple):
     sections: tuple[str, ...] = ()
 
 
-class Merged(NamedTuple):
-    """A document made of two, and the values that both changed differently: of these ours stands."""
+class MergedDocument(NamedTuple):
+    """The merged document, and the values that both sides changed, where ours was kept."""
 
     document: Document
     contested: tuple[tuple[Key, ContestedValue], ...]
 
 
-def compared(base: Document | None, ours: Document, theirs: Document) -> Compared:
-    """How two versions differ, by record, or by top-level field where one is not of session-baton's form."""
-    sections = tuple(name for name in {**ours, **theirs} if not alike(_field(ours, name), _field(theirs, name)))
+def compare_documents(base: Document | None, ours: Document, theirs: Document) -> Comparison:
+    """Compare two documents by record; by top-level field only, when one is not a valid document."""
+    sections = tuple(
+        name for name in {**ours, **theirs} if not alike(_find_field(ours, name), _find_field(theirs, name))
+    )
     try:
-        mine, other = _state(ours), _state(theirs)
-        was = _state(base)
+        mine, theirs_state = _parse_state(ours), _parse_state(theirs)
+        was = _parse_state(base)
     except InvalidDocument:
-        return Compared(sections=sections)
+        return Comparison(sections=sections)
     if base is None:
-        return Compared(tuple(_changes(other, mine)), tuple(_changes(mine, other)), sections)
-    return Compared(tuple(_changes(was, mine)), tuple(_changes(was, other)), sections)
+        return Comparison(tuple(_list_changes(theirs_state, mine)), tuple(_list_changes(mine, theirs_state)), sections)
+    return Comparison(tuple(_list_changes(was, mine)), tuple(_list_changes(was, theirs_state)), sections)
 
 
-def merged(base: Document | None, ours: Document, theirs: Document) -> Merged:
-    """Both versions in one, by record and field, by the rules that hold for merges everywhere here.
+def merge_documents(base: Document | None, ours: Document, theirs: Document) -> MergedDocument:
+    """Merge two documents by record and field, with the merge rules of the records.
 
     Raises:
-        InvalidDocument: one of the three has no form of session-baton's, so nobody knows its records.
+        InvalidDocument: one of the three is not a valid document.
     """
-    mine = _state(ours)
-    decisions = [one for one in decide(_state(base), mine, _state(theirs), prefer="ours") if one.key != SHAPE]
+    mine = _parse_state(ours)
+    decisions = [
+        decision
+        for decision in decide(_parse_state(base), mine, _parse_state(theirs), prefer="ours")
+        if decision.key != SHAPE
+    ]
     state = apply(mine, decisions, record_conflicts=False)
-    contested = [(one.key, value) for one in decisions for value in one.contested if value.field not in _OF_WRITER]
+    contested = [
+        (decision.key, value) for decision in decisions for value in decision.contested if value.field not in _OF_WRITER
+    ]
     own = {name: ours[name] for name in _OF_WRITER if name in ours}
     made = {**to_document(state), **own}
     ordered = {name: made[name] for name in ours if name in made}
-    return Merged({**ordered, **made}, tuple(contested))
+    return MergedDocument({**ordered, **made}, tuple(contested))
 
 
-def _state(document: Document | None) -> State:
-    return written(State(), parse_document(document), at="") if document is not None else State()
+def _parse_state(document: Document | None) -> State:
+    return apply_document(State(), parse_document(document), at="") if document is not None else State()
 
 
-def _changes(before: State, after: State) -> list[RecordChange]:
-    return [one for one in diff(before, after) if one.kind != SHAPE.kind and not _is_of_writer(one)]
+def _list_changes(before: State, after: State) -> list[RecordChange]:
+    return [change for change in diff(before, after) if change.kind != SHAPE.kind and not _is_of_writer(change)]
 
 
 def _is_of_writer(change: RecordChange) -> bool:
-    return {one.field for one in change.fields} <= set(_OF_WRITER) and change.kind == "head"
+    return {field.field for field in change.fields} <= set(_OF_WRITER) and change.kind == "head"
 
 
-def _field(document: Document, name: str) -> tuple[Any, ...]:
+def _find_field(document: Document, name: str) -> tuple[Any, ...]:
     return (document[name],) if name in document else ()

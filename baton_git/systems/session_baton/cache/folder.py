@@ -1,4 +1,4 @@
-"""The folder: looked at with what others changed in it, saved so that a kill at any moment loses nothing."""
+"""The cache folder: reads what other clients changed in it, and saves so that a kill at any moment loses nothing."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from baton_git.core.records.base import alike
 from baton_git.git.files.atomic_files import make_folder, resolve_target, show_path, spare_name, sync_folder, writing
 from baton_git.git.files.durable_files import remove
 from baton_git.git.files.ref_locks import hold_flock, local_name
-from baton_git.systems.session_baton.cache.sync_state import Note, parse_note
+from baton_git.systems.session_baton.cache.sync_state import SyncState, parse_sync_state
 from baton_git.systems.session_baton.importers import (
     PENDING,
     SUFFIX,
-    Found,
+    ImportedBaton,
     cache_stem,
-    cached_text,
+    check_stem,
+    encode_cached,
     parse_object,
-    plain_content,
-    unmarked,
-    usable_stem,
+    read_regular_file,
+    remove_mark,
 )
 
 BESIDE, KEPT = ".baton", "kept"
 
 
-class Kept(NamedTuple):
-    """Something that must make room, and stays in the folder `kept`: a name for it, and why."""
+class KeptFile(NamedTuple):
+    """A file to keep in the folder `kept` before its content is replaced: its name, and the reason."""
 
     name: str
     content: bytes
@@ -53,8 +53,8 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A namespace as the folder has it.
+class CacheEntry:
+    """One namespace of the cache folder.
 
     Attributes:
         note: what is known, with `local` as it is now: what another client left to be sent counts.
@@ -65,12 +65,12 @@ class Entry:
         aside: what the next save keeps first.
     """
 
-    note: Note
+    note: SyncState
     copy: dict[str, Any] | None = None
     raw: bytes | None = None
     rival: str | None = None
     unclaimed: bool = False
-    aside: tuple[Kept, ...] = ()
+    aside: tuple[KeptFile, ...] = ()
 
     @property
     def status(self) -> str:
@@ -90,10 +90,10 @@ class CacheFolder:
 
     def file(self, namespace: Namespace) -> Path:
         """Raises InvalidName when the namespace can be no file's name."""
-        return self.path / f"{usable_stem(namespace.text)}{SUFFIX}"
+        return self.path / f"{check_stem(namespace.text)}{SUFFIX}"
 
-    def look(self, namespace: Namespace) -> Entry:
-        """What is there, and what others did to it.
+    def look(self, namespace: Namespace) -> CacheEntry:
+        """Read the entry of a namespace, with what other clients changed.
 
         Raises:
             InvalidName: the namespace can be no file's name.
@@ -103,61 +103,61 @@ class CacheFolder:
         note, aside = self._noted(namespace)
         rival = self._rival(namespace)
         if rival is not None:
-            return Entry(note or Note(namespace.text), _known(note), rival=rival, aside=aside)
+            return CacheEntry(note or SyncState(namespace.text), _find_document(note), rival=rival, aside=aside)
         file = self.file(namespace)
-        raw = _content(file)
+        raw = _read_content(file)
         if raw is None or (note is not None and sha256(raw).hexdigest() in note.digests):
-            return Entry(note or Note(namespace.text), _known(note), raw, aside=aside)
+            return CacheEntry(note or SyncState(namespace.text), _find_document(note), raw, aside=aside)
         try:
-            baton, mark = unmarked(parse_object(raw, where=show_path(file)), cached=True)
+            baton, mark = remove_mark(parse_object(raw, where=show_path(file)), cached=True)
         except (InvalidDocument, LimitExceeded) as error:
-            bad = Kept(f"{file.name}.{_digest(raw)}.bad", raw, f"cannot be read ({error})")
-            return Entry(note or Note(namespace.text), _known(note), raw, aside=(*aside, bad))
+            bad = KeptFile(f"{file.name}.{_shorten_digest(raw)}.bad", raw, f"cannot be read ({error})")
+            return CacheEntry(note or SyncState(namespace.text), _find_document(note), raw, aside=(*aside, bad))
         if note is None:
-            return _found(namespace, baton, mark == PENDING, raw, aside)
-        return _changed(note, baton, mark == PENDING, raw, aside)
+            return _make_unknown_entry(namespace, baton, mark == PENDING, raw, aside)
+        return _make_changed_entry(note, baton, mark == PENDING, raw, aside)
 
-    def _noted(self, namespace: Namespace) -> tuple[Note | None, tuple[Kept, ...]]:
+    def _noted(self, namespace: Namespace) -> tuple[SyncState | None, tuple[KeptFile, ...]]:
         path = self._note_of(namespace)
-        raw = _content(path)
+        raw = _read_content(path)
         if raw is None:
             return None, ()
         try:
-            return parse_note(raw, namespace.text, show_path(path)), ()
+            return parse_sync_state(raw, namespace.text, show_path(path)), ()
         except Corrupt as error:
-            return None, (Kept(f"{path.name}.{_digest(raw)}.bad", raw, str(error)),)
+            return None, (KeptFile(f"{path.name}.{_shorten_digest(raw)}.bad", raw, str(error)),)
 
     def _note_of(self, namespace: Namespace) -> Path:
         return self.path / BESIDE / f"{namespace.component}{SUFFIX}"
 
     def _rival(self, namespace: Namespace) -> str | None:
-        """The other namespace to which the cache file belongs: of several that claim it the one that wrote it."""
+        """Return the other namespace that owns the cache file; of several claims, the one that wrote it."""
         claims = []
-        for one in self._noted_names():
-            if _twin(one) == _twin(namespace):
-                note, damaged = self._noted(one)
+        for name in self._noted_names():
+            if _fold_name(name) == _fold_name(namespace):
+                note, damaged = self._noted(name)
                 if damaged or (note is not None and note.owns):
-                    claims.append((one, note))
-        if not claims or [one for one, _ in claims] == [namespace]:
+                    claims.append((name, note))
+        if not claims or [claimant for claimant, _ in claims] == [namespace]:
             return None
-        raw = _content(self.file(namespace)) if len(claims) > 1 else None
+        raw = _read_content(self.file(namespace)) if len(claims) > 1 else None
         written = sha256(raw).hexdigest() if raw is not None else ""
         owner, _ = min(claims, key=lambda claim: (claim[1] is None, claim[1] and written not in claim[1].digests))
         return owner.text if owner != namespace else None
 
     def _noted_names(self) -> list[Namespace]:
-        found = []
+        names = []
         for path in sorted((self.path / BESIDE).glob(f"*{SUFFIX}")):
             try:
-                found.append(Namespace.from_component(path.name.removesuffix(SUFFIX)))
+                names.append(Namespace.from_component(path.name.removesuffix(SUFFIX)))
             except InvalidName:  # nothing of ours is called so
                 continue
-        return found
+        return names
 
     def namespaces(self) -> tuple[list[Namespace], list[str]]:
-        """The namespaces that are known or that a file names beyond doubt; and the other files, by their names."""
+        """List the namespaces with a sidecar or an unambiguous file name, and the names of the other files."""
         known = self._noted_names()
-        noted = {_twin(one) for one in known}
+        noted = {_fold_name(namespace) for namespace in known}
         plain: list[Namespace] = []
         doubtful: list[str] = []
         for name in sorted(path.name for path in self.path.glob(f"*{SUFFIX}") if path.is_file()):
@@ -166,7 +166,7 @@ class CacheFolder:
             except InvalidName:
                 doubtful.append(name)
                 continue
-            if _twin(namespace) in noted:
+            if _fold_name(namespace) in noted:
                 continue
             if _is_shared(namespace):
                 doubtful.append(name)
@@ -175,21 +175,21 @@ class CacheFolder:
         return [*known, *plain], doubtful
 
     def kept(self) -> list[Path]:
-        """What had to make room, by name."""
+        """List the kept files, sorted by name."""
         return sorted(path for path in (self.path / BESIDE / KEPT).glob("*") if path.is_file())
 
     # --- changing
 
     @contextmanager
     def alone(self, namespace: Namespace, wait: float) -> Iterator[None]:
-        """Nobody else works on the namespace's file meanwhile, nor on that of one that would share it.
+        """Lock the cache file of the namespace, which other namespaces may share.
 
         Raises:
-            Busy: another process did so for longer than `wait` seconds.
+            Busy: another process held the lock for longer than `wait` seconds.
             WriteFailed: the folder cannot be made.
         """
         self._make_folders()
-        with hold_flock(self.path / BESIDE / f"{local_name(_twin(namespace))}.lock", wait) as held:
+        with hold_flock(self.path / BESIDE / f"{local_name(_fold_name(namespace))}.lock", wait) as held:
             if held is False:
                 raise Busy(f"another process works on the cache of {namespace}", hint="try again in a moment")
             yield
@@ -200,117 +200,121 @@ class CacheFolder:
             with writing(folder):
                 folder.mkdir(mode=0o700, exist_ok=True)
 
-    def save(self, entry: Entry, note: Note, keep: Iterable[Kept] = ()) -> Entry:
-        """Writes the note, then the cache file where that is the namespace's own; what must make room is kept first.
+    def save(self, entry: CacheEntry, note: SyncState, keep: Iterable[KeptFile] = ()) -> CacheEntry:
+        """Keep the files that are replaced, then write the sidecar and, if the namespace owns it, the cache file.
 
         Raises:
-            WriteFailed: the disk said no; what was there before still stands.
+            WriteFailed: a file cannot be written; the previous content is unchanged.
             LimitExceeded: the document is too large.
         """
-        for one in (*entry.aside, *keep):
-            self._keep(one)
+        for kept in (*entry.aside, *keep):
+            self._keep(kept)
         namespace = Namespace(note.namespace)
         baton = note.local if note.local is not None else note.seen.baton if note.seen is not None else None
         note = replace(note, owns=entry.rival is None)
         if baton is None or entry.rival is not None:
-            _write({self._note_of(namespace): note.text()})
-            return Entry(note, _known(note), entry.raw, entry.rival)
-        content = cached_text(Found(note.namespace, baton, None, pending=note.local is not None))
+            _write_files({self._note_of(namespace): note.text()})
+            return CacheEntry(note, _find_document(note), entry.raw, entry.rival)
+        content = encode_cached(ImportedBaton(note.namespace, baton, None, pending=note.local is not None))
         before = () if entry.raw is None else (sha256(entry.raw).hexdigest(),)
         note = replace(note, digests=(sha256(content).hexdigest(), *before))
-        _write({self._note_of(namespace): note.text(), self.file(namespace): content})
-        return Entry(note, _known(note), content)
+        _write_files({self._note_of(namespace): note.text(), self.file(namespace): content})
+        return CacheEntry(note, _find_document(note), content)
 
-    def _keep(self, one: Kept) -> None:
-        path = self.path / BESIDE / KEPT / one.name
+    def _keep(self, kept: KeptFile) -> None:
+        path = self.path / BESIDE / KEPT / kept.name
         if not path.exists():
-            _write({path: one.content})
+            _write_files({path: kept.content})
 
 
-def kept_document(namespace: str, baton: dict[str, Any], why: str) -> Kept:
+def make_kept_document(namespace: str, baton: dict[str, Any], why: str) -> KeptFile:
     content = f"{json.dumps(baton)}\n".encode()
-    return Kept(f"{Namespace(namespace).component}.{_digest(content)}{SUFFIX}", content, why)
+    return KeptFile(f"{Namespace(namespace).component}.{_shorten_digest(content)}{SUFFIX}", content, why)
 
 
-def _digest(content: bytes) -> str:
+def _shorten_digest(content: bytes) -> str:
     return sha256(content).hexdigest()[:12]
 
 
-def _known(note: Note | None) -> dict[str, Any] | None:
+def _find_document(note: SyncState | None) -> dict[str, Any] | None:
     if note is None:
         return None
     return note.local if note.local is not None else note.seen.baton if note.seen is not None else None
 
 
-def _found(namespace: Namespace, baton: dict[str, Any], pending: bool, raw: bytes, aside: tuple[Kept, ...]) -> Entry:
-    """A file that another client made, and we know nothing about."""
-    note = Note(namespace.text, local=baton if pending else None)
+def _make_unknown_entry(
+    namespace: Namespace, baton: dict[str, Any], pending: bool, raw: bytes, aside: tuple[KeptFile, ...]
+) -> CacheEntry:
+    """Make the entry of a file that another client created and that has no sidecar."""
+    note = SyncState(namespace.text, local=baton if pending else None)
     if not _is_shared(namespace):
-        return Entry(note, baton, raw, aside=aside)
+        return CacheEntry(note, baton, raw, aside=aside)
     why = f"it may be of another namespace that is called {cache_stem(namespace.text)} in the cache"
-    return Entry(note, baton, raw, unclaimed=True, aside=(*aside, kept_document(namespace.text, baton, why)))
+    return CacheEntry(note, baton, raw, unclaimed=True, aside=(*aside, make_kept_document(namespace.text, baton, why)))
 
 
-def _changed(note: Note, baton: dict[str, Any], pending: bool, raw: bytes, aside: tuple[Kept, ...]) -> Entry:
-    """A file of ours that another client wrote or marked meanwhile."""
-    known = _known(note)
+def _make_changed_entry(
+    note: SyncState, baton: dict[str, Any], pending: bool, raw: bytes, aside: tuple[KeptFile, ...]
+) -> CacheEntry:
+    """Make the entry of a known file that another client has changed or marked."""
+    known = _find_document(note)
     if known is not None and alike(known, baton):
-        return Entry(replace(note, local=baton) if pending else note, baton, raw, aside=aside)
+        return CacheEntry(replace(note, local=baton) if pending else note, baton, raw, aside=aside)
     if note.local is not None:
-        lost = kept_document(note.namespace, note.local, "another client wrote over it before it was sent")
+        lost = make_kept_document(note.namespace, note.local, "another client wrote over it before it was sent")
         aside = (*aside, lost)
-    return Entry(replace(note, local=baton, theirs=None), baton, raw, aside=aside)
+    return CacheEntry(replace(note, local=baton, theirs=None), baton, raw, aside=aside)
 
 
-def _content(path: Path) -> bytes | None:
+def _read_content(path: Path) -> bytes | None:
     try:
-        return plain_content(path)
+        return read_regular_file(path)
     except NotFound:
         return None
     except InvalidArgument as error:
         raise InvalidArgument(f"{show_path(path)} {error}", hint=error.hint) from None
 
 
-def _twin(namespace: Namespace) -> str:
-    """Equal for namespaces whose cache files may be one, on a file system that ignores case or Unicode forms too."""
+def _fold_name(namespace: Namespace) -> str:
+    """Return a key that is equal for namespaces whose cache files may collide, also where case is ignored."""
     return unicodedata.normalize("NFC", cache_stem(namespace.text)).casefold()
 
 
 def _is_shared(namespace: Namespace) -> bool:
-    """Whether a file of this name may be of several namespaces."""
+    """Return whether several namespaces may have this cache file name."""
     return "_" in cache_stem(namespace.text)
 
 
-def _write(contents: Mapping[Path, bytes]) -> None:
-    """Writes files for the user alone, in this order, all of them or none: a note that says that a document waits must
-    not outlive the failure to write that document.
+def _write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write files with mode 0600, in this order, all or none: a sidecar must not announce a document that was not
+    written.
 
     Raises:
-        WriteFailed: the disk said no; what was there stands again, or the hint says that it does not.
+        WriteFailed: a file cannot be written; the previous files are restored, or the hint says that they are not.
     """
-    before = {path: _content(path) for path in contents}
+    before = {path: _read_content(path) for path in contents}
     staged: dict[Path, Path] = {}
     done: list[Path] = []
     try:
         for path, content in contents.items():
             staged[path] = spare_name(resolve_target(path).parent)
             with writing(path):
-                _write_new(staged[path], content)
+                _write_new_file(staged[path], content)
         for path, spare in staged.items():
             with writing(path):
                 spare.replace(resolve_target(path))
                 done.append(path)
                 sync_folder(resolve_target(path).parent)
     except BatonError:
-        _put_back({path: before[path] for path in reversed(done)})
+        _restore_files({path: before[path] for path in reversed(done)})
         raise
     finally:
         for spare in staged.values():
             remove(spare)
 
 
-def _put_back(before: Mapping[Path, bytes | None]) -> None:
-    """What was there before. Raises WriteFailed when the disk refuses that too."""
+def _restore_files(before: Mapping[Path, bytes | None]) -> None:
+    """Restore previous contents. Raises WriteFailed when a file cannot be written."""
     for path, content in before.items():
         target = resolve_target(path)
         spare = spare_name(target.parent)
@@ -318,7 +322,7 @@ def _put_back(before: Mapping[Path, bytes | None]) -> None:
             if content is None:
                 target.unlink(missing_ok=True)
                 continue
-            _write_new(spare, content)
+            _write_new_file(spare, content)
             spare.replace(target)
         except OSError as error:
             hint = "the document may stand in the cache all the same: baton cache status, once the disk can be written"
@@ -329,7 +333,7 @@ def _put_back(before: Mapping[Path, bytes | None]) -> None:
             remove(spare)
 
 
-def _write_new(path: Path, content: bytes) -> None:
+def _write_new_file(path: Path, content: bytes) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(content)

@@ -1,4 +1,4 @@
-"""The sidecar of one namespace: what its cache file cannot say."""
+"""The sync state of a cached namespace: the sidecar file beside its cache file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from baton_git.core.codecs import json
 from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
-from baton_git.systems.session_baton.client import Answer
+from baton_git.systems.session_baton.client import ServerAnswer
 
 
 @dataclass(frozen=True)
-class Note:
-    """What is known of a namespace.
+class SyncState:
+    """What the cache knows of a namespace and its server.
 
     Attributes:
         url: the server that the rest is about; empty where none was reached or asked yet.
@@ -25,35 +25,35 @@ class Note:
 
     namespace: str
     url: str = ""
-    seen: Answer | None = None
+    seen: ServerAnswer | None = None
     local: dict[str, Any] | None = None
-    theirs: Answer | None = None
+    theirs: ServerAnswer | None = None
     owns: bool = True
     digests: tuple[str, ...] = ()
 
     def text(self) -> bytes:
         data = {
-            "namespace": self.namespace, "url": self.url, "seen": _plain(self.seen), "local": self.local,
-            "theirs": _plain(self.theirs), "owns": self.owns, "digests": list(self.digests),
+            "namespace": self.namespace, "url": self.url, "seen": _encode_answer(self.seen), "local": self.local,
+            "theirs": _encode_answer(self.theirs), "owns": self.owns, "digests": list(self.digests),
         }  # fmt: skip
         return f"{json.dumps(data)}\n".encode()
 
 
-def _plain(answer: Answer | None) -> dict[str, Any] | None:
+def _encode_answer(answer: ServerAnswer | None) -> dict[str, Any] | None:
     return answer._asdict() if answer is not None else None
 
 
-def parse_note(text: bytes, namespace: str, where: str) -> Note:
-    """The sidecar of `namespace`.
+def parse_sync_state(text: bytes, namespace: str, where: str) -> SyncState:
+    """Parse the sidecar file of `namespace`.
 
     Raises:
-        Corrupt: it is none, or of another namespace.
+        Corrupt: it cannot be parsed, or belongs to another namespace.
     """
     try:
         data = json.loads(text, where=where)
-        note = Note(
-            data["namespace"], data["url"], _answer(data["seen"]), _object(data["local"]), _answer(data["theirs"]),
-            data["owns"] is True, tuple(str(one) for one in data["digests"]),
+        note = SyncState(
+            data["namespace"], data["url"], _parse_answer(data["seen"]), _parse_object(data["local"]),
+            _parse_answer(data["theirs"]), data["owns"] is True, tuple(str(digest) for digest in data["digests"]),
         )  # fmt: skip
     except (InvalidDocument, LimitExceeded, KeyError, TypeError) as error:
         raise Corrupt(where, "is damaged: this is no note of baton's cache") from error
@@ -62,16 +62,16 @@ def parse_note(text: bytes, namespace: str, where: str) -> Note:
     return note
 
 
-def _answer(data: Any) -> Answer | None:
+def _parse_answer(data: Any) -> ServerAnswer | None:
     if data is None:
         return None
     updated_at, revision = data["updated_at"], data["revision"]
     if not isinstance(updated_at, str | None) or not isinstance(revision, int | None):
         raise TypeError("not an answer")
-    return Answer(_object(data["baton"]), updated_at, revision)
+    return ServerAnswer(_parse_object(data["baton"]), updated_at, revision)
 
 
-def _object(data: Any) -> dict[str, Any] | None:
+def _parse_object(data: Any) -> dict[str, Any] | None:
     if not isinstance(data, dict | None):
         raise TypeError("not an object")
     return data

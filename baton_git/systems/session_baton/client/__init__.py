@@ -5,7 +5,7 @@ with 409 what was written against an older one. One request at a time, each whol
 redirect is followed, so the token goes to no other host.
 """
 
-from baton_git.systems.session_baton.client.address import Address
-from baton_git.systems.session_baton.client.server import Answer, Server, TurnedAway
+from baton_git.systems.session_baton.client.address import ServerAddress
+from baton_git.systems.session_baton.client.server import BatonServer, ServerAnswer, StaleWrite
 
-__all__ = ["Address", "Answer", "Server", "TurnedAway"]
+__all__ = ["BatonServer", "ServerAddress", "ServerAnswer", "StaleWrite"]

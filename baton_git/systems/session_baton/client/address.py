@@ -1,4 +1,4 @@
-"""Where a server is: `http://host:9101`, or below a path (`https://example.org/baton`)."""
+"""The address of a server: `http://host:9101`, or with a path (`https://example.org/baton`)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
-class Address:
-    """The address of a server, in one spelling."""
+class ServerAddress:
+    """The normalized address of a server."""
 
     scheme: str
     host: str
@@ -22,8 +22,8 @@ class Address:
     path: str
 
     @classmethod
-    def parse(cls, text: str) -> Address:
-        """Raises InvalidArgument when it is no http or https url, or says more than where the server is."""
+    def parse(cls, text: str) -> ServerAddress:
+        """Parse an address. Raises InvalidArgument unless it is an http(s) url without query and password."""
         example = "for example http://127.0.0.1:9101"
         try:
             parts = parse_url(text.strip())

@@ -1,5 +1,4 @@
-"""One request to a server, whole within one time limit: a name that is not found, a silent server and one that
-trickles its answer all end by then."""
+"""One HTTP request within one time limit, from name resolution to the last byte of the answer."""
 
 from __future__ import annotations
 
@@ -20,31 +19,31 @@ from baton_git.checks.addresses import CheckDeadline, first_reached, resolve
 from baton_git.checks.connection import open_connection
 from baton_git.core.errors import LimitExceeded, RemoteError, Unreachable
 from baton_git.git.files.atomic_files import MAX_BYTES
-from baton_git.systems.session_baton.client.address import Address
+from baton_git.systems.session_baton.client.address import ServerAddress
 
 MAX_ANSWER = MAX_BYTES + 64 * 1024
 """Bytes that an answer may have: a document, and what the wire puts around it."""
 
 
-class Reply(NamedTuple):
-    """What a server answered."""
+class ServerReply(NamedTuple):
+    """Status and body of an HTTP answer."""
 
     status: int
     body: bytes
 
 
-def ask(address: Address, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> Reply:
-    """The answer to a POST.
+def post(address: ServerAddress, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> ServerReply:
+    """Send a POST request and return the answer.
 
     Raises:
-        Unreachable: nobody answers, or not within `seconds`.
-        RemoteError: somebody does, but not in HTTP, or with a certificate that is not trusted.
+        Unreachable: the server does not answer within `seconds`.
+        RemoteError: the answer is not HTTP, or the certificate is not trusted.
         LimitExceeded: the answer is larger than `MAX_ANSWER`.
     """
     deadline = CheckDeadline.after(seconds)
     silence = Unreachable(f"{address} gave no answer within {seconds:g} seconds", hint=_HINT)
     try:
-        return _asked(address, path, body, headers, deadline)
+        return _post_before(address, path, body, headers, deadline)
     except (TimeoutError, Unresolved) as error:
         raise (silence if isinstance(error, TimeoutError) else Unreachable(str(error), hint=_HINT)) from None
     except ssl.SSLError as error:
@@ -63,10 +62,14 @@ def ask(address: Address, path: str, body: bytes, headers: Mapping[str, str], se
 _HINT = "is the server running, and is the url right?"
 
 
-def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str], deadline: CheckDeadline) -> Reply:
-    found = resolve(address.host, address.port, deadline, allow_private=True)
-    connection = first_reached(found, partial(open_connection, address.scheme, address.host, address.port, deadline))
-    with contextlib.closing(connection), _hung_up_at(deadline, connection):
+def _post_before(
+    address: ServerAddress, path: str, body: bytes, headers: Mapping[str, str], deadline: CheckDeadline
+) -> ServerReply:
+    addresses = resolve(address.host, address.port, deadline, allow_private=True)
+    connection = first_reached(
+        addresses, partial(open_connection, address.scheme, address.host, address.port, deadline)
+    )
+    with contextlib.closing(connection), _hang_up_at(deadline, connection):
         sent = {**headers, "Host": address.netloc, "Connection": "close"}
         connection.request("POST", address.path + path, body=body, headers=sent, preload_content=False)
         response = connection.getresponse()
@@ -75,12 +78,12 @@ def _asked(address: Address, path: str, body: bytes, headers: Mapping[str, str],
             raise TimeoutError
     if len(content) > MAX_ANSWER:
         raise LimitExceeded(f"the answer of {address}", len(content), MAX_ANSWER, "bytes")
-    return Reply(response.status, content)
+    return ServerReply(response.status, content)
 
 
 @contextlib.contextmanager
-def _hung_up_at(deadline: CheckDeadline, connection: HTTPConnection) -> Iterator[None]:
-    """Hangs up at the deadline: a socket's own timeout begins anew with every byte."""
+def _hang_up_at(deadline: CheckDeadline, connection: HTTPConnection) -> Iterator[None]:
+    """Close the connection at the deadline; a socket's own timeout starts again with every byte."""
     timer = threading.Timer(deadline.seconds_left, _hang_up, [connection.sock])
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""What a server says, as values: the baton of a namespace, a write that was taken, one that was turned away."""
+"""A session-baton server: read and write the baton of a namespace."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from baton_git.core.codecs import json
 from baton_git.core.errors import AccessDenied, BatonError, InvalidArgument, RemoteError, Unreachable
-from baton_git.systems.session_baton.client.address import Address
-from baton_git.systems.session_baton.client.request import Reply, ask
+from baton_git.systems.session_baton.client.address import ServerAddress
+from baton_git.systems.session_baton.client.request import ServerReply, post
 
 READ, WRITE = "/v1/baton/read", "/v1/baton/write"
 
@@ -16,7 +16,7 @@ _AWAY = (502, 503, 504)
 """Statuses with which a proxy says that the server itself is not there."""
 
 
-class Answer(NamedTuple):
+class ServerAnswer(NamedTuple):
     """The baton of a namespace as a server had it; `baton` is None where it had none.
 
     `revision` is None for the original server, which does not count, and 0 where one that does has no baton.
@@ -27,22 +27,22 @@ class Answer(NamedTuple):
     revision: int | None = None
 
 
-class TurnedAway(NamedTuple):
-    """A write that came too late: somebody else wrote since. `now` is what the server has, if it said so."""
+class StaleWrite(NamedTuple):
+    """A write that was rejected because the baton has changed since; `now` is the server's baton, if it sent it."""
 
-    now: Answer | None
+    now: ServerAnswer | None
 
 
 @dataclass(frozen=True)
-class Server:
+class BatonServer:
     """A server of session-baton's wire.
 
     Attributes:
-        token: what it wants to see as bearer token; None where it wants none.
-        seconds: what one request may take.
+        token: the bearer token; None when the server needs none.
+        seconds: the time limit of one request.
     """
 
-    address: Address
+    address: ServerAddress
     token: str | None = field(default=None, repr=False)
     seconds: float = 5.0
 
@@ -50,44 +50,44 @@ class Server:
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise InvalidArgument("the token holds characters that no header may", hint="check BATON_API_TOKEN")
 
-    def read(self, namespace: str) -> Answer:
-        """What the server has.
+    def read(self, namespace: str) -> ServerAnswer:
+        """Read the server's baton.
 
         Raises:
-            Unreachable: it does not answer, or its proxy says that it is away.
+            Unreachable: it does not answer, or its proxy says that it is down.
             AccessDenied: the token is missing or wrong.
             RemoteError: it refuses, or answers something else than a baton.
             LimitExceeded: the answer is too large.
         """
         data = self._said(self._ask(READ, {"namespace": namespace}))
-        return _answer(data, str(self.address))
+        return _parse_answer(data, str(self.address))
 
-    def write(self, namespace: str, baton: dict[str, Any], expected: int | None = None) -> Answer | TurnedAway:
-        """Writes the whole document; what the server then has, or that it was turned away.
+    def write(self, namespace: str, baton: dict[str, Any], expected: int | None = None) -> ServerAnswer | StaleWrite:
+        """Write the whole document; return the server's baton, or that the write was stale.
 
         Args:
-            expected: the revision that it was made from; None for a server that does not count.
+            expected: the revision that the document was based on; None for a server without revisions.
 
         Raises:
-            BatonError: as `read`. Of `Unreachable` nobody knows whether the document was taken.
+            BatonError: as `read`. After `Unreachable` the document may have been written or not.
         """
         body: dict[str, Any] = {"namespace": namespace, "baton": baton}
         reply = self._ask(WRITE, body if expected is None else {**body, "expected_revision": expected})
         if reply.status == 409:
-            return TurnedAway(_current(self._parsed(reply)))
+            return StaleWrite(_parse_current(self._parsed(reply)))
         data = self._said(reply)
         if data.get("ok") is not True:
             raise self._odd("it does not say that the baton was written")
-        return _answer({**data, "baton": baton}, str(self.address))
+        return _parse_answer({**data, "baton": baton}, str(self.address))
 
-    def _ask(self, path: str, body: dict[str, Any]) -> Reply:
+    def _ask(self, path: str, body: dict[str, Any]) -> ServerReply:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "baton-git"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        return ask(self.address, path, json.dumps(body, indent=None).encode(), headers, self.seconds)
+        return post(self.address, path, json.dumps(body, indent=None).encode(), headers, self.seconds)
 
-    def _said(self, reply: Reply) -> dict[str, Any]:
-        """The object of an answer that says yes."""
+    def _said(self, reply: ServerReply) -> dict[str, Any]:
+        """Parse the object of a successful answer; raise for any other status."""
         if reply.status in (401, 403):
             why = "the token is wrong" if self.token else "it wants a token"
             hint = "set BATON_API_TOKEN to what the server was started with"
@@ -101,17 +101,17 @@ class Server:
             raise RemoteError(f"{self.address} answers {reply.status}{self._why(reply)}", hint=hint)
         return self._parsed(reply)
 
-    def _why(self, reply: Reply) -> str:
-        """What the server says of an error, if it says it as FastAPI does."""
+    def _why(self, reply: ServerReply) -> str:
+        """Return the error detail that FastAPI servers send, else nothing."""
         try:
             detail = self._parsed(reply).get("detail")
         except RemoteError:
             return ""
         first = detail[0] if isinstance(detail, list) and detail else detail
-        said = first.get("msg") if isinstance(first, dict) else first
-        return f": {' '.join(said.split())[:200]}" if isinstance(said, str) else ""
+        message = first.get("msg") if isinstance(first, dict) else first
+        return f": {' '.join(message.split())[:200]}" if isinstance(message, str) else ""
 
-    def _parsed(self, reply: Reply) -> dict[str, Any]:
+    def _parsed(self, reply: ServerReply) -> dict[str, Any]:
         try:
             data = json.loads(reply.body)
         except BatonError as error:
@@ -128,24 +128,24 @@ _URL = "check the url"
 _HINTS = {404: _URL, 405: _URL, 413: "the document is larger than the server takes"}
 
 
-def _answer(data: dict[str, Any], where: str) -> Answer:
+def _parse_answer(data: dict[str, Any], where: str) -> ServerAnswer:
     baton, updated_at, revision = (data.get(name) for name in ("baton", "updated_at", "revision"))
     fits = isinstance(baton, dict | None) and isinstance(updated_at, str | None) and isinstance(revision, int | None)
     if "baton" not in data or not fits:
         raise RemoteError(f"{where}: this is no answer of session-baton's wire: it has no baton", hint=_URL)
     counted = 0 if revision is None and baton is None and "revision" in data else revision
-    return Answer(baton, updated_at, counted)
+    return ServerAnswer(baton, updated_at, counted)
 
 
-def _current(data: dict[str, Any]) -> Answer | None:
-    """What a 409 says that the server has: memory-hall's names, in `detail` or bare, or those of SPEC-v2."""
+def _parse_current(data: dict[str, Any]) -> ServerAnswer | None:
+    """Parse the server's baton in a 409 answer: memory-hall's names, in `detail` or bare, or those of SPEC-v2."""
     inner = data.get("detail") if isinstance(data.get("detail"), dict) else data
     assert isinstance(inner, dict)
     names = ("baton", "updated_at", "revision")
-    found = {name: inner.get(f"current_{name}", inner.get(name)) for name in names}
+    current = {name: inner.get(f"current_{name}", inner.get(name)) for name in names}
     if "current_baton" not in inner and "baton" not in inner:
         return None
     try:
-        return _answer(found, "")
+        return _parse_answer(current, "")
     except RemoteError:
         return None

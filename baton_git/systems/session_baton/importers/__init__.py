@@ -5,14 +5,14 @@ Writers write what session-baton itself would write, all of it or nothing.
 The formats are those of session-baton 0.1.0, `storage.py`, `cache.py` and `models.py`.
 """
 
-from baton_git.systems.imported import PENDING, Found, Unusable, parse_object, unmarked
+from baton_git.systems.imported import PENDING, ImportedBaton, UnusableEntry, parse_object, remove_mark
 from baton_git.systems.session_baton.importers.cache import (
     SUFFIX,
     cache_stem,
-    cached_text,
-    plain_content,
+    check_stem,
+    encode_cached,
     read_cache,
-    usable_stem,
+    read_regular_file,
     write_cache,
 )
 from baton_git.systems.session_baton.importers.database import read_database, write_database
@@ -21,19 +21,19 @@ from baton_git.systems.session_baton.importers.document import parse_text, read_
 __all__ = [
     "PENDING",
     "SUFFIX",
-    "Found",
-    "Unusable",
+    "ImportedBaton",
+    "UnusableEntry",
     "cache_stem",
-    "cached_text",
+    "check_stem",
+    "encode_cached",
     "parse_object",
     "parse_text",
-    "plain_content",
     "read_any",
     "read_cache",
     "read_database",
     "read_file",
-    "unmarked",
-    "usable_stem",
+    "read_regular_file",
+    "remove_mark",
     "write_cache",
     "write_database",
     "write_file",

@@ -20,13 +20,13 @@ from baton_git.systems.imported import (
     MARK,
     PENDING,
     SYNCED,
-    Found,
-    Unusable,
-    apart,
-    checked,
-    own_date,
+    ImportedBaton,
+    UnusableEntry,
+    check_batons,
+    find_own_date,
     parse_object,
-    unmarked,
+    refuse_duplicates,
+    remove_mark,
 )
 
 SUFFIX = ".json"
@@ -37,7 +37,7 @@ def cache_stem(namespace: str) -> str:
     return namespace.replace("/", "_").replace(":", "_")
 
 
-def read_cache(folder: Path, *, names: Mapping[str, str] | None = None) -> list[Found | Unusable]:
+def read_cache(folder: Path, *, names: Mapping[str, str] | None = None) -> list[ImportedBaton | UnusableEntry]:
     """Every `*.json` of the folder, by name; sub-folders are left alone.
 
     Args:
@@ -58,21 +58,21 @@ def read_cache(folder: Path, *, names: Mapping[str, str] | None = None) -> list[
     except NotFound:
         raise NotFound("folder", show_path(folder), hint=f"nothing is at {show_path(folder)}") from None
     files = [path for path in paths if path.name.endswith(SUFFIX) and not path.is_dir()]
-    return apart([_read_one(path, names or {}) for path in files])
+    return refuse_duplicates([_read_cache_file(path, names or {}) for path in files])
 
 
-def _read_one(path: Path, names: Mapping[str, str]) -> Found | Unusable:
+def _read_cache_file(path: Path, names: Mapping[str, str]) -> ImportedBaton | UnusableEntry:
     stem = path.name.removesuffix(SUFFIX)
     try:
         namespace = Namespace(names.get(stem, stem)).text
-        document = parse_object(plain_content(path))
+        document = parse_object(read_regular_file(path))
     except BatonError as error:
-        return Unusable(show_path(path), str(error))
-    baton, mark = unmarked(document, cached=True)
-    return Found(namespace, baton, own_date(baton), pending=mark == PENDING, where=show_path(path))
+        return UnusableEntry(show_path(path), str(error))
+    baton, mark = remove_mark(document, cached=True)
+    return ImportedBaton(namespace, baton, find_own_date(baton), pending=mark == PENDING, where=show_path(path))
 
 
-def plain_content(path: Path) -> bytes:
+def read_regular_file(path: Path) -> bytes:
     """What a file of the cache holds.
 
     Raises:
@@ -87,7 +87,7 @@ def plain_content(path: Path) -> bytes:
     return read_bytes(path)
 
 
-def write_cache(folder: Path, batons: Iterable[Found]) -> list[Path]:
+def write_cache(folder: Path, batons: Iterable[ImportedBaton]) -> list[Path]:
     """Writes the batons as session-baton's cache has them; other files of the folder stay. Gives the paths.
 
     Raises:
@@ -98,17 +98,17 @@ def write_cache(folder: Path, batons: Iterable[Found]) -> list[Path]:
     """
     owners: dict[str, str] = {}
     contents: dict[Path, bytes] = {}
-    for found in checked(batons):
-        stem = usable_stem(found.namespace)
+    for baton in check_batons(batons):
+        stem = check_stem(baton.namespace)
         if stem in owners:
-            raise _shared(owners[stem], found.namespace, stem)
-        owners[stem] = found.namespace
-        contents[folder / f"{stem}{SUFFIX}"] = cached_text(found)
+            raise _make_shared_error(owners[stem], baton.namespace, stem)
+        owners[stem] = baton.namespace
+        contents[folder / f"{stem}{SUFFIX}"] = encode_cached(baton)
     write_all(contents)
     return list(contents)
 
 
-def usable_stem(namespace: str) -> str:
+def check_stem(namespace: str) -> str:
     """As `cache_stem`. Raises InvalidName when no file can be called so."""
     stem = cache_stem(namespace)
     if "\0" in stem:
@@ -118,15 +118,15 @@ def usable_stem(namespace: str) -> str:
     return stem
 
 
-def _shared(first: str, second: str, stem: str) -> InvalidArgument:
+def _make_shared_error(first: str, second: str, stem: str) -> InvalidArgument:
     return InvalidArgument(
         f"the namespaces {shorten(first)} and {shorten(second)} would share the cache file {stem}{SUFFIX}",
         hint="export them into different folders, or into a database", namespaces=[first, second],
     )  # fmt: skip
 
 
-def cached_text(found: Found) -> bytes:
+def encode_cached(baton: ImportedBaton) -> bytes:
     """The file, byte for byte as session-baton writes it. Raises LimitExceeded when it could not be read again."""
-    content = json.dumps({**found.baton, MARK: PENDING if found.pending else SYNCED}).encode()
-    check_size(f"the baton of {found.namespace}", len(content))
+    content = json.dumps({**baton.baton, MARK: PENDING if baton.pending else SYNCED}).encode()
+    check_size(f"the baton of {baton.namespace}", len(content))
     return content

@@ -40,7 +40,15 @@ from baton_git.git.files.atomic_files import (
     sync_folder,
 )
 from baton_git.git.files.durable_files import remove
-from baton_git.systems.imported import Found, Unusable, apart, checked, own_date, parse_object, unmarked
+from baton_git.systems.imported import (
+    ImportedBaton,
+    UnusableEntry,
+    check_batons,
+    find_own_date,
+    parse_object,
+    refuse_duplicates,
+    remove_mark,
+)
 
 MAGIC = b"SQLite format 3\0"
 """How every SQLite database begins."""
@@ -72,7 +80,7 @@ SELECT namespace, updated_at, length(CAST(data AS BLOB)),
 FROM batons ORDER BY namespace"""
 
 
-def read_database(path: Path, *, wait: float = WAIT) -> list[Found | Unusable]:
+def read_database(path: Path, *, wait: float = WAIT) -> list[ImportedBaton | UnusableEntry]:
     """Every row of the table, by namespace; the file is not changed, and no other is made beside a resting one.
 
     Args:
@@ -89,23 +97,23 @@ def read_database(path: Path, *, wait: float = WAIT) -> list[Found | Unusable]:
     if read_head(path, len(MAGIC)) != MAGIC:
         raise InvalidDocument([Fault("", "is not an SQLite database")], where=show_path(path))
     real = Path(os.path.realpath(path))
-    with _explained(path, StoreError, "read"), reading(path):
-        rows = _all_rows(real, wait)
+    with _translate_errors(path, StoreError, "read"), reading(path):
+        rows = _read_rows(real, wait)
     if rows is None:
         raise NotFound("table batons in", show_path(path), hint="is this the database of session-baton?")
-    return apart([_entry(row, show_path(path)) for row in rows])
+    return refuse_duplicates([_parse_row(row, show_path(path)) for row in rows])
 
 
-def _all_rows(path: Path, wait: float) -> list[tuple[Any, ...]] | None:
-    resting = _at_rest(path)
+def _read_rows(path: Path, wait: float) -> list[tuple[Any, ...]] | None:
+    resting = _find_rest_state(path)
     if resting is not None:
-        rows = _ask(path, "mode=ro&immutable=1", wait)
-        if _at_rest(path) == resting:
+        rows = _query_rows(path, "mode=ro&immutable=1", wait)
+        if _find_rest_state(path) == resting:
             return rows
-    return _ask(path, "mode=ro", wait)
+    return _query_rows(path, "mode=ro", wait)
 
 
-def _at_rest(path: Path) -> tuple[int, int, int] | None:
+def _find_rest_state(path: Path) -> tuple[int, int, int] | None:
     """What would differ after a write to a WAL database that nobody has open; None when somebody may have."""
     if path.with_name(f"{path.name}-wal").exists() or read_head(path, 20)[18:] != _WAL_VERSIONS:
         return None
@@ -113,7 +121,7 @@ def _at_rest(path: Path) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _ask(path: Path, mode: str, wait: float) -> list[tuple[Any, ...]] | None:
+def _query_rows(path: Path, mode: str, wait: float) -> list[tuple[Any, ...]] | None:
     with closing(_connect(path, mode, wait)) as connection:
         connection.text_factory = bytes  # as it lies there: one row that is not UTF-8 must not hide the others
         if connection.execute(_HAS_TABLE).fetchone() is None:
@@ -127,34 +135,34 @@ def _connect(path: Path, mode: str, wait: float) -> sqlite3.Connection:
     return connection
 
 
-def _entry(row: Sequence[Any], path: str) -> Found | Unusable:
-    where = f"{path}, row {shorten(_readable(row[0]))}"
+def _parse_row(row: Sequence[Any], path: str) -> ImportedBaton | UnusableEntry:
+    where = f"{path}, row {shorten(_show_value(row[0]))}"
     try:
-        namespace = Namespace(_text(row[0], "the namespace")).text
-        updated_at = _text(row[1], "updated_at")
+        namespace = Namespace(_decode_text(row[0], "the namespace")).text
+        updated_at = _decode_text(row[1], "updated_at")
         check_size("data", row[2] or 0)
         if not isinstance(row[3], bytes):
             raise InvalidArgument("data is not a text")
-        baton, _ = unmarked(parse_object(row[3]))
+        baton, _ = remove_mark(parse_object(row[3]))
     except BatonError as error:
-        return Unusable(where, str(error))
-    return Found(namespace, baton, updated_at, where=where)
+        return UnusableEntry(where, str(error))
+    return ImportedBaton(namespace, baton, updated_at, where=where)
 
 
-def _readable(value: Any) -> str:
+def _show_value(value: Any) -> str:
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
-def _text(value: Any, what: str) -> str:
+def _decode_text(value: Any, field: str) -> str:
     if not isinstance(value, bytes):
-        raise InvalidArgument(f"{what} is not a text")
+        raise InvalidArgument(f"{field} is not a text")
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise InvalidArgument(f"{what} is not UTF-8 text") from None
+        raise InvalidArgument(f"{field} is not UTF-8 text") from None
 
 
-def write_database(path: Path, batons: Iterable[Found], *, wait: float = WAIT) -> int:
+def write_database(path: Path, batons: Iterable[ImportedBaton], *, wait: float = WAIT) -> int:
     """Writes the batons over the rows of their namespaces, all in one transaction; gives their number.
 
     A missing file is made as session-baton makes it, and appears only when it is complete. A file that is there
@@ -172,9 +180,9 @@ def write_database(path: Path, batons: Iterable[Found], *, wait: float = WAIT) -
         Corrupt: the database is damaged.
         WriteFailed: the disk said no. In each case nothing was written.
     """
-    rows = [_row(found) for found in checked(batons)]
+    rows = [_make_row(baton) for baton in check_batons(batons)]
     target = resolve_target(path)
-    with _explained(path, WriteFailed, "write"):
+    with _translate_errors(path, WriteFailed, "write"):
         if target.exists():
             _upsert(target, rows, wait)
         else:
@@ -182,13 +190,13 @@ def write_database(path: Path, batons: Iterable[Found], *, wait: float = WAIT) -
     return len(rows)
 
 
-def _row(found: Found) -> tuple[str, str, str]:
-    updated_at = found.updated_at or own_date(found.baton)
+def _make_row(baton: ImportedBaton) -> tuple[str, str, str]:
+    updated_at = baton.updated_at or find_own_date(baton.baton)
     if updated_at is None:
-        raise InvalidArgument(f"the baton of {shorten(found.namespace)} has no updated_at, which the table needs")
-    data = json.dumps(found.baton, ensure_ascii=False, separators=(",", ":"), allow_nan=False)  # as its `dump_json`
-    check_size(f"the baton of {found.namespace}", len(data.encode()))
-    return found.namespace, updated_at, data
+        raise InvalidArgument(f"the baton of {shorten(baton.namespace)} has no updated_at, which the table needs")
+    data = json.dumps(baton.baton, ensure_ascii=False, separators=(",", ":"), allow_nan=False)  # as its `dump_json`
+    check_size(f"the baton of {baton.namespace}", len(data.encode()))
+    return baton.namespace, updated_at, data
 
 
 def _create(target: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> None:
@@ -222,15 +230,15 @@ def _upsert(path: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> No
 
 
 @contextmanager
-def _explained(path: Path, refused: type[StoreError], verb: str) -> Iterator[None]:
+def _translate_errors(path: Path, refused: type[StoreError], verb: str) -> Iterator[None]:
     """What SQLite says, as an error of ours; `refused` is for what the system would not do."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _meaning(error, show_path(path), refused, verb) from error
+        raise _translate_error(error, show_path(path), refused, verb) from error
 
 
-def _meaning(error: sqlite3.Error, path: str, refused: type[StoreError], verb: str) -> BatonError:
+def _translate_error(error: sqlite3.Error, path: str, refused: type[StoreError], verb: str) -> BatonError:
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return Busy(f"{path}: another program holds the database", hint="try again in a moment", path=path)

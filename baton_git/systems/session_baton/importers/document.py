@@ -10,7 +10,15 @@ from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, NotFound
 from baton_git.core.names import Namespace
 from baton_git.git.files.atomic_files import check_size, read_bytes, read_head, show_path, write_all
-from baton_git.systems.imported import PENDING, Found, Unusable, checked, own_date, parse_object, unmarked
+from baton_git.systems.imported import (
+    PENDING,
+    ImportedBaton,
+    UnusableEntry,
+    check_batons,
+    find_own_date,
+    parse_object,
+    remove_mark,
+)
 from baton_git.systems.session_baton.importers.cache import read_cache
 from baton_git.systems.session_baton.importers.database import MAGIC, read_database
 
@@ -20,7 +28,7 @@ _ENVELOPE = {"baton", "namespace", "updated_at", "revision", "ok", "expected_rev
 
 def read_any(
     path: Path, *, namespace: str | None = None, names: Mapping[str, str] | None = None
-) -> list[Found | Unusable]:
+) -> list[ImportedBaton | UnusableEntry]:
     """What is at `path`: the batons of a cache folder, those of an SQLite database, or the one of a JSON file.
 
     Args:
@@ -37,7 +45,7 @@ def read_any(
     return [read_file(path, namespace)]
 
 
-def read_file(path: Path, namespace: str | None = None) -> Found:
+def read_file(path: Path, namespace: str | None = None) -> ImportedBaton:
     """The baton of one JSON file.
 
     Args:
@@ -54,37 +62,39 @@ def read_file(path: Path, namespace: str | None = None) -> Found:
     return parse_text(read_bytes(path), show_path(path), namespace)
 
 
-def parse_text(text: str | bytes, where: str, namespace: str | None = None) -> Found:
+def parse_text(text: str | bytes, where: str, namespace: str | None = None) -> ImportedBaton:
     """The baton of a JSON text, as `read_file` reads it; `where` names the text in messages. Raises as it does."""
     data = parse_object(text, where=where)
     if not _is_envelope(data):
-        baton, mark = unmarked(data, cached=True)
-        return Found(_name(namespace, None, where), baton, own_date(baton), pending=mark == PENDING, where=where)
+        baton, mark = remove_mark(data, cached=True)
+        return ImportedBaton(
+            _choose_name(namespace, None, where), baton, find_own_date(baton), pending=mark == PENDING, where=where
+        )
     inner = data["baton"]
     if inner is None:
         raise NotFound("baton in", where, hint="the server had none when it gave this answer")
     if not isinstance(inner, dict):
         raise InvalidDocument([Fault("baton", "must be an object")], where=where)
-    baton, mark = unmarked(inner)
-    name = _name(namespace, data.get("namespace"), where)
-    return Found(name, baton, own_date(data) or own_date(baton), pending=mark == PENDING, where=where)
+    baton, mark = remove_mark(inner)
+    name = _choose_name(namespace, data.get("namespace"), where)
+    return ImportedBaton(name, baton, find_own_date(data) or find_own_date(baton), pending=mark == PENDING, where=where)
 
 
 def _is_envelope(data: dict[str, Any]) -> bool:
     return "baton" in data and data.keys() <= _ENVELOPE
 
 
-def _name(given: str | None, said: Any, where: str) -> str:
+def _choose_name(given: str | None, stated: Any, where: str) -> str:
     if given is not None:
         return Namespace(given).text
-    if said is None:
+    if stated is None:
         raise InvalidArgument(f"{where} does not say which namespace it is of", hint="name it", where=where)
-    if not isinstance(said, str):
+    if not isinstance(stated, str):
         raise InvalidDocument([Fault("namespace", "must be a text")], where=where)
-    return Namespace(said).text
+    return Namespace(stated).text
 
 
-def write_file(path: Path, found: Found) -> None:
+def write_file(path: Path, baton: ImportedBaton) -> None:
     """Writes the baton as one JSON document, so that `read_file` finds it again.
 
     It stands bare, as a client would post it, unless it would then be taken for something else.
@@ -94,13 +104,13 @@ def write_file(path: Path, found: Found) -> None:
         InvalidArgument: something else than a file is at `path`.
         WriteFailed: the disk said no. In each case nothing was written.
     """
-    checked([found])
-    content = f"{json.dumps(_unmistakable(found))}\n".encode()
+    check_batons([baton])
+    content = f"{json.dumps(_make_content(baton))}\n".encode()
     check_size(show_path(path), len(content))
     write_all({path: content})
 
 
-def _unmistakable(found: Found) -> dict[str, Any]:
-    if _is_envelope(found.baton) or unmarked(found.baton, cached=True)[1] is not None:
-        return {"baton": found.baton, "namespace": found.namespace, "updated_at": found.updated_at}
-    return found.baton
+def _make_content(baton: ImportedBaton) -> dict[str, Any]:
+    if _is_envelope(baton.baton) or remove_mark(baton.baton, cached=True)[1] is not None:
+        return {"baton": baton.baton, "namespace": baton.namespace, "updated_at": baton.updated_at}
+    return baton.baton
