@@ -22,6 +22,7 @@ MODULES = {
     "checkpoint": "systems.paif.checkpoint_verbs",
     "restore": "systems.paif.checkpoint_verbs",
     "sessions": "systems.paif.checkpoint_verbs",
+    "handoff": "systems.gobby.handoff_verbs",
     "handover": "systems.kairos.handover_verbs",
     "conflicts": "verbs.conflicts",
     "resolve": "verbs.conflicts",

@@ -53,6 +53,7 @@ GOOD = {
     ("handover", "clear"): ["--session", "run-1", "--outcome", "completed"],
     ("handoff", "extract"): ["{in}/transcript.jsonl"],
     ("handoff", "show"): ["claude/c-1"],
+    ("handoff", "list"): [],
     ("todo", "set"): ["[x] Read", "[>] Write"],
     ("todo", "add"): ["Write it"],
     ("todo", "start"): ["1"],

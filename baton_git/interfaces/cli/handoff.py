@@ -13,20 +13,20 @@ from baton_git.agents.extraction import Extraction, Options, extract
 from baton_git.agents.extraction.options import MOST
 from baton_git.agents.extraction.repository import with_git
 from baton_git.agents.registry import AGENTS
-from baton_git.core.errors import NotFound
+from baton_git.core.records.base import parse
 from baton_git.interfaces.cli.app import App, command, flat, group
 from baton_git.interfaces.cli.handoff_text import FORMATS
+from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
 from baton_git.interfaces.context.handoff import handoff_options
 from baton_git.interfaces.context.settings import outside_git
 from baton_git.interfaces.context.transcripts import newest_transcript
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.handoff_verbs import HandoffList, ShownHandoff
 from baton_git.systems.gobby.handoffs import gather, id_of, keep
-from baton_git.systems.gobby.previous_sessions import extraction_time, find_last_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Facts, Handoff
+from baton_git.verbs.table import verbs_of
 
 LATEST = "latest"
-OTHERS = 5
-"""Handoffs of other work trees that are named."""
 AUTO = "auto"
 OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
 """What the settings call facts, and what they are called in the answer."""
@@ -166,41 +166,18 @@ def _tell(app: App, found: Extraction, kept: dict[str, Any]) -> None:
     app.answer(data, FORMATS[found.options.injection_format](facts))
 
 
-@command("show", short_help="Show the facts that are kept of a session.")
-@click.argument("id_", metavar="[ID|latest]", default=LATEST)
-@click.argument("revision", metavar="[REV]", required=False)
-@click.option(
-    "--format", "format_", type=click.Choice(list(FORMATS)), default="structured", help="Sections, or sentences."
-)
-def show_command(app: App, id_: str, revision: str | None, format_: str) -> None:
-    """Show the facts that are kept of a session; those of the last one in this work tree, when none is named.
-
-    Where there was none, the newest of another machine is shown; those of other work trees of this machine only by ID.
-
-    ID is AGENT/SESSION, the session alone, or a unique beginning. REV is a revision, ~N, a commit id, or a time.
-
-    \b
-    baton handoff show
-    baton handoff show claude/1f0c --json
-    baton handoff show 1f0c ~2
-    """
-    with app.workspace() as ws:
-        state = ws.branch.read(at=revision).state
-        found = resolve_handoff(state, id_) if id_ != LATEST else find_last_handoff(ws, state)
-        if found is None:
-            others = sorted(state.records(Handoff), key=extraction_time, reverse=True)
-            whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
-            raise NotFound(f"handoff of the {whose}", hint=_elsewhere(others))
-    app.answer(found.as_data(), _page(found, format_))
+def _fill_latest(app: App, values: Values) -> Values:
+    """Leave the id out where the latest is meant."""
+    return {name: value for name, value in values.items() if (name, value) != ("id", LATEST)}
 
 
-def _elsewhere(others: Sequence[Handoff]) -> str:
-    """What to do where this work tree has none: those of the others are shown when they are named."""
-    if not others:
-        return "baton handoff extract latest --keep makes one"
-    named = [f"{one.id} ({one.worktree or 'no work tree'})" for one in others[:OTHERS]]
-    more = f", and {len(others) - OTHERS} more" if len(others) > OTHERS else ""
-    return f"other work trees left {', '.join(named)}{more}; baton handoff show ID shows one"
+def _render_shown(app: App, result: ShownHandoff, values: Values) -> None:
+    app.answer(result.handoff, _page(parse(Handoff, result.handoff), values["format_"]))
+
+
+def _render_list(app: App, result: HandoffList) -> None:
+    lines = [flat(f"{handoff.extracted_at}  {handoff.id}  {handoff.goal}")[:200] for handoff in result.handoffs]
+    app.answer(result.as_data(), "\n".join(lines))
 
 
 def _page(found: Handoff, format_: str) -> str:
@@ -211,8 +188,16 @@ def _page(found: Handoff, format_: str) -> str:
     return "\n\n".join(part for part in (head, FORMATS[format_](facts), notes) if part)
 
 
+FORMAT = click.option(
+    "--format", "format_", type=click.Choice(list(FORMATS)), default="structured", help="Sections, or sentences."
+)
+ADDITIONS = {
+    "handoff show": Addition([FORMAT], fill=_fill_latest, render_chosen=_render_shown),
+    "handoff list": Addition(render=_render_list),
+}
+DERIVED = [verb_command(verb, ADDITIONS[name]) for name, verb in verbs_of("handoff").items()]
 COMMANDS = {
     "handoff": group(
-        "handoff", "Facts of a session, from its transcript, for the next one.", [extract_command, show_command]
+        "handoff", "Facts of a session, from its transcript, for the next one.", [extract_command, *DERIVED]
     )
 }

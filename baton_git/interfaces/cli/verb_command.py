@@ -35,6 +35,7 @@ class Addition:
         acting: gives the call as it acts, where an option that all commands have means something else here.
         session_help: the help of `--session`.
         render: prints the result, and may give an exit status.
+        render_chosen: does so as the options of the command line choose.
     """
 
     options: Sequence[Decorator] = ()
@@ -45,6 +46,7 @@ class Addition:
     acting: Callable[[App], App] | None = None
     session_help: str = SESSION_HELP
     render: Callable[[App, Any], int | None] | None = None
+    render_chosen: Callable[[App, Any, Values], int | None] | None = None
 
 
 NOTHING = Addition()
@@ -75,6 +77,8 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
             else:
                 result = verb.run(work, app.now, asked)
         _remember_session(app, verb, result)
+        if addition.render_chosen is not None:
+            return addition.render_chosen(app, result, fields)
         return (addition.render or render)(app, result)
 
     decorators = [*_parameters(verb), *addition.options]

@@ -1,4 +1,4 @@
-"""The facts of a session, from its transcript: `handoff_show`, `handoff_extract`."""
+"""The facts of a session, from its transcript: `handoff_extract`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Annotated, Any
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from baton_git.core.errors import NotFound
 from baton_git.interfaces.context.handoff import handoff_options
 from baton_git.interfaces.context.transcripts import newest_transcript
-from baton_git.interfaces.mcp.annotations import READS, SETTLES
+from baton_git.interfaces.mcp.annotations import SETTLES
 from baton_git.interfaces.mcp.answers import Answer, done
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, Desk
 from baton_git.systems.gobby.handoffs import gather, id_of, keep
-from baton_git.systems.gobby.previous_sessions import find_last_handoff, resolve_handoff
+from baton_git.systems.gobby.previous_sessions import resolve_handoff
 
 
 @dataclass(frozen=True)
@@ -26,17 +25,6 @@ class Handoffs:
     """The tools, as methods."""
 
     desk: Desk
-
-    def handoff_show(self, id: str | None = None) -> Answer:  # noqa: A002  the tool's argument is called so
-        """Facts of a session; else of the last one here."""
-        with self.desk.reading() as ws:
-            state = ws.branch.read().state
-            found = resolve_handoff(state, id) if id else find_last_handoff(ws, state)
-            if found is None:
-                raise NotFound(
-                    "handoff of this work tree in", str(ws.branch.namespace), hint="handoff_extract makes one"
-                )
-            return {"handoff": found.as_data()}
 
     def handoff_extract(
         self,
@@ -60,4 +48,4 @@ class Handoffs:
 
 def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
     here = Handoffs(desk)
-    return {here.handoff_show: READS, here.handoff_extract: SETTLES}
+    return {here.handoff_extract: SETTLES}

@@ -1,0 +1,108 @@
+"""The verbs of handoffs: show the facts that are kept of a session, and list those of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field
+
+from baton_git.core.errors import NotFound
+from baton_git.core.verb import READS, Input, Option, Tool, verb
+from baton_git.namespace.results import AtNamespace, PageInput, PageResult, full_position, take_page
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.previous_sessions import extraction_time, find_last_handoff, resolve_handoff
+from baton_git.systems.gobby.record import Handoff
+
+NAMED = 5
+"""Handoffs of other work trees that a hint names."""
+
+
+class ShowHandoff(Input):
+    """Which handoff to show."""
+
+    id: str | None = Field(
+        None, description="AGENT/SESSION, the session alone, or a unique beginning.", examples=["claude/1f0c"]
+    )
+    at: str | None = Field(
+        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
+    )
+
+
+class ShownHandoff(AtNamespace):
+    """The facts that are kept of a session."""
+
+    handoff: dict[str, Any] = Field(description="All of its facts; the fields are those of `/v1/schema/handoff`.")
+    verbose: ClassVar[frozenset[str]] = frozenset({"namespace", "revision", "commit"})
+
+
+class HandoffSummary(BaseModel):
+    """A handoff in short."""
+
+    id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
+    extracted_at: str = Field(description="When its facts were extracted.", examples=["2026-06-17T12:30:00Z"])
+    trigger: str | None = Field(description="What had them extracted.", examples=["session_end"])
+    machine: str | None = Field(description="The machine on which the session ran.")
+    worktree: str | None = Field(description="The work tree that it worked in.")
+    branch: str | None = Field(description="The branch of the code.")
+    goal: str = Field(description="What the session was about.")
+
+
+class HandoffList(PageResult):
+    """The handoffs of a namespace."""
+
+    handoffs: list[HandoffSummary] = Field(description="The newest first.")
+
+
+@verb("handoff list", "GET /v1/handoffs", effect=READS, tag="sessions", examples=("baton handoff list",))
+def list_kept_handoffs(ws: Workspace, now: datetime, asked: PageInput) -> HandoffList:
+    """List the sessions whose facts are kept, in short, the newest first."""
+    version = ws.branch.read()
+    handoffs = sorted(version.state.records(Handoff), key=extraction_time, reverse=True)
+    shown, after = take_page(handoffs, asked, lambda handoff: handoff.id)
+    return HandoffList(handoffs=[_summarise(handoff) for handoff in shown], next=after, **full_position(version))
+
+
+@verb(
+    "handoff show",
+    "GET /v1/handoffs/{id}",
+    effect=READS,
+    tag="sessions",
+    positional=("id", "at"),
+    options={"id": Option(metavar="[ID|latest]"), "at": Option(metavar="[REV]")},
+    tool=Tool("Facts of a session; else of the last one here.", hidden=("at",)),
+    examples=("baton handoff show", "baton handoff show claude/1f0c --json", "baton handoff show 1f0c ~2"),
+)
+def show_handoff(ws: Workspace, now: datetime, asked: ShowHandoff) -> ShownHandoff:
+    """Show the facts that are kept of a session; those of the last one in this work tree, if none is named.
+
+    If there was none, the newest of another machine is shown; those of other work trees of this machine only by id.
+
+    Raises:
+        NotFound: there is none.
+        Ambiguous: several ids begin so.
+    """
+    version = ws.branch.read(asked.at)
+    handoff = resolve_handoff(version.state, asked.id) if asked.id else find_last_handoff(ws, version.state)
+    if handoff is None:
+        others = sorted(version.state.records(Handoff), key=extraction_time, reverse=True)
+        whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
+        raise NotFound(f"handoff of the {whose}", hint=_name_others(others))
+    return ShownHandoff(handoff=handoff.as_data(), **full_position(version))
+
+
+def _summarise(handoff: Handoff) -> HandoffSummary:
+    return HandoffSummary(
+        id=handoff.id, extracted_at=handoff.extracted_at, trigger=handoff.trigger, machine=handoff.machine,
+        worktree=handoff.worktree, branch=handoff.branch, goal=handoff.facts.initial_goal or "",
+    )  # fmt: skip
+
+
+def _name_others(others: Sequence[Handoff]) -> str:
+    """Return what to do if this work tree has no handoff: those of others are shown when they are named."""
+    if not others:
+        return "baton handoff extract latest --keep makes one"
+    named = [f"{handoff.id} ({handoff.worktree or 'no work tree'})" for handoff in others[:NAMED]]
+    more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
+    return f"other work trees left {', '.join(named)}{more}; baton handoff show ID shows one"
