@@ -27,7 +27,7 @@ CLASSES_TO_RENAME = {
     "Handoffs",
     "Kept",
     "Listed",
-    "Page", "Part", "Place",
+    "Place",
     "Recorded", "Refused", "Resumed", "Run",
     "Server", "Shown", "State", "Status", "Stepped", "Synced", "Syncing",
     "Unusable",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from baton_git.core.names import Oid
-from baton_git.interfaces.web.drawing import LANES, drawing
+from baton_git.interfaces.web.drawing import LANES, draw_commits
 from baton_git.namespace.commit_log import LogEntry
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -17,13 +17,13 @@ def entry(commit: str, session: str | None, *parents: str) -> LogEntry:
 
 
 def test_commits_of_one_session_in_a_row_are_one_stretch() -> None:
-    drawn = drawing([entry("c", "s1", "b"), entry("b", "s1", "a"), entry("a", None)])
+    drawn = draw_commits([entry("c", "s1", "b"), entry("b", "s1", "a"), entry("a", None)])
     assert [[one.commit for one in s.commits] for s in drawn.stretches] == [["a"], ["b", "c"]]
     assert [s.lane for s in drawn.stretches] == [0, 0]
 
 
 def test_sessions_side_by_side_have_lanes_of_their_own_and_a_merge_joins_them() -> None:
-    drawn = drawing([
+    drawn = draw_commits([
         entry("m", None, "a2", "b1"), entry("a2", "sa", "a1"), entry("b1", "sb", "r"), entry("a1", "sa", "r"),
         entry("r", None),
     ])  # fmt: skip
@@ -34,7 +34,7 @@ def test_sessions_side_by_side_have_lanes_of_their_own_and_a_merge_joins_them() 
 
 
 def test_a_lane_is_free_again_once_its_session_is_over() -> None:
-    drawn = drawing([entry("c", "s3", "b"), entry("b", "s2", "a"), entry("a", "s1", "r"), entry("r", None)])
+    drawn = draw_commits([entry("c", "s3", "b"), entry("b", "s2", "a"), entry("a", "s1", "r"), entry("r", None)])
     assert {s.lane for s in drawn.stretches} == {0}
 
 
@@ -42,15 +42,15 @@ def test_more_sessions_than_lanes_share_the_last_one() -> None:
     rows = [entry("r", None)]
     for turn in range(2):
         rows += [entry(f"{turn}-{n}", f"s{n}", rows[-1].commit) for n in range(LANES + 3)]
-    drawn = drawing(rows[::-1])
+    drawn = draw_commits(rows[::-1])
     assert max(s.lane for s in drawn.stretches) == LANES - 1
     assert drawn.width < 200
 
 
 def test_what_comes_from_above_the_drawing_has_a_line_that_begins_there() -> None:
-    [line] = drawing([entry("b", "s", "not-drawn")]).lines
+    [line] = draw_commits([entry("b", "s", "not-drawn")]).lines
     assert line.sort == "earlier"
 
 
 def test_no_commit_is_an_empty_drawing() -> None:
-    assert drawing([]).stretches == []
+    assert draw_commits([]).stretches == []

@@ -13,7 +13,7 @@ from web_server import TOKEN, hidden
 from baton_git.core.errors import StoreError
 from baton_git.interfaces.http.attempts import ADDRESSES, FREE, LONGEST, Attempts
 from baton_git.interfaces.web.login import next_page
-from baton_git.interfaces.web.session_cookie import PERSON, Door, kept_key
+from baton_git.interfaces.web.session_cookie import PERSON, PageAccess, load_key
 
 PATHS = ("/", "/n/shop/board", "/n/shop/review", "/n/shop/nothing", "/n/nowhere/board")
 
@@ -107,27 +107,27 @@ def test_a_ticket_counts_in_every_process_and_only_with_this_token(locked: Any, 
 
 
 def test_a_ticket_is_bound_to_its_kind_and_its_end(locked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    door = Door(locked.site)
-    guest, person = door.welcome(), door.welcome(PERSON)
-    assert door.lets_in(person)
-    assert not door.lets_in(guest)
+    access = PageAccess(locked.site)
+    guest, person = access.welcome(), access.welcome(PERSON)
+    assert access.allows(person)
+    assert not access.allows(guest)
     kind, until, nonce, signature = guest.ticket.split(".")
     forged = (f"person.{until}.{nonce}.{signature}", f"{kind}.9{until}.{nonce}.{signature}", "a.b.c.d", "", "é.1.2.3")
-    assert [door.visitor(one) for one in (*forged, None)] == [None] * 6
-    assert door.visitor(guest.ticket) == guest
+    assert [access.visitor(one) for one in (*forged, None)] == [None] * 6
+    assert access.visitor(guest.ticket) == guest
     monkeypatch.setattr("time.time", lambda: int(until) + 1)
-    assert door.visitor(guest.ticket) is None
+    assert access.visitor(guest.ticket) is None
 
 
 def test_the_key_is_the_users_alone_and_made_once(tmp_path: Path) -> None:
     path = tmp_path / "baton" / "page.key"
-    key = kept_key(path)
-    assert kept_key(path) == key
+    key = load_key(path)
+    assert load_key(path) == key
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in path.parent.iterdir()] == ["page.key"]
     path.chmod(0o640)
     with pytest.raises(StoreError, match="others may read it"):
-        kept_key(path)
+        load_key(path)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_token_of_the_page_opens_the_page_alone_and_the_servers_does_not(baton
 
 
 def test_a_ticket_is_bound_to_the_token_of_the_page(locked: Any) -> None:
-    person = Door(locked.site, "for people").welcome(PERSON)
-    for door in (Door(locked.site), Door(locked.site, "another")):
-        assert door.visitor(person.ticket) is None
-    assert Door(locked.site, "for people").visitor(person.ticket) == person
+    person = PageAccess(locked.site, "for people").welcome(PERSON)
+    for access in (PageAccess(locked.site), PageAccess(locked.site, "another")):
+        assert access.visitor(person.ticket) is None
+    assert PageAccess(locked.site, "for people").visitor(person.ticket) == person

@@ -7,7 +7,7 @@ from jinja2 import UndefinedError
 
 from baton_git.core.output import html
 from baton_git.interfaces.web.templating import environment
-from baton_git.interfaces.web.texts import address, cut, is_link, quoted
+from baton_git.interfaces.web.texts import address, cut, is_link, quote_value
 
 
 def test_what_does_not_print_or_turns_the_direction_stands_as_an_escape() -> None:
@@ -35,5 +35,5 @@ def test_an_address_brings_any_name_back() -> None:
     assert (
         address("a%2fb", "record", id="x&y=\u202e/ü", archived="") == "/n/a%252fb/record?id=x%26y%3D%E2%80%AE%2F%C3%BC"
     )
-    assert quoted("../x") == "..%2Fx"
+    assert quote_value("../x") == "..%2Fx"
     assert cut("x" * 700) == "x" * 599 + "…"

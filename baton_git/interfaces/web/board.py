@@ -15,8 +15,8 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.core.state import HEAD, State
-from baton_git.interfaces.web.health import health_of
-from baton_git.interfaces.web.page_controller import Asked, Page
+from baton_git.interfaces.web.health import summarize_health
+from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.verbs.conflict_resolution import conflicts
 
 SHOWN = 25
@@ -25,8 +25,8 @@ SHOWN = 25
 Model = TypeVar("Model", bound=Record)
 
 
-class Part(NamedTuple):
-    """Some records of a kind: those that are shown, and how many there are in all."""
+class RecordList(NamedTuple):
+    """The records of a kind that are shown, and the number of all that match."""
 
     records: Sequence[Any]
     total: int
@@ -39,65 +39,66 @@ class Due(NamedTuple):
     is_over: bool
 
 
-def show(asked: Asked) -> Response:
-    now, wanted = asked.site.now(), asked.query.get("q", "").strip()
-    with asked.work() as ws:
-        health = health_of(ws, now)
+def show(request: PageRequest) -> Response:
+    now, wanted = request.site.now(), request.query.get("q", "").strip()
+    with request.work() as ws:
+        health = summarize_health(ws, now)
         state = health.status.version.state
-        loops, head = _loops(state), state.entry(HEAD)
+        loops, head = _sort_loops(state), state.entry(HEAD)
         parts: dict[str, Any] = {
-            "loops": part(loops, wanted), "items": part(_items(state), wanted),
-            "patterns": part(_patterns(state), wanted), "decisions": part(_decisions(state), wanted),
-            "rules": part(state.records(Rule), wanted), "contested": part(conflicts(ws), wanted),
+            "loops": filter_records(loops, wanted), "items": filter_records(_sort_items(state), wanted),
+            "patterns": filter_records(_sort_patterns(state), wanted),
+            "decisions": filter_records(_sort_decisions(state), wanted),
+            "rules": filter_records(state.records(Rule), wanted), "contested": filter_records(conflicts(ws), wanted),
         }  # fmt: skip
-        due = {one.id: _due(one, now) for one in loops}
-        return asked.page(
-            "board.html", ws, health=health, q=wanted, due=due, archive=_archive(state),
+        due = {loop.id: _find_due(loop, now) for loop in loops}
+        return request.render(
+            "board.html", ws, health=health, q=wanted, due=due, archive=_count_archived(state),
             context=head.context if isinstance(head, Head) else "", version=health.status.version, **parts,
         )  # fmt: skip
 
 
-def part(records: Sequence[Model], wanted: str, first: int = 0, size: int = SHOWN) -> Part:
-    """Those of the records in which `wanted` occurs, case ignored."""
-    found = [one for one in records if holds(one, wanted)]
-    return Part(found[first : first + size], len(found))
+def filter_records(records: Sequence[Model], wanted: str, first: int = 0, size: int = SHOWN) -> RecordList:
+    """Return one page of the records that contain `wanted`, ignoring case."""
+    matches = [record for record in records if contains_text(record, wanted)]
+    return RecordList(matches[first : first + size], len(matches))
 
 
-def holds(record: Any, wanted: str) -> bool:
+def contains_text(record: Any, wanted: str) -> bool:
     return not wanted or wanted.casefold() in json.dumps(record.as_data(), ensure_ascii=False, default=str).casefold()
 
 
-def _loops(state: State) -> list[OpenLoop]:
+def _sort_loops(state: State) -> list[OpenLoop]:
     order = ("failed", "escalated", "open", "verified")
-    return sorted(state.records(OpenLoop), key=lambda one: order.index(one.status))
+    return sorted(state.records(OpenLoop), key=lambda loop: order.index(loop.status))
 
 
-def _items(state: State) -> list[FollowUp]:
-    return sorted(state.records(FollowUp), key=lambda one: (-PRIORITIES.index(one.priority), -one.defer_count))
+def _sort_items(state: State) -> list[FollowUp]:
+    return sorted(state.records(FollowUp), key=lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
 
 
-def _patterns(state: State) -> list[Pattern]:
+def _sort_patterns(state: State) -> list[Pattern]:
     order = ("rule_candidate", "observing", "graduated", "dismissed")
-    return sorted(state.records(Pattern), key=lambda one: (order.index(one.status), -one.count))
+    return sorted(state.records(Pattern), key=lambda pattern: (order.index(pattern.status), -pattern.count))
 
 
-def _decisions(state: State) -> list[ActiveDecision]:
+def _sort_decisions(state: State) -> list[ActiveDecision]:
     order = ("active", "monitoring", "superseded")
     newest_first = state.records(ActiveDecision)[::-1]
-    return sorted(newest_first, key=lambda one: order.index(one.status))
+    return sorted(newest_first, key=lambda decision: order.index(decision.status))
 
 
-def _due(loop: OpenLoop, now: Any) -> Due | None:
+def _find_due(loop: OpenLoop, now: Any) -> Due | None:
     end = deadline(loop)
     if end is None or loop.status != "open":
         return None
     return Due(-((now - end) // timedelta(days=1)), is_due(loop, now))
 
 
-def _archive(state: State) -> dict[str, int]:
-    """How many closed records there are, by kind; none of them is opened."""
+def _count_archived(state: State) -> dict[str, int]:
+    """Return the number of archived records by kind, without reading them."""
     counts = {kind: len(state.ids(kind, archived=True)) for kind in KINDS}
     return {kind: count for kind, count in counts.items() if count}
 
 
-PAGES = {"/n/{component}/board": Page(show)}
+PAGES = {"/n/{component}/board": PageRoute(show)}

@@ -14,7 +14,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import State
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.form_digest import digest
-from baton_git.interfaces.web.page_controller import Asked, Page
+from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE
 from baton_git.namespace.workspace import Workspace
@@ -27,7 +27,7 @@ EMPTY = "empty"
 """The box that says that another value is meant to be an empty text."""
 
 
-class Contested(NamedTuple):
+class ConflictView(NamedTuple):
     """A conflict, and by side what it had; a side that had nothing is not there.
 
     Attributes:
@@ -44,8 +44,8 @@ class Contested(NamedTuple):
     digest: str
 
 
-class Refused(NamedTuple):
-    """Why nothing was settled, of which conflict, and what was entered."""
+class UnsettledForm(NamedTuple):
+    """A form that was refused: its conflict, what was entered, and the reason."""
 
     id: str
     choice: str
@@ -54,85 +54,92 @@ class Refused(NamedTuple):
     problem: str
 
 
-def show(asked: Asked) -> Response:
-    with asked.work() as ws:
-        return _shown(asked, ws)
+def show(request: PageRequest) -> Response:
+    with request.work() as ws:
+        return _render_conflicts(request, ws)
 
 
-def _shown(asked: Asked, ws: Workspace, status: int = 200, refused: Refused | None = None) -> Response:
-    found, state = conflicts(ws), ws.branch.read().state
-    told = writers(ws, found[:SHOWN])
-    shown = [contested(state, one) for one in found[:SHOWN]]
-    is_gone = refused is not None and all(one.conflict.id != refused.id for one in shown)
-    return asked.page(
+def _render_conflicts(
+    request: PageRequest, ws: Workspace, status: int = 200, refused: UnsettledForm | None = None
+) -> Response:
+    every, state = conflicts(ws), ws.branch.read().state
+    changed_by = writers(ws, every[:SHOWN])
+    shown = [view_conflict(state, conflict) for conflict in every[:SHOWN]]
+    is_gone = refused is not None and all(view.conflict.id != refused.id for view in shown)
+    return request.render(
         "conflicts.html",
         ws,
         status=status,
-        found=shown,
-        total=len(found),
-        writers=told,
+        conflicts=shown,
+        total=len(every),
+        writers=changed_by,
         refused=refused,
         is_gone=is_gone,
     )
 
 
-def contested(state: State, one: Conflict) -> Contested:
-    sides = {side: getattr(one, side) for side in SIDES if side in one.model_fields_set}
+def view_conflict(state: State, conflict: Conflict) -> ConflictView:
+    sides = {side: getattr(conflict, side) for side in SIDES if side in conflict.model_fields_set}
     is_text = bool(sides) and all(isinstance(value, str) for value in sides.values())
-    stands = standing(state, one)
-    side = _side(one, sides, stands)
-    return Contested(one, sides, stands, side, is_text, one.record_kind == FILE, digest(one.as_data(), stands))
+    stands = standing(state, conflict)
+    side = _find_side(conflict, sides, stands)
+    return ConflictView(
+        conflict, sides, stands, side, is_text, conflict.record_kind == FILE, digest(conflict.as_data(), stands)
+    )
 
 
-def _side(one: Conflict, sides: dict[str, Any], stands: tuple[Any, ...] | None) -> str | None:
-    """Whose value stands: the winner's, unless it was changed since."""
+def _find_side(conflict: Conflict, sides: dict[str, Any], stands: tuple[Any, ...] | None) -> str | None:
+    """Return the side whose value the record has now; None if it was changed since the merge."""
     if stands is None:
-        return one.winner
-    order = sorted(SIDES, key=lambda side: side != one.winner)
+        return conflict.winner
+    order = sorted(SIDES, key=lambda side: side != conflict.winner)
     return next((side for side in order if alike((sides[side],) if side in sides else (), stands)), None)
 
 
-def settle(asked: Asked) -> Response:
-    """The conflict must still be the one that the page showed, and so must what stands there."""
-    id_, choice = unquote(asked.form.get("id", "")), asked.form.get("choice", "")
-    value, is_empty = asked.form.get("value", ""), bool(asked.form.get(EMPTY))
+def settle(request: PageRequest) -> Response:
+    """Settle a conflict, if it and the current value are still what the page showed."""
+    id_, choice = unquote(request.form.get("id", "")), request.form.get("choice", "")
+    value, is_empty = request.form.get("value", ""), bool(request.form.get(EMPTY))
     if not choice and (value or is_empty):
         choice = "other"  # without scripts, typing does not choose
-    with asked.work() as ws:
+    with request.work() as ws:
         try:
-            _settle(asked, ws, id_, choice, value, is_empty=is_empty)
+            _settle_conflict(request, ws, id_, choice, value, is_empty=is_empty)
         except (Unsettled, InvalidArgument, InvalidDocument, NotFound, Ambiguous) as error:
             status = 409 if isinstance(error, NotFound) else status_of(error)
-            return _shown(
-                asked, ws, status, Refused(id_, choice, value, is_empty, f"{sentence(error)} Nothing was settled.")
+            return _render_conflicts(
+                request,
+                ws,
+                status,
+                UnsettledForm(id_, choice, value, is_empty, f"{sentence(error)} Nothing was settled."),
             )
-        return asked.to("conflicts", done="settled")
+        return request.redirect_to("conflicts", done="settled")
 
 
-def _settle(asked: Asked, ws: Workspace, id_: str, choice: str, value: str, *, is_empty: bool) -> None:
-    state, now = ws.branch.read().state, asked.site.now()
-    one = next((contested(state, found) for found in conflicts(ws) if found.id == id_), None)
-    if one is None:
+def _settle_conflict(request: PageRequest, ws: Workspace, id_: str, choice: str, value: str, *, is_empty: bool) -> None:
+    state, now = ws.branch.read().state, request.site.now()
+    view = next((view_conflict(state, conflict) for conflict in conflicts(ws) if conflict.id == id_), None)
+    if view is None:
         raise Unsettled("this conflict was settled since the page was made")
-    if one.digest != asked.form.get("shown"):
+    if view.digest != request.form.get("shown"):
         raise Unsettled("this conflict, or what stands there, has changed since the page was made; below it is as now")
     if choice not in (*SIDES, "now", "other"):
         raise InvalidArgument("nothing was chosen; choose one side, or give another value")
     if choice != "other":
         if value or is_empty:
             raise InvalidArgument("a value was typed, and another one was chosen; choose one of them")
-        side = cast("Side", one.conflict.winner if choice == "now" else choice)
-        resolve(ws, now, id_, side, shown=one.conflict, stood=None if choice == "now" else one.stands)
+        side = cast("Side", view.conflict.winner if choice == "now" else choice)
+        resolve(ws, now, id_, side, shown=view.conflict, stood=None if choice == "now" else view.stands)
         return
     if not value and not is_empty:
         raise InvalidArgument("no other value was typed; to leave the field empty, say so with the box below it")
     if value and is_empty:
         raise InvalidArgument("a value was typed, and it was said to leave the field empty; choose one of them")
-    resolve(ws, now, id_, None, _value(value, one.is_text), shown=one.conflict, stood=one.stands)
+    resolve(ws, now, id_, None, _parse_value(value, view.is_text), shown=view.conflict, stood=view.stands)
 
 
-def _value(text: str, is_text: bool) -> Any:
-    """What was typed: text where both sides are text, else JSON, or text where it is none."""
+def _parse_value(text: str, is_text: bool) -> Any:
+    """Return the typed value: text if both sides are text, else parsed as JSON, or text if it is no JSON."""
     if is_text or not text:
         return text
     try:
@@ -141,4 +148,4 @@ def _value(text: str, is_text: bool) -> Any:
         return text
 
 
-PAGES = {"/n/{component}/conflicts": Page(show, settle)}
+PAGES = {"/n/{component}/conflicts": PageRoute(show, settle)}

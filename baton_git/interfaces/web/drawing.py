@@ -73,77 +73,77 @@ class Drawing(NamedTuple):
     height: int
 
 
-def drawing(newest_first: Sequence[LogEntry]) -> Drawing:
-    """The drawing of some commits, children before their parents."""
-    stretches = _stretches(list(reversed(newest_first)))
-    _give_lanes(stretches)
-    lines = [line for one in stretches for line in _lines(one, stretches)]
-    lanes = 1 + max((one.lane for one in stretches), default=0)
+def draw_commits(newest_first: Sequence[LogEntry]) -> Drawing:
+    """Lay out commits, given newest first, as session lanes and lines."""
+    stretches = _find_stretches(list(reversed(newest_first)))
+    _assign_lanes(stretches)
+    lines = [line for stretch in stretches for line in _draw_lines(stretch, stretches)]
+    lanes = 1 + max((stretch.lane for stretch in stretches), default=0)
     return Drawing(stretches, lines, 2 * EDGE + (lanes - 1) * LANE, len(stretches) * ROW)
 
 
-def _stretches(oldest_first: Sequence[LogEntry]) -> list[Stretch]:
-    children = Counter(parent for one in oldest_first for parent in set(one.parents))
-    found: list[Stretch] = []
+def _find_stretches(oldest_first: Sequence[LogEntry]) -> list[Stretch]:
+    children = Counter(parent for entry in oldest_first for parent in set(entry.parents))
+    stretches: list[Stretch] = []
     row_of: dict[str, int] = {}
-    for one in oldest_first:
-        before = [row_of.get(parent, -1) for parent in one.parents]
-        last = found[before[0]] if len(before) == 1 and before[0] >= 0 else None
-        if last is not None and children[one.parents[0]] == 1 and last.session == one.session is not None:
-            last.commits.append(one)
+    for entry in oldest_first:
+        before = [row_of.get(parent, -1) for parent in entry.parents]
+        last = stretches[before[0]] if len(before) == 1 and before[0] >= 0 else None
+        if last is not None and children[entry.parents[0]] == 1 and last.session == entry.session is not None:
+            last.commits.append(entry)
         else:
-            last = Stretch(len(found), [one], list(dict.fromkeys(before)))
-            found.append(last)
-        row_of[one.commit] = last.row
-    return found
+            last = Stretch(len(stretches), [entry], list(dict.fromkeys(before)))
+            stretches.append(last)
+        row_of[entry.commit] = last.row
+    return stretches
 
 
-def _give_lanes(stretches: Sequence[Stretch]) -> None:
-    """The leftmost lane that is free as long as the session goes on. What has no session stays in its parent's lane."""
-    reach = _reach(stretches)
-    ends = {one.session: 0 for one in stretches}
-    for one in stretches:
-        ends[one.session] = max(ends[one.session], reach[one.row])
+def _assign_lanes(stretches: Sequence[Stretch]) -> None:
+    """Give each session the leftmost lane that is free until it ends; other commits stay in their parent's."""
+    reach = _find_reach(stretches)
+    ends = {stretch.session: 0 for stretch in stretches}
+    for stretch in stretches:
+        ends[stretch.session] = max(ends[stretch.session], reach[stretch.row])
     lane_of: dict[str, int] = {}
     busy = [-1] * LANES
-    for one in stretches:
-        above = one.before[0] if one.before else -1
-        if one.session is None:
-            one.lane = stretches[above].lane if above >= 0 else 0
-        elif one.session in lane_of:
-            one.lane = lane_of[one.session]
+    for stretch in stretches:
+        above = stretch.before[0] if stretch.before else -1
+        if stretch.session is None:
+            stretch.lane = stretches[above].lane if above >= 0 else 0
+        elif stretch.session in lane_of:
+            stretch.lane = lane_of[stretch.session]
         else:
-            begins = one.row if above < 0 else above + 1
-            one.lane = next((lane for lane in range(LANES) if busy[lane] < begins), LANES - 1)
-            lane_of[one.session] = one.lane
-        until = reach[one.row] if one.session is None else ends[one.session]
-        busy[one.lane] = max(busy[one.lane], until)
+            begins = stretch.row if above < 0 else above + 1
+            stretch.lane = next((lane for lane in range(LANES) if busy[lane] < begins), LANES - 1)
+            lane_of[stretch.session] = stretch.lane
+        until = reach[stretch.row] if stretch.session is None else ends[stretch.session]
+        busy[stretch.lane] = max(busy[stretch.lane], until)
 
 
-def _reach(stretches: Sequence[Stretch]) -> list[int]:
-    """By row, down to which row the lines of a stretch pass others."""
-    reach = [one.row for one in stretches]
-    for one in stretches:
-        for number, row in enumerate(one.before):
-            stays = number > 0 or one.session in (None, stretches[row].session)
+def _find_reach(stretches: Sequence[Stretch]) -> list[int]:
+    """Return, by row, the last row that the lines of a stretch pass."""
+    reach = [stretch.row for stretch in stretches]
+    for stretch in stretches:
+        for number, row in enumerate(stretch.before):
+            stays = number > 0 or stretch.session in (None, stretches[row].session)
             if row >= 0 and stays:
-                reach[row] = max(reach[row], one.row - 1)
+                reach[row] = max(reach[row], stretch.row - 1)
     return reach
 
 
-def _lines(one: Stretch, stretches: Sequence[Stretch]) -> list[Line]:
+def _draw_lines(stretch: Stretch, stretches: Sequence[Stretch]) -> list[Line]:
     lines = []
-    for number, row in enumerate(one.before):
+    for number, row in enumerate(stretch.before):
         if row < 0:
-            lines.append(Line(f"M{one.x} {one.y - ROW // 2}V{one.y}", "earlier", one.colour))
+            lines.append(Line(f"M{stretch.x} {stretch.y - ROW // 2}V{stretch.y}", "earlier", stretch.colour))
         else:
             sort = "join" if number else "next"
-            lines.append(Line(_path(stretches[row], one, late=bool(number)), sort, stretches[row].colour))
+            lines.append(Line(_draw_path(stretches[row], stretch, late=bool(number)), sort, stretches[row].colour))
     return lines
 
 
-def _path(above: Stretch, below: Stretch, *, late: bool) -> str:
-    """From one stretch to a later one: it changes lanes at once, or, where it is merged in, at the end."""
+def _draw_path(above: Stretch, below: Stretch, *, late: bool) -> str:
+    """Return the SVG path between two stretches; it changes lanes at once, or at the end if `late` (a merge)."""
     if above.lane == below.lane:
         return f"M{above.x} {above.y}V{below.y}"
     if late:

@@ -17,57 +17,57 @@ from baton_git.interfaces.http.changes import Change, Current, changes
 from baton_git.interfaces.http.json_response import SafeJSONResponse
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import Places, Stream
-from baton_git.interfaces.web.session_cookie import Door
+from baton_git.interfaces.web.session_cookie import PageAccess
 
 BREATH = 20.0
 """Seconds of silence after which a line is sent that says nothing, so that a proxy does not hang up."""
 
 
-def endpoint(site: Site, door: Door, places: Places) -> Callable[[Request], Awaitable[Response]]:
+def endpoint(site: Site, access: PageAccess, places: Places) -> Callable[[Request], Awaitable[Response]]:
     async def events(request: Request) -> Response:
-        visitor = door.visitor(request.cookies.get(door.cookie))
-        if visitor is None or not door.lets_in(visitor):
+        visitor = access.visitor(request.cookies.get(access.cookie))
+        if visitor is None or not access.allows(visitor):
             return Response(status_code=204)  # tells an EventSource not to come back
         try:
             namespace = Namespace.from_component(request.path_params["component"])
         except InvalidName:
             return Response(status_code=204)
         if "now" in request.query_params:
-            return SafeJSONResponse(await run_in_threadpool(_standing, site, namespace))
+            return SafeJSONResponse(await run_in_threadpool(_read_tip, site, namespace))
         since = request.headers.get("last-event-id") or request.query_params.get("since")
-        return Stream(_lines(site, namespace, since), places)
+        return Stream(_stream_lines(site, namespace, since), places)
 
     return events
 
 
-def _standing(site: Site, namespace: Namespace) -> dict[str, object]:
-    """Where the namespace stands: for a page that has no stream of its own, and asks now and then."""
+def _read_tip(site: Site, namespace: Namespace) -> dict[str, object]:
+    """Return the tip of the namespace, for a page that polls instead of streaming."""
     with site.work(namespace.text) as ws:
-        version = ws.branch.read()
-        return {"commit": version.commit, "revision": version.number}
+        revision = ws.branch.read()
+        return {"commit": revision.commit, "revision": revision.number}
 
 
-async def _lines(site: Site, namespace: Namespace, since: str | None) -> AsyncIterator[str]:
+async def _stream_lines(site: Site, namespace: Namespace, since: str | None) -> AsyncIterator[str]:
     yield "retry: 2000\n\n"
-    async with aclosing(changes(site, namespace.text, since)) as found:
-        waiting = asyncio.ensure_future(anext(found))
+    async with aclosing(changes(site, namespace.text, since)) as stream:
+        waiting = asyncio.ensure_future(anext(stream))
         try:
             while True:
                 done, _ = await asyncio.wait({waiting}, timeout=BREATH)
                 if not done:
                     yield ": still here\n\n"
                     continue
-                yield _line(waiting.result())
-                waiting = asyncio.ensure_future(anext(found))
+                yield _format_line(waiting.result())
+                waiting = asyncio.ensure_future(anext(stream))
         except (BatonError, StopAsyncIteration):
             return
         finally:
             waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)  # before `found` closes, which must not run then
+            await asyncio.gather(waiting, return_exceptions=True)  # before `stream` closes, which must not run then
 
 
-def _line(one: Current | Change) -> str:
-    """Only a commit of the namespace counts, or that some were missed; what they say, the page asks for itself."""
-    if isinstance(one, Current) and not one.missed:
+def _format_line(event: Current | Change) -> str:
+    """Format one event: a comment for the current tip, else a change that makes the page reload its content."""
+    if isinstance(event, Current) and not event.missed:
         return ": where it stands\n\n"
-    return f"event: change\nid: {one.commit or ''}\ndata: {json.dumps({'revision': one.revision})}\n\n"
+    return f"event: change\nid: {event.commit or ''}\ndata: {json.dumps({'revision': event.revision})}\n\n"

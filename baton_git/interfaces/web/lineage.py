@@ -10,52 +10,55 @@ from starlette.responses import Response
 
 from baton_git.core.records.lineage import Session
 from baton_git.core.times import parse_time_or_none
-from baton_git.interfaces.web.drawing import drawing
-from baton_git.interfaces.web.page_controller import Asked, Page
+from baton_git.interfaces.web.drawing import draw_commits
+from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.paging import Paging
-from baton_git.interfaces.web.revisions import upto
+from baton_git.interfaces.web.revisions import take_readable
 from baton_git.verbs.history import lineage
 
 DRAWN = 80
 """Commits that one drawing has."""
 SESSIONS = 50
-BESIDE = 4
+MOST_CONCURRENT = 4
 """How many sessions are named that worked at the same time."""
 
 
-class Worked(NamedTuple):
+class SessionRow(NamedTuple):
     """A session, and the ids of those that worked at the same time."""
 
     session: Session
-    beside: tuple[str, ...]
+    concurrent: tuple[str, ...]
 
 
-def show(asked: Asked) -> Response:
-    with asked.work() as ws:
-        first = Paging.of(asked, DRAWN).first
-        every_entry, gap = upto(ws.branch.history(), first + DRAWN + 1)
+def show(request: PageRequest) -> Response:
+    with request.work() as ws:
+        first = Paging.of(request, DRAWN).first
+        every_entry, gap = take_readable(ws.branch.history(), first + DRAWN + 1)
         entries = every_entry[first:]
-        paging = Paging.of(asked, DRAWN, more=len(entries) > DRAWN)
+        paging = Paging.of(request, DRAWN, more=len(entries) > DRAWN)
         every = lineage(ws)
         newest = every[::-1][:SESSIONS]
-        sessions = [Worked(one, _beside(one, newest, asked.site.now())) for one in newest]
-        drawn = drawing(entries[:DRAWN])
-        return asked.page("lineage.html", ws, drawn=drawn, sessions=sessions, total=len(every), paging=paging, gap=gap)
+        sessions = [SessionRow(session, _find_concurrent(session, newest, request.site.now())) for session in newest]
+        drawn = draw_commits(entries[:DRAWN])
+        return request.render(
+            "lineage.html", ws, drawn=drawn, sessions=sessions, total=len(every), paging=paging, gap=gap
+        )
 
 
-def _beside(one: Session, others: Sequence[Session], now: datetime) -> tuple[str, ...]:
-    span = _span(one, now)
+def _find_concurrent(session: Session, others: Sequence[Session], now: datetime) -> tuple[str, ...]:
+    """Return the ids of the first `MOST_CONCURRENT` sessions that worked at the same time."""
+    span = _find_span(session, now)
     if span is None:
         return ()
-    spans = ((other.id, _span(other, now)) for other in others if other.id != one.id)
-    met = [id_ for id_, other in spans if other is not None and other[0] < span[1] and span[0] < other[1]]
-    return tuple(met[:BESIDE])
+    spans = ((candidate.id, _find_span(candidate, now)) for candidate in others if candidate.id != session.id)
+    met = [id_ for id_, times in spans if times is not None and times[0] < span[1] and span[0] < times[1]]
+    return tuple(met[:MOST_CONCURRENT])
 
 
-def _span(one: Session, now: datetime) -> tuple[datetime, datetime] | None:
-    """From when to when it worked; None where nobody can say."""
-    began, ended = parse_time_or_none(one.started), parse_time_or_none(one.ended) if one.ended else now
+def _find_span(session: Session, now: datetime) -> tuple[datetime, datetime] | None:
+    """Return the start and end of a session (`now` while it works); None if they cannot be read."""
+    began, ended = parse_time_or_none(session.started), parse_time_or_none(session.ended) if session.ended else now
     return (began, ended) if began is not None and ended is not None else None
 
 
-PAGES = {"/n/{component}/lineage": Page(show)}
+PAGES = {"/n/{component}/lineage": PageRoute(show)}

@@ -12,60 +12,60 @@ from urllib.parse import urlsplit
 
 from starlette.responses import RedirectResponse, Response
 
-from baton_git.interfaces.web.page_controller import Asked, Page, remember
+from baton_git.interfaces.web.page_controller import PageRequest, PageRoute, set_cookie
 from baton_git.interfaces.web.session_cookie import PERSON
 from baton_git.interfaces.web.texts import count_words
 
 
-def enter(asked: Asked) -> Response:
-    wait = asked.door.try_token(asked.form.get("token", "").strip(), asked.names["client"])
+def log_in(request: PageRequest) -> Response:
+    wait = request.access.try_token(request.form.get("token", "").strip(), request.names["client"])
     if wait is None:
-        return _entered(asked)
+        return _log_in(request)
     if wait > 0:
         seconds = math.ceil(wait)
-        said = f"Too many attempts. Try again in {count_words(seconds, 'second')}."
-        return _again(asked, 429, said, seconds)
-    return _again(asked, 403, f"That is not the {'page' if asked.door.is_apart else 'server'}'s token.")
+        problem = f"Too many attempts. Try again in {count_words(seconds, 'second')}."
+        return _render_login(request, 429, problem, seconds)
+    return _render_login(request, 403, f"That is not the {'page' if request.access.is_apart else 'server'}'s token.")
 
 
-def ask(asked: Asked) -> Response:
-    if asked.door.lets_in(asked.visitor):
-        return RedirectResponse(next_page(asked.query.get("next", "")), 303)
-    return asked.page("login.html", problem="", next=next_page(asked.query.get("next", "")))
+def show_login(request: PageRequest) -> Response:
+    if request.access.allows(request.visitor):
+        return RedirectResponse(next_page(request.query.get("next", "")), 303)
+    return request.render("login.html", problem="", next=next_page(request.query.get("next", "")))
 
 
-def _again(asked: Asked, status: int, problem: str, wait: int = 0) -> Response:
-    next_ = next_page(asked.form.get("next", ""))
-    response = asked.page("login.html", status=status, problem=problem, next=next_)
+def _render_login(request: PageRequest, status: int, problem: str, wait: int = 0) -> Response:
+    next_ = next_page(request.form.get("next", ""))
+    response = request.render("login.html", status=status, problem=problem, next=next_)
     if wait:
         response.headers["Retry-After"] = str(wait)
     return response
 
 
-def _entered(asked: Asked) -> Response:
-    visitor = asked.door.welcome(PERSON)
-    next_ = next_page(asked.form.get("next", ""))
-    response = replace(asked, visitor=visitor).page("entered.html", seal=asked.door.mark(visitor), next=next_)
-    remember(response, asked, visitor)
+def _log_in(request: PageRequest) -> Response:
+    visitor = request.access.welcome(PERSON)
+    next_ = next_page(request.form.get("next", ""))
+    response = replace(request, visitor=visitor).render("entered.html", seal=request.access.mark(visitor), next=next_)
+    set_cookie(response, request, visitor)
     return response
 
 
-def leave(asked: Asked) -> Response:
-    asked.door.refuse(asked.visitor)
-    response = RedirectResponse("/login" if asked.door.has_lock else "/", 303)
-    remember(response, asked, None)
+def log_out(request: PageRequest) -> Response:
+    request.access.refuse(request.visitor)
+    response = RedirectResponse("/login" if request.access.has_lock else "/", 303)
+    set_cookie(response, request, None)
     return response
 
 
 def next_page(text: str) -> str:
-    """Where to go on to: only to a page of ours."""
+    """Return the address to continue at; `/` unless it is a page of this server."""
     parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
     is_ours = parts is not None and not parts.scheme and not parts.netloc and text.startswith(("/n/", "/?"))
     return text if is_ours else "/"
 
 
 PAGES = {
-    "/login": Page(ask, enter, is_open=True),
-    "/logout": Page(ask, leave, is_open=True, is_sealed=False),
+    "/login": PageRoute(show_login, log_in, is_open=True),
+    "/logout": PageRoute(show_login, log_out, is_open=True, is_sealed=False),
 }
 """The addresses, and what answers there."""

@@ -9,8 +9,8 @@ from starlette.responses import RedirectResponse, Response
 
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
-from baton_git.interfaces.web.health import Health, health_of
-from baton_git.interfaces.web.page_controller import Asked, Page
+from baton_git.interfaces.web.health import Health, summarize_health
+from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.paging import Paging
 from baton_git.interfaces.web.texts import address
 
@@ -25,33 +25,35 @@ class Glance(NamedTuple):
     why: str = ""
 
 
-def show(asked: Asked) -> Response:
-    wanted = asked.query.get("q", "").strip().casefold()
-    every = [one for one in asked.site.namespaces() if wanted in str(one).casefold()]
-    paging = Paging.of(asked, SHOWN, len(every))
-    glances = sorted(_glances(asked, every[paging.first : paging.first + SHOWN]), key=_urgency)
-    return asked.page("namespaces.html", glances=glances, paging=paging, total=len(every), q=asked.query.get("q", ""))
+def show(request: PageRequest) -> Response:
+    wanted = request.query.get("q", "").strip().casefold()
+    every = [namespace for namespace in request.site.namespaces() if wanted in str(namespace).casefold()]
+    paging = Paging.of(request, SHOWN, len(every))
+    glances = sorted(_read_glances(request, every[paging.first : paging.first + SHOWN]), key=_rank_urgency)
+    return request.render(
+        "namespaces.html", glances=glances, paging=paging, total=len(every), q=request.query.get("q", "")
+    )
 
 
-def _urgency(glance: Glance) -> int:
+def _rank_urgency(glance: Glance) -> int:
     return ("bad", "warn", "fine").index(glance.health.level if glance.health is not None else "bad")
 
 
-def _glances(asked: Asked, names: Sequence[Namespace]) -> list[Glance]:
-    return [_glance(asked, one) for one in names]
+def _read_glances(request: PageRequest, names: Sequence[Namespace]) -> list[Glance]:
+    return [_read_glance(request, name) for name in names]
 
 
-def _glance(asked: Asked, name: Namespace) -> Glance:
-    """One that is damaged takes no other with it."""
+def _read_glance(request: PageRequest, name: Namespace) -> Glance:
+    """Read the health of one namespace; a damaged one gives its error instead of failing the page."""
     try:
-        with asked.site.work(name.text) as ws:
-            return Glance(name, health_of(ws, asked.site.now()))
+        with request.site.work(name.text) as ws:
+            return Glance(name, summarize_health(ws, request.site.now()))
     except BatonError as error:
         return Glance(name, None, str(error))
 
 
-def to_board(asked: Asked) -> Response:
-    return RedirectResponse(address(asked.namespace.component, "board"), 303)
+def to_board(request: PageRequest) -> Response:
+    return RedirectResponse(address(request.namespace.component, "board"), 303)
 
 
-PAGES = {"/": Page(show), "/n/{component}": Page(to_board), "/n/{component}/": Page(to_board)}
+PAGES = {"/": PageRoute(show), "/n/{component}": PageRoute(to_board), "/n/{component}/": PageRoute(to_board)}

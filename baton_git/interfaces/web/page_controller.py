@@ -1,4 +1,4 @@
-"""Every page comes in through one place: who asks, whether the form is ours, what goes wrong, and how it looks."""
+"""Handle requests for pages: check the visitor and the form, call the page, and render errors."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from baton_git.core.state import State
 from baton_git.interfaces.http.guard import is_own_page
 from baton_git.interfaces.http.problems import RETRY_AFTER, status_of
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.web.session_cookie import LOGIN_SECONDS, PERSON, Door, Visitor
-from baton_git.interfaces.web.templating import rendered
-from baton_git.interfaces.web.texts import address, quoted, sentence
+from baton_git.interfaces.web.session_cookie import LOGIN_SECONDS, PERSON, PageAccess, Visitor
+from baton_git.interfaces.web.templating import render_template
+from baton_git.interfaces.web.texts import address, quote_value, sentence
 from baton_git.namespace.remote_selection import waiting_counts
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -55,7 +55,7 @@ class Frame(NamedTuple):
     state: State
 
     def place(self, kind: str, id_: str, *, archived: bool = False) -> str | None:
-        """Where a record of this id can be looked at: live or archived; None where it is not here."""
+        """Return whether the record is `live` or `archived`; None if it is neither."""
         if kind not in KINDS:
             return None
         places = [(word, id_ in self.state.ids(kind, archived=word == "archived")) for word in ("live", "archived")]
@@ -63,17 +63,17 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageRequest:
     """One request for a page.
 
     Attributes:
-        names: what stands in the path; `client` is the address that asks.
+        names: the parameters of the path; `client` is the address of the client.
         is_safe: whether the browser talks to us, or to a proxy before us, over TLS.
-        form: the fields of a form that was sent; the mark was looked at already.
+        form: the fields of the form that was sent; its mark was checked already.
     """
 
     site: Site
-    door: Door
+    access: PageAccess
     visitor: Visitor
     path: str
     address: str
@@ -92,10 +92,10 @@ class Asked:
 
     @contextmanager
     def work(self) -> Iterator[Workspace]:
-        """The namespace that is meant.
+        """Yield a workspace of the namespace in the path.
 
         Raises:
-            NotFound: it does not exist.
+            NotFound: the namespace does not exist.
         """
         with self.site.work(self.namespace.text) as ws:
             if ws.branch.store.tip(ws.branch.ref) is None:
@@ -104,54 +104,54 @@ class Asked:
 
     @property
     def no_person(self) -> str:
-        """Why a click is no person's word; empty where it is: behind a token of the page that no agent has."""
+        """The reason why a click does not count as a person's; empty behind a page token that no agent has."""
         if self.site.agent is not None:
             return f"an agent started this server ({self.site.agent}), so a click here is no person's word"
-        if not self.door.is_apart:
+        if not self.access.is_apart:
             return "agents may use this page too, and it is for people alone only with BATON_PAGE_TOKEN"
         return "" if self.visitor.kind == PERSON else "nobody is logged in"
 
-    def number(self, name: str, default: int = 1, most: int = 100_000) -> int:
-        """A whole number of the query, at least 1; what is none counts as the default."""
+    def read_number(self, name: str, default: int = 1, most: int = 100_000) -> int:
+        """Return a whole number of the query, at least 1; `default` for anything else."""
         text = self.query.get(name, "")
         return min(max(1, int(text)), most) if text.isdecimal() and len(text) < 10 else default
 
-    def page(self, template: str, ws: Workspace | None = None, *, status: int = 200, **data: Any) -> Response:
-        """A page in the common look; of a namespace where its workspace is given."""
+    def render(self, template: str, ws: Workspace | None = None, *, status: int = 200, **data: Any) -> Response:
+        """Render a template inside the common frame, with the namespace's tabs if its workspace is given."""
         shared = {
             "judge": ws.judgement() if ws is not None else None,
-            "frame": frame_of(ws) if ws is not None else None,
-            "mark": "" if self.visitor.kind == PERSON else self.door.mark(self.visitor),
-            "login": self.door.login(self.visitor),
-            "has_lock": self.door.has_lock, "is_apart": self.door.is_apart,
+            "frame": build_frame(ws) if ws is not None else None,
+            "mark": "" if self.visitor.kind == PERSON else self.access.mark(self.visitor),
+            "login": self.access.login(self.visitor),
+            "has_lock": self.access.has_lock, "is_apart": self.access.is_apart,
             "no_person": self.no_person, "now": self.site.now(), "path": self.path,
             "here": template.removesuffix(".html"), "done": self.query.get("done", ""),
-            "is_in": self.door.lets_in(self.visitor),
+            "is_in": self.access.allows(self.visitor),
         }  # fmt: skip
-        return HTMLResponse(rendered(template, {**shared, **data}), status)
+        return HTMLResponse(render_template(template, {**shared, **data}), status)
 
-    def to(self, page: str, **query: object) -> Response:
-        """To another page of the namespace, after something was done."""
+    def redirect_to(self, page: str, **query: object) -> Response:
+        """Redirect to another page of the namespace after a form was handled."""
         return RedirectResponse(address(self.namespace.component, page, **query), 303)
 
-    def _near(self) -> Workspace | None:
-        """The namespace that an error is about, so that its page keeps the tabs; None where it cannot be shown."""
-        if "component" not in self.names or not self.door.lets_in(self.visitor):
+    def _find_namespace(self) -> Workspace | None:
+        """Return the namespace that an error is about, for the tabs of its page; None if it cannot be shown."""
+        if "component" not in self.names or not self.access.allows(self.visitor):
             return None
         with suppress(BatonError), self.work() as ws:
-            frame_of(ws)
+            build_frame(ws)
             return ws
         return None
 
-    def error(self, status: int, message: str, hint: str = "") -> Response:
+    def render_error(self, status: int, message: str, hint: str = "") -> Response:
         title = TITLES.get(status, "That did not work")
         back = self.address if status in (409, 503) else None
         message = sentence(message)
         if status == 404 or ("baton " in hint and "terminal" not in hint):
             hint = ""  # it is about commands, which a page does not have
-        return self.page(
+        return self.render(
             "error.html",
-            None if status == 500 else self._near(),
+            None if status == 500 else self._find_namespace(),
             status=status,
             title=title,
             message=message,
@@ -160,12 +160,11 @@ class Asked:
         )
 
 
-Handler = Callable[[Asked], Response]
+Handler = Callable[[PageRequest], Response]
 
 
-class Page(NamedTuple):
-    """What answers at an address. `is_open`: whoever is not logged in may see it as well; `is_sealed`: its form must
-    bring what only a page of ours can know."""
+class PageRoute(NamedTuple):
+    """The handlers of an address. `is_open`: visible without a login; `is_sealed`: its form must carry the mark."""
 
     get: Handler
     post: Handler | None = None
@@ -173,102 +172,106 @@ class Page(NamedTuple):
     is_sealed: bool = True
 
 
-def frame_of(ws: Workspace, version: Revision | None = None) -> Frame:
-    version = version or ws.branch.read()
-    contested = len(version.state.ids(Conflict.kind))
-    waiting = sum(one.commits for one in waiting_counts(ws))
+def build_frame(ws: Workspace, revision: Revision | None = None) -> Frame:
+    revision = revision or ws.branch.read()
+    conflicts = len(revision.state.ids(Conflict.kind))
+    waiting = sum(remote.commits for remote in waiting_counts(ws))
     name = ws.branch.namespace
-    return Frame(str(name), name.component, version.commit, version.number, contested, waiting, version.state)
+    return Frame(str(name), name.component, revision.commit, revision.number, conflicts, waiting, revision.state)
 
 
 @dataclass(frozen=True)
-class Desk:
-    """Answers requests for pages."""
+class PageController:
+    """Turns requests for pages into responses."""
 
     site: Site
-    door: Door
+    access: PageAccess
 
-    def endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            body = await request.body() if request.method == "POST" else b""
-            return await run_in_threadpool(self._answer, page, request, body)
+    def endpoint(self, page: PageRoute) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(http_request: Request) -> Response:
+            body = await http_request.body() if http_request.method == "POST" else b""
+            return await run_in_threadpool(self._answer, page, http_request, body)
 
         return answer
 
-    def _answer(self, page: Page, request: Request, body: bytes) -> Response:
-        known = self.door.visitor(request.cookies.get(self.door.cookie))
-        asked = self.asked(request, known or self.door.welcome())
+    def _answer(self, page: PageRoute, http_request: Request, body: bytes) -> Response:
+        known = self.access.visitor(http_request.cookies.get(self.access.cookie))
+        request = self.build_request(http_request, known or self.access.welcome())
         try:
-            sort = request.headers.get("content-type", "")
-            sent = body if request.method == "POST" else None
-            is_ours = known is not None and is_own_page(request.headers)
-            response = self._checked(page, asked, is_ours, sent, sort)
+            content_type = http_request.headers.get("content-type", "")
+            sent = body if http_request.method == "POST" else None
+            is_ours = known is not None and is_own_page(http_request.headers)
+            response = self._check_and_handle(page, request, is_ours, sent, content_type)
         except BatonError as error:
-            response = _told(asked, error)
+            response = _render_refusal(request, error)
         except Exception:  # the boundary of the pages: what comes here is a bug, and is logged as one
-            log.exception("a bug in baton itself: %s %s", request.method, one_line(asked.path, 1000))
-            response = asked.error(500, "a bug in baton itself; the server's log has the details")
-        if known is None and self.door.cookie not in response.headers.get("set-cookie", ""):
-            remember(response, asked, asked.visitor)
+            log.exception("a bug in baton itself: %s %s", http_request.method, one_line(request.path, 1000))
+            response = request.render_error(500, "a bug in baton itself; the server's log has the details")
+        if known is None and self.access.cookie not in response.headers.get("set-cookie", ""):
+            set_cookie(response, request, request.visitor)
         return response
 
-    def asked(self, request: Request, visitor: Visitor) -> Asked:
-        query = f"?{request.url.query}" if request.url.query else ""
-        here = quoted(request.url.path).replace("%2F", "/") + query
-        names = {name: str(value) for name, value in request.path_params.items()}
-        names["client"] = request.client.host if request.client else ""
-        is_safe = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
-        path, asked = request.url.path, dict(request.query_params)
-        return Asked(self.site, self.door, visitor, path, here, names, asked, {}, is_safe)
+    def build_request(self, http_request: Request, visitor: Visitor) -> PageRequest:
+        query = f"?{http_request.url.query}" if http_request.url.query else ""
+        here = quote_value(http_request.url.path).replace("%2F", "/") + query
+        names = {name: str(value) for name, value in http_request.path_params.items()}
+        names["client"] = http_request.client.host if http_request.client else ""
+        is_safe = "https" in (http_request.url.scheme, http_request.headers.get("x-forwarded-proto"))
+        path, parameters = http_request.url.path, dict(http_request.query_params)
+        return PageRequest(self.site, self.access, visitor, path, here, names, parameters, {}, is_safe)
 
-    def _checked(self, page: Page, asked: Asked, is_ours: bool, body: bytes | None, sort: str) -> Response:
-        if not page.is_open and not self.door.lets_in(asked.visitor):
-            return RedirectResponse(f"/login?next={quoted(asked.address)}", 303)
+    def _check_and_handle(
+        self, page: PageRoute, request: PageRequest, is_ours: bool, body: bytes | None, content_type: str
+    ) -> Response:
+        if not page.is_open and not self.access.allows(request.visitor):
+            return RedirectResponse(f"/login?next={quote_value(request.address)}", 303)
         if body is None or page.post is None:
-            return page.get(asked)
-        if sort.partition(";")[0].strip().lower() != FORM:
-            return asked.error(415, "Only the forms of this page are accepted.")
-        form = form_of(body)
-        wait = self._find_fault(page, asked, form) if is_ours else 0.0
+            return page.get(request)
+        if content_type.partition(";")[0].strip().lower() != FORM:
+            return request.render_error(415, "Only the forms of this page are accepted.")
+        form = parse_form(body)
+        wait = self._find_fault(page, request, form) if is_ours else 0.0
         if wait is None:
-            return page.post(replace(asked, form=form))
+            return page.post(replace(request, form=form))
         if wait > 0:
-            return asked.error(429, "too many wrong tokens came from this address", "wait a moment")
-        return asked.error(403, "this form is not from a page of this server, or is too old", "open the page again")
+            return request.render_error(429, "too many wrong tokens came from this address", "wait a moment")
+        return request.render_error(
+            403, "this form is not from a page of this server, or is too old", "open the page again"
+        )
 
-    def _find_fault(self, page: Page, asked: Asked, form: Mapping[str, str]) -> float | None:
+    def _find_fault(self, page: PageRoute, request: PageRequest, form: Mapping[str, str]) -> float | None:
         """None for a form that counts: it brings the mark of its browser, or the token anew. Else the seconds until
         another token is looked at.
 
         A cookie alone is not enough: other servers on this host receive it.
         """
-        if not page.is_sealed or self.door.is_mark(form.get("mark", ""), asked.visitor):
+        if not page.is_sealed or self.access.is_mark(form.get("mark", ""), request.visitor):
             return None
-        is_typed = asked.visitor.kind == PERSON and "key" in form
-        return self.door.try_token(form["key"].strip(), asked.names["client"]) if is_typed else 0.0
+        is_typed = request.visitor.kind == PERSON and "key" in form
+        return self.access.try_token(form["key"].strip(), request.names["client"]) if is_typed else 0.0
 
 
-def remember(response: Response, asked: Asked, visitor: Visitor | None) -> None:
-    """Gives the browser its cookie; None takes it away."""
-    ticket, lasts = (visitor.ticket, LOGIN_SECONDS) if visitor is not None else ("", 0)
+def set_cookie(response: Response, request: PageRequest, visitor: Visitor | None) -> None:
+    """Set the visitor's cookie; None deletes it."""
+    ticket, max_age = (visitor.ticket, LOGIN_SECONDS) if visitor is not None else ("", 0)
     response.set_cookie(
-        asked.door.cookie, ticket, lasts, path="/", secure=asked.is_safe, httponly=True, samesite="strict"
+        request.access.cookie, ticket, max_age, path="/", secure=request.is_safe, httponly=True, samesite="strict"
     )
 
 
-def _told(asked: Asked, error: BatonError) -> Response:
+def _render_refusal(request: PageRequest, error: BatonError) -> Response:
     status = status_of(error)
-    response = asked.error(status, str(error), error.hint)
+    response = request.render_error(status, str(error), error.hint)
     if status == 503:
         response.headers.update(RETRY_AFTER)
     return response
 
 
-def form_of(body: bytes) -> dict[str, str]:
-    """The fields of a form as a browser sends it; line ends are as everywhere else.
+def parse_form(body: bytes) -> dict[str, str]:
+    """Parse the body of a form, with every CRLF as LF.
 
     Raises:
-        InvalidArgument: it is none.
+        InvalidArgument: the body is no URL-encoded form.
     """
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)

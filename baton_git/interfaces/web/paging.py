@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from baton_git.interfaces.web.page_controller import Asked
+from baton_git.interfaces.web.page_controller import PageRequest
 
 
 class Paging(NamedTuple):
-    """Which part of a list is shown; the addresses of its neighbours keep what else was asked for."""
+    """The page of a list that is shown; the addresses of its neighbours keep the other query parameters."""
 
     number: int
     first: int
@@ -17,21 +17,21 @@ class Paging(NamedTuple):
     older: str | None
 
     @classmethod
-    def of(cls, asked: Asked, size: int, total: int | None = None, *, more: bool = False) -> Paging:
-        """The page that was asked for.
+    def of(cls, request: PageRequest, size: int, total: int | None = None, *, more: bool = False) -> Paging:
+        """Return the page that the request asks for.
 
         Args:
             total: how many entries there are, where that is known; else `more` says whether any follow.
         """
-        number = asked.number("page")
+        number = request.read_number("page")
         if total is not None:
             number = min(number, max(1, -(-total // size)))
             more = number * size < total
-        newer = _at(asked, number - 1) if number > 1 else None
-        return cls(number, (number - 1) * size, newer, _at(asked, number + 1) if more else None)
+        newer = _page_address(request, number - 1) if number > 1 else None
+        return cls(number, (number - 1) * size, newer, _page_address(request, number + 1) if more else None)
 
 
-def _at(asked: Asked, number: int) -> str:
-    kept = {name: value for name, value in asked.query.items() if name not in ("page", "done") and value}
-    given = {**kept, **({"page": str(number)} if number > 1 else {})}
-    return "?" + urlencode(given, quote_via=quote, safe="", errors="surrogatepass")
+def _page_address(request: PageRequest, number: int) -> str:
+    other_parameters = {name: value for name, value in request.query.items() if name not in ("page", "done") and value}
+    parameters = {**other_parameters, **({"page": str(number)} if number > 1 else {})}
+    return "?" + urlencode(parameters, quote_via=quote, safe="", errors="surrogatepass")

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from baton_git.core.diff import describe_change
 from baton_git.core.errors import InvalidArgument, NotFound, Unsettled
 from baton_git.core.names import parse_oid
-from baton_git.interfaces.web.page_controller import Asked, Page
-from baton_git.interfaces.web.texts import quoted, sentence
+from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.texts import quote_value, sentence
 from baton_git.namespace.remote_selection import waiting_counts
 from baton_git.namespace.review.queue import ReviewQueue, WaitingRecord
 from baton_git.namespace.workspace import Workspace
@@ -21,8 +21,8 @@ SHOWN = 100
 """Records that one page asks about; the others come up once these are decided."""
 
 
-class Asking(NamedTuple):
-    """One record that waits. `takes_person`: taking it over makes a rule."""
+class ReviewCard(NamedTuple):
+    """One record that waits. `takes_person`: accepting it makes a rule, which only a person may do."""
 
     item: WaitingRecord
     words: str
@@ -30,96 +30,117 @@ class Asking(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """What of one remote waits."""
+    """The records of one remote that wait for review."""
 
     remote: str
     waiting: ReviewQueue
-    asking: tuple[Asking, ...]
+    items: tuple[ReviewCard, ...]
 
 
-def show(asked: Asked) -> Response:
-    with asked.work() as ws:
-        return _shown(asked, ws)
+def show(request: PageRequest) -> Response:
+    with request.work() as ws:
+        return _render_queues(request, ws)
 
 
-def _shown(asked: Asked, ws: Workspace, status: int = 200, problem: str = "") -> Response:
-    """The page, with what was chosen on it before."""
-    return asked.page(
-        "review.html", ws, status=status, problem=problem, queues=list(_queues(ws)), shown=SHOWN, chosen=asked.form
+def _render_queues(request: PageRequest, ws: Workspace, status: int = 200, problem: str = "") -> Response:
+    """Render the page with the choices that were made on it before."""
+    return request.render(
+        "review.html",
+        ws,
+        status=status,
+        problem=problem,
+        queues=list(_read_queues(ws)),
+        shown=SHOWN,
+        chosen=request.form,
     )
 
 
-def _queues(ws: Workspace) -> Iterator[Queue]:
-    for one in waiting_counts(ws):
-        name, found = review(ws, one.remote)
-        if found is not None:
-            yield Queue(name, found, tuple(_asking(ws, name, item) for item in found.items[:SHOWN]))
+def _read_queues(ws: Workspace) -> Iterator[Queue]:
+    for count in waiting_counts(ws):
+        name, queue = review(ws, count.remote)
+        if queue is not None:
+            yield Queue(name, queue, tuple(_build_item(ws, name, item) for item in queue.items[:SHOWN]))
 
 
-def _asking(ws: Workspace, remote: str, item: WaitingRecord) -> Asking:
+def _build_item(ws: Workspace, remote: str, item: WaitingRecord) -> ReviewCard:
     words = "; ".join(text for change in item.changes if (text := describe_change(change)))
-    return Asking(item, words, takes_person(ws, remote, item))
+    return ReviewCard(item, words, takes_person(ws, remote, item))
 
 
-class Wish(NamedTuple):
-    """What the form says of the records: their ids."""
+class Choices(NamedTuple):
+    """The ids of the records that the form accepts and rejects."""
 
     take: frozenset[str]
     refuse: frozenset[str]
 
 
-def settle(asked: Asked) -> Response:
-    """What was shown, and chosen there; where it is refused, the page comes again with what was entered."""
-    with asked.work() as ws:
-        remote = asked.form.get("remote", "")
-        if all(one.remote != remote for one in waiting_counts(ws)):
-            return _shown(asked, ws, 409, f"Nothing of {remote or 'that remote'} waits any more. Nothing was decided.")
-        name, found = review(ws, remote)
-        if found is None:
-            return asked.to("review", done="nothing")
+def settle(request: PageRequest) -> Response:
+    """Apply the choices of the form; show the page again, with what was entered, when they are refused."""
+    with request.work() as ws:
+        remote = request.form.get("remote", "")
+        if all(count.remote != remote for count in waiting_counts(ws)):
+            return _render_queues(
+                request, ws, 409, f"Nothing of {remote or 'that remote'} waits any more. Nothing was decided."
+            )
+        name, queue = review(ws, remote)
+        if queue is None:
+            return request.redirect_to("review", done="nothing")
         try:
-            _settle(asked, ws, name, found)
+            _decide_queue(request, ws, name, queue)
         except Unsettled:
-            return _shown(asked, ws, 409, f"More came from {name} since the page was made. Nothing was decided; look "
-                          "at it as it is now.")  # fmt: skip
+            return _render_queues(request, ws, 409, f"More came from {name} since the page was made. Nothing was "
+                                  "decided; look at it as it is now.")  # fmt: skip
         except (InvalidArgument, NotFound) as error:
-            return _shown(asked, ws, 422, f"{sentence(error)} Nothing was decided.")
-        return asked.to("review", done="decided")
+            return _render_queues(request, ws, 422, f"{sentence(error)} Nothing was decided.")
+        return request.redirect_to("review", done="decided")
 
 
-def _settle(asked: Asked, ws: Workspace, remote: str, found: ReviewQueue) -> None:
-    shown = parse_oid(asked.form.get("shown", ""))
-    if shown != found.theirs:
+def _decide_queue(request: PageRequest, ws: Workspace, remote: str, queue: ReviewQueue) -> None:
+    shown = parse_oid(request.form.get("shown", ""))
+    if shown != queue.theirs:
         raise Unsettled("more came")
-    wish = _wish(asked, found)
-    if not wish.take and not wish.refuse:
+    choices = _read_choices(request, queue)
+    if not choices.take and not choices.refuse:
         raise InvalidArgument("nothing was chosen; accept or reject at least one record")
-    confirmed = _confirmed(asked, found)
+    confirmed = _read_confirmed(request, queue)
     decide(
-        ws, asked.site.now(), remote, take=wish.take, refuse=wish.refuse, shown=shown, confirmed=confirmed, how="page"
+        ws,
+        request.site.now(),
+        remote,
+        take=choices.take,
+        refuse=choices.refuse,
+        shown=shown,
+        confirmed=confirmed,
+        how="page",
     )
 
 
-def _wish(asked: Asked, found: ReviewQueue) -> Wish:
-    said = {item.id: asked.form.get(f"choice.{quoted(item.kind)}.{quoted(item.id)}", "") for item in found.items}
-    every = asked.form.get("every", "")
-    names = {f"choice.{quoted(item.kind)}.{quoted(item.id)}" for item in found.items}
-    unknown = {name for name in asked.form if name.startswith("choice.")} - names
+def _read_choices(request: PageRequest, queue: ReviewQueue) -> Choices:
+    choices = {
+        item.id: request.form.get(f"choice.{quote_value(item.kind)}.{quote_value(item.id)}", "") for item in queue.items
+    }
+    every = request.form.get("every", "")
+    names = {f"choice.{quote_value(item.kind)}.{quote_value(item.id)}" for item in queue.items}
+    unknown = {name for name in request.form if name.startswith("choice.")} - names
     if unknown:
         raise InvalidArgument("a record was decided on that does not wait")
-    if every not in ("", "accept", "reject") or set(said.values()) - {"", "accept", "reject"}:
+    if every not in ("", "accept", "reject") or set(choices.values()) - {"", "accept", "reject"}:
         raise InvalidArgument("a record can be accepted, rejected, or decided later")
     if every in ("accept", "reject"):
-        said = {id_: choice if choice in ("accept", "reject") else every for id_, choice in said.items()}
-    take, refuse = (frozenset(id_ for id_, one in said.items() if one == word) for word in ("accept", "reject"))
-    return Wish(take, refuse)
+        choices = {id_: choice if choice in ("accept", "reject") else every for id_, choice in choices.items()}
+    take, refuse = (
+        frozenset(id_ for id_, choice in choices.items() if choice == word) for word in ("accept", "reject")
+    )
+    return Choices(take, refuse)
 
 
-def _confirmed(asked: Asked, found: ReviewQueue) -> set[str]:
-    """The records whose id a person has typed. None where a click is no person's word."""
-    if asked.no_person:
+def _read_confirmed(request: PageRequest, queue: ReviewQueue) -> set[str]:
+    """Return the ids that a person has typed to confirm a rule; empty if a click does not count as a person's."""
+    if request.no_person:
         return set()
-    return {one.id for one in found.items if asked.form.get(f"confirm.{quoted(one.id)}", "").strip() == one.id}
+    return {
+        item.id for item in queue.items if request.form.get(f"confirm.{quote_value(item.id)}", "").strip() == item.id
+    }
 
 
-PAGES = {"/n/{component}/review": Page(show, settle)}
+PAGES = {"/n/{component}/review": PageRoute(show, settle)}

@@ -1,4 +1,4 @@
-"""Which commit a person means who types a revision on a page: never one of several."""
+"""Revisions typed on a page, and reading a history as far as it is intact."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from baton_git.namespace.workspace import Workspace
 T = TypeVar("T")
 
 
-def meant(ws: Workspace, text: str) -> Oid:
-    """The commit of a number, `~N`, a commit id, or a date.
+def resolve_revision(ws: Workspace, text: str) -> Oid:
+    """Return the commit of a revision number, `~N`, a commit id, or a date.
 
     Raises:
         Ambiguous: two machines gave the same number before they met.
-        InvalidArgument: it is none of these, or before the beginning.
+        InvalidArgument: the text is none of these, or names a point before the first revision.
         NotFound: there is no such revision.
     """
     try:
@@ -29,14 +29,14 @@ def meant(ws: Workspace, text: str) -> Oid:
         raise
 
 
-def upto(entries: Iterable[T], number: int) -> tuple[list[T], str]:
-    """The first entries, as far as they can be read, and why not further."""
-    found: list[T] = []
+def take_readable(entries: Iterable[T], number: int) -> tuple[list[T], str]:
+    """Return the first `number` entries that can be read, and the error that stopped the reading, or an empty text."""
+    readable: list[T] = []
     reading: Iterator[T] = islice(iter(entries), number)
     while True:
         try:
-            found.append(next(reading))
+            readable.append(next(reading))
         except StopIteration:
-            return found, ""
+            return readable, ""
         except StoreError as error:
-            return found, str(error)
+            return readable, str(error)

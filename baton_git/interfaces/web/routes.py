@@ -22,8 +22,8 @@ from baton_git.interfaces.web import (
     rollback,
     timeline,
 )
-from baton_git.interfaces.web.page_controller import Asked, Desk, Page
-from baton_git.interfaces.web.session_cookie import Door
+from baton_git.interfaces.web.page_controller import PageController, PageRequest, PageRoute
+from baton_git.interfaces.web.session_cookie import PageAccess
 from baton_git.interfaces.web.templating import static_files
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -41,29 +41,36 @@ def is_page(path: str) -> bool:
 
 
 def router(site: Site, places: Places | None = None, page_token: str | None = None) -> APIRouter:
-    """All pages, what they load, and the events that keep them up to date.
+    """Return the routes of all pages, their files, and the events that keep open pages up to date.
 
     Args:
         places: for their streams; None: places of their own.
         page_token: what the login takes; None: the site's token.
     """
-    door = Door(site, page_token)
-    desk = Desk(site, door)
+    access = PageAccess(site, page_token)
+    controller = PageController(site, access)
     routes = APIRouter()
-    routes.add_route("/static/{name}", _static, include_in_schema=False)
-    routes.add_route("/n/{component}/events", events.endpoint(site, door, places or Places()), include_in_schema=False)
-    for path, page in {**PAGES, **login.PAGES, "/n": Page(_nothing), "/n/{rest:path}": Page(_nothing)}.items():
-        methods = ["GET", "HEAD", *(["POST"] if page.post is not None or page.get is _nothing else [])]
-        routes.add_route(path, desk.endpoint(page), methods=methods, include_in_schema=False)
+    routes.add_route("/static/{name}", _serve_static_file, include_in_schema=False)
+    routes.add_route(
+        "/n/{component}/events", events.endpoint(site, access, places or Places()), include_in_schema=False
+    )
+    for path, page in {
+        **PAGES,
+        **login.PAGES,
+        "/n": PageRoute(_refuse_unknown_page),
+        "/n/{rest:path}": PageRoute(_refuse_unknown_page),
+    }.items():
+        methods = ["GET", "HEAD", *(["POST"] if page.post is not None or page.get is _refuse_unknown_page else [])]
+        routes.add_route(path, controller.endpoint(page), methods=methods, include_in_schema=False)
     return routes
 
 
-def _nothing(asked: Asked) -> Response:
-    raise NotFound("page", asked.path, hint="the start page lists what there is")
+def _refuse_unknown_page(request: PageRequest) -> Response:
+    raise NotFound("page", request.path, hint="the start page lists what there is")
 
 
-async def _static(request: Request) -> Response:
-    found = static_files().get(request.path_params["name"])
-    if found is None:
+async def _serve_static_file(request: Request) -> Response:
+    file = static_files().get(request.path_params["name"])
+    if file is None:
         return Response("there is no such file", 404, media_type="text/plain")
-    return Response(found.body, 200, {"Cache-Control": FOREVER}, found.media_type)
+    return Response(file.body, 200, {"Cache-Control": FOREVER}, file.media_type)

@@ -1,4 +1,4 @@
-"""Who looks at a page: a cookie knows the browser, and a mark in each form says that it comes from our own page."""
+"""Visitors of pages: a signed cookie identifies the browser, and a mark in each form shows that it is from our page."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ GUEST, PERSON = "guest", "person"
 
 
 class Visitor(NamedTuple):
-    """A browser that we gave a cookie: as a guest, or because it brought the token of the page."""
+    """A browser with a cookie: a guest, or a person who logged in with the token of the page."""
 
     kind: str
     ticket: str
 
 
-class Door:
-    """Lets browsers in, and tells which forms are ours. Several processes on one repository share its key.
+class PageAccess:
+    """Issues and checks cookies and form marks. Several processes on one repository share the key.
 
     Attributes:
         is_apart: whether the page has a token of its own, which opens nothing else; else the server's opens it.
@@ -55,7 +55,7 @@ class Door:
     @cached_property
     def _secret(self) -> bytes:
         try:
-            return kept_key(self._site.folder / "page.key")
+            return load_key(self._site.folder / "page.key")
         except WriteFailed:  # a repository that can only be read: it can be looked at until this process ends
             return secrets.token_bytes(KEY_BYTES)
 
@@ -70,33 +70,35 @@ class Door:
         return "baton_" + _mac(self._secret, "cookie").hex()[:10]
 
     def visitor(self, ticket: str | None) -> Visitor | None:
-        """Whom a cookie names; None when it is not ours, or over."""
+        """Return the visitor of a cookie; None if it is not ours, expired or logged out."""
         parts = (ticket or "").split(".")
         if ticket is None or len(parts) != 4 or not ticket.isascii():
             return None
         kind, until, nonce, signature = parts
-        if not hmac.compare_digest(signature, self._signed(kind, until, nonce)):
+        if not hmac.compare_digest(signature, self._sign(kind, until, nonce)):
             return None
         return Visitor(kind, ticket) if int(until) > time.time() and nonce not in self._refused else None
 
     def welcome(self, kind: str = GUEST) -> Visitor:
-        """A visitor with a new ticket."""
+        """Return a visitor with a new ticket."""
         until, nonce = str(int(time.time()) + LOGIN_SECONDS), secrets.token_urlsafe(18)
-        return Visitor(kind, f"{kind}.{until}.{nonce}.{self._signed(kind, until, nonce)}")
+        return Visitor(kind, f"{kind}.{until}.{nonce}.{self._sign(kind, until, nonce)}")
 
     def refuse(self, visitor: Visitor) -> None:
-        """Whoever logged out is not let in with that ticket again. A guest's opens nothing, and is not remembered."""
+        """Revoke the ticket of a person who logs out; a guest's ticket opens nothing and is not remembered."""
         if visitor.kind != PERSON:
             return
         _, until, nonce, _ = visitor.ticket.split(".")
         with self._lock:
             now = time.time()
-            self._refused = {one: end for one, end in self._refused.items() if end > now} | {nonce: int(until)}
+            self._refused = {ticket_id: end for ticket_id, end in self._refused.items() if end > now} | {
+                nonce: int(until)
+            }
 
-    def _signed(self, kind: str, until: str, nonce: str) -> str:
+    def _sign(self, kind: str, until: str, nonce: str) -> str:
         return _text(_mac(self._key, "ticket", kind, until, nonce))
 
-    def lets_in(self, visitor: Visitor) -> bool:
+    def allows(self, visitor: Visitor) -> bool:
         return visitor.kind == PERSON or not self.has_lock
 
     def try_token(self, brought: str, address: str) -> float | None:
@@ -118,12 +120,12 @@ class Door:
         return hmac.compare_digest(brought.encode("utf-8", "replace"), self.mark(visitor).encode())
 
 
-def kept_key(path: Path) -> bytes:
-    """The key in a file that only this user can read; made when there is none.
+def load_key(path: Path) -> bytes:
+    """Read the key from a file that only this user can read; create it if there is none.
 
     Raises:
-        WriteFailed: it cannot be made.
-        StoreError: it is no key, or others may read it.
+        WriteFailed: the file cannot be created.
+        StoreError: the file is no key, or others may read it.
     """
     with writing(f"the page's key {path}"):
         if not path.exists():
@@ -136,7 +138,7 @@ def kept_key(path: Path) -> bytes:
 
 
 def _make_key(path: Path) -> None:
-    """Whole or not at all; of two processes that begin at once, the first one's key counts."""
+    """Create the key file atomically; of two processes at once, the first one's key counts."""
     new = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -149,9 +151,9 @@ def _make_key(path: Path) -> None:
 
 
 def _mac(key: bytes, *parts: str) -> bytes:
-    """No two lists of parts have the same text: the length stands before each."""
+    """Return the MAC of the parts, each preceded by its length so that no two lists have the same text."""
     return hmac.new(
-        key, b"".join(b"%d:%b" % (len(raw), raw) for raw in (one.encode() for one in parts)), sha256
+        key, b"".join(b"%d:%b" % (len(raw), raw) for raw in (part.encode() for part in parts)), sha256
     ).digest()
 
 

@@ -1,4 +1,4 @@
-"""The templates: everything that stands in them is escaped, and a name that is not given is an error."""
+"""The Jinja templates: every value is escaped, and an undefined name is an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf
 
 
 class Static(NamedTuple):
-    """A file that pages load, and the version that stands in its address."""
+    """A file that pages load, and the version in its address."""
 
     body: bytes
     media_type: str
@@ -26,36 +26,37 @@ class Static(NamedTuple):
 
 @cache
 def static_files() -> Mapping[str, Static]:
-    """All files that may be asked for, by name."""
-    found = {}
-    for one in files("baton_git.interfaces.web").joinpath("static").iterdir():
-        suffix = one.name[one.name.rfind(".") :]
+    """Return the files that pages load, by name."""
+    by_name = {}
+    for file in files("baton_git.interfaces.web").joinpath("static").iterdir():
+        suffix = file.name[file.name.rfind(".") :]
         if suffix in TYPES:
-            body = one.read_bytes()
-            found[one.name] = Static(body, TYPES[suffix], sha256(body).hexdigest()[:12])
-    return found
+            body = file.read_bytes()
+            by_name[file.name] = Static(body, TYPES[suffix], sha256(body).hexdigest()[:12])
+    return by_name
 
 
 @cache
 def environment() -> Environment:
-    made = Environment(
+    jinja = Environment(
         loader=PackageLoader("baton_git.interfaces.web"), autoescape=True, undefined=StrictUndefined,
         finalize=html, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do"],
     )  # fmt: skip
-    made.filters |= {
-        "q": texts.quoted, "field": texts.field_words, "words": texts.words, "cut": texts.cut, "json": texts.plain_json,
+    jinja.filters |= {
+        "q": texts.quote_value, "field": texts.field_words,
+        "words": texts.words, "cut": texts.cut, "json": texts.plain_json,
         "kind": texts.kind_words, "about": texts.about, "tier": texts.tier_words, "point": texts.point,
         "machine_time": texts.machine_time, "human_time": texts.human_time, "since": texts.since,
         "count": texts.count_words,
     }  # fmt: skip
-    made.tests |= {"link": texts.is_link, "moment": texts.is_moment}
-    made.globals |= {"address": texts.address, "command": texts.command, "static": _static_address}
-    return made
+    jinja.tests |= {"link": texts.is_link, "moment": texts.is_moment}
+    jinja.globals |= {"address": texts.address, "command": texts.command, "static": _file_address}
+    return jinja
 
 
-def _static_address(name: str) -> str:
+def _file_address(name: str) -> str:
     return f"/static/{name}?v={static_files()[name].version}"
 
 
-def rendered(template: str, data: Mapping[str, Any]) -> str:
+def render_template(template: str, data: Mapping[str, Any]) -> str:
     return environment().get_template(template).render(data)

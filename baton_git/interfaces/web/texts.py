@@ -29,31 +29,31 @@ FIELDS = {
 TIERS = {"human_confirmed": "confirmed by a person", "llm_derived": "derived by a model", "raw_source": "raw source"}
 
 
-def quoted(value: object) -> str:
+def quote_value(value: object) -> str:
     """Any text as a part of an address, or as a field of a form that comes back unchanged."""
     return quote(str(value), safe="", errors="surrogatepass")
 
 
 def address(component: str, page: str = "", **query: object) -> str:
     """The address of a page of a namespace; what is None or empty is left out."""
-    given = {name: str(value) for name, value in query.items() if value not in (None, "", False)}
-    text = urlencode(given, quote_via=quote, safe="", errors="surrogatepass")
-    return f"/n/{quoted(component)}/{page}{f'?{text}' if text else ''}"
+    parameters = {name: str(value) for name, value in query.items() if value not in (None, "", False)}
+    text = urlencode(parameters, quote_via=quote, safe="", errors="surrogatepass")
+    return f"/n/{quote_value(component)}/{page}{f'?{text}' if text else ''}"
 
 
 def sentence(text: object) -> str:
     """A message of an error as people write it."""
-    said = str(text)
-    return f"{said[:1].upper()}{said[1:]}" + ("" if said.endswith((".", "?", "!")) else ".")
+    message = str(text)
+    return f"{message[:1].upper()}{message[1:]}" + ("" if message.endswith((".", "?", "!")) else ".")
 
 
 def command(*words: object, namespace: str | None = None) -> str:
     """A command for a person's shell: no word of it is read as anything but that word."""
-    told = [str(html(str(one))) for one in words]
+    shown_words = [str(html(str(word))) for word in words]
     if namespace is not None:
         is_option = namespace.startswith("-")
-        told += [f"--namespace={namespace}"] if is_option else ["--namespace", str(html(namespace))]
-    return shlex.join(told)
+        shown_words += [f"--namespace={namespace}"] if is_option else ["--namespace", str(html(namespace))]
+    return shlex.join(shown_words)
 
 
 def is_link(value: object) -> bool:
@@ -107,18 +107,18 @@ def point(value: object) -> datetime | None:
     return parse_time_or_none(value) if isinstance(value, str) else None
 
 
-def machine_time(found: datetime) -> str:
-    return iso(found)
+def machine_time(moment: datetime) -> str:
+    return iso(moment)
 
 
-def human_time(found: datetime) -> str:
-    return found.strftime("%Y-%m-%d %H:%M UTC")
+def human_time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M UTC")
 
 
-def since(found: datetime, now: datetime) -> str:
+def since(moment: datetime, now: datetime) -> str:
     """`5 min ago`; for what is yet to come, the day."""
-    return age(iso(found), now) if found <= now else human_time(found)
+    return age(iso(moment), now) if moment <= now else human_time(moment)
 
 
-def count_words(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def count_words(number: int, singular: str, plural: str | None = None) -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
