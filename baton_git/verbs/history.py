@@ -44,7 +44,7 @@ class Filter(NamedTuple):
     """A commit: only what stands after it in the log."""
 
 
-def log(
+def read_log(
     ws: Workspace, wanted: Filter | None = None, limit: int | None = None, *, skip: int = 0, at: Revision | None = None
 ) -> Iterator[Shown]:
     """The commits that pass the filter, newest first and without the first `skip`, with what each changed.
@@ -147,7 +147,7 @@ def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:
     return diff.diff(before, ws.branch.revision_at(entry.commit).state)
 
 
-def show(ws: Workspace, revision: str) -> Shown:
+def read_commit(ws: Workspace, revision: str) -> Shown:
     """The commit that `revision` names (as in `Branch.resolve`), with what it changed."""
     entry = ws.branch.shown_entry(ws.branch.resolve(revision))
     return Shown(entry, tuple(changes_of(ws, entry)))

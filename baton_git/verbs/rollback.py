@@ -82,7 +82,7 @@ def go_back(
     return ws.update(way.op, now, change)
 
 
-def rollback(ws: Workspace, now: datetime, revision: str, person: str | None = None) -> WriteResult:
+def rollback_to(ws: Workspace, now: datetime, revision: str, person: str | None = None) -> WriteResult:
     """The state as it was at `revision`, as a new version; files that nobody here knows come back too.
 
     Raises:
@@ -225,7 +225,7 @@ def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
     return bool(undoes) and {one.commit for one in others}.issuperset(undoes)
 
 
-def undo(
+def undo_revision(
     ws: Workspace, now: datetime, revision: str | None = None, person: str | None = None
 ) -> tuple[WriteResult, LogEntry]:
     """Takes one commit back, the newest when `revision` is None, and keeps what came after it.

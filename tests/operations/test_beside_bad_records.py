@@ -55,7 +55,7 @@ def test_every_verb_works_beside_bad_records_of_every_kind(ws: Any) -> None:
     assert "FU-fine" in begun.brief.text
     assert all(any(one.startswith(path) for one in begun.problems) for path in live if path.startswith(exported))
     assert "FU-fine" in compose_brief(ws, NOW).text
-    shown = list(history.log(ws))
+    shown = list(history.read_log(ws))
     json_text([change.as_data() for one in shown for change in one.changes])
     assert history.compare(ws, "0", "~0").changes
     assert {one.path for one in validate_branch(ws) if one.faults} >= bad

@@ -26,8 +26,8 @@ from baton_git.systems.paif.checkpoints import (
 )
 from baton_git.systems.paif.identities import check_text, init_identity
 from baton_git.systems.paif.settings import PaifConfig
-from baton_git.verbs.history import Filter, compare, log
-from baton_git.verbs.rollback import rollback, rollback_record, undo
+from baton_git.verbs.history import Filter, compare, read_log
+from baton_git.verbs.rollback import rollback_record, rollback_to, undo_revision
 from baton_git.verbs.session_end import end_session
 from baton_git.verbs.session_start import StartOptions, begin_session
 
@@ -507,9 +507,13 @@ def test_a_checkpoint_and_what_it_meant_are_logged_shown_and_taken_back(ws):
     saved = save_checkpoint(ws, later(minutes=1), "zero", {"scratchpad": "s", "new_skills": [{"name": "y"}]})
     changed = {(one.kind, one.action) for one in compare(ws, "~1", "~0").changes}
     assert changed == {("checkpoint", "added"), ("identity", "changed")}
-    assert [one.entry.op for one in log(ws, Filter(record=saved.id))] == ["checkpoint"]
-    assert [one.entry.op for one in log(ws, Filter(record="zero"))] == ["checkpoint", "checkpoint", "identity-init"]
-    undo(ws, later(minutes=2))
+    assert [one.entry.op for one in read_log(ws, Filter(record=saved.id))] == ["checkpoint"]
+    assert [one.entry.op for one in read_log(ws, Filter(record="zero"))] == [
+        "checkpoint",
+        "checkpoint",
+        "identity-init",
+    ]
+    undo_revision(ws, later(minutes=2))
     assert files(ws) == before
     assert restore(ws, later(minutes=3), "zero").checkpoint.context.conversation_summary == "Implemented it"
 
@@ -519,7 +523,7 @@ def test_a_checkpoint_is_undone_without_what_came_after_it(ws):
     first = save_checkpoint(ws, NOW, "zero", {**SUMMARY, "new_beliefs": [{"subject": "x", "confidence": 1}]})
     later_one = save_checkpoint(ws, later(minutes=1), "zero", {"new_beliefs": [{"subject": "y", "confidence": 1}]})
     restore(ws, later(minutes=2), "zero")
-    undo(ws, later(minutes=3), first.written.revision.commit)
+    undo_revision(ws, later(minutes=3), first.written.revision.commit)
     assert stored(ws, "checkpoint", first.id) is None
     assert stored(ws, "checkpoint", later_one.id) is not None
     mutable = stored(ws, "identity", "zero").mutable
@@ -535,8 +539,8 @@ def test_what_is_mutable_goes_back_and_what_is_immutable_stays(ws):
     rollback_record(ws, later(minutes=3), "zero", then)
     identity = stored(ws, "identity", "zero")
     assert (identity.mutable.state.current_focus, identity.immutable.purpose.statement) == ("before", "p")
-    undo(ws, later(minutes=4))
+    undo_revision(ws, later(minutes=4))
     assert stored(ws, "identity", "zero").mutable.state.current_focus == "after"
-    rollback(ws, later(minutes=5), then)
+    rollback_to(ws, later(minutes=5), then)
     assert stored(ws, "identity", "zero").immutable.purpose.statement == "p"
     assert len(agent_sessions(ws, "zero")[0].ids) == 1

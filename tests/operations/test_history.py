@@ -12,10 +12,10 @@ from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
-from baton_git.verbs.history import Filter, compare, lineage, log, show
+from baton_git.verbs.history import Filter, compare, lineage, read_commit, read_log
 from baton_git.verbs.loops import add_loop, close_loop, settle_loop
 from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
-from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
+from baton_git.verbs.rollback import rollback_record, rollback_session, rollback_to, undo_revision
 from baton_git.verbs.session_end import end_session
 from baton_git.verbs.session_start import begin_session
 from baton_git.verbs.sessions import init
@@ -34,13 +34,13 @@ def records(ws):
 
 
 def test_the_log_of_nothing_is_empty(ws):
-    assert list(log(ws)) == []
+    assert list(read_log(ws)) == []
 
 
 def test_the_log_is_newest_first_with_what_each_commit_changed(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     settle_loop(ws, later(minutes=1), made.id, "failed", note="no")
-    newest, first, root = log(ws)
+    newest, first, root = read_log(ws)
     assert (newest.entry.op, first.entry.op, root.entry.op) == ("loop-verify", "loop-add", "root")
     assert ("status", ("open",), ("failed",)) in [(f.field, f.before, f.after) for f in newest.changes[0].fields]
     assert [one.action for one in first.changes] == ["added"]
@@ -52,36 +52,36 @@ def test_the_log_is_filtered_by_record(ws):
     add_loop(ws, NOW, action="c", expect="d")
     close_loop(ws, NOW, one)
     add_follow_up(ws, NOW, item="x")
-    assert ops(log(ws, Filter(record=one))) == ["loop-close", "loop-add"]
+    assert ops(read_log(ws, Filter(record=one))) == ["loop-close", "loop-add"]
 
 
 def test_the_log_is_filtered_by_session_and_agent_and_time(ws):
     for minute, session in enumerate(("a", "b", "a")):
         add_follow_up(acting(ws, session), later(minutes=minute), item=f"i{minute}")
-    assert [one.entry.time for one in log(ws, Filter(session="a"))] == [later(minutes=2), later()]
-    assert len(list(log(ws, Filter(agent="claude")))) == 3
-    assert list(log(ws, Filter(agent="nobody"))) == []
-    assert len(list(log(ws, Filter(since=later(minutes=1))))) == 2
-    assert len(list(log(ws, Filter(since=later(minutes=1), until=later(minutes=1))))) == 1
+    assert [one.entry.time for one in read_log(ws, Filter(session="a"))] == [later(minutes=2), later()]
+    assert len(list(read_log(ws, Filter(agent="claude")))) == 3
+    assert list(read_log(ws, Filter(agent="nobody"))) == []
+    assert len(list(read_log(ws, Filter(since=later(minutes=1))))) == 2
+    assert len(list(read_log(ws, Filter(since=later(minutes=1), until=later(minutes=1))))) == 1
 
 
 def test_the_log_stops_at_its_limit(ws):
     for number in range(4):
         add_follow_up(ws, NOW, item=f"i{number}")
-    assert len(list(log(ws, limit=2))) == 2
+    assert len(list(read_log(ws, limit=2))) == 2
 
 
 def test_the_log_shows_commits_made_by_hand(ws):
     init(ws, NOW)
     by_hand(ws, {"follow_ups/FU-1.toml": b'id = "FU-1"\nitem = "i"\nfirst_seen = "x"\n'}, message="mine")
-    newest = next(iter(log(ws)))
+    newest = next(iter(read_log(ws)))
     assert (newest.entry.subject, newest.entry.op, [one.id for one in newest.changes]) == ("mine", "", ["FU-1"])
 
 
 def test_show_gives_one_commit(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     add_follow_up(ws, NOW, item="x")
-    shown = show(ws, "1")
+    shown = read_commit(ws, "1")
     assert shown.entry.commit == made.written.revision.commit
     assert [one.id for one in shown.changes] == [made.id]
 
@@ -111,7 +111,7 @@ def test_rollback_gives_the_files_of_then_byte_for_byte_by_a_new_commit(ws):
     by_hand(ws, {"notes/x.txt": None, "new.txt": b"n"})
     close_loop(ws, NOW, ids(ws, "open_loops")[0])
     before = ws.branch.read()
-    rollback(ws, NOW, "2")
+    rollback_to(ws, NOW, "2")
     after = ws.branch.read()
     assert files(ws) == then
     assert after.number == before.number + 1
@@ -122,13 +122,13 @@ def test_rollback_to_a_time(ws):
     add_loop(ws, NOW, action="a", expect="b")
     then = files(ws)
     add_follow_up(ws, later(minutes=5), item="x")
-    rollback(ws, later(minutes=6), "2026-11-21T08:01:00Z")
+    rollback_to(ws, later(minutes=6), "2026-11-21T08:01:00Z")
     assert files(ws) == then
 
 
 def test_rollback_to_where_it_stands_writes_nothing(ws):
     add_loop(ws, NOW, action="a", expect="b")
-    assert rollback(ws, NOW, "1").changes == ()
+    assert rollback_to(ws, NOW, "1").changes == ()
     assert ws.branch.read().number == 1
 
 
@@ -136,8 +136,8 @@ def test_a_rollback_is_undone_by_undo(ws):
     add_loop(ws, NOW, action="a", expect="b")
     add_follow_up(ws, NOW, item="x")
     then = files(ws)
-    rollback(ws, NOW, "1")
-    undo(ws, NOW)
+    rollback_to(ws, NOW, "1")
+    undo_revision(ws, NOW)
     assert files(ws) == then
 
 
@@ -145,7 +145,7 @@ def test_rollback_of_a_graduation_takes_the_rule_away(ws):
     made = record_pattern(ws, NOW, what="w", rule="r")
     propose_rule(ws, NOW, made.id, "r")
     graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", made.id, "r")), NOW, made.id)
-    rollback(ws, NOW, "2")
+    rollback_to(ws, NOW, "2")
     assert stored(ws, "rule", made.id) is None
     assert stored(ws, "pattern", made.id).status == "rule_candidate"
 
@@ -183,7 +183,7 @@ def test_a_record_whose_file_is_corrupt_is_rolled_back(ws):
     by_hand(ws, {f"open_loops/{made.id}.toml": b"id = [torn"})
     rollback_record(ws, NOW, made.id)
     assert stored(ws, "open_loop", made.id).action == "a"
-    undo(ws, NOW)
+    undo_revision(ws, NOW)
     assert ws.branch.store.folder(ws.branch.read().tree).folder("open_loops").read(f"{made.id}.toml") == b"id = [torn"
 
 
@@ -222,7 +222,7 @@ def test_an_id_of_two_kinds_is_refused(ws):
 def test_what_a_session_took_back_itself_stays_away_without_it(ws):
     add_follow_up(acting(ws, "good"), NOW, item="kept", id="FU-1")
     add_follow_up(acting(ws, "bad"), NOW, item="taken back", id="FU-2")
-    undo(acting(ws, "bad"), NOW)
+    undo_revision(acting(ws, "bad"), NOW)
     add_follow_up(acting(ws, "bad"), NOW, item="not taken back", id="FU-3")
     rollback_session(acting(ws, "good"), NOW, "bad")
     assert ids(ws, "follow_ups") == ["FU-1"]
@@ -252,7 +252,7 @@ def test_the_rollback_of_a_session_is_undone_by_undo(ws):
     defer_follow_up(acting(ws, "bad"), NOW, "FU-1")
     then = files(ws)
     rollback_session(ws, NOW, "bad")
-    undo(ws, NOW)
+    undo_revision(ws, NOW)
     assert files(ws) == then
 
 
@@ -279,9 +279,9 @@ def test_undo_takes_the_newest_back_and_a_second_undo_redoes_it(ws):
     before = files(ws)
     add_follow_up(ws, NOW, item="x")
     after = files(ws)
-    undo(ws, NOW)
+    undo_revision(ws, NOW)
     assert files(ws) == before
-    undo(ws, NOW)
+    undo_revision(ws, NOW)
     assert files(ws) == after
     assert ws.branch.read().number == 4
 
@@ -290,7 +290,7 @@ def test_undo_of_an_older_revision_keeps_what_came_after(ws):
     add_follow_up(ws, NOW, item="x", id="FU-1")
     defer_follow_up(ws, NOW, "FU-1")
     add_loop(ws, NOW, action="a", expect="b", id="OL-1")
-    _, entry = undo(ws, NOW, "2")
+    _, entry = undo_revision(ws, NOW, "2")
     assert entry.op == "followup-defer"
     assert stored(ws, "follow_up", "FU-1").defer_count == 0
     assert ids(ws, "open_loops") == ["OL-1"]
@@ -300,7 +300,7 @@ def test_undo_of_a_closing_brings_the_record_back_though_others_came_after(ws):
     add_loop(ws, NOW, action="a", expect="b", id="OL-1")
     close_loop(ws, NOW, "OL-1")
     add_follow_up(ws, NOW, item="x")
-    undo(ws, NOW, "2")
+    undo_revision(ws, NOW, "2")
     assert ids(ws, "open_loops") == ["OL-1"]
     assert stored(ws, "open_loop", "OL-1", archived=True) is None
 
@@ -308,18 +308,22 @@ def test_undo_of_a_closing_brings_the_record_back_though_others_came_after(ws):
 def test_undo_brings_foreign_files_back_too(ws):
     add_loop(ws, NOW, action="a", expect="b")
     by_hand(ws, {"notes.txt": b"one"})
-    undo(ws, NOW)
+    undo_revision(ws, NOW)
     assert "notes.txt" not in files(ws)
 
 
 def test_the_first_commit_cannot_be_undone(ws):
     init(ws, NOW)
     with pytest.raises(NotAllowed, match="first commit"):
-        undo(ws, NOW)
+        undo_revision(ws, NOW)
 
 
 def test_nothing_can_be_undone_where_nothing_is(ws):
-    for name in (undo, lambda ws, now: rollback(ws, now, "1"), lambda ws, now: rollback_record(ws, now, "x")):
+    for name in (
+        undo_revision,
+        lambda ws, now: rollback_to(ws, now, "1"),
+        lambda ws, now: rollback_record(ws, now, "x"),
+    ):
         with pytest.raises(NotFound):
             name(ws, NOW)
 
@@ -328,9 +332,9 @@ def test_undo_of_a_revision_that_moved_meanwhile_is_computed_on_the_newest(open_
     ws = open_workspace()
     add_follow_up(ws, NOW, item="x", id="FU-1")
     other = workspace(ws.branch.store, "s2")
-    _, entry = undo(ws, NOW, "1")
+    _, entry = undo_revision(ws, NOW, "1")
     add_loop(other, NOW, action="a", expect="b", id="OL-1")
-    undo(ws, NOW, "2")
+    undo_revision(ws, NOW, "2")
     assert entry.revision == 1
     assert ids(ws, "follow_ups") == ["FU-1"]
     assert ids(ws, "open_loops") == ["OL-1"]

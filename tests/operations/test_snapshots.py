@@ -32,8 +32,8 @@ from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.recording_files import parse_recording, place_of
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
 from baton_git.systems.ecc.snapshots import Recorded, find, history, record, recorded
-from baton_git.verbs.history import Filter, log
-from baton_git.verbs.rollback import rollback, rollback_record, undo
+from baton_git.verbs.history import Filter, read_log
+from baton_git.verbs.rollback import rollback_record, rollback_to, undo_revision
 
 PROOF = "dmux-tmux/proof"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -468,7 +468,7 @@ def exported(ws: Workspace, folder: Path) -> dict[str, Any]:
 def test_after_going_back_the_history_ends_with_what_stands(ws, tmp_path):
     for minute in (1, 2, 3):
         keep(ws, at(minute), minutes=minute)
-    undo(ws, later(minutes=4))
+    undo_revision(ws, later(minutes=4))
     assert states(ws) == ["step-2", "step-3", "step-2", "step-1"]
     assert history(ws, PROOF)[0].recorded_at == "2026-11-21T08:02:00Z"
     data = exported(ws, tmp_path)
@@ -476,7 +476,7 @@ def test_after_going_back_the_history_ends_with_what_stands(ws, tmp_path):
     assert data["updatedAt"] >= data["history"][-1]["recordedAt"]
     keep(ws, at(4), minutes=5)
     assert states(ws) == ["step-4", "step-2", "step-3", "step-2", "step-1"]
-    rollback(ws, later(minutes=6), "1")
+    rollback_to(ws, later(minutes=6), "1")
     assert states(ws)[:2] == ["step-1", "step-4"]
     assert next(entry.op for entry in ws.branch.history()) == "rollback"
 
@@ -484,7 +484,7 @@ def test_after_going_back_the_history_ends_with_what_stands(ws, tmp_path):
 def test_what_came_back_is_given_back_and_taken_over_alike(ws, open_workspace, tmp_path):
     for minute in (1, 2, 3):
         keep(ws, at(minute), minutes=minute)
-    undo(ws, later(minutes=4))
+    undo_revision(ws, later(minutes=4))
     exported(ws, tmp_path)
     other = open_workspace(name="other.git")
     import_ecc(other, later(minutes=9), tmp_path)
@@ -496,7 +496,7 @@ def test_what_came_back_is_given_back_and_taken_over_alike(ws, open_workspace, t
 def test_importing_again_after_going_back_brings_the_newer_latest_back(ws, tmp_path):
     path = three(tmp_path)
     import_ecc(ws, NOW, path)
-    undo(ws, later(minutes=1))
+    undo_revision(ws, later(minutes=1))
     assert states(ws)[0] == "step-2"
     [done] = import_ecc(ws, later(minutes=2), path)
     assert (done.added, done.version is None) == (0, False)
@@ -521,11 +521,11 @@ def test_the_log_and_going_back_know_a_snapshot_by_its_id(ws):
     for minute in (1, 2):
         keep(ws, at(minute), minutes=minute)
     keep(ws, a_snapshot(id_="other"), minutes=3)
-    assert [entry.revision for entry, _ in log(ws, Filter(record=PROOF))] == [2, 1]
+    assert [entry.revision for entry, _ in read_log(ws, Filter(record=PROOF))] == [2, 1]
     rollback_record(ws, later(minutes=4), PROOF, "1")
     assert stored(ws, "snapshot", PROOF).snapshot.as_data() == at(1)
     assert len(recorded(ws)) == 2
-    undo(ws, later(minutes=5))
+    undo_revision(ws, later(minutes=5))
     assert states(ws) == ["step-2", "step-1", "step-2", "step-1"]
 
 

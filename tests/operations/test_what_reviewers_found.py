@@ -15,7 +15,7 @@ from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.loops import add_loop, close_loop
 from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
-from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
+from baton_git.verbs.rollback import rollback_record, rollback_session, rollback_to, undo_revision
 from baton_git.verbs.session_end import end_session
 from baton_git.verbs.session_start import StartOptions, begin_session
 
@@ -114,12 +114,12 @@ def test_what_is_undone_is_not_undone_twice(ws):
     add_follow_up(ws, NOW, item="x", id="FU-1")
     for _ in range(3):
         revision = defer_follow_up(ws, NOW, "FU-1").written.revision.number
-    undo(ws, NOW, str(revision - 1))
+    undo_revision(ws, NOW, str(revision - 1))
     with pytest.raises(NotAllowed, match="undone already"):
-        undo(ws, NOW, str(revision - 1))
+        undo_revision(ws, NOW, str(revision - 1))
     assert stored(ws, "follow_up", "FU-1").defer_count == 2
-    undo(ws, NOW)
-    undo(ws, NOW, str(revision - 1))
+    undo_revision(ws, NOW)
+    undo_revision(ws, NOW, str(revision - 1))
     assert stored(ws, "follow_up", "FU-1").defer_count == 2
 
 
@@ -127,7 +127,7 @@ def test_going_back_keeps_the_sessions_that_are_at_work(ws):
     add_follow_up(ws, NOW, item="x")
     mine = acting(ws, "S2")
     begin_session(mine, NOW)
-    rollback(mine, NOW, "1")
+    rollback_to(mine, NOW, "1")
     assert stored(ws, "session", "S2").status == "active"
 
 
@@ -157,9 +157,9 @@ def test_a_graduation_that_was_taken_back_does_not_come_back_without_a_person(ws
     propose_rule(ws, NOW, "PAT-1", "Do X")
     done = graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Do X")), NOW, "PAT-1")
     graduated = str(done.written.revision.number)
-    undo(ws, NOW)
-    for back in (lambda: rollback(ws, NOW, graduated), lambda: rollback_record(ws, NOW, "PAT-1", graduated),
-                 lambda: undo(ws, NOW)):  # fmt: skip
+    undo_revision(ws, NOW)
+    for back in (lambda: rollback_to(ws, NOW, graduated), lambda: rollback_record(ws, NOW, "PAT-1", graduated),
+                 lambda: undo_revision(ws, NOW)):  # fmt: skip
         with pytest.raises(NeedsHuman):
             back()
     rollback_record(ws, NOW, "PAT-1", graduated, "Ada")

@@ -245,7 +245,7 @@ def _boot(ws: Workspace, now: datetime, act: Act) -> Revision:
 
 
 def _roll_back(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return going_back.rollback(ws, now, f"~{act.which % 7}").revision
+    return going_back.rollback_to(ws, now, f"~{act.which % 7}").revision
 
 
 def _roll_back_record(ws: Workspace, now: datetime, act: Act) -> Revision:
@@ -257,7 +257,7 @@ def _roll_back_session(ws: Workspace, now: datetime, act: Act) -> Revision:
 
 
 def _undo(ws: Workspace, now: datetime, act: Act) -> Revision:
-    return going_back.undo(ws, now, f"~{act.which % 5}")[0].revision
+    return going_back.undo_revision(ws, now, f"~{act.which % 5}")[0].revision
 
 
 def _resolve(ws: Workspace, now: datetime, act: Act) -> Revision | None:

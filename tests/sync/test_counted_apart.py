@@ -18,7 +18,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.records.identity import Identity
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.patterns import record_pattern
-from baton_git.verbs.rollback import rollback_session, undo
+from baton_git.verbs.rollback import rollback_session, undo_revision
 
 FOLLOW_UP = path_of(Key("follow_up", "FU-1"))
 PATTERN = path_of(Key("pattern", "PAT-1"))
@@ -116,9 +116,9 @@ def test_a_session_takes_along_what_it_counted_in_records_that_both_made(
     assert counts(ada) == [3] * 5
     revert(ada, "s-bob")
     assert records(ada) == alone
-    undo(judge(ada), ada.clock())
+    undo_revision(judge(ada), ada.clock())
     assert counts(ada) == [3] * 5
-    undo(judge(ada), ada.clock())
+    undo_revision(judge(ada), ada.clock())
     revert(ada, "s-ada")
     assert records(ada) == {}
 
@@ -190,7 +190,7 @@ def test_a_conflict_goes_with_the_session_that_was_one_of_its_sides(pair: tuple[
     for session, action in (("s-bob", "here"), ("s-ada", "there")):
         revert(ada, session)
         assert (ada.get("open_loop", "OL-1").action, ada.contested()) == (action, [])
-        undo(judge(ada), ada.clock())
+        undo_revision(judge(ada), ada.clock())
 
 
 def test_two_records_of_one_id_keep_the_ids_that_the_merge_gave_them(ada: Machine, bob: Machine) -> None:
@@ -201,4 +201,4 @@ def test_two_records_of_one_id_keep_the_ids_that_the_merge_gave_them(ada: Machin
     for session, left in (("s-ada", "cleaned the disk"), ("s-bob", "deployed the shop")):
         revert(ada, session)
         assert {id_: ada.get("open_loop", id_).action for id_ in ada.state.ids("open_loop")} == {ids[left]: left}
-        undo(judge(ada), ada.clock())
+        undo_revision(judge(ada), ada.clock())

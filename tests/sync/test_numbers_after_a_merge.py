@@ -8,8 +8,8 @@ from machines import REF, Machine
 from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.core.names import Oid
 from baton_git.namespace.merge_commit import create_merge_commit
-from baton_git.verbs.history import Filter, compare, log, show
-from baton_git.verbs.rollback import rollback, rollback_session, undo
+from baton_git.verbs.history import Filter, compare, read_commit, read_log
+from baton_git.verbs.rollback import rollback_session, rollback_to, undo_revision
 
 Pair = tuple[Machine, Machine]
 
@@ -39,31 +39,31 @@ def test_a_number_that_two_commits_have_is_refused_with_both_ids(met: tuple[Mach
     number = str(ada.ws.branch.revision_at(Oid(mine)).number)
     for ask in (
         lambda: ada.ws.branch.read(number),
-        lambda: undo(ada.ws, ada.clock(), number),
-        lambda: rollback(ada.ws, ada.clock(), f"r{number}"),
+        lambda: undo_revision(ada.ws, ada.clock(), number),
+        lambda: rollback_to(ada.ws, ada.clock(), f"r{number}"),
         lambda: compare(ada.ws, number),
-        lambda: show(ada.ws, number),
+        lambda: read_commit(ada.ws, number),
     ):
         with pytest.raises(Ambiguous) as caught:
             ask()
         assert {one[:10] for one in caught.value.data["candidates"]} == {mine[:10], other[:10]}
         assert "id" in caught.value.hint
-    assert show(ada.ws, mine).entry.revision is None
+    assert read_commit(ada.ws, mine).entry.revision is None
 
 
 def test_the_log_leaves_such_a_number_away_and_all_that_it_shows_can_be_read(met: tuple[Machine, str, str]) -> None:
     ada, mine, other = met
-    found = {one.entry.commit: one.entry.revision for one in log(ada.ws)}
+    found = {one.entry.commit: one.entry.revision for one in read_log(ada.ws)}
     assert {commit for commit, number in found.items() if number is None} == {mine, other}
     assert all(ada.ws.branch.resolve(str(number)) == commit for commit, number in found.items() if number is not None)
-    assert next(log(ada.ws, Filter(after=ada.tip))).entry.revision
+    assert next(read_log(ada.ws, Filter(after=ada.tip))).entry.revision
 
 
 def test_a_commit_of_the_other_machine_is_taken_back_by_its_id(met: tuple[Machine, str, str]) -> None:
     ada, mine, other = met
-    undo(ada.ws, ada.clock(), mine)
+    undo_revision(ada.ws, ada.clock(), mine)
     assert ada.get("open_loop", "OL-ada") is None
-    undo(ada.ws, ada.clock(), other[:10])
+    undo_revision(ada.ws, ada.clock(), other[:10])
     assert ada.state.ids("open_loop") == {"OL-1", "OL-bob2", "OL-after"}
 
 

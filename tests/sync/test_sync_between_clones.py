@@ -19,7 +19,7 @@ from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
 from baton_git.verbs.auto_sync import at_end, at_start
 from baton_git.verbs.namespace_status import read_status
-from baton_git.verbs.rollback import undo
+from baton_git.verbs.rollback import undo_revision
 from baton_git.verbs.session_start import begin_session
 from baton_git.verbs.sync import in_words
 
@@ -482,7 +482,7 @@ def test_a_revert_that_was_taken_back_does_not_wait(pair: Pair) -> None:
     ada.sync()
     bob.sync()
     bob.by_hand({"open_loops/OL-2.toml": None})
-    undo(bob.ws, bob.clock())
+    undo_revision(bob.ws, bob.clock())
     bob.sync()
     assert kinds(ada.sync()) == ["forward"]
     assert ada.get("open_loop", "OL-2")

@@ -77,12 +77,12 @@ def test_going_back_keeps_it_and_takes_the_rest_back(ada: Machine) -> None:
     put(ada, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 2}})
-    rollback.rollback(ada.ws, ada.clock(), "~2")
+    rollback.rollback_to(ada.ws, ada.clock(), "~2")
     assert (purpose(ada), identity(ada).mutable.state.accumulated_experience) == (ME["purpose"]["statement"], 1)
-    rollback.rollback(ada.ws, ada.clock(), "1")
+    rollback.rollback_to(ada.ws, ada.clock(), "1")
     assert purpose(ada) == ME["purpose"]["statement"]
     rollback.rollback_record(ada.ws, ada.clock(), "zero", "2")
-    rollback.undo(ada.ws, ada.clock(), "3")
+    rollback.undo_revision(ada.ws, ada.clock(), "3")
     assert purpose(ada) == ME["purpose"]["statement"]
     assert not ada.git("fsck", "--strict", "--no-dangling")
 

@@ -28,7 +28,7 @@ from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.workspace import Vouched
 from baton_git.verbs.decisions import supersede_decision
 from baton_git.verbs.patterns import dismiss_pattern
-from baton_git.verbs.rollback import rollback, rollback_record
+from baton_git.verbs.rollback import rollback_record, rollback_to
 
 Pair = tuple[Machine, Machine]
 PATTERN, RULE = Key("pattern", "PAT-1"), Key("rule", "PAT-1")
@@ -129,7 +129,7 @@ def test_an_archived_record_keeps_who_vouches_for_it(ada: Machine) -> None:
     ada.ws.update("x", ada.clock(), lambda tip: tip.state.archive(
         tip.state.get(ActiveDecision, "DEC-1"), at="2026-11-21", reason="done", session=None))  # fmt: skip
     assert kind(ada, Key("active_decision", "DEC-1", archived=True)) == "confirmed"
-    rollback(ada.ws, ada.clock(), str(before))
+    rollback_to(ada.ws, ada.clock(), str(before))
     assert kind(ada, Key("active_decision", "DEC-1")) == "confirmed"
 
 
@@ -288,7 +288,7 @@ def test_a_merge_by_hand_that_revives_a_rule_makes_none(patterned: Pair) -> None
     before = ada.ws.branch.read()
     ada.graduate("PAT-1")
     old = ada.tip
-    rollback(ada.ws, ada.clock(), str(before.number))
+    rollback_to(ada.ws, ada.clock(), str(before.number))
     assert (rules(ada), old) != ([], None)
     ada.git("checkout", "-q", "baton/x")
     ada.git("merge", "-q", "-s", "ours", "--no-commit", "--allow-unrelated-histories", str(before.commit))

@@ -17,7 +17,7 @@ from baton_git.core.state import SHAPE
 from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.results import history as answers
-from baton_git.verbs.history import Filter, Shown, compare, full_id, lineage, log, moment, show
+from baton_git.verbs.history import Filter, Shown, compare, full_id, lineage, moment, read_commit, read_log
 
 COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
 LINES = Styled("\n")
@@ -57,7 +57,7 @@ def log_command(
             app.answer([one.as_data() for one in sessions], _graph(sessions) if not app.json else "")
             return
         wanted = Filter(record and full_id(ws, record), by_session, by_agent, moment(since), moment(until, end=True))
-        commits = log(ws, wanted, limit or (30 if sys.stdout.isatty() else None))
+        commits = read_log(ws, wanted, limit or (30 if sys.stdout.isatty() else None))
         if app.json:
             app.answer([answers.shown(one) for one in commits], "")
             return
@@ -174,7 +174,7 @@ def show_command(app: App, revision: str) -> None:
     baton show ~3 --json
     """
     with app.workspace() as ws:
-        shown = show(ws, revision)
+        shown = read_commit(ws, revision)
     entry = shown.entry
     facts = [
         f"commit   {entry.commit}",

@@ -12,7 +12,7 @@ from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.results.changed import went_back
 from baton_git.namespace.revision import WriteResult
-from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
+from baton_git.verbs.rollback import rollback_record, rollback_session, rollback_to, undo_revision
 
 Result = TypeVar("Result")
 
@@ -42,7 +42,7 @@ def rollback_command(app: App, revision: str | None, record: str | None, of_sess
                 return rollback_session(ws, app.now, of_session, person)
             if record is not None:
                 return rollback_record(ws, app.now, record, revision, person)
-            return rollback(ws, app.now, str(revision), person)
+            return rollback_to(ws, app.now, str(revision), person)
 
         done = _asking(app, back)
     if done.changes:
@@ -69,7 +69,7 @@ def undo_command(app: App, revision: str | None) -> None:
     baton undo 12
     """
     with app.workspace() as ws:
-        done, entry = _asking(app, lambda person: undo(ws, app.now, revision, person))
+        done, entry = _asking(app, lambda person: undo_revision(ws, app.now, revision, person))
     _tell(app, done)
     if done.changes:
         app.say(f"taken back: {entry.subject}")

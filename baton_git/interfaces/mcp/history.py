@@ -15,7 +15,7 @@ from baton_git.interfaces.mcp.arguments import RevisionName
 from baton_git.interfaces.mcp.tool_context import Desk
 from baton_git.interfaces.results.history import shown
 from baton_git.namespace.revision import Revision
-from baton_git.verbs.history import Filter, compare, full_id, log
+from baton_git.verbs.history import Filter, compare, full_id, read_log
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class History:
         """What was changed, by whom, newest first."""
         with self.desk.reading() as ws:
             wanted = Filter(record=full_id(ws, record) if record else None, session=by_session)
-            return {"commits": [shown(one) for one in log(ws, wanted, limit)]}
+            return {"commits": [shown(one) for one in read_log(ws, wanted, limit)]}
 
     def diff(self, a: str, b: RevisionName = None) -> Answer:
         """What changed from revision a to b, or to the newest."""

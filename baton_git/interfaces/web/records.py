@@ -19,7 +19,7 @@ from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.paging import Paging
 from baton_git.interfaces.web.revisions import take_readable
 from baton_git.interfaces.web.timeline import drop_bookkeeping
-from baton_git.verbs.history import Filter, log
+from baton_git.verbs.history import Filter, read_log
 
 SHOWN = 50
 GLANCED = 12
@@ -96,7 +96,7 @@ def show_record(request: PageRequest) -> Response:
         data = _read_fields(entry) if isinstance(entry, Part) else {}
         live_id = str(data.get("id", id_))
         commits = [
-            drop_bookkeeping(change) for change in take_readable(log(ws, Filter(record=id_), HISTORY), HISTORY)[0]
+            drop_bookkeeping(change) for change in take_readable(read_log(ws, Filter(record=id_), HISTORY), HISTORY)[0]
         ]
         return request.render(
             "record.html", ws, key=key, entry=entry, data=data, title=title_of(kind, data), live_id=live_id,

@@ -12,7 +12,7 @@ from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.paging import Paging
 from baton_git.interfaces.web.revisions import resolve_revision, take_readable
 from baton_git.interfaces.web.texts import sentence
-from baton_git.verbs.history import Filter, Shown, compare, full_id, log, show
+from baton_git.verbs.history import Filter, Shown, compare, full_id, read_log, read_commit
 
 SHOWN = 25
 MOST_CHANGES = 300
@@ -24,7 +24,7 @@ def show_timeline(request: PageRequest) -> Response:
     with request.work() as ws:
         wanted = Filter(full_id(ws, record) if record else None, session, agent)
         first = Paging.of(request, SHOWN).first
-        commits, gap = take_readable(log(ws, wanted, SHOWN + 1, skip=first), SHOWN + 1)
+        commits, gap = take_readable(read_log(ws, wanted, SHOWN + 1, skip=first), SHOWN + 1)
         paging = Paging.of(request, SHOWN, more=len(commits) > SHOWN)
         return request.render(
             "timeline.html", ws, commits=[drop_bookkeeping(commit) for commit in commits[:SHOWN]], paging=paging,
@@ -39,7 +39,7 @@ def drop_bookkeeping(shown: Shown) -> Shown:
 
 def show_commit(request: PageRequest) -> Response:
     with request.work() as ws:
-        shown = drop_bookkeeping(show(ws, resolve_revision(ws, request.names["revision"])))
+        shown = drop_bookkeeping(read_commit(ws, resolve_revision(ws, request.names["revision"])))
         return request.render("commit.html", ws, shown=shown, changes=shown.changes[:MOST_CHANGES])
 
 

@@ -19,8 +19,8 @@ from baton_git.interfaces.results.history import compared, shown
 from baton_git.namespace.results import ChangedRecord
 from baton_git.namespace.revision import WriteResult as Moved
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.history import Filter, compare, full_id, log, moment, show
-from baton_git.verbs.rollback import rollback, rollback_record, rollback_session, undo
+from baton_git.verbs.history import Filter, compare, full_id, moment, read_commit, read_log
+from baton_git.verbs.rollback import rollback_record, rollback_session, rollback_to, undo_revision
 
 REVISION = "A number, `~N` back from the newest, a commit id, or an ISO date or time."
 
@@ -79,7 +79,7 @@ def router(site: Site) -> APIRouter:
                 full_id(ws, record) if record is not None else None, by_session, by_agent,
                 moment(since), moment(until, end=True), after,
             )  # fmt: skip
-            found = [shown(one) for one in log(ws, wanted, limit + 1, at=version)]
+            found = [shown(one) for one in read_log(ws, wanted, limit + 1, at=version)]
         more = found[limit - 1]["commit"] if len(found) > limit else None
         return answer({"commits": found[:limit], "next": more}, commit=version.commit)
 
@@ -89,7 +89,7 @@ def router(site: Site) -> APIRouter:
     ) -> Response:
         """One revision, and what it changed."""
         with site.work(namespace) as ws:
-            found = show(ws, revision)
+            found = read_commit(ws, revision)
         return answer(shown(found), commit=found.entry.commit)
 
     @routes.get("/v1/diff", response_model=Compared)
@@ -118,7 +118,7 @@ def router(site: Site) -> APIRouter:
     def take_back(who: Who, asked: TakingBack | None = None) -> Response:
         """Take one revision back, and keep what came after it."""
         with who.on(site) as ws:
-            done, entry = undo(ws, site.now(), (asked or TakingBack()).revision)
+            done, entry = undo_revision(ws, site.now(), (asked or TakingBack()).revision)
         return written({"taken_back": entry.subject}, done)
 
     return routes
@@ -134,4 +134,4 @@ def _back(site: Site, ws: Workspace, asked: GoingBack) -> Moved:
         return rollback_record(ws, now, asked.record, asked.revision)
     if asked.revision is None:
         raise InvalidArgument("nothing says where to", hint="give a revision, a record, or of_session")
-    return rollback(ws, now, asked.revision)
+    return rollback_to(ws, now, asked.revision)
