@@ -196,7 +196,7 @@ BAD = [
     ("init", "--namespace", "x" * 300),
     ("init", "surplus"),
     ("boot", "--budget", "5"),
-    ("boot", "--check-budget", "0"),
+    ("boot", "--check-budget", "61"),
     ("boot", "--session", "a\nb"),
     ("wrap", "--context", "a", "--file", "b"),
     ("wrap", "--expected-revision", "-1"),
@@ -680,8 +680,8 @@ def test_a_bug_exits_with_70_and_leaves_a_report(tmp_path):
     code = (
         "import sys; sys.argv = ['baton', 'status']\n"
         "from baton_git.interfaces.cli import app, main\n"
-        "from baton_git.interfaces.cli.lifespan import COMMANDS\n"
-        "COMMANDS['status'].callback = lambda **_: 1 / 0\n"
+        "from baton_git.interfaces.cli.lifespan import ADDITIONS\n"
+        "object.__setattr__(ADDITIONS['status'], 'render', lambda *_: 1 / 0)\n"
         "main()"
     )
     env = {**os.environ, "TMPDIR": str(tmp_path)}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from baton_git.core.lifecycle import Confirmed
-from baton_git.interfaces.http.api import history
 from baton_git.namespace.branch import Branch
+from baton_git.verbs import log as log_verbs
 from baton_git.verbs.patterns import graduate_pattern
 
 
@@ -108,13 +108,13 @@ def test_going_back_cannot_graduate(api: Any, baton: Any) -> None:
 
 
 def test_the_etag_of_a_log_is_of_the_version_that_it_tells(story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = history.log
+    real = log_verbs.read_log
 
     def log(ws: Any, *args: Any, **more: Any) -> Any:
         yield from list(real(ws, *args, **more))
         story.post("/v1/follow-ups", {"item": "by another"}, code=201)
 
-    monkeypatch.setattr(history, "log", log)
+    monkeypatch.setattr(log_verbs, "read_log", log)
     answer = story.get("/v1/log")
     assert answer.headers["etag"] == f'"{answer.json()["commits"][0]["commit"]}"'
 

@@ -1,4 +1,4 @@
-"""`baton log`, `show`, `diff`."""
+"""What the command line adds to the verbs that look back: colours, the graph of sessions, and a log that streams."""
 
 from __future__ import annotations
 
@@ -14,61 +14,35 @@ from baton_git.core.kinds import NUMBERED
 from baton_git.core.output import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import SHAPE
-from baton_git.interfaces.cli.app import App, command, flat
+from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.printing import write
-from baton_git.interfaces.results import history as answers
-from baton_git.verbs.history import Filter, Shown, compare, full_id, lineage, moment, read_commit, read_log
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.history import Shown, compare, lineage, read_log
+from baton_git.verbs.log import CommitResult, DiffResult, LogFilter, TwoRevisions
 
 COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
 LINES = Styled("\n")
 
 
-@command("log")
-@click.option("--record", metavar="ID", help="Only what changed this record.")
-@click.option("--by-session", metavar="ID", help="Only what this session did.")
-@click.option("--by-agent", metavar="NAME", help="Only what this agent did.")
-@click.option("--since", metavar="TIME", help="Not older than this ISO date or time.")
-@click.option("--until", metavar="TIME", help="Not newer.")
-@click.option("--limit", "-l", type=click.IntRange(1), help="At most this many.  [30 on a terminal]")
-@click.option("--oneline", is_flag=True, help="Only one line each, without the fields.")
-@click.option("--graph", is_flag=True, help="Draw who worked after whom instead.")
-def log_command(
-    app: App,
-    record: str | None,
-    by_session: str | None,
-    by_agent: str | None,
-    since: str | None,
-    until: str | None,
-    limit: int | None,
-    oneline: bool,
-    graph: bool,
-) -> None:
-    """What was changed, by whom, newest first, record by record.
-
-    \b
-    baton log --limit 5
-    baton log --record OL-7k3f9q
-    baton log --by-session 2026-06-17-003 --oneline
-    baton log --graph
-    """
-    with app.workspace() as ws:
-        if graph:
-            sessions = lineage(ws)
-            app.answer([one.as_data() for one in sessions], _graph(sessions) if not app.json else "")
-            return
-        wanted = Filter(record and full_id(ws, record), by_session, by_agent, moment(since), moment(until, end=True))
-        commits = read_log(ws, wanted, limit or (30 if sys.stdout.isatty() else None))
-        if app.json:
-            app.answer([answers.shown(one) for one in commits], "")
-            return
-        found = False
-        for one in commits:
-            found = True
-            write(heading(one) if oneline else LINES.join([heading(one), *change_lines(one.changes), ""]))
-        if not found and ws.branch.read().commit is None:
-            app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here (baton log -n NAMESPACE)")
-        elif not found:
-            app.say("no commit matches")
+def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> None:
+    """Print the log as it is read: all of it, 30 commits on a terminal, or the graph of sessions."""
+    if values.get("graph"):
+        sessions = lineage(ws)
+        app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions))
+        return
+    commits = read_log(ws, asked.filter_for(ws), values.get("limit") or (30 if sys.stdout.isatty() else None))
+    if app.json:
+        app.answer_json([CommitResult.of(shown).as_data() for shown in commits])
+        return
+    number = 0
+    for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is looked at below
+        line = heading(shown)
+        write(line if values.get("oneline") else LINES.join([line, *change_lines(shown.changes), ""]))
+    if not number and ws.branch.read().commit is None:
+        app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here (baton log -n NAMESPACE)")
+    elif not number:
+        app.say("no commit matches")
 
 
 def heading(shown: Shown) -> Styled:
@@ -163,46 +137,38 @@ def _session_line(one: Session) -> str:
     )
 
 
-@command("show")
-@click.argument("revision", default="~0", metavar="[REV]")
-def show_command(app: App, revision: str) -> None:
-    """One revision and what it changed; the newest when none is named.
-
-    \b
-    baton show
-    baton show 12
-    baton show ~3 --json
-    """
-    with app.workspace() as ws:
-        shown = read_commit(ws, revision)
+def _render_commit(app: App, result: CommitResult) -> None:
+    shown = result.shown
     entry = shown.entry
     facts = [
         f"commit   {entry.commit}",
-        *(f"parent   {one}" for one in entry.parents),
+        *(f"parent   {parent}" for parent in entry.parents),
         f"author   {entry.author}",
         f"time     {entry.time.astimezone().isoformat()}",
         *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
     ]
-    app.answer(answers.shown(shown), LINES.join([heading(shown), *facts, "", *change_lines(shown.changes)]))
+    app.answer(result.as_data(), LINES.join([heading(shown), *facts, "", *change_lines(shown.changes)]))
 
 
-@command("diff")
-@click.argument("a", metavar="A")
-@click.argument("b", required=False, metavar="[B]")
-def diff_command(app: App, a: str, b: str | None) -> None:
-    """What changed from revision A to revision B, the newest when B is not named.
-
-    Revisions are numbers, ~N back from the newest, commit ids, or ISO dates and times.
-
-    \b
-    baton diff 12 15
-    baton diff 2026-06-17
-    """
-    with app.workspace() as ws:
-        found = compare(ws, a, b)
-    app.answer(answers.compared(found), LINES.join(change_lines(found.changes)))
-    if not found.changes:
-        app.say(f"nothing differs between revisions {found.before.number} and {found.after.number}")
+def _compare_all(app: App, ws: Workspace, asked: TwoRevisions, values: Values) -> DiffResult:
+    """All changes: a terminal needs no pages."""
+    return DiffResult.of(compare(ws, asked.a, asked.b))
 
 
-COMMANDS = {"log": log_command, "show": show_command, "diff": diff_command}
+def _render_diff(app: App, result: DiffResult) -> None:
+    compared = result.compared
+    app.answer(result.as_data(), LINES.join(change_lines(compared.changes)))
+    if not compared.changes:
+        app.say(f"nothing differs between revisions {compared.before.number} and {compared.after.number}")
+
+
+_LOG = (
+    click.option("--limit", "-l", type=click.IntRange(1), help="At most this many.  [30 on a terminal]"),
+    click.option("--oneline", is_flag=True, default=None, help="Only one line each, without the fields."),
+    click.option("--graph", is_flag=True, default=None, help="Draw who worked after whom instead."),
+)
+ADDITIONS = {
+    "log": Addition(_LOG, run=_print_log),
+    "show": Addition(render=_render_commit),
+    "diff": Addition(run=_compare_all, render=_render_diff),
+}

@@ -31,7 +31,8 @@ class Addition:
         options: further parameters, as click's decorators, in the order of the help.
         fill: turns all values of the command line into those of the input's fields.
         prepare: what a person must confirm before the verb runs: gives the workspace to run it in.
-        run: runs the verb, together with what the command line does before and after it.
+        run: runs the verb, together with what the command line does before and after it; gives None where it has
+            printed the answer.
         acting: gives the call as it acts, where an option that all commands have means something else here.
         session_help: the help of `--session`.
         render: prints the result, and may give an exit status.
@@ -42,7 +43,7 @@ class Addition:
     about: str = ""
     fill: Callable[[App, Values], Values] | None = None
     prepare: Callable[[App, Workspace, Any, Values], Workspace] | None = None
-    run: Callable[[App, Workspace, Any, Values], Result] | None = None
+    run: Callable[[App, Workspace, Any, Values], Result | None] | None = None
     acting: Callable[[App], App] | None = None
     session_help: str = SESSION_HELP
     render: Callable[[App, Any], int | None] | None = None
@@ -77,6 +78,8 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
             else:
                 result = verb.run(work, app.now, asked)
         _remember_session(app, verb, result)
+        if result is None:
+            return None
         if addition.render_chosen is not None:
             return addition.render_chosen(app, result, fields)
         return (addition.render or render)(app, result)

@@ -18,10 +18,10 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.state import Key, key_of
 from baton_git.interfaces.mcp.tool_context import Desk
 from baton_git.interfaces.results.documents import provenance, with_provenance
-from baton_git.interfaces.results.history import shown
 from baton_git.systems.gobby.previous_sessions import find_last_handoff
 from baton_git.systems.session_baton.documents import read_document
 from baton_git.verbs.history import read_log
+from baton_git.verbs.log import CommitResult
 from baton_git.verbs.session_start import compose_brief
 
 JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
@@ -51,7 +51,7 @@ class Resources:
     def log(self, namespace: str) -> str:
         """The newest revisions, and what each changed."""
         with self.desk.reading(namespace) as ws:
-            return _json({"commits": [shown(one) for one in read_log(ws, None, NEWEST)]})
+            return _json({"commits": [CommitResult.of(shown).as_data() for shown in read_log(ws, None, NEWEST)]})
 
     def handoff(self, namespace: str) -> str:
         """The facts of the last session in this work tree."""

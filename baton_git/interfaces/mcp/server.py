@@ -21,7 +21,6 @@ from baton_git.interfaces.mcp import (
     documents,
     graduation,
     handoffs,
-    history,
 )
 from baton_git.interfaces.mcp.arguments import shortened, untold
 from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, unknown_prompt
@@ -32,7 +31,7 @@ from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    documents, graduation, handoffs, history,
+    documents, graduation, handoffs,
 )  # fmt: skip
 
 INSTRUCTIONS = """\

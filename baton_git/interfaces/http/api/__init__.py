@@ -6,7 +6,6 @@ from fastapi import APIRouter
 
 from baton_git.interfaces.http.api import (
     events,
-    history,
     namespaces,
     records,
     sessions,
@@ -18,7 +17,7 @@ from baton_git.interfaces.http.streams import Places
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    namespaces, records, sessions, history, snapshots
+    namespaces, records, sessions, snapshots
 )  # fmt: skip
 
 
