@@ -1,3 +1,36 @@
 """The memory between sessions of AI coding agents, kept as small text files in git."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from baton_git.interfaces.library.namespace import OpenNamespace
+
 __version__ = "0.1.0"
+
+
+def open(  # noqa: A001  the name says it best: baton_git.open(path)
+    path: str | PathLike[str] = ".",
+    *,
+    namespace: str | None = None,
+    session: str | None = None,
+    agent: str | None = None,
+) -> OpenNamespace:
+    """Open a namespace of a git repository; the verbs are methods of what this returns.
+
+    Args:
+        path: a repository, or a folder in its work tree.
+        namespace: which one; else git config baton.namespace, or the folder's name.
+        session: the session that acts; else the one that `boot` begins.
+        agent: the agent that acts.
+
+    Raises:
+        NotARepository: there is none at `path`.
+        InvalidName: the namespace, the session or the agent cannot be called that.
+    """
+    from baton_git.interfaces.library.namespace import open_namespace  # the version and the hooks need none of it
+
+    return open_namespace(path, namespace, session, agent)

@@ -1,0 +1,76 @@
+"""Open a namespace, and call the verbs on it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, Self
+
+from baton_git.core.names import AgentId, SessionId
+from baton_git.core.verb import VerbFunction
+from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.paif import FILLS
+from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.library.verb_methods import VerbMethods
+
+
+class OpenNamespace(VerbMethods):
+    """A namespace, with the verbs as methods. Use it in a `with` block, or close it.
+
+    The methods raise the errors of `baton_git.core.errors`. What only a person may do raises `NeedsHuman`.
+
+    Attributes:
+        session: the session that acts: the one that was named, or that `boot` began, until `wrap` ends it.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._stack = ExitStack()
+        self._workspace = self._stack.enter_context(call.workspace())
+        self.session = call.settings.asked.session
+
+    @property
+    def name(self) -> str:
+        """What the namespace is called."""
+        return str(self._workspace.branch.namespace)
+
+    def run_verb(self, function: VerbFunction[Any, Any], *args: Any, **fields: Any) -> Any:
+        """Run a verb, with the fields of its input as arguments.
+
+        Raises:
+            InvalidArgument: a value does not fit its field, or two do not go together.
+            TypeError: there are more arguments than fields.
+        """
+        verb = function.verb
+        workspace = replace(self._workspace, actor=replace(self._workspace.actor, session=self.session))
+        fill = FILLS.get(verb.name)
+        asked = function.bind(*args, **(fill(self._call, fields) if fill and not args else fields))
+        result = verb.run(workspace, self._call.now, asked)
+        if verb.session == "begins":
+            self.session = result.session
+        elif verb.session == "ends":
+            self.session = None
+        return result
+
+    def close(self) -> None:
+        """Close the repository."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_namespace(
+    path: str | PathLike[str], namespace: str | None, session: str | None, agent: str | None
+) -> OpenNamespace:
+    """Open a namespace, as `baton_git.open` documents it."""
+    session = None if session is None else SessionId(session).text
+    agent = None if agent is None else AgentId(agent).text
+    return OpenNamespace(Call(Settings(Asked(fspath(path), namespace, session, agent))))

@@ -1,0 +1,329 @@
+# Written by `python tests/project/verb_pages.py`, from the table of verbs.
+
+from typing import Any, Literal
+
+from baton_git.core.records.work_items import VerifySpec
+from baton_git.core.verb import VerbFunction
+from baton_git.namespace.results import Changed
+from baton_git.systems.gobby.handoff_verbs import HandoffList
+from baton_git.systems.gobby.handoff_verbs import ShownHandoff
+from baton_git.systems.gobby.todos import ChangedTodos
+from baton_git.systems.gobby.todos import TodoList
+from baton_git.systems.kairos.handover_verbs import ClearedHandover
+from baton_git.systems.kairos.handover_verbs import HandoverRun
+from baton_git.systems.kairos.handover_verbs import Handovers
+from baton_git.systems.kairos.handover_verbs import ResumedHandover
+from baton_git.systems.kairos.handover_verbs import SteppedHandover
+from baton_git.systems.paif.checkpoint_verbs import AgentSessions
+from baton_git.systems.paif.checkpoint_verbs import RestoredAgent
+from baton_git.systems.paif.checkpoint_verbs import SavedCheckpoint
+from baton_git.verbs.checks import CheckResults
+from baton_git.verbs.conflicts import ConflictList
+from baton_git.verbs.conflicts import SettledConflict
+from baton_git.verbs.log import CommitResult
+from baton_git.verbs.log import DiffResult
+from baton_git.verbs.log import LogResult
+from baton_git.verbs.review import Decided
+from baton_git.verbs.review import Waiting
+from baton_git.verbs.sessions import BootResult
+from baton_git.verbs.sessions import InitResult
+from baton_git.verbs.sessions import StatusResult
+from baton_git.verbs.sessions import WrapResult
+from baton_git.verbs.sync import SyncResult
+from baton_git.verbs.undo import RollbackResult
+from baton_git.verbs.undo import UndoResult
+from collections.abc import Mapping
+
+class VerbMethods:
+    def run_verb(self, function: VerbFunction[Any, Any], *args: Any, **fields: Any) -> Any: ...
+    def add_decision(
+        self,
+        what: str,
+        why: str,
+        *,
+        evidence: list[str] = ...,
+        rejected: list[str] = ...,
+        tier: Literal['raw_source', 'llm_derived', 'human_confirmed'] | None = None,
+        id: str | None = None,
+    ) -> Changed: ...
+    def add_follow_up(
+        self,
+        item: str,
+        *,
+        reason: str | None = None,
+        pattern: str | None = None,
+        priority: Literal['normal', 'elevated', 'escalated'] | None = None,
+        id: str | None = None,
+    ) -> Changed: ...
+    def add_loop(
+        self,
+        action: str,
+        expect: str,
+        *,
+        verify: VerifySpec | Mapping[str, Any] | None = None,
+        ttl_days: int | None = None,
+        decision: str | None = None,
+        id: str | None = None,
+    ) -> Changed: ...
+    def add_todo(
+        self,
+        text: str,
+        *,
+        started: bool = False,
+    ) -> ChangedTodos: ...
+    def boot(
+        self,
+        *,
+        budget: int = 8000,
+        check_seconds: float = 5.0,
+        sync_seconds: float = 3.0,
+    ) -> BootResult: ...
+    def cancel_todo(
+        self,
+        which: str,
+    ) -> ChangedTodos: ...
+    def clear_handover(
+        self,
+        *,
+        session: str | None = None,
+        outcome: Literal['completed', 'abandoned'],
+    ) -> ClearedHandover: ...
+    def close_loop(
+        self,
+        id: str,
+        *,
+        reason: str = "closed",
+    ) -> Changed: ...
+    def decide_review(
+        self,
+        *,
+        remote: str | None = None,
+        accept: list[str] = ...,
+        reject: list[str] = ...,
+        accept_all: bool = False,
+        reject_all: bool = False,
+        shown: str | None = None,
+    ) -> Decided: ...
+    def defer_follow_up(
+        self,
+        id: str,
+        *,
+        reason: str | None = None,
+    ) -> Changed: ...
+    def diff(
+        self,
+        *,
+        limit: int = 1000,
+        after: str | None = None,
+        a: str,
+        b: str | None = None,
+    ) -> DiffResult: ...
+    def dismiss_pattern(
+        self,
+        id: str,
+    ) -> Changed: ...
+    def finish_follow_up(
+        self,
+        id: str,
+        *,
+        note: str | None = None,
+    ) -> Changed: ...
+    def finish_todo(
+        self,
+        which: str,
+    ) -> ChangedTodos: ...
+    def graduate_pattern(
+        self,
+        id: str,
+        *,
+        rule: str | None = None,
+    ) -> Changed: ...
+    def init(
+        self,
+        *,
+        namespace: str | None = None,
+    ) -> InitResult: ...
+    def list_agent_sessions(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        agent: str,
+    ) -> AgentSessions: ...
+    def list_conflicts(
+        self,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> ConflictList: ...
+    def list_handovers(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Handovers: ...
+    def list_kept_handoffs(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> HandoffList: ...
+    def list_todos(
+        self,
+        *,
+        all: bool = False,
+    ) -> TodoList: ...
+    def log(
+        self,
+        *,
+        limit: int = 50,
+        record: str | None = None,
+        by_session: str | None = None,
+        by_agent: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        after: str | None = None,
+    ) -> LogResult: ...
+    def monitor_decision(
+        self,
+        id: str,
+    ) -> Changed: ...
+    def propose_rule(
+        self,
+        id: str,
+        rule: str,
+    ) -> Changed: ...
+    def record_pattern(
+        self,
+        what: str,
+        *,
+        context: str = "",
+        rule: str | None = None,
+        id: str | None = None,
+    ) -> Changed: ...
+    def resolve_conflict(
+        self,
+        id: str,
+        *,
+        side: Literal['ours', 'theirs'] | None = None,
+        value: Any = None,
+    ) -> SettledConflict: ...
+    def restore_agent(
+        self,
+        *,
+        agent: str | None = None,
+        budget: int = 8000,
+        look: bool = False,
+    ) -> RestoredAgent: ...
+    def resume_handover(
+        self,
+        *,
+        session: str | None = None,
+        uri: str | None = None,
+        stale_after: float = 24.0,
+    ) -> ResumedHandover: ...
+    def rollback(
+        self,
+        revision: str | None = None,
+        *,
+        record: str | None = None,
+        of_session: str | None = None,
+    ) -> RollbackResult: ...
+    def save_agent_checkpoint(
+        self,
+        *,
+        agent: str | None = None,
+        summary: str | None = None,
+        pending: list[str] = ...,
+        focus: str | None = None,
+        project: list[str] = ...,
+        scratchpad: str | None = None,
+        open_file: list[str] = ...,
+        stack: list[str] = ...,
+        memory_id: list[str] = ...,
+        last_query: str | None = None,
+        started_at: str | None = None,
+        duration: int | None = None,
+        more: dict[str, Any] = ...,
+        periodic: bool = False,
+        interval_minutes: int = 30,
+        source: str = "",
+    ) -> SavedCheckpoint: ...
+    def set_todos(
+        self,
+        items: list[str],
+    ) -> ChangedTodos: ...
+    def show(
+        self,
+        revision: str = "~0",
+    ) -> CommitResult: ...
+    def show_handoff(
+        self,
+        id: str | None = None,
+        at: str | None = None,
+    ) -> ShownHandoff: ...
+    def show_handover(
+        self,
+        *,
+        session: str | None = None,
+        at: str | None = None,
+    ) -> HandoverRun: ...
+    def show_review(
+        self,
+        *,
+        remote: str | None = None,
+    ) -> Waiting: ...
+    def start_todo(
+        self,
+        which: str,
+    ) -> ChangedTodos: ...
+    def status(self) -> StatusResult: ...
+    def step_handover(
+        self,
+        *,
+        session: str | None = None,
+        challenge: str | None = None,
+        uri: str | None = None,
+        index: int | None = None,
+        came_from: str | None = None,
+        stay: bool = False,
+        state: dict[str, Any] = ...,
+        unset: list[str] = ...,
+    ) -> SteppedHandover: ...
+    def supersede_decision(
+        self,
+        id: str,
+        by: str,
+    ) -> Changed: ...
+    def sync_namespace(
+        self,
+        *,
+        remote: str | None = None,
+        all: bool = False,
+        dry_run: bool = False,
+    ) -> SyncResult: ...
+    def undo(
+        self,
+        revision: str | None = None,
+    ) -> UndoResult: ...
+    def verify(
+        self,
+        ids: list[str] = ...,
+        *,
+        budget_seconds: float = 10.0,
+    ) -> CheckResults: ...
+    def verify_loop(
+        self,
+        id: str,
+        *,
+        result: Literal['passed', 'failed'] | None = None,
+        note: str | None = None,
+    ) -> CheckResults: ...
+    def wrap(
+        self,
+        *,
+        context: str | None = None,
+        summary: str | None = None,
+        expected_revision: int | None = None,
+        sync: bool = True,
+    ) -> WrapResult: ...
