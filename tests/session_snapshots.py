@@ -10,7 +10,7 @@ from typing import Any
 
 from baton_git.core.state import State
 from baton_git.systems.ecc.adapters.adapter import Surroundings, Target
-from baton_git.systems.ecc.adapters.all_adapters import Opened, opened
+from baton_git.systems.ecc.adapters.all_adapters import OpenedSession, open_target
 from baton_git.systems.ecc.adapters.building import outputs, runtime, session, snapshot
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -78,5 +78,5 @@ def look(where: Surroundings, value: str, *, type_: str = "", adapter: str | Non
     return see(where, value, type_=type_, adapter=adapter).data
 
 
-def see(where: Surroundings, value: str, *, type_: str = "", adapter: str | None = None) -> Opened:
-    return opened(Target(value, type_), where, adapter)
+def see(where: Surroundings, value: str, *, type_: str = "", adapter: str | None = None) -> OpenedSession:
+    return open_target(Target(value, type_), where, adapter)

@@ -16,11 +16,11 @@ from baton_git.agents.codex.session_settings import set_by_environment
 from baton_git.agents.extraction.commits import find_git_work
 from baton_git.agents.gemini.prompts import extract_typed_text as typed_in_gemini
 from baton_git.git.remotes.error_messages import mask_logins
-from baton_git.systems.ecc.adapters.markdown import sections
+from baton_git.systems.ecc.adapters.markdown import parse_sections
 
 NOWHERE: Any = SimpleNamespace(cwd=None)
 CASES = {
-    "the heading of a file": (lambda text: sections(f"# a{text}x"), " #", 400_000),
+    "the heading of a file": (lambda text: parse_sections(f"# a{text}x"), " #", 400_000),
     "the files of a patch": (lambda text: files_of(f"*** Add File: a{text}x"), " ", 400_000),
     "what Gemini added to a prompt": (lambda text: typed_in_gemini({"content": f"a{text}b"}), " ", 400_000),
     "what Gemini did not end": (lambda text: typed_in_gemini({"content": text}), "<hook_context>", 2_000_000),

@@ -13,7 +13,14 @@ from session_snapshots import a_recording, a_snapshot, aged, around, look, put, 
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, LimitExceeded, NotFound, StoreError
 from baton_git.systems.ecc.adapters.adapter import Listed
-from baton_git.systems.ecc.adapters.all_adapters import ADAPTERS, Broken, checked, everyone, listed, named
+from baton_git.systems.ecc.adapters.all_adapters import (
+    ADAPTERS,
+    BrokenAdapter,
+    check_snapshot,
+    find_adapter,
+    list_adapters,
+    list_sessions,
+)
 from baton_git.systems.ecc.record import CanonicalSession
 
 Install = Callable[..., None]
@@ -123,12 +130,12 @@ def test_a_path_that_nobody_opens_is_told_for_what_it_is(tmp_path):
 @pytest.mark.parametrize("data", [None, [], "x", 7, {}, {"schemaVersion": "ecc.session.v1"}])
 def test_an_adapter_that_gives_no_snapshot_is_blamed_by_name(data):
     with pytest.raises(InvalidDocument, match="the adapter dmux-tmux gave no canonical session snapshot"):
-        checked("dmux-tmux", data)
+        check_snapshot("dmux-tmux", data)
 
 
 def test_a_snapshot_is_plain_json_and_of_its_adapter(tmp_path):
     good = look(around(tmp_path), "x", type_="session")
-    assert isinstance(checked("dmux-tmux", good).snapshot, CanonicalSession)
+    assert isinstance(check_snapshot("dmux-tmux", good).snapshot, CanonicalSession)
     nested: dict[str, object] = {}
     for _ in range(80):
         nested = {"x": nested}
@@ -136,9 +143,9 @@ def test_a_snapshot_is_plain_json_and_of_its_adapter(tmp_path):
                          ({1: 2}, InvalidDocument), ("\ud800", InvalidDocument), (b"x", InvalidDocument)):  # fmt: skip
         bad = {**good, "session": {**good["session"], "extra": value}}
         with pytest.raises(error):
-            checked("dmux-tmux", bad)
+            check_snapshot("dmux-tmux", bad)
     with pytest.raises(InvalidDocument, match="adapterId: is 'dmux-tmux'"):
-        checked("other", good)
+        check_snapshot("other", good)
 
 
 # --- adapters that others write
@@ -149,8 +156,8 @@ def test_an_adapter_comes_from_an_installed_distribution(tmp_path, install):
     where = around(tmp_path)
     assert look(where, "mars:sol-1")["adapterId"] == "mars-rover"
     assert look(where, "mars:sol-1", type_="rover") == look(where, "mars:sol-1", adapter="mars-rover")
-    assert [one.ID for one in everyone() if not isinstance(one, Broken)] == [*ADAPTERS, "mars-rover"]
-    found, broken = listed(where, "mars-rover")
+    assert [one.ID for one in list_adapters() if not isinstance(one, BrokenAdapter)] == [*ADAPTERS, "mars-rover"]
+    found, broken = list_sessions(where, "mars-rover")
     assert [one.listed.id for one in found] == ["sol-2", "sol-1"]
     assert broken == []
 
@@ -159,7 +166,7 @@ def test_the_example_for_authors_is_an_adapter(tmp_path, install):
     page = (Path(__file__).parents[2] / "formats/ecc_session/ADAPTERS.md").read_text()
     install("mars-rover", page.partition("```python\n")[2].partition("```")[0])
     where = around(tmp_path)
-    found, broken = listed(where, "mars-rover")
+    found, broken = list_sessions(where, "mars-rover")
     assert [look(where, one.listed.target)["session"]["id"] for one in found] == ["sol-2", "sol-1"]
     assert broken == []
     for prefix in ("claude", "claude-history", "history", "claude-jsonl", "codex", "gemini", "baton", "recorded"):
@@ -177,8 +184,8 @@ def test_what_others_wrote_is_not_loaded_for_a_target_of_ours(tmp_path, install)
 
 def test_nobody_can_take_the_place_of_one_of_ours(tmp_path, install):
     install("impostor", GOOD, id_="dmux-tmux")
-    assert named("dmux-tmux") is ADAPTERS["dmux-tmux"]
-    assert len(everyone()) == len(ADAPTERS)
+    assert find_adapter("dmux-tmux") is ADAPTERS["dmux-tmux"]
+    assert len(list_adapters()) == len(ADAPTERS)
 
 
 @pytest.mark.parametrize(
@@ -202,10 +209,10 @@ def test_one_that_cannot_be_used_is_told_and_harms_no_other(tmp_path, install, s
     assert look(where, "x", type_="session")["adapterId"] == "dmux-tmux"
     with pytest.raises(NotFound):
         look(where, "mars:x")
-    [broken] = [one for one in everyone() if isinstance(one, Broken)]
+    [broken] = [one for one in list_adapters() if isinstance(one, BrokenAdapter)]
     assert broken.id == "broken"
     assert why in broken.why
-    _, told = listed(where)
+    _, told = list_sessions(where)
     assert told == [broken]
 
 
@@ -239,7 +246,7 @@ def test_one_that_fails_at_a_question_does_not_know_the_target_and_is_blamed(tmp
         look(around(tmp_path), "mars:sol-1")
     assert "the session adapter mars-rover could not be asked: " in caught.value.hint
     found = see(around(tmp_path), "venus:sol-1")
-    assert [one.id for one in found.told] == ["mars-rover"]
+    assert [one.id for one in found.problems] == ["mars-rover"]
 
 
 @FAILING
@@ -250,7 +257,7 @@ def test_one_that_ends_the_program_is_blamed_and_ends_nothing(tmp_path, install,
     where = around(tmp_path)
     with pytest.raises(InvalidDocument, match=r"the adapter mars-rover failed: (KeyError|SystemExit)"):
         look(where, "mars:sol-1")
-    found, broken = listed(where)
+    found, broken = list_sessions(where)
     assert [one.listed.id for one in found] == ["sol-2"]
     assert [one.id for one in broken] == ["broken", "mars-rover"]
     with pytest.raises(InvalidArgument, match=r"the session adapter 'broken' cannot be used: (KeyError|SystemExit)"):
@@ -265,7 +272,7 @@ def test_that_the_user_interrupts_is_nobodys_fault(tmp_path, install):
 
 def test_one_can_say_that_it_left_something_out(tmp_path, install):
     install("mars-rover", GOOD.replace("    return a_snap", "    around.warn('dust')\n    return a_snap"))
-    assert see(around(tmp_path), "mars:sol-1").told == (Broken("mars-rover", "dust", partly=True),)
+    assert see(around(tmp_path), "mars:sol-1").problems == (BrokenAdapter("mars-rover", "dust", partly=True),)
 
 
 # --- lists
@@ -277,7 +284,7 @@ def test_a_source_that_cannot_be_listed_is_one_line_and_the_others_are_listed(tm
         (where.home / name).symlink_to(name)  # a loop: nobody may look, not even root
     put(where.cwd, {".orchestration/demo/w/status.md": "- State: running\n"})
     (where.cwd / ".claude").symlink_to(".claude")
-    found, broken = listed(where)
+    found, broken = list_sessions(where)
     assert [one.listed.target for one in found] == ["demo"]
     assert [one.id for one in broken] == ["claude-history", "dmux-tmux", "claude-jsonl", "codex-rollout", "gemini-chat"]
     for one in broken:
@@ -294,19 +301,19 @@ def test_the_lists_of_all_are_one_newest_first(tmp_path, install):
     aged(where.home / ".claude/session-data/2026-02-01-a1b2-session.tmp", 60)
     put(where.cwd, {".orchestration/demo/w/status.md": "- State: running\n"})
     aged(where.cwd / ".orchestration/demo/w/status.md", 3 * 86400)
-    found, broken = listed(where)
+    found, broken = list_sessions(where)
     assert [(one.adapter, one.listed.target) for one in found] == [
         ("claude-history", "claude:a1b2"), ("mars-rover", "mars:sol-2"), ("venus", "mars:sol-2"),
         ("mars-rover", "mars:sol-1"), ("dmux-tmux", "demo"),
     ]  # fmt: skip
-    assert broken == [Broken("venus", "OSError: too hot")]
+    assert broken == [BrokenAdapter("venus", "OSError: too hot")]
 
 
 def test_what_can_be_listed_can_be_opened(tmp_path):
     where = around(tmp_path)
     put(where.home, {".claude/session-data/2026-02-01-a1b2-session.tmp": "# A title\n"})
     put(where.cwd, {".orchestration/demo/w/status.md": "- State: running\n"})
-    found, _ = listed(where)
+    found, _ = list_sessions(where)
     for one in found:
         assert isinstance(one.listed, Listed)
         assert look(where, one.listed.target)["adapterId"] == one.adapter

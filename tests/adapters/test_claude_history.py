@@ -208,7 +208,7 @@ def test_a_file_of_aliases_that_is_none_is_no_obstacle(here, text):
     put(here.home / ".claude", {"session-aliases.json": text})
     found = see(here, "claude:beef")
     assert found.snapshot.session.id == "beef0000"
-    assert len(found.told) == ("1}" not in text)
+    assert len(found.problems) == ("1}" not in text)
     with pytest.raises(NotFound, match="'cart'") as caught:
         look(here, "claude:cart")
     assert ("session-aliases.json" in caught.value.hint) == ("1}" not in text)
@@ -311,7 +311,7 @@ def test_what_is_empty_or_no_text_is_not_listed_and_is_not_the_latest(here, cont
     assert "claude:bad" not in [one.target for one in claude_history.sessions(here)]
     found = see(here, "claude:latest")
     assert found.snapshot.session.id == "beef0000"
-    [told] = found.told
+    [told] = found.problems
     assert str(path) in told.why
     with pytest.raises(InvalidDocument, match=r"is empty|is no text"):
         look(here, "claude:bad")

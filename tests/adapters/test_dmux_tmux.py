@@ -13,7 +13,7 @@ from session_snapshots import aged, around, look, put
 from baton_git.core.errors import InvalidDocument, NotFound
 from baton_git.systems.ecc.adapters import building, dmux_tmux
 from baton_git.systems.ecc.adapters.adapter import Target
-from baton_git.systems.ecc.adapters.dmux_tmux import Pane, pane_in, panes_of, session_state
+from baton_git.systems.ecc.adapters.dmux_tmux import TmuxPane, judge_session_state, list_panes, parse_pane
 
 STATUS = "# Status\n\n- State: {}\n- Updated: {}\n- Branch: `feature/seed`\n- Worktree: `/srv/wt/seed`\n"
 TASK = (
@@ -159,9 +159,9 @@ def test_a_link_that_leads_out_of_the_folder_of_the_session_is_not_followed(here
 
 
 def test_a_session_is_active_as_long_as_it_has_panes():
-    assert session_state(["failed", "completed"], [Pane("w")]) == "active"
-    assert session_state([], [Pane("w", dead=True)]) == "active"
-    assert session_state(["failed", "completed"], []) == "failed"
+    assert judge_session_state(["failed", "completed"], [TmuxPane("w")]) == "active"
+    assert judge_session_state([], [TmuxPane("w", dead=True)]) == "active"
+    assert judge_session_state(["failed", "completed"], []) == "failed"
 
 
 # --- what ECC's own reader gets wrong
@@ -261,9 +261,9 @@ def test_sessions_are_listed_newest_first(here):
 
 
 def test_a_pane_is_read_from_its_line_also_with_tabs_in_its_title():
-    assert pane_in("seed\tcodex\t1\t0\t123") == Pane("seed", "codex", True, False, 123)
-    assert pane_in("a\tb\tsh\t0\t1\t") == Pane("a\tb", "sh", False, True, None)
-    assert pane_in("what is this?") is None
+    assert parse_pane("seed\tcodex\t1\t0\t123") == TmuxPane("seed", "codex", True, False, 123)
+    assert parse_pane("a\tb\tsh\t0\t1\t") == TmuxPane("a\tb", "sh", False, True, None)
+    assert parse_pane("what is this?") is None
 
 
 def test_a_tmux_that_does_not_answer_has_no_panes(tmp_path, monkeypatch):
@@ -271,4 +271,4 @@ def test_a_tmux_that_does_not_answer_has_no_panes(tmp_path, monkeypatch):
     put(tmp_path, {"bin/tmux": "#!/bin/sh\nexec sleep 30\n"})
     program.chmod(0o755)
     monkeypatch.setattr(dmux_tmux, "_TIME_LIMIT", 0.2)
-    assert panes_of("x", {"PATH": f"{program.parent}:/bin:/usr/bin"}) == []
+    assert list_panes("x", {"PATH": f"{program.parent}:/bin:/usr/bin"}) == []

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import laws
 
-from baton_git.systems.ecc.adapters.markdown import bullets, fenced, is_placeholder, prose, sections, ticked
+from baton_git.systems.ecc.adapters.markdown import (
+    is_placeholder,
+    join_prose,
+    parse_bullets,
+    parse_fenced,
+    parse_sections,
+    parse_tasks,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,52 +30,54 @@ def test_what_somebody_wrote_is(text):
 
 
 def test_a_section_goes_to_the_next_heading_of_its_depth_and_blank_lines_are_in_it():
-    found = sections("# T\n## A\none\n\n### B\ntwo\n## C\nthree\n")
+    found = parse_sections("# T\n## A\none\n\n### B\ntwo\n## C\nthree\n")
     assert found["a"] == ["one", "", "### B", "two"]
     assert found["b"] == ["two"]
     assert found["c"] == ["three", ""]
 
 
 def test_a_heading_inside_of_a_fence_is_text():
-    assert sections("## A\n```sh\n# no heading\n```\n~~~\n## nor this\n~~~\n## B\nx")["a"] == [
+    assert parse_sections("## A\n```sh\n# no heading\n```\n~~~\n## nor this\n~~~\n## B\nx")["a"] == [
         "```sh", "# no heading", "```", "~~~", "## nor this", "~~~",
     ]  # fmt: skip
 
 
 def test_bold_lines_are_headings_only_where_they_are_wanted():
     text = "**Summary**\n- a\n**Next:**\n- b\n"
-    assert sections(text) == {}
-    assert sections(text, bold=True) == {"summary": ["- a"], "next": ["- b", ""]}
+    assert parse_sections(text) == {}
+    assert parse_sections(text, bold=True) == {"summary": ["- a"], "next": ["- b", ""]}
 
 
 def test_a_heading_that_comes_twice_has_the_lines_of_both():
-    assert sections("## A\n- 1\n## B\n## A\n- 2")["a"] == ["- 1", "- 2"]
+    assert parse_sections("## A\n- 1\n## B\n## A\n- 2")["a"] == ["- 1", "- 2"]
 
 
 def test_the_markers_of_the_stop_hook_end_a_section_and_compaction_is_no_text():
     text = "### Notes\nmine\n<!-- ECC:SUMMARY:START -->\n### Tasks\n- t\n<!-- ECC:SUMMARY:END -->\nafter\n"
-    assert sections(text)["notes"] == ["mine"]
-    assert sections(text)["tasks"] == ["- t"]
+    assert parse_sections(text)["notes"] == ["mine"]
+    assert parse_sections(text)["tasks"] == ["- t"]
     compacted = "### Notes\nmine\n\n---\n**[Compaction occurred at 10:00]** - Context was summarized\n"
-    assert prose(sections(compacted)["notes"]) == "mine"
+    assert join_prose(parse_sections(compacted)["notes"]) == "mine"
 
 
 def test_items_are_told_from_placeholders_and_go_on_when_they_are_indented():
     lines = ["- one", "", "  goes on", "* two", "- Pending", "-", "+ three", "loose text"]
-    assert bullets(lines) == ["one goes on", "two", "three"]
-    assert ticked(["- [x] a", "- [ ] b", "- [X] c", "- [ ]", "- d"], done=True) == ["a", "c"]
-    assert ticked(["- [x] a", "- [ ] b", "- [ ]", "- d"], done=False) == ["b"]
+    assert parse_bullets(lines) == ["one goes on", "two", "three"]
+    assert parse_tasks(["- [x] a", "- [ ] b", "- [X] c", "- [ ]", "- d"], done=True) == ["a", "c"]
+    assert parse_tasks(["- [x] a", "- [ ] b", "- [ ]", "- d"], done=False) == ["b"]
 
 
 def test_the_lines_of_a_fence_or_of_the_section_without_one():
-    assert fenced(["", "```text", " a ", "", "b", "```", "after"]) == ["a", "b"]
-    assert fenced(["a", "[relevant files]"]) == ["a"]
-    assert fenced(["```", "never closed"]) == ["never closed"]
+    assert parse_fenced(["", "```text", " a ", "", "b", "```", "after"]) == ["a", "b"]
+    assert parse_fenced(["a", "[relevant files]"]) == ["a"]
+    assert parse_fenced(["```", "never closed"]) == ["never closed"]
 
 
 @laws
 @given(st.text(st.sampled_from("#*-[]x` \n~<!>aE:"), max_size=60))
 def test_any_text_is_read_and_no_placeholder_comes_out(text):
-    for lines in sections(text, bold=True).values():
-        assert not any(map(is_placeholder, [*bullets(lines), *fenced(lines), *ticked(lines, done=True)]))
-        prose(lines)
+    for lines in parse_sections(text, bold=True).values():
+        assert not any(
+            map(is_placeholder, [*parse_bullets(lines), *parse_fenced(lines), *parse_tasks(lines, done=True)])
+        )
+        join_prose(lines)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from session_snapshots import around, look, put
 
-from baton_git.systems.ecc.adapters.dmux_tmux import panes_of
+from baton_git.systems.ecc.adapters.dmux_tmux import list_panes
 
 pytestmark = pytest.mark.tmux
 
@@ -61,7 +61,7 @@ def test_workers_get_the_panes_that_have_their_names(tmux, here):
     status = "- State: running\n- Updated: 2026-11-21T07:59:00Z\n"
     for worker in ("seed-check", "docs", "nobody"):
         put(here.cwd / ".orchestration/proof" / worker, {"status.md": status})
-    wait_for(lambda: all(pane.command == "sleep" for pane in panes_of("proof", here.environment)))
+    wait_for(lambda: all(pane.command == "sleep" for pane in list_panes("proof", here.environment)))
     found = look(here, "proof")
     assert found["session"]["state"] == "active"
     workers = {one["id"]: one["runtime"] for one in found["workers"]}
@@ -78,7 +78,7 @@ def test_a_pane_whose_process_has_ended_is_dead_and_its_worker_degraded(tmux, he
     tmux("split-window", "-t", "proof", "sleep 0.1; exit 3")
     tmux("select-pane", "-t", "proof", "-T", "seed")
     put(here.cwd / ".orchestration/proof/seed", {"status.md": "- State: running\n- Updated: 2026-11-21T07:59:00Z\n"})
-    wait_for(lambda: any(pane.dead for pane in panes_of("proof", here.environment)))
+    wait_for(lambda: any(pane.dead for pane in list_panes("proof", here.environment)))
     worker = look(here, "proof")["workers"][0]
     assert worker["runtime"]["dead"] is True
     assert worker["health"] == "degraded"
@@ -86,9 +86,9 @@ def test_a_pane_whose_process_has_ended_is_dead_and_its_worker_degraded(tmux, he
 
 def test_a_session_whose_name_only_begins_so_is_another_one(tmux, here, server):
     tmux("new-session", "-d", "-s", "proof-of-it", "exec sleep 300")
-    assert len(panes_of("proof", server)) == 1
-    assert panes_of("proof-of", server) == []
-    assert panes_of("pro*", server) == []
+    assert len(list_panes("proof", server)) == 1
+    assert list_panes("proof-of", server) == []
+    assert list_panes("pro*", server) == []
     put(here.cwd / ".orchestration/proof-of/w", {"status.md": "- State: completed\n"})
     assert look(here, "proof-of")["session"]["state"] == "completed"
 
@@ -96,8 +96,8 @@ def test_a_session_whose_name_only_begins_so_is_another_one(tmux, here, server):
 @pytest.mark.parametrize("name", ["a.b:c", "-t", "with space", "名前", "$0", "{last}"])
 def test_a_session_is_found_whatever_it_is_called(tmux, server, name):
     tmux("new-session", "-d", f"-s{name}" if name.startswith("-") else "-s", *([] if name[0] == "-" else [name]))
-    assert len(panes_of(name, server)) == 1
+    assert len(list_panes(name, server)) == 1
 
 
 def test_without_a_server_there_are_no_panes(server):
-    assert panes_of("proof", server) == []
+    assert list_panes("proof", server) == []

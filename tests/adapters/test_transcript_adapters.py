@@ -151,8 +151,8 @@ def test_the_newest_that_can_be_read_is_the_latest_and_the_list_has_only_such(
     assert [one.id for one in adapter.sessions(where)] == [id_]
     found = see(where, f"{prefix}:latest")
     assert found.snapshot.session.id == id_
-    assert len(found.told) == 2
-    assert all(one.partly and one.why.startswith("passed over /") for one in found.told)
+    assert len(found.problems) == 2
+    assert all(one.partly and one.why.startswith("passed over /") for one in found.problems)
     path.unlink()
     with pytest.raises(InvalidDocument):
         look(where, f"{prefix}:latest")

@@ -15,7 +15,7 @@ from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.namespace.branch import Branch
 from baton_git.core.codecs import json
 from baton_git.core.errors import InvalidDocument
-from baton_git.systems.ecc.recording_files import parse_recording, place_of, recording_text
+from baton_git.systems.ecc.recording_files import parse_recording, make_recording_path, encode_recording
 from baton_git.core.layout import decode, encode
 from baton_git.core.names import Namespace
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
@@ -98,8 +98,8 @@ def test_there_are_recordings() -> None:
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 def test_a_recording_stands_at_its_place_and_is_taken_over_and_given_back_as_it_was(path: Path, tmp_path: Path) -> None:
     found = parse_recording(path.read_bytes())
-    assert path.relative_to(FORMATS / KIND / "recordings") == place_of(found.adapterId, found.sessionId)
-    assert recording_text(found) == path.read_bytes()
+    assert path.relative_to(FORMATS / KIND / "recordings") == make_recording_path(found.adapterId, found.sessionId)
+    assert encode_recording(found) == path.read_bytes()
     with Store(Repository.create_bare(tmp_path / "state.git")) as store:
         ws = Workspace(Branch(store, Namespace("x")), Actor("Ada <ada@example.org>"))
         [done] = import_ecc(ws, datetime(2026, 11, 21, 8, 0, tzinfo=UTC), path)

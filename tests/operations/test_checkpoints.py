@@ -163,7 +163,7 @@ def test_without_a_session_each_checkpoint_gets_a_name_of_its_own(nameless):
 def test_two_in_one_moment_both_survive(ws):
     ids = [save_checkpoint(ws, NOW, "zero", {"conversation_summary": str(number)}).id for number in range(3)]
     assert ids == [ids[0], f"{ids[0]}.2", f"{ids[0]}.3"]
-    assert len(checkpoint_store.every(ws.branch.read().state, "zero")) == 3
+    assert len(checkpoint_store.list_all(ws.branch.read().state, "zero")) == 3
 
 
 def test_writers_at_the_same_time_all_get_their_checkpoint(open_workspace):
@@ -176,7 +176,7 @@ def test_writers_at_the_same_time_all_get_their_checkpoint(open_workspace):
         ]
     ids = {job.result().id for job in jobs}
     assert len(ids) == 8
-    assert len(checkpoint_store.every(spaces[0].branch.read().state, "zero")) == 8
+    assert len(checkpoint_store.list_all(spaces[0].branch.read().state, "zero")) == 8
 
 
 def test_agents_keep_apart(ws):

@@ -224,7 +224,7 @@ def test_a_pipe_is_not_waited_for(ws, folder):
 def test_a_name_that_a_record_brings_along_leads_nowhere_else(ws, tmp_path):
     evil = ["../../evil.json", "/tmp/evil.json", ".hidden.json", "a\n.json", "x.sh", "a/b.json", "x" * 300 + ".json"]
     for number, name in enumerate(evil):
-        record = checkpoint_store.placed(checkpoint_store.State(), _named(name, number))[0]
+        record = checkpoint_store.place_checkpoint(checkpoint_store.State(), _named(name, number))[0]
         ws.update("test", NOW, lambda tip, record=record: tip.state.put(next(iter(record.edits.values()))))
     paths = export_paif(ws, tmp_path / "out")
     assert {path.parent for path in paths} == {tmp_path / "out" / "zero"}
@@ -232,9 +232,9 @@ def test_a_name_that_a_record_brings_along_leads_nowhere_else(ws, tmp_path):
 
 
 def _named(name: str, number: int) -> Any:
-    from baton_git.systems.paif.documents import taken
+    from baton_git.systems.paif.documents import parse_checkpoint
 
-    return taken(document(at=f"2026-04-04T18:34:0{number}.000Z"), "zero", file=name)
+    return parse_checkpoint(document(at=f"2026-04-04T18:34:0{number}.000Z"), "zero", file=name)
 
 
 def test_nothing_is_written_through_a_link(ws, folder, tmp_path):

@@ -29,7 +29,7 @@ from baton_git.git.files import atomic_files
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc import recording_files
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
-from baton_git.systems.ecc.recording_files import parse_recording, place_of
+from baton_git.systems.ecc.recording_files import make_recording_path, parse_recording
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
 from baton_git.systems.ecc.snapshots import Recorded, find, history, record, recorded
 from baton_git.verbs.history import Filter, read_log
@@ -207,7 +207,7 @@ def time(minute: int, day: int = 20) -> str:
 
 
 def saved(folder: Path, data: dict[str, Any], name: str = "") -> Path:
-    path = folder / (name or place_of(data["adapterId"], data["sessionId"]))
+    path = folder / (name or make_recording_path(data["adapterId"], data["sessionId"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=2) + "\n")
     return path
@@ -371,13 +371,13 @@ def test_nothing_to_import_is_said(ws, tmp_path):
     ],
 )  # fmt: skip
 def test_a_file_is_called_as_ecc_calls_it(session, name):
-    assert place_of("dmux-tmux", session) == Path("dmux-tmux", name)
+    assert make_recording_path("dmux-tmux", session) == Path("dmux-tmux", name)
 
 
 @pytest.mark.parametrize("adapter", ["..", ".", " .. "])
 def test_no_name_leads_out_of_the_folder(adapter):
     with pytest.raises(InvalidArgument):
-        place_of(adapter, "x")
+        make_recording_path(adapter, "x")
 
 
 def test_two_sessions_that_would_share_a_file_are_named_and_the_others_are_written(ws, tmp_path):

@@ -10,7 +10,7 @@ import click
 from baton_git.git.files.atomic_files import show_path
 from baton_git.interfaces.cli.app import CHECKED_OUT, App, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED
-from baton_git.systems.ecc.recordings import TakenOver, export_ecc, import_ecc
+from baton_git.systems.ecc.recordings import ImportedRecording, export_ecc, import_ecc
 
 
 @command("ecc", short_help="ECC's recordings of sessions: one file, or a folder of them.")
@@ -34,13 +34,13 @@ def import_command(app: App, path: Path) -> int | None:
     return FAILED if any(one.why for one in found) else None
 
 
-def _data(one: TakenOver) -> dict[str, Any]:
+def _data(one: ImportedRecording) -> dict[str, Any]:
     if one.why:
         return {"ok": False, "id": one.id, "why": one.why}
     return {"ok": True, "id": one.id, "added": one.added, "revision": one.version and one.version.number}
 
 
-def _tell(app: App, one: TakenOver) -> None:
+def _tell(app: App, one: ImportedRecording) -> None:
     if one.why:
         app.say(flat(f"baton: {one.why}" if one.why.startswith(one.id) else f"baton: {one.id}: {one.why}"))
     elif one.version is None:

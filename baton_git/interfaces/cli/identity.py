@@ -134,7 +134,7 @@ def show(app: App) -> None:
 
     state = identity.mutable.state
     lines = [agent]
-    for part in restore_text.sections(identity, None):
+    for part in restore_text.list_sections(identity, None):
         lines += [f"{part.title}:", *(f"  {line}" for line in part.lines)] if part.lines else []
     if identity.immutable is None:
         lines.append("nobody has said yet who it is: baton identity init")

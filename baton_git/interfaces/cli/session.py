@@ -22,7 +22,13 @@ from baton_git.interfaces.cli.spawned import list_spawned, mark_of, marks_of_spa
 from baton_git.interfaces.results import snapshots as answers
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
-from baton_git.systems.ecc.adapters.all_adapters import Broken, Opened, everyone, listed, opened
+from baton_git.systems.ecc.adapters.all_adapters import (
+    BrokenAdapter,
+    OpenedSession,
+    list_adapters,
+    list_sessions,
+    open_target,
+)
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
 from baton_git.systems.ecc.snapshot_history import Body
@@ -60,7 +66,7 @@ def list_command(app: App, adapter: str | None, is_recorded: bool, is_spawned: b
             app.answer([answers.kept(one) for one in kept], "\n".join(_kept_line(one) for one in kept))
         else:
             with _apart():
-                found, broken = listed(_around(app, ws), adapter)
+                found, broken = list_sessions(_around(app, ws), adapter)
                 shown = list(islice(found, limit))
             marks = marks_of_spawned(app, ws)
             app.answer(
@@ -154,11 +160,11 @@ def adapters_command(app: App) -> None:
     baton session adapters
     """
     with _apart():
-        known = everyone()
-    usable = [one for one in known if not isinstance(one, Broken)]
+        known = list_adapters()
+    usable = [one for one in known if not isinstance(one, BrokenAdapter)]
     data = [{"id": one.ID, "description": one.DESCRIPTION, "targetTypes": list(one.TARGET_TYPES)} for one in usable]
     app.answer({"adapters": data}, json_text({"adapters": data}))
-    _warn(app, [one for one in known if isinstance(one, Broken)])
+    _warn(app, [one for one in known if isinstance(one, BrokenAdapter)])
 
 
 # --- what they share
@@ -168,13 +174,13 @@ def _around(app: App, ws: Workspace) -> Surroundings:
     return Surroundings(Path.home(), Path.cwd(), app.now, dict(os.environ), ws.branch.read().state)
 
 
-def _opened(app: App, ws: Workspace, target: str, adapter: str | None, target_type: str | None) -> Opened:
+def _opened(app: App, ws: Workspace, target: str, adapter: str | None, target_type: str | None) -> OpenedSession:
     if target.startswith(answers.RECORDED) and adapter is None:
         kept = find(ws.branch.read().state, target.removeprefix(answers.RECORDED)).snapshot
-        return Opened(kept.as_data(), kept)
+        return OpenedSession(kept.as_data(), kept)
     with _apart():
-        found = opened(Target(target, target_type or ""), _around(app, ws), adapter)
-    _warn(app, found.told)
+        found = open_target(Target(target, target_type or ""), _around(app, ws), adapter)
+    _warn(app, found.problems)
     return found
 
 
@@ -190,7 +196,7 @@ def _read(file: str) -> CanonicalSession:
     return parse_snapshot(json.loads(content, where=file), where=file)
 
 
-def _warn(app: App, broken: Sequence[Broken]) -> None:
+def _warn(app: App, broken: Sequence[BrokenAdapter]) -> None:
     for one in broken:
         how = "left something out" if one.partly else "cannot be used"
         app.say(flat(f"the session adapter {one.id} {how}: {one.why}"))

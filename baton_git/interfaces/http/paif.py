@@ -32,8 +32,8 @@ from baton_git.systems.paif.checkpoints import (
     restore,
     save_checkpoint,
 )
-from baton_git.systems.paif.documents import whole
-from baton_git.systems.paif.identity_updates import nobody
+from baton_git.systems.paif.documents import to_whole_document
+from baton_git.systems.paif.identity_updates import make_empty_identity
 from baton_git.systems.paif.records.checkpoint import Checkpoint
 
 
@@ -147,7 +147,7 @@ def _registered(one: Registration) -> dict[str, Any]:
 
 def _nested(checkpoint: Checkpoint) -> dict[str, Any]:
     """PAIF's document, every documented field filled in, and our id of it."""
-    return {**whole(checkpoint), "id": checkpoint.id}
+    return {**to_whole_document(checkpoint), "id": checkpoint.id}
 
 
 def _checkpoint(saved: Saved) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _checkpoint(saved: Saved) -> dict[str, Any]:
 
 def _unknown(agent: str, session: str | None, version: Revision) -> dict[str, Any]:
     """What an agent begins with that nobody knows yet: a session of that name can begin all the same."""
-    return {**_restored(Restored(nobody(agent), None, version)), "session_id": session or str(uuid4())}
+    return {**_restored(Restored(make_empty_identity(agent), None, version)), "session_id": session or str(uuid4())}
 
 
 def _restored(found: Restored) -> dict[str, Any]:

@@ -18,20 +18,20 @@ SCHEMA_VERSION = "ecc.session.v1"
 Counts = dict[Id, Whole]
 
 
-def _number(value: Any) -> int | float:
+def _check_number(value: Any) -> int | float:
     """The number itself; a union of two types would tell one mistake as two."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     raise ValueError("should be a number or null")
 
 
-Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
+Number = Annotated[int | float, PlainValidator(_check_number), WithJsonSchema({"type": "number"})]
 
 
-def named_fault(fault: Fault, what: str = SCHEMA_VERSION) -> Fault:
+def explain_extra_field(fault: Fault, schema: str = SCHEMA_VERSION) -> Fault:
     """The fault; of a field too many it says what it is no field of."""
     is_extra = fault.message.startswith("extra inputs are not permitted")
-    return fault._replace(message=f"is no field of {what}") if is_extra else fault
+    return fault._replace(message=f"is no field of {schema}") if is_extra else fault
 
 
 class SourceTarget(Part):

@@ -20,7 +20,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDoc
 from baton_git.core.records.base import Id, Part, Text, parse
 from baton_git.core.times import parse_time
 from baton_git.git.files.atomic_files import check_size, read_bytes, reading, show_path
-from baton_git.systems.ecc.record import CanonicalSession, named_fault
+from baton_git.systems.ecc.record import CanonicalSession, explain_extra_field
 from baton_git.systems.imported import UnusableEntry
 
 SCHEMA_VERSION = "ecc.session.recording.v1"
@@ -29,7 +29,7 @@ MAX_FILES = 10_000
 """Recordings that a folder may have."""
 
 
-def _time(text: str) -> str:
+def _check_time(text: str) -> str:
     try:
         parse_time(text)
     except ValueError:
@@ -37,10 +37,10 @@ def _time(text: str) -> str:
     return text
 
 
-Time = Annotated[Text, AfterValidator(_time)]
+Time = Annotated[Text, AfterValidator(_check_time)]
 
 
-class Body(Part):
+class RecordedBody(Part):
     """A snapshot, and when it was recorded."""
 
     model_config = ConfigDict(extra="forbid")
@@ -60,18 +60,20 @@ class Recording(Part):
     createdAt: Time = Field(description="When the session was recorded first.")
     updatedAt: Time = Field(description="When the latest snapshot was seen last.")
     latest: CanonicalSession = Field(description="The latest snapshot.")
-    history: tuple[Body, ...] = Field(description="Every body that differed from the one before, oldest first.")
+    history: tuple[RecordedBody, ...] = Field(description="Every body that differed from the one before, oldest first.")
 
     @model_validator(mode="after")
     def _is_of_one_session(self) -> Recording:
-        said = (self.adapterId, self.sessionId)
+        expected = (self.adapterId, self.sessionId)
         of = [
             ("latest", self.latest),
-            *((f"history[{n}].snapshot", one.snapshot) for n, one in enumerate(self.history)),
+            *((f"history[{n}].snapshot", body.snapshot) for n, body in enumerate(self.history)),
         ]
-        for place, one in of:
-            if (one.adapterId, one.session.id) != said:
-                raise ValueError(f"{place} is of {one.adapterId}/{one.session.id}, not of {'/'.join(said)}")
+        for place, snapshot in of:
+            if (snapshot.adapterId, snapshot.session.id) != expected:
+                raise ValueError(
+                    f"{place} is of {snapshot.adapterId}/{snapshot.session.id}, not of {'/'.join(expected)}"
+                )
         return self
 
 
@@ -83,13 +85,13 @@ def parse_recording(text: bytes, *, where: str = "") -> Recording:
     try:
         return parse(Recording, data, where=where)
     except InvalidDocument as error:
-        raise InvalidDocument([_named(fault) for fault in error.faults], where=where) from error
+        raise InvalidDocument([_explain_fault(fault) for fault in error.faults], where=where) from error
 
 
-def _named(fault: Fault) -> Fault:
+def _explain_fault(fault: Fault) -> Fault:
     """The fault; of a field too many it says what it is no field of."""
     is_in_snapshot = fault.path.startswith("latest.") or ".snapshot." in fault.path
-    return named_fault(fault, "ecc.session.v1" if is_in_snapshot else SCHEMA_VERSION)
+    return explain_extra_field(fault, "ecc.session.v1" if is_in_snapshot else SCHEMA_VERSION)
 
 
 def read_recordings(path: Path) -> list[Recording | UnusableEntry]:
@@ -103,27 +105,27 @@ def read_recordings(path: Path) -> list[Recording | UnusableEntry]:
     if not path.is_dir():
         return [parse_recording(read_bytes(path), where=show_path(path))]
     with reading(path):
-        files = sorted(one for pattern in ("*.json", "*/*.json") for one in path.glob(pattern) if one.is_file())
+        files = sorted(file for pattern in ("*.json", "*/*.json") for file in path.glob(pattern) if file.is_file())
     if not files:
         raise NotFound("recording in", show_path(path), hint="it holds ADAPTER/SESSION.json, as ECC writes them")
     if len(files) > MAX_FILES:
         raise InvalidArgument(f"{show_path(path)} has {len(files):,} files, the limit is {MAX_FILES:,}")
-    return [_read_one(one) for one in files]
+    return [_read_recording(file) for file in files]
 
 
-def _read_one(path: Path) -> Recording | UnusableEntry:
+def _read_recording(path: Path) -> Recording | UnusableEntry:
     try:
         return parse_recording(read_bytes(path), where=show_path(path))
     except BatonError as error:
         return UnusableEntry(show_path(path), str(error))
 
 
-def already_at(path: Path) -> Recording | UnusableEntry | None:
+def read_existing(path: Path) -> Recording | UnusableEntry | None:
     """The recording that stands at `path`, or why it is none; None when nothing is there."""
-    return _read_one(path) if os.path.lexists(path) else None
+    return _read_recording(path) if os.path.lexists(path) else None
 
 
-def recording_text(recording: Recording) -> bytes:
+def encode_recording(recording: Recording) -> bytes:
     """The file, byte for byte as ECC writes it.
 
     Raises:
@@ -134,17 +136,17 @@ def recording_text(recording: Recording) -> bytes:
     return text
 
 
-def place_of(adapter: str, session: str) -> Path:
+def make_recording_path(adapter: str, session: str) -> Path:
     """Where ECC keeps the recording of a session, below its folder.
 
     Raises:
         InvalidArgument: the name would lead out of the folder, or is too long.
     """
-    folder, name = _segment(adapter), f"{_segment(session)}.json"
+    folder, name = _make_segment(adapter), f"{_make_segment(session)}.json"
     if folder in (".", "..") or max(len(folder), len(name)) > 255:
         raise InvalidArgument(f"{shorten(f'{adapter}/{session}')} cannot be the name of a file")
     return Path(folder, name)
 
 
-def _segment(text: str) -> str:
+def _make_segment(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", text.strip()).strip("_") or "unknown"

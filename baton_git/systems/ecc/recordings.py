@@ -19,10 +19,10 @@ from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.ecc.recording_files import (
     SCHEMA_VERSION,
     Recording,
-    already_at,
-    place_of,
+    encode_recording,
+    make_recording_path,
+    read_existing,
     read_recordings,
-    recording_text,
 )
 from baton_git.systems.ecc.snapshot_history import Body, bodies_of, moment_of, story_of
 from baton_git.systems.ecc.snapshots import cleaned, find, latest, made, trimmed
@@ -32,7 +32,7 @@ _ATTEMPTS = 20
 """How often a take-over begins anew when others write meanwhile."""
 
 
-class TakenOver(NamedTuple):
+class ImportedRecording(NamedTuple):
     """What came of one recording: how many bodies are new, or why it could not be taken over.
 
     `version` is None when nothing was written. It is there with nothing added when what the recording has as its
@@ -47,7 +47,7 @@ class TakenOver(NamedTuple):
     checked_out_at: Path | None = None
 
 
-def import_ecc(ws: Workspace, now: datetime, path: Path) -> list[TakenOver]:
+def import_ecc(ws: Workspace, now: datetime, path: Path) -> list[ImportedRecording]:
     """Takes over a recording file of ECC, or all in a folder: each body becomes a version, in the order of the file.
 
     What is known already is not written again. What the file has as its latest stands afterwards, unless the branch
@@ -58,78 +58,80 @@ def import_ecc(ws: Workspace, now: datetime, path: Path) -> list[TakenOver]:
         InvalidDocument: the one file that was named is no recording.
         Busy, WriteFailed: nothing more can be written now; what was taken over before stays.
     """
-    found = read_recordings(path)
+    entries = read_recordings(path)
     return [
-        TakenOver(one.where, why=one.why) if isinstance(one, UnusableEntry) else _taken_over(ws, now, one)
-        for one in found
+        ImportedRecording(entry.where, why=entry.why)
+        if isinstance(entry, UnusableEntry)
+        else _import_recording(ws, now, entry)
+        for entry in entries
     ]
 
 
-def _taken_over(ws: Workspace, now: datetime, recording: Recording) -> TakenOver:
+def _import_recording(ws: Workspace, now: datetime, recording: Recording) -> ImportedRecording:
     id_ = f"{recording.adapterId}/{recording.sessionId}"
     try:
-        return _take_over(ws, now, id_, recording)
+        return _import_bodies(ws, now, id_, recording)
     except (Busy, WriteFailed):
         raise  # no fault of this recording, and the next one would fare no better
     except BatonError as error:
-        return TakenOver(id_, why=str(error))
+        return ImportedRecording(id_, why=str(error))
 
 
-def _take_over(ws: Workspace, now: datetime, id_: str, recording: Recording) -> TakenOver:
-    given, redactions = _given(recording)
+def _import_bodies(ws: Workspace, now: datetime, id_: str, recording: Recording) -> ImportedRecording:
+    given, redactions = _clean_bodies(recording)
     stamp = ws.stamp("import", now)
-    for what, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
-        refuse_secret(what, text or "")
+    for field, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
+        refuse_secret(field, text or "")
     for _ in range(_ATTEMPTS):
         tip = ws.branch.read()
-        new = _new(given, bodies_of(ws, id_) if tip.commit is not None else [])
-        steps = _steps(latest(tip.state, id_), new, given, recording)
+        new = _find_new_bodies(given, bodies_of(ws, id_) if tip.commit is not None else [])
+        steps = _plan_steps(latest(tip.state, id_), new, given, recording)
         if not steps:
-            return TakenOver(id_)
+            return ImportedRecording(id_)
         for step in steps:
             layout.encode({Key(Snapshot.kind, id_): step})  # what cannot be stored is refused before anything is made
         tip = tip if tip.commit is not None else ws.branch.create(stamp)
-        if _chained(ws, stamp, tip, steps):
+        if _commit_steps(ws, stamp, tip, steps):
             where = ws.branch.store.checked_out_at(ws.branch.ref)
-            return TakenOver(id_, len(new), ws.branch.read(), redactions, checked_out_at=where)
+            return ImportedRecording(id_, len(new), ws.branch.read(), redactions, checked_out_at=where)
     raise Busy(f"{ws.branch.namespace}: others kept writing here", hint="try again")
 
 
-Given = tuple[str, dict[str, Any]]
+DatedBody = tuple[str, dict[str, Any]]
 """When a body was recorded, and the body."""
 
 
-def _given(recording: Recording) -> tuple[list[Given], Redactions]:
+def _clean_bodies(recording: Recording) -> tuple[list[DatedBody], Redactions]:
     """The bodies of a recording, without secrets; the latest one too, where the history lacks it."""
-    bodies = [(one.recordedAt, one.snapshot) for one in recording.history]
+    bodies = [(body.recordedAt, body.snapshot) for body in recording.history]
     if not bodies or not alike(bodies[-1][1].as_data(), recording.latest.as_data()):
         bodies.append((recording.updatedAt, recording.latest))
-    found = [(at, *cleaned(one)) for at, one in bodies]
-    redactions = dict.fromkeys(one for _, _, told in found for one in told)
-    return [(at, data) for at, data, _ in found], tuple(redactions)
+    cleaned_bodies = [(at, *cleaned(body)) for at, body in bodies]
+    redactions = dict.fromkeys(redaction for _, _, redacted in cleaned_bodies for redaction in redacted)
+    return [(at, data) for at, data, _ in cleaned_bodies], tuple(redactions)
 
 
-def _new(given: Sequence[Given], known: Sequence[Body]) -> list[Given]:
+def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[Body]) -> list[DatedBody]:
     """The bodies that the branch never had at their time, in the order of the file, without those that repeat another:
     the one before it in the file, or the one that the branch had at that time.
     """
-    there = [(one.recorded_at, one.snapshot.as_data()) for one in known]
-    found = []
-    for number, one in enumerate(given):
-        is_known = any(one[0] == at and alike(one[1], data) for at, data in there)
-        before = [*given[:number][-1:], *[held for held in there if moment_of(held[0]) <= moment_of(one[0])][-1:]]
-        if not is_known and not any(alike(data, one[1]) for _, data in before):
-            found.append(one)
-    return found
+    there = [(body.recorded_at, body.snapshot.as_data()) for body in known]
+    new = []
+    for number, candidate in enumerate(given):
+        is_known = any(candidate[0] == at and alike(candidate[1], data) for at, data in there)
+        before = [*given[:number][-1:], *[held for held in there if moment_of(held[0]) <= moment_of(candidate[0])][-1:]]
+        if not is_known and not any(alike(data, candidate[1]) for _, data in before):
+            new.append(candidate)
+    return new
 
 
-def _steps(
-    current: Snapshot | None, new: Sequence[Given], given: Sequence[Given], recording: Recording
+def _plan_steps(
+    current: Snapshot | None, new: Sequence[DatedBody], given: Sequence[DatedBody], recording: Recording
 ) -> list[Snapshot]:
     """The record as it will be, version by version: at the end either the file's latest, or what stands now."""
     created = min([recording.createdAt, *([current.created_at] if current else [])], key=moment_of)
     steps = [made(data, at, created) for at, data in new]
-    if current is not None and not _goes_on(given, current):
+    if current is not None and not _is_continued(given, current):
         return [*steps, current.replace(created_at=created)] if steps else []
     at, data = given[-1]
     standing = steps[-1] if steps else current
@@ -140,13 +142,13 @@ def _steps(
     return steps
 
 
-def _goes_on(given: Sequence[Given], current: Snapshot) -> bool:
+def _is_continued(given: Sequence[DatedBody], current: Snapshot) -> bool:
     """Whether the file is newer than what stands: it has that too, or something that was recorded later."""
     has_it = any(at == current.recorded_at and alike(data, current.snapshot.as_data()) for at, data in given)
     return has_it or max(moment_of(at) for at, _ in given) > moment_of(current.recorded_at)
 
 
-def _chained(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[Snapshot]) -> bool:
+def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[Snapshot]) -> bool:
     """Puts one commit for each step on the tip, all at once; False when somebody else was faster.
 
     With the last one, snapshots beyond those that are kept go to the archive.
@@ -168,7 +170,7 @@ def _chained(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[S
 # --- giving back
 
 
-class Refused(NamedTuple):
+class RefusedExport(NamedTuple):
     """A session whose recording was not written, and why."""
 
     id: str
@@ -176,17 +178,17 @@ class Refused(NamedTuple):
     hint: str = ""
 
 
-class Exported(NamedTuple):
+class ExportedRecordings(NamedTuple):
     """The files that were written, and what was not."""
 
     written: list[Path]
-    refused: list[Refused]
+    refused: list[RefusedExport]
 
 
 _IN_THE_WAY = "import it first (baton import ecc FILE), or write over it with --force"
 
 
-def export_ecc(ws: Workspace, folder: Path, text: str | None = None, *, force: bool = False) -> Exported:
+def export_ecc(ws: Workspace, folder: Path, text: str | None = None, *, force: bool = False) -> ExportedRecordings:
     """Writes the recording of one session (named as in `find`), or of all, as ECC keeps them.
 
     A file that is there is written over only when the branch has every body in it.
@@ -204,58 +206,58 @@ def export_ecc(ws: Workspace, folder: Path, text: str | None = None, *, force: b
     ids = [find(state, text).id] if text is not None else sorted(everything)
     if not ids:
         raise NotFound("recorded session in", str(ws.branch.namespace), hint="baton session record TARGET")
-    chosen, refused = _apart(ids)
+    chosen, refused = _separate_files(ids)
     contents = {}
     for id_ in chosen:
-        path = folder / place_of(*id_.split("/", 1))
+        path = folder / make_recording_path(*id_.split("/", 1))
         try:
-            contents[path] = recording_text(_given_back(ws, path, find(state, id_), force=force))
+            contents[path] = encode_recording(_make_recording(ws, path, find(state, id_), force=force))
         except (Busy, WriteFailed):
             raise
         except BatonError as error:
-            refused.append(Refused(id_, str(error), error.hint))
+            refused.append(RefusedExport(id_, str(error), error.hint))
     write_all(contents)
-    return Exported(list(contents), refused)
+    return ExportedRecordings(list(contents), refused)
 
 
-def _apart(ids: Sequence[str]) -> tuple[list[str], list[Refused]]:
+def _separate_files(ids: Sequence[str]) -> tuple[list[str], list[RefusedExport]]:
     """The sessions that have a file of their own, and those that do not."""
     owners: dict[Path, list[str]] = {}
     refused = []
     for id_ in ids:
         try:
-            owners.setdefault(place_of(*id_.split("/", 1)), []).append(id_)
+            owners.setdefault(make_recording_path(*id_.split("/", 1)), []).append(id_)
         except BatonError as error:
-            refused.append(Refused(id_, str(error), error.hint))
+            refused.append(RefusedExport(id_, str(error), error.hint))
     hint = "export them one at a time, with --id, into different folders"
     for path, those in owners.items():
         if len(those) > 1:
-            refused += [Refused(id_, f"{len(those)} sessions would share the file {path}", hint) for id_ in those]
+            refused += [RefusedExport(id_, f"{len(those)} sessions would share the file {path}", hint) for id_ in those]
     return [those[0] for those in owners.values() if len(those) == 1], refused
 
 
-def _given_back(ws: Workspace, path: Path, one: Snapshot, *, force: bool) -> Recording:
+def _make_recording(ws: Workspace, path: Path, record: Snapshot, *, force: bool) -> Recording:
     """The recording of a session, unless it would take something away from the file at `path`.
 
     Raises:
         NotAllowed: it would.
     """
-    there = None if force else already_at(path)
+    there = None if force else read_existing(path)
     if there is not None:
-        _refuse_loss(ws, path, there, one.id)
-    seen = [one.recorded_at, one.updated_at or "", there.updatedAt if isinstance(there, Recording) else ""]
+        _refuse_loss(ws, path, there, record.id)
+    seen = [record.recorded_at, record.updated_at or "", there.updatedAt if isinstance(there, Recording) else ""]
     data = {
         "schemaVersion": SCHEMA_VERSION,
-        "adapterId": one.snapshot.adapterId,
-        "sessionId": one.snapshot.session.id,
-        "createdAt": one.created_at,
+        "adapterId": record.snapshot.adapterId,
+        "sessionId": record.snapshot.session.id,
+        "createdAt": record.created_at,
         "updatedAt": max(seen, key=moment_of),
-        "latest": one.snapshot.as_data(),
+        "latest": record.snapshot.as_data(),
         "history": [
-            {"recordedAt": body.recorded_at, "snapshot": body.snapshot.as_data()} for body in story_of(ws, one)
+            {"recordedAt": body.recorded_at, "snapshot": body.snapshot.as_data()} for body in story_of(ws, record)
         ],
     }
-    return parse(Recording, data, where=one.id)
+    return parse(Recording, data, where=record.id)
 
 
 def _refuse_loss(ws: Workspace, path: Path, there: Recording | UnusableEntry, id_: str) -> None:
@@ -266,7 +268,7 @@ def _refuse_loss(ws: Workspace, path: Path, there: Recording | UnusableEntry, id
         raise NotAllowed(
             f"{show_path(path)} is the recording of another session, {shorten(there.sessionId)}", hint=_IN_THE_WAY
         )
-    lost = _new(_given(there)[0], bodies_of(ws, id_))
+    lost = _find_new_bodies(_clean_bodies(there)[0], bodies_of(ws, id_))
     if lost:
-        what = "a body that is" if len(lost) == 1 else f"{len(lost)} bodies that are"
-        raise NotAllowed(f"{show_path(path)} has {what} not known here", hint=_IN_THE_WAY)
+        lost_bodies = "a body that is" if len(lost) == 1 else f"{len(lost)} bodies that are"
+        raise NotAllowed(f"{show_path(path)} has {lost_bodies} not known here", hint=_IN_THE_WAY)

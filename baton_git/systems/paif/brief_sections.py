@@ -15,8 +15,8 @@ from baton_git.systems.seed_system import BriefRequest
 def make_sections(request: BriefRequest) -> Iterator[Section]:
     """The checkpoint of the agent that reads: agents are apart."""
     reader = _find_reader(request.state, request.agent)
-    request.problems.extend(f"{entry.path}: {entry.why}" for entry in _unreadable(request, reader))
-    agents = _agents(request.state)
+    request.problems.extend(f"{entry.path}: {entry.why}" for entry in _list_unreadable(request, reader))
+    agents = _list_agents(request.state)
     if request.restored or not agents:
         return
     if reader is None:
@@ -26,28 +26,28 @@ def make_sections(request: BriefRequest) -> Iterator[Section]:
         yield _checkpoint_section(request, reader)
 
 
-def _unreadable(request: BriefRequest, reader: str | None) -> Iterator[Unreadable]:
+def _list_unreadable(request: BriefRequest, reader: str | None) -> Iterator[Unreadable]:
     entry = request.state.entry(Key("identity", request.agent)) if request.agent is not None else None
     if isinstance(entry, Unreadable):
         yield entry
     if reader is not None and not request.restored:
-        yield from checkpoint_store.damaged(request.state, reader)
+        yield from checkpoint_store.list_unreadable(request.state, reader)
 
 
-def _agents(state: State) -> list[str]:
+def _list_agents(state: State) -> list[str]:
     return sorted({id_.partition("/")[0] for id_ in state.ids("checkpoint")})
 
 
 def _find_reader(state: State, agent: str | None) -> str | None:
     """Whose checkpoint is meant; where nobody says who reads, an agent that is alone in the namespace."""
-    agents = _agents(state)
+    agents = _list_agents(state)
     if agent is None:
         return agents[0] if len(agents) == 1 else None
     return agent if agent in agents else None
 
 
 def _checkpoint_section(request: BriefRequest, reader: str) -> Section:
-    checkpoint = checkpoint_store.newest(request.state, reader, request.now)
+    checkpoint = checkpoint_store.find_newest(request.state, reader, request.now)
     lines = tuple(_checkpoint_lines(checkpoint)) if checkpoint else ()
     since = f", {age(checkpoint.metadata.ended_at, request.now)}" if checkpoint else ""
     command = f"baton restore --agent {quote_id(reader)}"

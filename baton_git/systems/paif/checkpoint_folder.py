@@ -27,7 +27,7 @@ _MAX_NAME = 240
 """Bytes of a file name, so that `_2` has room."""
 
 
-class Found(NamedTuple):
+class CheckpointFile(NamedTuple):
     """One checkpoint as its file has it. `agent` is the one that its folder, or the caller, says."""
 
     agent: str | None
@@ -36,14 +36,14 @@ class Found(NamedTuple):
     where: str
 
 
-class Unusable(NamedTuple):
+class UnusableCheckpoint(NamedTuple):
     """A file that was there but could not be taken."""
 
     where: str
     why: str
 
 
-class Leaving(NamedTuple):
+class OutgoingCheckpoint(NamedTuple):
     """One checkpoint on its way out. `file`: the name it once came under."""
 
     agent: str
@@ -52,7 +52,7 @@ class Leaving(NamedTuple):
     file: str | None = None
 
 
-def read(path: Path, agent: str | None = None) -> list[Found | Unusable]:
+def read_checkpoints(path: Path, agent: str | None = None) -> list[CheckpointFile | UnusableCheckpoint]:
     """The checkpoints at `path`: a folder of agents, the folder of one agent, or one file; by agent and name.
 
     Args:
@@ -65,42 +65,42 @@ def read(path: Path, agent: str | None = None) -> list[Found | Unusable]:
     with reading(path):
         path.stat()
     if not path.is_dir():
-        return [_read_file(path, agent or _said_by_place(path))]
+        return [_read_file(path, agent or _find_agent(path))]
     root = Path(os.path.realpath(path))
-    own = [_read_inside(one, root, agent or root.name) for one in _files(path)]
-    folders = [one for one in _listed(path) if one.is_dir() and agent in (None, one.name)]
+    own = [_read_inside(file, root, agent or root.name) for file in _list_files(path)]
+    folders = [entry for entry in _list_folder(path) if entry.is_dir() and agent in (None, entry.name)]
     if agent is not None and not own and not folders:
         raise NotFound("folder of the agent", agent, hint=f"{show_path(path)} has none of that name")
     return own + [entry for folder in folders for entry in _read_folder(folder, root)]
 
 
-def _said_by_place(path: Path) -> str | None:
+def _find_agent(path: Path) -> str | None:
     """The agent that the place of a single file names: `checkpoints/<agent>/<file>`."""
     folder = Path(os.path.realpath(path)).parent
     return folder.name if folder.parent.name == _FOLDER else None
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     with reading(folder):
         return sorted(folder.iterdir())
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _list_files(folder: Path) -> Iterator[Path]:
     """The JSON files of a folder; hidden ones, and what is a folder, are none."""
-    for path in _listed(folder):
+    for path in _list_folder(folder):
         if path.name.endswith(_SUFFIX) and not path.name.startswith(".") and not path.is_dir():
             yield path
 
 
-def _read_folder(folder: Path, root: Path) -> Iterator[Found | Unusable]:
+def _read_folder(folder: Path, root: Path) -> Iterator[CheckpointFile | UnusableCheckpoint]:
     if not _is_inside(folder, root):
-        yield Unusable(show_path(folder), "is a link that leads out of the folder")
+        yield UnusableCheckpoint(show_path(folder), "is a link that leads out of the folder")
         return
     try:
         AgentId(folder.name)
-        paths = list(_files(folder))
+        paths = list(_list_files(folder))
     except BatonError as error:
-        yield Unusable(show_path(folder), str(error))
+        yield UnusableCheckpoint(show_path(folder), str(error))
         return
     yield from (_read_inside(path, root, folder.name) for path in paths)
 
@@ -109,23 +109,23 @@ def _is_inside(path: Path, root: Path) -> bool:
     return root in Path(os.path.realpath(path)).parents
 
 
-def _read_inside(path: Path, root: Path, agent: str) -> Found | Unusable:
+def _read_inside(path: Path, root: Path, agent: str) -> CheckpointFile | UnusableCheckpoint:
     if not _is_inside(path, root):
-        return Unusable(show_path(path), "is a link that leads out of the folder")
+        return UnusableCheckpoint(show_path(path), "is a link that leads out of the folder")
     return _read_file(path, agent)
 
 
-def _read_file(path: Path, agent: str | None) -> Found | Unusable:
+def _read_file(path: Path, agent: str | None) -> CheckpointFile | UnusableCheckpoint:
     where = show_path(path)
     try:
         if not path.is_file():  # opening a pipe would wait for a writer
-            return Unusable(where, "is not a regular file")
-        return Found(agent, _parsed(path), path.name, where)
+            return UnusableCheckpoint(where, "is not a regular file")
+        return CheckpointFile(agent, _parse_file(path), path.name, where)
     except BatonError as error:
-        return Unusable(where, str(error).removeprefix(f"{where}: "))
+        return UnusableCheckpoint(where, str(error).removeprefix(f"{where}: "))
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse_file(path: Path) -> dict[str, Any]:
     data = json.loads(read_bytes(path))
     if not isinstance(data, dict):
         raise InvalidDocument([Fault("", "a checkpoint is an object, and this is not one")])
@@ -135,7 +135,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 # --- writing
 
 
-def write(folder: Path, leaving: list[Leaving], *, one_agent: bool = False) -> list[Path]:
+def write_checkpoints(folder: Path, leaving: list[OutgoingCheckpoint], *, one_agent: bool = False) -> list[Path]:
     """Writes the checkpoints as PAIF keeps them, and gives their paths; those that are there already are left alone.
 
     Args:
@@ -149,14 +149,16 @@ def write(folder: Path, leaving: list[Leaving], *, one_agent: bool = False) -> l
     taken: set[tuple[str, str]] = set()
     paths: list[Path] = []
     contents: dict[Path, bytes] = {}
-    for one in sorted(leaving, key=lambda one: _own_name(one) is None):  # who has a name of its own gets it
-        place = folder if one_agent else folder / AgentId(one.agent).text
+    for checkpoint in sorted(
+        leaving, key=lambda entry: _find_own_name(entry) is None
+    ):  # who has a name of its own gets it
+        place = folder if one_agent else folder / AgentId(checkpoint.agent).text
         _check_place(place, folder)
-        path, is_there = _place(place, one, taken)
-        taken.add((one.agent.casefold(), path.name.casefold()))
+        path, is_there = _choose_path(place, checkpoint, taken)
+        taken.add((checkpoint.agent.casefold(), path.name.casefold()))
         paths.append(path)
         if not is_there:
-            contents[path] = f"{json.dumps(one.document)}\n".encode()
+            contents[path] = f"{json.dumps(checkpoint.document)}\n".encode()
     write_all(contents)
     return sorted(paths)
 
@@ -168,22 +170,22 @@ def _check_place(place: Path, folder: Path) -> None:
         raise InvalidArgument(f"{show_path(place)} is there already and is not a folder", path=show_path(place))
 
 
-def _place(folder: Path, one: Leaving, taken: set[tuple[str, str]]) -> tuple[Path, bool]:
+def _choose_path(folder: Path, checkpoint: OutgoingCheckpoint, taken: set[tuple[str, str]]) -> tuple[Path, bool]:
     """The first file name that is free, or whose file says the same already; and whether it does."""
-    for name in _names(one):
+    for name in _list_names(checkpoint):
         path = folder / name
-        if (one.agent.casefold(), name.casefold()) in taken:
+        if (checkpoint.agent.casefold(), name.casefold()) in taken:
             continue
         if not os.path.lexists(path):
             return path, False
-        if _says(path, one.document):
+        if _holds_document(path, checkpoint.document):
             return path, True
     raise AssertionError("unreachable")
 
 
-def _names(one: Leaving) -> Iterator[str]:
-    own = _own_name(one)
-    stem = f"checkpoint-{one.ended.isoformat(timespec='seconds')[:19].replace(':', '-')}"
+def _list_names(checkpoint: OutgoingCheckpoint) -> Iterator[str]:
+    own = _find_own_name(checkpoint)
+    stem = f"checkpoint-{checkpoint.ended.isoformat(timespec='seconds')[:19].replace(':', '-')}"
     if own is not None:
         yield own
         stem = own.removesuffix(_SUFFIX) if not own.startswith(stem) else stem
@@ -191,16 +193,16 @@ def _names(one: Leaving) -> Iterator[str]:
     yield from (f"{stem}_{number}{_SUFFIX}" for number in count(2))
 
 
-def _own_name(one: Leaving) -> str | None:
+def _find_own_name(checkpoint: OutgoingCheckpoint) -> str | None:
     """The name that a checkpoint came under, if it can be one: what a record says may come from anybody."""
-    name = one.file or ""
+    name = checkpoint.file or ""
     fits = name.endswith(_SUFFIX) and name.isprintable() and len(name.encode()) <= _MAX_NAME
     return name if fits and not name.startswith(".") and "/" not in name else None
 
 
-def _says(path: Path, document: dict[str, Any]) -> bool:
+def _holds_document(path: Path, document: dict[str, Any]) -> bool:
     """Whether the file at `path` holds this document; what cannot be read holds something else."""
     try:
-        return path.is_file() and alike(_parsed(path), document)
+        return path.is_file() and alike(_parse_file(path), document)
     except BatonError:
         return False

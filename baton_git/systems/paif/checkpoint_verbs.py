@@ -30,7 +30,7 @@ from baton_git.systems.paif.checkpoints import (
     restore,
     save_checkpoint,
 )
-from baton_git.systems.paif.documents import whole
+from baton_git.systems.paif.documents import to_whole_document
 
 HIDDEN = Option(hidden=True)
 BODY_FIELDS = {
@@ -181,13 +181,13 @@ def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> Restored
     agent = _check_agent(asked.agent)
     restored = look(ws, now, agent) if asked.look else restore(ws, now, agent)
     checkpoint, state, error = restored.checkpoint, restored.identity.mutable.state, restored.unrecorded
-    text = restore_text.brief(restored.identity, checkpoint, now, fresh_mark(), asked.budget)
+    text = restore_text.make_restore_brief(restored.identity, checkpoint, now, fresh_mark(), asked.budget)
     problems = [f"this restore was not recorded: {error}"] if error is not None else []
     problems += [str(Corrupt(entry.path, entry.why)) for entry in restored.damaged]
     return RestoredAgent(
         agent=agent,
         identity=restored.identity.model_dump(mode="json", exclude={"id"}),
-        checkpoint=whole(checkpoint) if checkpoint is not None else None,
+        checkpoint=to_whole_document(checkpoint) if checkpoint is not None else None,
         checkpoint_id=checkpoint.id if checkpoint is not None else None,
         session=state.session_id,
         restored_at=state.last_session_at,

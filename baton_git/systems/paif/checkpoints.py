@@ -19,8 +19,20 @@ from baton_git.core.times import parse_time_or_none
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_store, restore_text
-from baton_git.systems.paif.documents import carried, completed, nested, over, says_something
-from baton_git.systems.paif.identity_updates import grown, identity_of, nobody, restored, with_counts
+from baton_git.systems.paif.documents import (
+    carry_over,
+    complete_checkpoint,
+    has_content,
+    nest_sections,
+    overlay_document,
+)
+from baton_git.systems.paif.identity_updates import (
+    add_drift_counts,
+    apply_checkpoint,
+    find_identity,
+    make_empty_identity,
+    record_restore,
+)
 from baton_git.systems.paif.records.checkpoint import Checkpoint
 from baton_git.systems.paif.records.identity import Identity
 from baton_git.systems.paif.settings import PaifConfig
@@ -64,7 +76,7 @@ class SessionOf(NamedTuple):
 
 def acting(ws: Workspace, agent: str) -> Workspace:
     """The workspace in which the agent acts. Raises InvalidName when it can be none."""
-    return replace(ws, actor=replace(ws.actor, agent=checkpoint_store.agent_named(agent)))
+    return replace(ws, actor=replace(ws.actor, agent=checkpoint_store.parse_agent(agent)))
 
 
 def agent_at_work(ws: Workspace, config: PaifConfig, asked: str | None = None) -> str | None:
@@ -119,14 +131,14 @@ def save_checkpoint(
         InvalidName: the agent's name can be none.
     """
     ws = acting(ws, agent)
-    document = over(nested(body, where=where), nested(options or {}))
-    if not says_something(document):
+    document = overlay_document(nest_sections(body, where=where), nest_sections(options or {}))
+    if not has_content(document):
         raise InvalidArgument(
             "nothing to save: the checkpoint would be empty", hint="say what was done, for example in a summary"
         )
     interval = timedelta(minutes=interval_minutes) if periodic else None
     kind = {"metadata": {"checkpoint_type": "periodic"}} if periodic else {}
-    whole = over({"metadata": {}, **document}, kind)
+    whole = overlay_document({"metadata": {}, **document}, kind)
     return _saved(ws, now, agent, lambda *_: whole, interval=interval, own_only=own_only, where=where)
 
 
@@ -153,10 +165,10 @@ def checkpoint_at_end(
         return None
 
     def document(state: State, session: str | None) -> Table:
-        before = checkpoint_store.newest(state, agent, now, session)
+        before = checkpoint_store.find_newest(state, agent, now, session)
         old = before.context.conversation_summary if before is not None else ""
-        said = nested({"conversation_summary": summary or context or old or state.readable_head.context})
-        return over(carried(before, now), said) if before is not None else {"metadata": {}, **said}
+        said = nest_sections({"conversation_summary": summary or context or old or state.readable_head.context})
+        return overlay_document(carry_over(before, now), said) if before is not None else {"metadata": {}, **said}
 
     return _saved(acting(ws, agent), now, agent, document)
 
@@ -179,17 +191,19 @@ def _saved(
         placed.clear()
         if interval is not None and _younger(tip.state, agent, now, interval) is not None:
             return tip.state
-        identity = identity_of(tip.state, agent)
+        identity = find_identity(tip.state, agent)
         said = document(tip.state, ws.actor.session or _restored_for(identity))
         record = _record(ws, now, tip.state, identity, said, fresh, where, agent)
         if own_only:
             check_own(tip.state, agent, record.metadata.session_id)
-        state, placed["id"] = checkpoint_store.placed(tip.state, with_counts(record, identity) if identity else record)
+        state, placed["id"] = checkpoint_store.place_checkpoint(
+            tip.state, add_drift_counts(record, identity) if identity else record
+        )
         if state is tip.state:
             return state
-        after = grown(identity or nobody(agent), record)
-        state = state if identity is None and after == nobody(agent) else state.put(after)
-        return checkpoint_store.trimmed(state, agent, now, session=ws.actor.session)
+        after = apply_checkpoint(identity or make_empty_identity(agent), record)
+        state = state if identity is None and after == make_empty_identity(agent) else state.put(after)
+        return checkpoint_store.trim_checkpoints(state, agent, now, session=ws.actor.session)
 
     written = ws.update("checkpoint", now, change)
     if "id" not in placed and interval is not None:
@@ -207,7 +221,7 @@ def _restored_for(identity: Identity | None) -> str | None:
 
 def _younger(state: State, agent: str, now: datetime, interval: timedelta) -> Checkpoint | None:
     """The newest checkpoint, if it is so young that a periodic one is not due; clocks may differ a little."""
-    found = checkpoint_store.newest(state, agent, now)
+    found = checkpoint_store.find_newest(state, agent, now)
     return found if found is not None and abs(now - found.ended) < interval else None
 
 
@@ -228,7 +242,7 @@ def _record(
 
     focus = stands.current_focus if stands is not None else None
     fresh = _restored_for(identity) or fresh
-    return completed(
+    return complete_checkpoint(
         document, agent=agent, session=ws.actor.session, fresh=fresh, began=began, now=now, focus=focus, where=where
     )
 
@@ -251,8 +265,8 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
 
     def change(tip: Revision) -> ProposedState:
         check_known(tip.state, agent)
-        identity = identity_of(tip.state, agent) or nobody(agent)
-        return ProposedState(tip.state.put(restored(identity, now, session)), note=f"restore of {agent}")
+        identity = find_identity(tip.state, agent) or make_empty_identity(agent)
+        return ProposedState(tip.state.put(record_restore(identity, now, session)), note=f"restore of {agent}")
 
     try:
         return _standing(ws.update("restore", now, change).revision, now, agent)
@@ -262,15 +276,18 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
 
 def look(ws: Workspace, now: datetime, agent: str) -> Restored:
     """What `restore` would give, without a session's beginning: nothing is counted or written. Raises as it does."""
-    return _standing(ws.branch.read(), now, checkpoint_store.agent_named(agent))
+    return _standing(ws.branch.read(), now, checkpoint_store.parse_agent(agent))
 
 
 def _standing(version: Revision, now: datetime, agent: str) -> Restored:
     state = version.state
     check_known(state, agent)
-    identity = identity_of(state, agent) or nobody(agent)
+    identity = find_identity(state, agent) or make_empty_identity(agent)
     return Restored(
-        identity, checkpoint_store.newest(state, agent, now), version, tuple(checkpoint_store.damaged(state, agent))
+        identity,
+        checkpoint_store.find_newest(state, agent, now),
+        version,
+        tuple(checkpoint_store.list_unreadable(state, agent)),
     )
 
 
@@ -293,7 +310,7 @@ def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked:
         return (one_line(f"{agent} was not restored: {error}", LINE),)
     wrong = [f"the restore of {agent} was not recorded: {found.unrecorded}"] if found.unrecorded is not None else []
     wrong += [f"cannot be read: {one.path}: {one.why}" for one in found.damaged]
-    sections = restore_text.sections(found.identity, found.checkpoint)
+    sections = restore_text.list_sections(found.identity, found.checkpoint)
     lines = (f"{part.title}: {line[2:]}" for part in sections for line in part.lines)
     return (*(one_line(text, LINE) for text in wrong), *lines)
 
@@ -308,10 +325,10 @@ def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
         NotFound: the agent has no identity and no checkpoint.
         InvalidName: its name can be none.
     """
-    agent = checkpoint_store.agent_named(agent)
+    agent = checkpoint_store.parse_agent(agent)
     state = ws.branch.read().state
     check_known(state, agent)
     by_session: dict[str, list[Checkpoint]] = {}
-    for one in checkpoint_store.every(state, agent):
+    for one in checkpoint_store.list_all(state, agent):
         by_session.setdefault(one.metadata.session_id, []).append(one)
     return [SessionOf(found[0], tuple(one.id for one in found)) for found in by_session.values()]

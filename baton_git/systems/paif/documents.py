@@ -38,15 +38,15 @@ _OURS = ("id", "foreign")
 """Fields of the record that are none of the document."""
 
 
-def nested(body: Table, *, where: str = "") -> dict[str, Any]:
+def nest_sections(body: Table, *, where: str = "") -> dict[str, Any]:
     """The sections that a body says, whichever of the three forms it has. Unknown fields stay where they are.
 
     Raises:
         InvalidDocument: a section is no table.
     """
     if set(body) == {WRAPPER}:
-        body = _table(WRAPPER, body[WRAPPER], where)
-    sections = {name: dict(_table(name, body[name], where)) for name in SECTIONS if name in body}
+        body = _check_table(WRAPPER, body[WRAPPER], where)
+    sections = {name: dict(_check_table(name, body[name], where)) for name in SECTIONS if name in body}
     for name, value in body.items():
         if name in _SECTION_OF and value is not None:
             sections.setdefault(_SECTION_OF[name], {})[name] = value
@@ -54,28 +54,30 @@ def nested(body: Table, *, where: str = "") -> dict[str, Any]:
     return sections | others
 
 
-def _table(name: str, value: Any, where: str) -> Table:
+def _check_table(name: str, value: Any, where: str) -> Table:
     if not isinstance(value, Mapping):
         raise InvalidDocument([Fault(name, "must be a table")], where=where)
     return value
 
 
-def over(document: Table, other: Table) -> dict[str, Any]:
+def overlay_document(document: Table, changes: Table) -> dict[str, Any]:
     """`document` with what `other` says; within the sections field by field."""
-    both = {**document, **other}
-    return both | {name: {**document[name], **other[name]} for name in SECTIONS if name in document and name in other}
+    both = {**document, **changes}
+    return both | {
+        name: {**document[name], **changes[name]} for name in SECTIONS if name in document and name in changes
+    }
 
 
-def says_something(document: Table) -> bool:
+def has_content(document: Table) -> bool:
     """Whether there is anything worth keeping, beyond whose checkpoint it is and when it was made."""
-    return any(_says(value) for name, value in document.items() if name != "metadata")
+    return any(_has_value(value) for name, value in document.items() if name != "metadata")
 
 
-def _says(value: Any) -> bool:
-    return any(map(_says, value.values())) if isinstance(value, Mapping) else bool(value)
+def _has_value(value: Any) -> bool:
+    return any(map(_has_value, value.values())) if isinstance(value, Mapping) else bool(value)
 
 
-def carried(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
+def carry_over(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
     """What the next checkpoint of the same session begins with: all but what is counted or learned once."""
     metadata = checkpoint.metadata
     began = {"started_at": metadata.started_at} if parse_time(metadata.started_at) <= now else {}
@@ -83,7 +85,7 @@ def carried(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
     return {"metadata": began, **kept}
 
 
-def completed(
+def complete_checkpoint(
     document: Table,
     *,
     agent: str,
@@ -105,40 +107,40 @@ def completed(
         InvalidDocument: with one fault for each field that does not fit; `agent_id` is that of another agent, or the
             session begins after its end.
     """
-    said = dict(document.get("metadata", {}))
-    named = said.get("agent_id")
+    metadata_given = dict(document.get("metadata", {}))
+    named = metadata_given.get("agent_id")
     if named not in (None, agent):
         fault = Fault("metadata.agent_id", f"is {named!r}, but this is a checkpoint of {agent!r}")
         raise InvalidDocument([fault], where=where)
-    ended = said.get("ended_at") or iso_ms(now)
-    id_ = session or _session_said(said, where) or fresh
-    metadata = said | {
+    ended = metadata_given.get("ended_at") or iso_ms(now)
+    id_ = session or _parse_session(metadata_given, where) or fresh
+    metadata = metadata_given | {
         "agent_id": agent,
         "session_id": id_,
-        "started_at": said.get("started_at") or ended,
+        "started_at": metadata_given.get("started_at") or ended,
         "ended_at": ended,
     }
     context = dict(document.get("context", {}))
     if context.get("current_focus") is None:
         context["current_focus"] = focus
-    draft = taken({**document, "metadata": metadata, "context": context}, agent, where=where)
-    metadata["started_at"] = _started(draft.metadata, bool(said.get("started_at")), began, where)
+    draft = parse_checkpoint({**document, "metadata": metadata, "context": context}, agent, where=where)
+    metadata["started_at"] = _find_start(draft.metadata, bool(metadata_given.get("started_at")), began, where)
     draft = draft.replace(metadata=metadata)
-    if "duration_seconds" not in said:
-        draft = draft.replace(metadata={**metadata, "duration_seconds": _lasted(draft.metadata)})
+    if "duration_seconds" not in metadata_given:
+        draft = draft.replace(metadata={**metadata, "duration_seconds": _measure_duration(draft.metadata)})
     return parse(Checkpoint, draft.model_dump(mode="json", exclude=set() if draft.foreign else {"foreign"}))
 
 
-def _session_said(said: Table, where: str) -> Any:
+def _parse_session(metadata: Table, where: str) -> Any:
     """The session that a document names, held to what `--session` takes."""
-    named = said.get("session_id")
+    named = metadata.get("session_id")
     try:
         return SessionId(named).text if named and isinstance(named, str) else named
     except InvalidName as error:
         raise InvalidDocument([Fault("metadata.session_id", str(error))], where=where) from None
 
 
-def _started(metadata: Metadata, is_said: bool, began: Callable[[str], str | None], where: str) -> str:
+def _find_start(metadata: Metadata, is_said: bool, began: Callable[[str], str | None], where: str) -> str:
     start, end = metadata.started_at, parse_time(metadata.ended_at)
     if is_said:
         if parse_time(start) > end:
@@ -149,12 +151,12 @@ def _started(metadata: Metadata, is_said: bool, began: Callable[[str], str | Non
     return known if known is not None and parse_time(known) <= end else start
 
 
-def _lasted(metadata: Metadata) -> int:
+def _measure_duration(metadata: Metadata) -> int:
     seconds = (parse_time(metadata.ended_at) - parse_time(metadata.started_at)).total_seconds()
     return max(0, int(seconds))
 
 
-def taken(document: Table, agent: str, *, file: str | None = None, where: str = "") -> Checkpoint:
+def parse_checkpoint(document: Table, agent: str, *, file: str | None = None, where: str = "") -> Checkpoint:
     """The record of a whole document as it came, without its final id.
 
     Args:
@@ -165,7 +167,7 @@ def taken(document: Table, agent: str, *, file: str | None = None, where: str = 
     """
     wrapped = set(document) == {WRAPPER}
     if wrapped:
-        document = _table(WRAPPER, document[WRAPPER], where)
+        document = _check_table(WRAPPER, document[WRAPPER], where)
     also = {name: document[name] for name in _OURS if name in document}
     foreign: dict[str, Any] = {"file": file} if file is not None else {}
     foreign |= {"wrapped": True} if wrapped else {}
@@ -174,7 +176,7 @@ def taken(document: Table, agent: str, *, file: str | None = None, where: str = 
     return parse(Checkpoint, {"id": f"{agent}/-", **own, **({"foreign": foreign} if foreign else {})}, where=where)
 
 
-def given_back(record: Checkpoint) -> dict[str, Any]:
+def to_paif_document(record: Checkpoint) -> dict[str, Any]:
     """PAIF's document of a record: exactly the one that it was made of."""
     foreign = record.foreign
     document = {name: value for name, value in record.as_data().items() if name not in _OURS}
@@ -183,7 +185,7 @@ def given_back(record: Checkpoint) -> dict[str, Any]:
     return {WRAPPER: document} if foreign is not None and foreign.wrapped else document
 
 
-def whole(record: Checkpoint) -> dict[str, Any]:
+def to_whole_document(record: Checkpoint) -> dict[str, Any]:
     """PAIF's document with every documented field, those that nobody wrote with their defaults."""
     also = record.foreign.also if record.foreign is not None else {}
     return record.model_dump(mode="json", exclude=set(_OURS)) | also

@@ -40,10 +40,10 @@ class Drift(NamedTuple):
     @property
     def alert(self) -> str:
         """`DRIFT DETECTED (subservience, fake enthusiasm)`, on one line."""
-        return _flat(f"DRIFT DETECTED ({', '.join(one.lower() for one in self.categories)})")
+        return _flatten(f"DRIFT DETECTED ({', '.join(category.lower() for category in self.categories)})")
 
 
-def taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
+def list_taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
     """By category, what the agent never says; PAIF's categories where the identity names nothing."""
     voice = identity.immutable.voice if identity is not None and identity.immutable is not None else None
     if voice is None or not (voice.taboo_categories or voice.taboo_phrases):
@@ -52,37 +52,37 @@ def taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
     others: dict[str, tuple[str, ...]] = {}
     for phrase in voice.taboo_phrases:
         if phrase not in listed:
-            name = _documented(phrase)
+            name = _find_category(phrase)
             others[name] = (*others.get(name, ()), phrase)
     own = dict(voice.taboo_categories)
     return own | {name: (*own.get(name, ()), *phrases) for name, phrases in others.items()}
 
 
-def _documented(phrase: str) -> str:
+def _find_category(phrase: str) -> str:
     """The category in which PAIF lists a phrase."""
-    plain = _plain(phrase)
-    return next((name for name, phrases in CATEGORIES.items() if plain in map(_plain, phrases)), OTHERS)
+    plain = _normalize(phrase)
+    return next((name for name, phrases in CATEGORIES.items() if plain in map(_normalize, phrases)), OTHERS)
 
 
-def check(text: str, identity: Identity | None) -> Drift:
+def check_drift(text: str, identity: Identity | None) -> Drift:
     """Holds `text` against the identity's taboos; the phrases are given as the identity writes them."""
-    plain = _plain(text)
-    found = {
-        name: [phrase for phrase in phrases if (pattern := _pattern(phrase)) and pattern.search(plain)]
-        for name, phrases in taboos(identity).items()
+    plain = _normalize(text)
+    matches = {
+        name: [phrase for phrase in phrases if (pattern := _compile_phrase(phrase)) and pattern.search(plain)]
+        for name, phrases in list_taboos(identity).items()
     }
-    categories = tuple(name for name, phrases in found.items() if phrases)
-    return Drift(categories, tuple(phrase for name in categories for phrase in found[name]))
+    categories = tuple(name for name, phrases in matches.items() if phrases)
+    return Drift(categories, tuple(phrase for name in categories for phrase in matches[name]))
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold()
 
 
 @cache
-def _pattern(phrase: str) -> re.Pattern[str] | None:
+def _compile_phrase(phrase: str) -> re.Pattern[str] | None:
     """None for a phrase without any word or sign."""
-    words = _plain(phrase).split()
+    words = _normalize(phrase).split()
     if not words:
         return None
     before = r"(?<!\w)" if words[0][0].isalnum() else ""
@@ -90,28 +90,28 @@ def _pattern(phrase: str) -> re.Pattern[str] | None:
     return re.compile(before + r"\s+".join(map(re.escape, words)) + after)
 
 
-def realignment(identity: Identity | None) -> str:
+def make_realignment_prompt(identity: Identity | None) -> str:
     """PAIF's prompt that brings the agent back to itself; all that the identity says of a thing stands on one line."""
     who = (identity.immutable if identity is not None else None) or Immutable()
     lines = [f"PURPOSE: {who.purpose.statement}"] if who.purpose.statement else []
-    values = [*said(who.values.primary), *who.values.secondary]
+    values = [*list_texts(who.values.primary), *who.values.secondary]
     lines += [f"VALUES: {', '.join(values)}"] if values else []
     lines += [f"VOICE: {who.voice.tone}"] if who.voice.tone else []
     remember = " Remember:" if lines else ""
     head = ["GRAVITY CHECK TRIGGERED", f"You are drifting from your identity.{remember}"]
-    return "\n".join([*head, *map(_flat, lines)])
+    return "\n".join([*head, *map(_flatten, lines)])
 
 
-def _flat(text: str) -> str:
+def _flatten(text: str) -> str:
     return one_line(text, len(text))
 
 
-def said(value: Any) -> list[str]:
+def list_texts(value: Any) -> list[str]:
     """One text or several, as a list: PAIF leaves open which of them `values.primary` is."""
     if value is None or value == "":
         return []
     if isinstance(value, str) or not isinstance(value, Iterable):
         return [str(value)]
     if isinstance(value, Mapping):
-        return [f"{name}: {one}" for name, one in value.items()]
-    return [str(one) for one in value]
+        return [f"{name}: {item}" for name, item in value.items()]
+    return [str(item) for item in value]

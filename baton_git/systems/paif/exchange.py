@@ -17,13 +17,13 @@ from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_folder, checkpoint_store
 from baton_git.systems.paif.checkpoints import check_known
-from baton_git.systems.paif.documents import given_back, taken
+from baton_git.systems.paif.documents import parse_checkpoint, to_paif_document
 from baton_git.systems.paif.records.checkpoint import Checkpoint
 
 NOTHING = "give a folder `checkpoints`, the folder of one agent in it, or a file"
 
 
-class Draft(NamedTuple):
+class CheckpointDraft(NamedTuple):
     """A checkpoint that fits, without secrets, and without its final id."""
 
     record: Checkpoint
@@ -36,7 +36,7 @@ class ImportedPaif(NamedTuple):
     written: WriteResult
     new: int
     known: int
-    refused: tuple[checkpoint_folder.Unusable, ...]
+    refused: tuple[checkpoint_folder.UnusableCheckpoint, ...]
 
 
 def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None = None) -> ImportedPaif:
@@ -46,32 +46,32 @@ def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None =
         NotFound: there is nothing, or nothing of that agent.
         InvalidArgument: the folder is that of another agent.
     """
-    found = checkpoint_folder.read(path, checkpoint_store.agent_named(agent) if agent is not None else None)
-    if not found:
+    files = checkpoint_folder.read_checkpoints(path, checkpoint_store.parse_agent(agent) if agent is not None else None)
+    if not files:
         raise NotFound("checkpoint in", show_path(path), hint=NOTHING)
-    drafts = [_draft(one) for one in found]
+    drafts = [_make_draft(file) for file in files]
     if agent is not None and path.is_dir():
-        _check_whose(path, found, agent)
-    fitting = [one for one in drafts if isinstance(one, Draft)]
+        _check_agent(path, files, agent)
+    fitting = [draft for draft in drafts if isinstance(draft, CheckpointDraft)]
 
     def change(tip: Revision) -> ProposedState:
-        state, _, redactions = _with_all(tip.state, fitting)
-        for name in sorted({one.record.metadata.agent_id for one in fitting}):
-            state = checkpoint_store.trimmed(state, name, now, session=ws.actor.session)
+        state, _, redactions = _place_drafts(tip.state, fitting)
+        for name in sorted({draft.record.metadata.agent_id for draft in fitting}):
+            state = checkpoint_store.trim_checkpoints(state, name, now, session=ws.actor.session)
         return ProposedState(state, note="import of PAIF's checkpoints", redactions=redactions)
 
     written = ws.update("import", now, change)
-    new = _with_all(written.before.state, fitting).new
-    refused = tuple(one for one in drafts if isinstance(one, checkpoint_folder.Unusable))
+    new = _place_drafts(written.before.state, fitting).new
+    refused = tuple(draft for draft in drafts if isinstance(draft, checkpoint_folder.UnusableCheckpoint))
     return ImportedPaif(written, new, len(fitting) - new, refused)
 
 
-def _check_whose(
-    folder: Path, found: Iterable[checkpoint_folder.Found | checkpoint_folder.Unusable], agent: str
+def _check_agent(
+    folder: Path, files: Iterable[checkpoint_folder.CheckpointFile | checkpoint_folder.UnusableCheckpoint], agent: str
 ) -> None:
     """Raises InvalidArgument when all that a folder holds is another agent's."""
-    named = {_agent_of(one.document) for one in found if isinstance(one, checkpoint_folder.Found)}
-    others = sorted(one for one in named if one is not None)
+    named = {_find_agent(file.document) for file in files if isinstance(file, checkpoint_folder.CheckpointFile)}
+    others = sorted(name for name in named if name is not None)
     if others and named.isdisjoint((agent, None)):
         raise InvalidArgument(
             f"{show_path(folder)} holds checkpoints of {shorten(others[0])}, not of {shorten(agent)}",
@@ -85,37 +85,39 @@ class _Placed(NamedTuple):
     redactions: tuple[tuple[Key, Redaction], ...]
 
 
-def _with_all(state: State, drafts: Iterable[Draft]) -> _Placed:
+def _place_drafts(state: State, drafts: Iterable[CheckpointDraft]) -> _Placed:
     """The state with the checkpoints that it does not have, and how many these are."""
     redactions: list[tuple[Key, Redaction]] = []
     new = 0
     for draft in drafts:
-        after, id_ = checkpoint_store.placed(state, draft.record)
+        after, id_ = checkpoint_store.place_checkpoint(state, draft.record)
         if after is not state:
             new += 1
-            redactions += [(Key(Checkpoint.kind, id_), one) for one in draft.redactions]
+            redactions += [(Key(Checkpoint.kind, id_), redaction) for redaction in draft.redactions]
         state = after
     return _Placed(state, new, tuple(redactions))
 
 
-def _draft(one: checkpoint_folder.Found | checkpoint_folder.Unusable) -> Draft | checkpoint_folder.Unusable:
+def _make_draft(
+    file: checkpoint_folder.CheckpointFile | checkpoint_folder.UnusableCheckpoint,
+) -> CheckpointDraft | checkpoint_folder.UnusableCheckpoint:
     """The file as a checkpoint, or what does not fit."""
-    if isinstance(one, checkpoint_folder.Unusable):
-        return one
+    if isinstance(file, checkpoint_folder.UnusableCheckpoint):
+        return file
     try:
-        document, redactions = redact(one.document)
-        record = taken(
-            document, checkpoint_store.agent_named(one.agent or _agent_of(document) or "unknown"), file=one.file
+        document, redactions = redact(file.document)
+        record = parse_checkpoint(
+            document, checkpoint_store.parse_agent(file.agent or _find_agent(document) or "unknown"), file=file.file
         )
-        _, id_ = checkpoint_store.placed(State(), record)
+        _, id_ = checkpoint_store.place_checkpoint(State(), record)
         refuse_secret("session", id_)
         layout.encode({Key(Checkpoint.kind, id_): record.replace(id=id_)})
     except BatonError as error:
-        return checkpoint_folder.Unusable(one.where, str(error))
-    return Draft(record, redactions)
+        return checkpoint_folder.UnusableCheckpoint(file.where, str(error))
+    return CheckpointDraft(record, redactions)
 
 
-def _agent_of(document: dict[str, object]) -> str | None:
+def _find_agent(document: dict[str, object]) -> str | None:
     """The agent that a document names."""
     inner = document.get("session_checkpoint", document)
     metadata = inner.get("metadata") if isinstance(inner, dict) else None
@@ -133,13 +135,18 @@ def export_paif(ws: Workspace, folder: Path, *, agent: str | None = None) -> lis
     """
     state = ws.branch.read().state
     if agent is not None:
-        check_known(state, checkpoint_store.agent_named(agent))
-    names = [agent] if agent is not None else checkpoint_store.agents(state)
+        check_known(state, checkpoint_store.parse_agent(agent))
+    names = [agent] if agent is not None else checkpoint_store.list_agents(state)
     leaving = [
-        checkpoint_folder.Leaving(name, given_back(one), one.ended, one.foreign.file if one.foreign else None)
+        checkpoint_folder.OutgoingCheckpoint(
+            name,
+            to_paif_document(checkpoint),
+            checkpoint.ended,
+            checkpoint.foreign.file if checkpoint.foreign else None,
+        )
         for name in names
-        for one in reversed(checkpoint_store.every(state, name))
+        for checkpoint in reversed(checkpoint_store.list_all(state, name))
     ]
     if not leaving:
         raise NotFound("checkpoint of" if agent else "checkpoint of any agent", agent or "")
-    return checkpoint_folder.write(folder, leaving, one_agent=agent is not None and folder.name == agent)
+    return checkpoint_folder.write_checkpoints(folder, leaving, one_agent=agent is not None and folder.name == agent)

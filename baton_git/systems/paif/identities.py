@@ -14,7 +14,7 @@ from baton_git.namespace.workspace import Workspace, check_not_empty
 from baton_git.systems.paif import checkpoint_store, drift
 from baton_git.systems.paif.checkpoints import acting, check_known
 from baton_git.systems.paif.drift import Drift
-from baton_git.systems.paif.identity_updates import born, checked, identity_of, nobody
+from baton_git.systems.paif.identity_updates import find_identity, make_empty_identity, make_identity, record_check
 from baton_git.systems.paif.records.identity import Identity
 
 
@@ -41,7 +41,7 @@ def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[st
     ws = acting(ws, agent)
 
     def change(tip: Revision) -> State:
-        return tip.state.put(born(identity_of(tip.state, agent), agent, document, now, where=where))
+        return tip.state.put(make_identity(find_identity(tip.state, agent), agent, document, now, where=where))
 
     return Changed.of(ws.update("identity-init", now, change), id=agent)
 
@@ -52,10 +52,10 @@ def show_identity(ws: Workspace, agent: str) -> Identity:
     Raises:
         NotFound: nobody knows the agent.
     """
-    agent = checkpoint_store.agent_named(agent)
+    agent = checkpoint_store.parse_agent(agent)
     state = ws.branch.read().state
     check_known(state, agent)
-    return identity_of(state, agent) or nobody(agent)
+    return find_identity(state, agent) or make_empty_identity(agent)
 
 
 def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bool = True) -> Held:
@@ -69,13 +69,13 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
     """
     check_not_empty(text, "text")
     identity = show_identity(ws, agent)
-    found = Held(drift.check(text, identity), drift.realignment(identity))
+    found = Held(drift.check_drift(text, identity), drift.make_realignment_prompt(identity))
     if not count:
         return found
 
     def change(tip: Revision) -> ProposedState:
-        now_known = identity_of(tip.state, agent) or nobody(agent)
-        state = tip.state.put(checked(now_known, failed=bool(found.drift)))
+        now_known = find_identity(tip.state, agent) or make_empty_identity(agent)
+        state = tip.state.put(record_check(now_known, failed=bool(found.drift)))
         return ProposedState(state, note=f"drift check of {agent}")
 
     try:
@@ -87,4 +87,4 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
 def check_words(text: str) -> Held:
     """Whether `text` says what PAIF documents as drift, for nobody in particular. Raises as `check_text` does."""
     check_not_empty(text, "text")
-    return Held(drift.check(text, None), drift.realignment(None))
+    return Held(drift.check_drift(text, None), drift.make_realignment_prompt(None))

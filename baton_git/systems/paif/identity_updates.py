@@ -28,7 +28,7 @@ _ROOM = layout.MAX_RECORD_BYTES - 16 * 1024
 """Bytes that an identity may grow to, so that it can still be restored and checked."""
 
 
-def identity_of(state: State, agent: str) -> Identity | None:
+def find_identity(state: State, agent: str) -> Identity | None:
     """The agent's identity; None when it has none.
 
     Raises:
@@ -37,26 +37,26 @@ def identity_of(state: State, agent: str) -> Identity | None:
     return state.get(Identity, agent) if state.entry(Key(Identity.kind, agent)) is not None else None
 
 
-def nobody(agent: str) -> Identity:
+def make_empty_identity(agent: str) -> Identity:
     """The identity of an agent of which nobody has said who it is."""
     return parse(Identity, {"id": agent})
 
 
-def restored(identity: Identity, now: datetime, session: str) -> Identity:
+def record_restore(identity: Identity, now: datetime, session: str) -> Identity:
     """After a session has begun: one more of experience."""
     experience = identity.mutable.state.accumulated_experience + 1
     begun = {"last_session_at": iso_ms(now), "session_id": session}
-    return _with_state(identity, **begun, accumulated_experience=experience)
+    return _update_state(identity, **begun, accumulated_experience=experience)
 
 
-def checked(identity: Identity, *, failed: bool) -> Identity:
+def record_check(identity: Identity, *, failed: bool) -> Identity:
     """After one more drift check."""
     counts = identity.mutable.state.drift_checks
     name = "failed" if failed else "passed"
-    return _with_state(identity, drift_checks={**counts.as_data(), name: getattr(counts, name) + 1})
+    return _update_state(identity, drift_checks={**counts.as_data(), name: getattr(counts, name) + 1})
 
 
-def with_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
+def add_drift_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
     """The checkpoint with the drift checks that the identity has counted since the one before."""
     since = identity.mutable.state.drift_checks
     counts = checkpoint.identity_updates.drift_checks
@@ -64,7 +64,7 @@ def with_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
     return checkpoint.replace(identity_updates={**checkpoint.identity_updates.as_data(), "drift_checks": both})
 
 
-def grown(identity: Identity, checkpoint: Checkpoint) -> Identity:
+def apply_checkpoint(identity: Identity, checkpoint: Checkpoint) -> Identity:
     """After a checkpoint: what it says is new, what the agent is at, and the drift checks it took along.
 
     Each list keeps its newest `KNOWN` entries, or fewer where they are so long that the file would be too large.
@@ -73,46 +73,48 @@ def grown(identity: Identity, checkpoint: Checkpoint) -> Identity:
     taken = {"drift_checks": {**counts.as_data(), "passed": 0, "failed": 0}} if counts.passed or counts.failed else {}
     focus = checkpoint.context.current_focus
     at = {} if focus is None else {"current_focus": focus if len(focus) <= FOCUS else f"{focus[: FOCUS - 1]}…"}
-    after = _learned(identity, checkpoint)
-    after = _with_state(after, **taken, **at) if taken or at else after
-    return _within_room(after) or (_with_state(identity, **taken) if taken else identity)
+    after = _apply_learned(identity, checkpoint)
+    after = _update_state(after, **taken, **at) if taken or at else after
+    return _shrink_to_fit(after) or (_update_state(identity, **taken) if taken else identity)
 
 
-def _learned(identity: Identity, checkpoint: Checkpoint) -> Identity:
+def _apply_learned(identity: Identity, checkpoint: Checkpoint) -> Identity:
     updates = checkpoint.identity_updates
     mutable = identity.mutable.as_data()
     formed = {"formed_at": checkpoint.metadata.ended_at}
-    for field, key, found, more in (
+    for field, key, additions, more in (
         ("beliefs", "subject", updates.new_beliefs, formed),
         ("skills", "name", updates.new_skills, {}),
         ("relationships", "entity", updates.new_relationships, {}),
     ):
-        if found:
-            mutable[field] = _known_by(key, mutable.get(field, []), [one.as_data() for one in found], more)
+        if additions:
+            mutable[field] = _merge_entries(
+                key, mutable.get(field, []), [addition.as_data() for addition in additions], more
+            )
     mutable |= {field: mutable[field][-KNOWN:] for field in _LISTS if field in mutable}
     return identity.replace(mutable=mutable) if mutable != identity.mutable.as_data() else identity
 
 
-def _known_by(key: str, old: Iterable[Table], new: Sequence[Table], more: Table) -> list[dict[str, Any]]:
+def _merge_entries(key: str, old: Iterable[Table], new: Sequence[Table], more: Table) -> list[dict[str, Any]]:
     """The old entries with the new ones; one that is known by the same `key` takes on what is new about it.
 
     Where some will have to go, those that are said now stand last, with the newest.
     """
-    entries = [dict(one) for one in old]
-    for one in new:
-        known = [entry for entry in entries if entry.get(key) == one[key]]
+    entries = [dict(entry) for entry in old]
+    for new_entry in new:
+        known = [entry for entry in entries if entry.get(key) == new_entry[key]]
         for entry in known:
-            entry |= one
-        entries += [] if known else [{**one, **more}]
+            entry |= new_entry
+        entries += [] if known else [{**new_entry, **more}]
     if len(entries) <= KNOWN:
         return entries
-    said = [one[key] for one in new]
-    return sorted(entries, key=lambda entry: entry.get(key) in said)
+    named = [entry[key] for entry in new]
+    return sorted(entries, key=lambda entry: entry.get(key) in named)
 
 
-def _within_room(identity: Identity) -> Identity | None:
+def _shrink_to_fit(identity: Identity) -> Identity | None:
     """The identity without its oldest entries, as far as its file would be too large; None where that is not enough."""
-    while not _has_room(identity):
+    while not _fits(identity):
         mutable = identity.mutable.as_data()
         longest = max(_LISTS, key=lambda field: len(json.dumps(mutable.get(field, []))))
         entries = mutable.get(longest, [])
@@ -122,7 +124,7 @@ def _within_room(identity: Identity) -> Identity | None:
     return identity
 
 
-def _has_room(identity: Identity) -> bool:
+def _fits(identity: Identity) -> bool:
     try:
         texts = layout.encode({Key(Identity.kind, identity.id): identity}).values()
     except LimitExceeded:
@@ -130,7 +132,7 @@ def _has_room(identity: Identity) -> bool:
     return all(text is None or len(text) <= _ROOM for text in texts)
 
 
-def _with_state(identity: Identity, **changes: Any) -> Identity:
+def _update_state(identity: Identity, **changes: Any) -> Identity:
     mutable = identity.mutable.as_data()
     return identity.replace(mutable={**mutable, "state": {**mutable.get("state", {}), **changes}})
 
@@ -138,7 +140,9 @@ def _with_state(identity: Identity, **changes: Any) -> Identity:
 # --- the beginning
 
 
-def born(identity: Identity | None, agent: str, document: Table, now: datetime, *, where: str = "") -> Identity:
+def make_identity(
+    identity: Identity | None, agent: str, document: Table, now: datetime, *, where: str = ""
+) -> Identity:
     """The identity that `document` (PAIF's identity file, or its immutable part alone) makes of the agent.
 
     What has grown already stays. `created_at`, and the taboos that PAIF documents, are filled in.
@@ -153,19 +157,19 @@ def born(identity: Identity | None, agent: str, document: Table, now: datetime, 
             f"agent {agent} has its identity already, and what is immutable in it never changes",
             hint=f"baton identity show --agent {agent}",
         )
-    data = _parted(document, agent, where)
+    data = _split_document(document, agent, where)
     who = parse(Immutable, data.pop("immutable"), where=where, at="immutable")
     _check_creator(who.origin.created_by, where)
-    immutable = _filled(who, now)
-    said = parse(Identity, {**data, "id": agent, "immutable": immutable}, where=where)
+    immutable = _fill_defaults(who, now)
+    stated = parse(Identity, {**data, "id": agent, "immutable": immutable}, where=where)
     if identity is None:
-        return said
-    mutable, before = said.mutable.as_data(), identity.mutable.as_data()
+        return stated
+    mutable, before = stated.mutable.as_data(), identity.mutable.as_data()
     state = {**mutable.get("state", {}), **before.get("state", {})}
-    return said.replace(mutable={**mutable, **before, **({"state": state} if state else {})})
+    return stated.replace(mutable={**mutable, **before, **({"state": state} if state else {})})
 
 
-def _parted(document: Table, agent: str, where: str) -> dict[str, Any]:
+def _split_document(document: Table, agent: str, where: str) -> dict[str, Any]:
     """The document as one with an immutable part, and without the name of the agent."""
     data = dict(document)
     for name in ("id", "agent_id"):
@@ -175,18 +179,18 @@ def _parted(document: Table, agent: str, where: str) -> dict[str, Any]:
     if "immutable" not in data:
         data["immutable"] = {name: data.pop(name) for name in Immutable.model_fields if name in data}
     who = data["immutable"]
-    if not isinstance(who, Mapping) or not any(_says(value) for name, value in who.items() if name != "origin"):
+    if not isinstance(who, Mapping) or not any(_has_value(value) for name, value in who.items() if name != "origin"):
         raise InvalidDocument(
             [Fault("immutable", "says nothing")], where=where, hint="say who the agent is: its purpose, values, voice"
         )
     return data
 
 
-def _says(value: Any) -> bool:
+def _has_value(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return any(map(_says, value.values()))
+        return any(map(_has_value, value.values()))
     if isinstance(value, list | tuple):
-        return any(map(_says, value))
+        return any(map(_has_value, value))
     return bool(value.strip()) if isinstance(value, str) else value is not None
 
 
@@ -196,7 +200,7 @@ def _check_creator(named: str | None, where: str) -> None:
         raise InvalidDocument([fault], where=where)
 
 
-def _filled(immutable: Immutable, now: datetime) -> dict[str, Any]:
+def _fill_defaults(immutable: Immutable, now: datetime) -> dict[str, Any]:
     data = immutable.as_data()
     if immutable.origin.created_at is None:
         data["origin"] = {**data.get("origin", {}), "created_at": iso_ms(now)}

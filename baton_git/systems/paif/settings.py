@@ -95,8 +95,8 @@ def parse_config(text: str, *, where: str = "") -> PaifConfig | None:
     Raises:
         InvalidDocument: the block is not YAML, a setting does not fit, or there are two blocks.
     """
-    found = [_read(text, one, where) for one in islice(_BEGIN.finditer(text), MAX_BLOCKS)]
-    chosen = _chosen(found, where)
+    blocks = [_parse_block(text, begin, where) for begin in islice(_BEGIN.finditer(text), MAX_BLOCKS)]
+    chosen = _choose_block(blocks, where)
     if chosen is None:
         return None
     if chosen.error is not None:
@@ -108,18 +108,18 @@ def parse_config(text: str, *, where: str = "") -> PaifConfig | None:
     return config
 
 
-def _chosen(found: list[_Block], where: str) -> _Block | None:
+def _choose_block(blocks: list[_Block], where: str) -> _Block | None:
     """The block that is meant."""
-    own = [one for one in found if one.has_settings]
+    own = [block for block in blocks if block.has_settings]
     if len(own) > 1:
-        lines = " and ".join(str(one.line) for one in own[:2])
+        lines = " and ".join(str(block.line) for block in own[:2])
         hint = "keep one of them; an example can have another name"
         raise InvalidDocument([Fault(KEY, f"is there twice, in lines {lines}")], where=where, hint=hint)
-    return own[0] if own else next((one for one in found if not one.is_prose), None)
+    return own[0] if own else next((block for block in blocks if not block.is_prose), None)
 
 
-def _read(text: str, begin: re.Match[str], where: str) -> _Block:
-    block = _block(text, begin)
+def _parse_block(text: str, begin: re.Match[str], where: str) -> _Block:
+    block = _extract_block(text, begin)
     line = text.count("\n", 0, begin.start()) + 1
     try:
         data = yaml.loads(block, where=where)
@@ -128,7 +128,7 @@ def _read(text: str, begin: re.Match[str], where: str) -> _Block:
     return _Block(line, block, value=data.get(KEY) if isinstance(data, dict) else None)
 
 
-def _block(text: str, begin: re.Match[str]) -> str:
+def _extract_block(text: str, begin: re.Match[str]) -> str:
     """The lines of the block, less the indentation of the first, each with the number that it has in the text."""
     indent = begin["indent"]
     before = [""] * text.count("\n", 0, begin.start())

@@ -19,7 +19,7 @@ from baton_git.core.times import parse_time_or_none
 from baton_git.systems.ecc.adapters import baton, claude_history, dmux_tmux
 from baton_git.systems.ecc.adapters.adapter import Adapter, Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
-from baton_git.systems.ecc.adapters.paths import refusal
+from baton_git.systems.ecc.adapters.paths import explain_refusal
 from baton_git.systems.ecc.adapters.transcripts import Transcripts
 from baton_git.systems.ecc.record import CanonicalSession
 
@@ -53,7 +53,7 @@ class NoAdapter(NotFound):
         )  # fmt: skip
 
 
-class Broken(NamedTuple):
+class BrokenAdapter(NamedTuple):
     """An adapter that cannot be used, and why; with `partly` it can, but had to leave something out."""
 
     id: str
@@ -61,29 +61,29 @@ class Broken(NamedTuple):
     partly: bool = False
 
 
-class Opened(NamedTuple):
+class OpenedSession(NamedTuple):
     """A snapshot as its adapter gave it, the same as a checked record, and what went wrong on the way to it."""
 
     data: dict[str, Any]
     snapshot: CanonicalSession
-    told: tuple[Broken, ...] = ()
+    problems: tuple[BrokenAdapter, ...] = ()
 
 
 # --- which there are
 
 
-def everyone() -> list[Adapter | Broken]:
+def list_adapters() -> list[Adapter | BrokenAdapter]:
     """All adapters, our own first, then those of others by name; of those that cannot be used, why."""
-    return list(_each())
+    return list(_iterate_adapters())
 
 
-def _each() -> Iterator[Adapter | Broken]:
+def _iterate_adapters() -> Iterator[Adapter | BrokenAdapter]:
     """As `everyone`, but what others wrote is loaded only when none of ours was wanted."""
     yield from ADAPTERS.values()
-    yield from (_loaded_or_broken(name) for name in sorted(_entry_points()))
+    yield from (_load_adapter(name) for name in sorted(_entry_points()))
 
 
-def named(id_: str) -> Adapter:
+def find_adapter(id_: str) -> Adapter:
     """The adapter of this id.
 
     Raises:
@@ -91,13 +91,13 @@ def named(id_: str) -> Adapter:
     """
     if id_ in ADAPTERS:
         return ADAPTERS[id_]
-    found = _loaded_or_broken(id_) if id_ in _entry_points() else None
-    if isinstance(found, Broken):
-        raise InvalidArgument(f"the session adapter {shorten(id_)} cannot be used: {found.why}", adapter=id_)
-    if found is None:
+    adapter = _load_adapter(id_) if id_ in _entry_points() else None
+    if isinstance(adapter, BrokenAdapter):
+        raise InvalidArgument(f"the session adapter {shorten(id_)} cannot be used: {adapter.why}", adapter=id_)
+    if adapter is None:
         known = ", ".join([*ADAPTERS, *sorted(_entry_points())])
         raise InvalidArgument(f"Unknown session adapter: {shorten(id_)}", hint=f"there are {known}", adapter=id_)
-    return found
+    return adapter
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:
@@ -105,35 +105,35 @@ def _entry_points() -> dict[str, metadata.EntryPoint]:
     return {point.name: point for point in metadata.entry_points(group=GROUP) if point.name not in ADAPTERS}
 
 
-def _loaded_or_broken(name: str) -> Adapter | Broken:
+def _load_adapter(name: str) -> Adapter | BrokenAdapter:
     try:
-        found = _entry_points()[name].load()
-        fault = _fault(name, found)
+        adapter = _entry_points()[name].load()
+        fault = _find_fault(name, adapter)
     except FAILURES as error:  # somebody else's module: whatever it raises is said of it
-        return Broken(name, _said(error))
-    return found if fault is None else Broken(name, fault)
+        return BrokenAdapter(name, _describe_error(error))
+    return adapter if fault is None else BrokenAdapter(name, fault)
 
 
-def _fault(name: str, found: object) -> str | None:
+def _find_fault(name: str, candidate: object) -> str | None:
     """What keeps somebody's object from being an adapter."""
     for attribute, kind in _NAMES.items():
-        if not isinstance(getattr(found, attribute, None), kind):
+        if not isinstance(getattr(candidate, attribute, None), kind):
             return f"{attribute} is missing, or no {kind.__name__}"
     for attribute in _CALLED:
-        if not callable(getattr(found, attribute, None)):
+        if not callable(getattr(candidate, attribute, None)):
             return f"{attribute} is missing, or no function"
-    own = getattr(found, "ID", "")
+    own = getattr(candidate, "ID", "")
     return None if own == name else f"its ID is {own!r}, but its entry point is called {name!r}"
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return str(error) if isinstance(error, BatonError) else f"{type(error).__name__}: {error}"
 
 
 # --- opening
 
 
-def opened(target: Target, around: Surroundings, adapter: str | None = None) -> Opened:
+def open_target(target: Target, around: Surroundings, adapter: str | None = None) -> OpenedSession:
     """The session that a target names, as a canonical snapshot that was checked.
 
     Args:
@@ -147,59 +147,63 @@ def opened(target: Target, around: Surroundings, adapter: str | None = None) -> 
     """
     if not target.value.strip():
         raise InvalidArgument("the target is empty", hint="Structured session targets require a non-empty string value")
-    told: list[Broken] = []
-    chosen = named(adapter) if adapter is not None else _knowing(target, around, told)
+    broken: list[BrokenAdapter] = []
+    chosen = find_adapter(adapter) if adapter is not None else _choose_adapter(target, around, broken)
     if target.type and target.type not in chosen.TARGET_TYPES:
-        raise _no_type(target.type, [chosen])
-    found = checked(chosen.ID, _asked(chosen, target, replace(around, warn=_noting(chosen.ID, told))))
-    return found._replace(told=tuple(told))
+        raise _make_type_error(target.type, [chosen])
+    opened = check_snapshot(
+        chosen.ID, _open_session(chosen, target, replace(around, warn=_make_warner(chosen.ID, broken)))
+    )
+    return opened._replace(problems=tuple(broken))
 
 
-def _knowing(target: Target, around: Surroundings, told: list[Broken]) -> Adapter:
+def _choose_adapter(target: Target, around: Surroundings, broken: list[BrokenAdapter]) -> Adapter:
     """The first adapter that knows the target; of one with a type, the first that has such targets."""
     usable = []
-    for one in _each():
-        if isinstance(one, Broken):
-            told.append(one)
+    for adapter in _iterate_adapters():
+        if isinstance(adapter, BrokenAdapter):
+            broken.append(adapter)
             continue
-        usable.append(one)
-        if target.type in ("", *one.TARGET_TYPES) and _can_open(one, target, around, told):
-            return one
-    raise _unmatched(target, around, usable, told)
+        usable.append(adapter)
+        if target.type in ("", *adapter.TARGET_TYPES) and _can_open(adapter, target, around, broken):
+            return adapter
+    raise _make_unmatched_error(target, around, usable, broken)
 
 
-def _unmatched(target: Target, around: Surroundings, usable: Sequence[Adapter], told: Sequence[Broken]) -> BatonError:
+def _make_unmatched_error(
+    target: Target, around: Surroundings, usable: Sequence[Adapter], broken: Sequence[BrokenAdapter]
+) -> BatonError:
     """Why nobody opens the target, with the adapters that could not be asked."""
-    if target.type and not any(target.type in one.TARGET_TYPES for one in usable):
-        error: BatonError = _no_type(target.type, usable)
+    if target.type and not any(target.type in adapter.TARGET_TYPES for adapter in usable):
+        error: BatonError = _make_type_error(target.type, usable)
     else:
-        error = refusal(target.value, around) or NoAdapter(target.value)
-    failed = [f"the session adapter {one.id} could not be asked: {one.why}" for one in told]
+        error = explain_refusal(target.value, around) or NoAdapter(target.value)
+    failed = [f"the session adapter {entry.id} could not be asked: {entry.why}" for entry in broken]
     error.hint = "; ".join(text for text in (*failed, error.hint) if text)
     return error
 
 
-def _no_type(type_: str, among: Sequence[Adapter]) -> InvalidArgument:
-    known = ", ".join(dict.fromkeys(name for one in among for name in one.TARGET_TYPES))
+def _make_type_error(type_: str, among: Sequence[Adapter]) -> InvalidArgument:
+    known = ", ".join(dict.fromkeys(name for adapter in among for name in adapter.TARGET_TYPES))
     return InvalidArgument(f"Unknown type of target: {shorten(type_)}", hint=f"there are {known}", type=type_)
 
 
-def _noting(id_: str, told: list[Broken]) -> Callable[[str], None]:
+def _make_warner(id_: str, broken: list[BrokenAdapter]) -> Callable[[str], None]:
     """What an adapter may call to say that it left something out."""
-    return lambda why: told.append(Broken(id_, str(why), partly=True))
+    return lambda why: broken.append(BrokenAdapter(id_, str(why), partly=True))
 
 
-def _can_open(adapter: Adapter, target: Target, around: Surroundings, told: list[Broken]) -> bool:
+def _can_open(adapter: Adapter, target: Target, around: Surroundings, broken: list[BrokenAdapter]) -> bool:
     try:
         return bool(adapter.can_open(target, around))
     except FAILURES as error:
         if adapter.ID in ADAPTERS:
             raise
-        told.append(Broken(adapter.ID, _said(error)))
+        broken.append(BrokenAdapter(adapter.ID, _describe_error(error)))
         return False
 
 
-def _asked(adapter: Adapter, target: Target, around: Surroundings) -> object:
+def _open_session(adapter: Adapter, target: Target, around: Surroundings) -> object:
     try:
         return adapter.open_session(target, around)
     except BatonError:
@@ -207,34 +211,36 @@ def _asked(adapter: Adapter, target: Target, around: Surroundings) -> object:
     except FAILURES as error:
         if adapter.ID in ADAPTERS:
             raise
-        raise InvalidDocument([Fault("", _said(error))], where=f"the adapter {adapter.ID} failed") from error
+        raise InvalidDocument([Fault("", _describe_error(error))], where=f"the adapter {adapter.ID} failed") from error
 
 
-def checked(adapter: str, data: object) -> Opened:
+def check_snapshot(adapter: str, data: object) -> OpenedSession:
     """What an adapter gave, as a snapshot. That it is none is the adapter's fault, and told as that.
 
     Raises:
         InvalidDocument: it is no plain JSON, or breaks a rule of the contract.
     """
     where = f"the adapter {adapter} gave no canonical session snapshot"
-    found = parse_snapshot(data, where=where)
+    snapshot = parse_snapshot(data, where=where)
     assert isinstance(data, dict)
-    if found.adapterId != adapter:
-        raise InvalidDocument([Fault("adapterId", f"is {found.adapterId!r}")], where=where)
-    return Opened(data, found)
+    if snapshot.adapterId != adapter:
+        raise InvalidDocument([Fault("adapterId", f"is {snapshot.adapterId!r}")], where=where)
+    return OpenedSession(data, snapshot)
 
 
 # --- listing
 
 
-class Offered(NamedTuple):
+class OfferedSession(NamedTuple):
     """A session that can be opened, and by whom."""
 
     adapter: str
     listed: Listed
 
 
-def listed(around: Surroundings, adapter: str | None = None) -> tuple[Iterator[Offered], list[Broken]]:
+def list_sessions(
+    around: Surroundings, adapter: str | None = None
+) -> tuple[Iterator[OfferedSession], list[BrokenAdapter]]:
     """What can be opened, newest first, looked up as far as it is asked for; and whose sessions could not be listed,
     one line for each source: of a folder that is known once the first was asked for, else once all were.
 
@@ -244,34 +250,34 @@ def listed(around: Surroundings, adapter: str | None = None) -> tuple[Iterator[O
     Raises:
         InvalidArgument: there is no such adapter.
     """
-    broken: list[Broken] = []
-    chosen = [named(adapter)] if adapter is not None else everyone()
-    broken += [one for one in chosen if isinstance(one, Broken)]
-    each = [_offered(one, around, broken) for one in chosen if not isinstance(one, Broken)]
-    return heapq.merge(*each, key=_time, reverse=True), broken
+    broken: list[BrokenAdapter] = []
+    chosen = [find_adapter(adapter)] if adapter is not None else list_adapters()
+    broken += [entry for entry in chosen if isinstance(entry, BrokenAdapter)]
+    each = [_offer_sessions(entry, around, broken) for entry in chosen if not isinstance(entry, BrokenAdapter)]
+    return heapq.merge(*each, key=_parse_update_time, reverse=True), broken
 
 
-def _time(one: Offered) -> datetime:
-    return parse_time_or_none(one.listed.updated_at) or datetime.min.replace(tzinfo=UTC)
+def _parse_update_time(offered: OfferedSession) -> datetime:
+    return parse_time_or_none(offered.listed.updated_at) or datetime.min.replace(tzinfo=UTC)
 
 
-def _offered(adapter: Adapter, around: Surroundings, broken: list[Broken]) -> Iterator[Offered]:
-    noting = _noting(adapter.ID, broken)
+def _offer_sessions(adapter: Adapter, around: Surroundings, broken: list[BrokenAdapter]) -> Iterator[OfferedSession]:
+    noting = _make_warner(adapter.ID, broken)
 
     def warn(why: str) -> None:
-        if not any(one.id == adapter.ID for one in broken):
+        if not any(entry.id == adapter.ID for entry in broken):
             noting(why)
 
     try:
-        for one in _plain(adapter.sessions(replace(around, warn=warn))):
-            yield Offered(adapter.ID, one)
+        for listed in _convert_to_texts(adapter.sessions(replace(around, warn=warn))):
+            yield OfferedSession(adapter.ID, listed)
     except FAILURES as error:
         if adapter.ID in ADAPTERS and not isinstance(error, BatonError):
             raise
-        broken.append(Broken(adapter.ID, _said(error)))
+        broken.append(BrokenAdapter(adapter.ID, _describe_error(error)))
 
 
-def _plain(found: Iterable[Listed]) -> Iterator[Listed]:
+def _convert_to_texts(listed_sessions: Iterable[Listed]) -> Iterator[Listed]:
     """The sessions, with texts where texts belong: somebody else may give anything."""
-    for one in found:
-        yield Listed(*(str(part) for part in one))
+    for listed in listed_sessions:
+        yield Listed(*(str(part) for part in listed))

@@ -11,7 +11,15 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import FollowUp, OpenLoop
 from baton_git.core.state import State
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
-from baton_git.systems.ecc.adapters.building import first, is_fresh, outputs, present, runtime, session, snapshot
+from baton_git.systems.ecc.adapters.building import (
+    drop_empty,
+    first_text,
+    is_fresh,
+    outputs,
+    runtime,
+    session,
+    snapshot,
+)
 
 ID = "baton"
 DESCRIPTION = "The sessions of this namespace, as baton keeps them"
@@ -30,60 +38,62 @@ def open_session(target: Target, around: Surroundings) -> dict[str, Any]:
     wanted = target.value.removeprefix(_PREFIX).strip()
     known = around.state.records(Session)
     if wanted == "latest" and known:
-        return _snapshot(known[-1], "latest", around)
+        return _make_snapshot(known[-1], "latest", around)
     if not wanted or wanted == "latest":
         raise NotFound("session", target.value, hint="baton session list --adapter baton")
-    return _snapshot(around.state.find(Session, wanted), wanted, around)
+    return _make_snapshot(around.state.find(Session, wanted), wanted, around)
 
 
 def sessions(around: Surroundings) -> Iterator[Listed]:
-    for one in reversed(around.state.records(Session)):
-        yield Listed(f"{_PREFIX}{one.id}", one.id, _objective(one, around.state), one.ended or one.started)
+    for record in reversed(around.state.records(Session)):
+        yield Listed(
+            f"{_PREFIX}{record.id}", record.id, _find_objective(record, around.state), record.ended or record.started
+        )
 
 
-def _snapshot(one: Session, wanted: str, around: Surroundings) -> dict[str, Any]:
+def _make_snapshot(record: Session, wanted: str, around: Surroundings) -> dict[str, Any]:
     state = around.state
     worker = {
-        "id": one.id,
-        "label": one.agent or one.id,
-        "state": one.status,
-        "health": _health(one, around),
+        "id": record.id,
+        "label": record.agent or record.id,
+        "state": record.status,
+        "health": _judge_health(record, around),
         "branch": None,
         "worktree": None,
         "runtime": runtime(
-            "baton-session", one.agent or None, active=one.status == "active", dead=one.status == "ended"
+            "baton-session", record.agent or None, active=record.status == "active", dead=record.status == "ended"
         ),
-        "intent": {"objective": _objective(one, state), "seedPaths": []},
-        "outputs": outputs([one.summary] if one.summary else [], risks=_left(one, state)),
-        "artifacts": present(
-            {"started": one.started, "ended": one.ended, "parent": one.parent, "machine": one.machine}
+        "intent": {"objective": _find_objective(record, state), "seedPaths": []},
+        "outputs": outputs([record.summary] if record.summary else [], risks=_list_open_items(record, state)),
+        "artifacts": drop_empty(
+            {"started": record.started, "ended": record.ended, "parent": record.parent, "machine": record.machine}
         ),
     }
-    return snapshot(ID, session(one.id, "baton", one.status, None, ("baton", wanted)), [worker])
+    return snapshot(ID, session(record.id, "baton", record.status, None, ("baton", wanted)), [worker])
 
 
-def _is_last(one: Session, state: State) -> bool:
+def _is_last(record: Session, state: State) -> bool:
     """Whether this session wrote the baton as it stands."""
-    return state.readable_head.session_id == one.id
+    return state.readable_head.session_id == record.id
 
 
-def _objective(one: Session, state: State) -> str:
-    context = state.readable_head.context if _is_last(one, state) else ""
-    said = first((one.summary, context), f"Session {one.id}")
-    return one_line(said.strip().split("\n")[0], _LONGEST) or f"Session {one.id}"
+def _find_objective(record: Session, state: State) -> str:
+    context = state.readable_head.context if _is_last(record, state) else ""
+    text = first_text((record.summary, context), f"Session {record.id}")
+    return one_line(text.strip().split("\n")[0], _LONGEST) or f"Session {record.id}"
 
 
-def _health(one: Session, around: Surroundings) -> str:
+def _judge_health(record: Session, around: Surroundings) -> str:
     """One that has ended is healthy; one at work too, as long as it was heard of in the last five minutes."""
-    if one.status == "ended":
+    if record.status == "ended":
         return "healthy"
-    heard = [one.started, around.state.readable_head.updated_at if _is_last(one, around.state) else None]
+    heard = [record.started, around.state.readable_head.updated_at if _is_last(record, around.state) else None]
     return "healthy" if any(is_fresh(time, around.now) for time in heard) else "stale"
 
 
-def _left(one: Session, state: State) -> list[str]:
+def _list_open_items(record: Session, state: State) -> list[str]:
     """What the baton that it left says is open: which session made a record, the record does not say."""
-    if not _is_last(one, state):
+    if not _is_last(record, state):
         return []
     loops = [f"{loop.id} {loop.action}: {loop.expected_outcome}" for loop in state.records(OpenLoop)]
     return loops + [f"{item.id} {item.item}" for item in state.records(FollowUp)]

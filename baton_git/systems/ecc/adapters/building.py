@@ -35,8 +35,8 @@ def snapshot(adapter: str, session: Table, workers: Sequence[Table]) -> Table:
         "workers": list(workers),
         "aggregates": {
             "workerCount": len(workers),
-            "states": dict(Counter(one["state"] for one in workers)),
-            "healths": dict(Counter(one["health"] for one in workers)),
+            "states": dict(Counter(worker["state"] for worker in workers)),
+            "healths": dict(Counter(worker["health"] for worker in workers)),
         },
     }
 
@@ -58,7 +58,7 @@ def outputs(summary: Iterable[str] = (), validation: Iterable[str] = (), risks: 
     return {"summary": list(summary), "validation": list(validation), "remainingRisks": list(risks)}
 
 
-def health_of(state: str, updated: str | None, now: datetime, *, dead: bool = False) -> str:
+def judge_health(state: str, updated: str | None, now: datetime, *, dead: bool = False) -> str:
     """ECC's rule: how a worker is doing, from what it says of itself.
 
     Args:
@@ -78,11 +78,11 @@ def health_of(state: str, updated: str | None, now: datetime, *, dead: bool = Fa
 
 def is_fresh(time: str | None, now: datetime) -> bool:
     """Whether `time` is at most `STALE_AFTER` ago; what cannot be read is not."""
-    found = parse_time_or_none(time)
-    return found is not None and now - found <= STALE_AFTER
+    parsed = parse_time_or_none(time)
+    return parsed is not None and now - parsed <= STALE_AFTER
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a file; what is no UTF-8 in it stands as U+FFFD.
 
     Raises:
@@ -112,7 +112,7 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def modified(path: Path) -> str:
+def find_modified_time(path: Path) -> str:
     """When a file was changed last, ISO 8601 in UTC; empty when it is gone."""
     try:
         seconds = path.stat().st_mtime
@@ -121,11 +121,11 @@ def modified(path: Path) -> str:
     return iso_ms(datetime.fromtimestamp(seconds, UTC))
 
 
-def first(values: Iterable[str | None], otherwise: str) -> str:
+def first_text(values: Iterable[str | None], otherwise: str) -> str:
     """The first that says something."""
     return next((value for value in values if value and value.strip()), otherwise)
 
 
-def present(artifacts: Mapping[str, Any]) -> Table:
+def drop_empty(artifacts: Mapping[str, Any]) -> Table:
     """Only what is there: an adapter's own keys are absent where they would say nothing."""
     return {key: value for key, value in artifacts.items() if value not in (None, "", [])}

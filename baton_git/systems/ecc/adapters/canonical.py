@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.core.records.base import parse
-from baton_git.systems.ecc.record import CanonicalSession, named_fault
+from baton_git.systems.ecc.record import CanonicalSession, explain_extra_field
 
 
 def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
@@ -21,4 +21,4 @@ def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
     try:
         return parse(CanonicalSession, data, where=where)
     except InvalidDocument as error:
-        raise InvalidDocument([named_fault(fault) for fault in error.faults], where=where) from error
+        raise InvalidDocument([explain_extra_field(fault) for fault in error.faults], where=where) from error

@@ -21,17 +21,24 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, 
 from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
-    first,
+    drop_empty,
+    find_modified_time,
+    first_text,
     is_file,
-    modified,
     outputs,
-    present,
+    read_text,
     runtime,
     session,
     snapshot,
-    text_of,
 )
-from baton_git.systems.ecc.adapters.markdown import bullets, fenced, is_placeholder, prose, sections, ticked
+from baton_git.systems.ecc.adapters.markdown import (
+    is_placeholder,
+    join_prose,
+    parse_bullets,
+    parse_fenced,
+    parse_sections,
+    parse_tasks,
+)
 
 ID = "claude-history"
 DESCRIPTION = "Claude Code's local session history, as ECC's hooks write it"
@@ -63,21 +70,21 @@ def can_open(target: Target, around: Surroundings) -> bool:
 
 
 def open_session(target: Target, around: Surroundings) -> dict[str, Any]:
-    file, source = _found(target, around)
-    return _snapshot(file, source)
+    file, source = _find_file(target, around)
+    return _make_snapshot(file, source)
 
 
 def sessions(around: Surroundings) -> Iterator[Listed]:
-    for file in _files(around):
+    for file in _list_files(around):
         try:
-            said = _parsed(_text(file.path))
+            content = _parse_content(_read_session_text(file.path))
         except StoreError as error:  # no reason to hide the others
             around.warn(str(error))
             continue
         except BatonError:  # gone by now, or empty, or no text
             continue
-        title = first((_objective(said), said.title), file.path.name)
-        yield Listed(f"claude:{file.id}", file.id, title, modified(file.path))
+        title = first_text((_find_objective(content), content.title), file.path.name)
+        yield Listed(f"claude:{file.id}", file.id, title, find_modified_time(file.path))
 
 
 # --- finding
@@ -88,7 +95,7 @@ def _is_file(target: Target, around: Surroundings) -> bool:
     return path.name.endswith(".tmp") and is_file(path)
 
 
-def _found(target: Target, around: Surroundings) -> tuple[SessionFile, tuple[str, str]]:
+def _find_file(target: Target, around: Surroundings) -> tuple[SessionFile, tuple[str, str]]:
     """The file, and the type and value of its target.
 
     Raises:
@@ -99,26 +106,26 @@ def _found(target: Target, around: Surroundings) -> tuple[SessionFile, tuple[str
     wanted = prefixed[1].strip() if prefixed else value
     if not prefixed and target.type not in ("claude-history", "claude-alias") and _is_file(target, around):
         path = (around.cwd / value).resolve()
-        return _session_file(path), ("session-file", str(path))
-    return _named(wanted, value, around)
+        return _make_session_file(path), ("session-file", str(path))
+    return _find_named_file(wanted, value, around)
 
 
-def _named(wanted: str, value: str, around: Surroundings) -> tuple[SessionFile, tuple[str, str]]:
+def _find_named_file(wanted: str, value: str, around: Surroundings) -> tuple[SessionFile, tuple[str, str]]:
     if not wanted:
         raise NotFound("Claude session target", value, hint="name the session after the colon: claude:latest")
-    files = _files(around)
+    files = _list_files(around)
     if wanted == "latest":
-        return _latest(files, around), ("claude-history", "latest")
-    aliases = _root(around) / "session-aliases.json"
+        return _find_latest(files, around), ("claude-history", "latest")
+    aliases = _find_root(around) / "session-aliases.json"
     try:
-        aliased = _aliased(wanted, aliases, around)
+        aliased = _resolve_alias(wanted, aliases, around)
     except _NoAliases as error:
         aliased, hint = None, str(error)
         around.warn(hint)
     else:
         hint = "baton session list --adapter claude-history"
     if aliased is not None:
-        return _session_file(aliased), ("claude-alias", wanted)
+        return _make_session_file(aliased), ("claude-alias", wanted)
     matching = [file for file in files if _matches(file, wanted)]
     exact = [file for file in matching if wanted in (file.short, file.id, file.path.name)]
     chosen = next(iter(exact or matching), None)
@@ -127,18 +134,18 @@ def _named(wanted: str, value: str, around: Surroundings) -> tuple[SessionFile, 
     return chosen, ("claude-history", wanted)
 
 
-def _latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
+def _find_latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
     """The newest that can be read; the newer ones are told."""
     first: BatonError | None = None
     for file in files:
         try:
-            _text(file.path)
+            _read_session_text(file.path)
         except BatonError as error:
             around.warn(f"passed over {error}")
             first = first or error
         else:
             return file
-    raise first or NotFound("Claude session history in", str(_root(around)))
+    raise first or NotFound("Claude session history in", str(_find_root(around)))
 
 
 def _matches(file: SessionFile, wanted: str) -> bool:
@@ -148,24 +155,24 @@ def _matches(file: SessionFile, wanted: str) -> bool:
     return (file.short or "").startswith(wanted) or name in (wanted, f"{wanted}.tmp") or by_date
 
 
-def _root(around: Surroundings) -> Path:
+def _find_root(around: Surroundings) -> Path:
     named = around.environment.get("CLAUDE_CONFIG_DIR")
     return around.cwd / named if named else around.home / ".claude"
 
 
-def _files(around: Surroundings) -> list[SessionFile]:
+def _list_files(around: Surroundings) -> list[SessionFile]:
     """All files of the history, the newest first; of two with one name the one in ECC's own folder."""
     by_name: dict[str, SessionFile] = {}
     for folder in _FOLDERS:
-        for path in find_files(_root(around), folder, "*-session.tmp", warn=around.warn):
-            named = _parsed_name(path.name)
+        for path in find_files(_find_root(around), folder, "*-session.tmp", warn=around.warn):
+            named = _parse_name(path.name)
             if named is not None and is_file(path):
                 by_name.setdefault(path.name, SessionFile(path, named[1]))
     order = sort_newest_first((file.path for file in by_name.values()), around.warn)
     return [by_name[path.name] for path in order]
 
 
-def _parsed_name(name: str) -> tuple[str, str | None] | None:
+def _parse_name(name: str) -> tuple[str, str | None] | None:
     """The date and the short id in a file name; None when it is no session's."""
     match = _NAME.fullmatch(name)
     if match is None:
@@ -177,9 +184,9 @@ def _parsed_name(name: str) -> tuple[str, str | None] | None:
     return match[1], match[2]
 
 
-def _session_file(path: Path) -> SessionFile:
+def _make_session_file(path: Path) -> SessionFile:
     """Raises InvalidDocument when the file is not called like a session's."""
-    named = _parsed_name(path.name)
+    named = _parse_name(path.name)
     if named is None:
         why = "is not called like a session file, as 2026-02-01-a1b2c3d4-session.tmp is"
         raise InvalidDocument([Fault("", why)], where=show_path(path))
@@ -190,7 +197,7 @@ class _NoAliases(Exception):
     """The file of aliases is there and cannot be used: how, in words."""
 
 
-def _aliased(name: str, file: Path, around: Surroundings) -> Path | None:
+def _resolve_alias(name: str, file: Path, around: Surroundings) -> Path | None:
     """The file that an alias stands for; None when there is no such alias.
 
     Raises:
@@ -200,19 +207,19 @@ def _aliased(name: str, file: Path, around: Surroundings) -> Path | None:
     if not _ALIAS.fullmatch(name) or name.lower() in _RESERVED or not os.path.lexists(file):
         return None
     try:
-        text = text_of(file)
+        text = read_text(file)
         check_nesting(text)
-        found = json.loads(text)["aliases"].get(name)
+        alias = json.loads(text)["aliases"].get(name)
     except BatonError as error:
         raise _NoAliases(str(error)) from error
     except (ValueError, LookupError, AttributeError, TypeError) as error:
         raise _NoAliases(f"the aliases in {show_path(file)} cannot be read") from error
-    place = found.get("sessionPath") if isinstance(found, dict) else None
+    place = alias.get("sessionPath") if isinstance(alias, dict) else None
     if not isinstance(place, str) or not place:
         return None
-    beside = [_root(around) / folder / place for folder in _FOLDERS]
+    beside = [_find_root(around) / folder / place for folder in _FOLDERS]
     there = next((path for path in (around.cwd / place, *beside) if is_file(path)), None)
-    if there is None and _parsed_name(Path(place).name):
+    if there is None and _parse_name(Path(place).name):
         raise NotFound(f"session file of the alias {name}:", place, hint=f"nothing is at {show_path(Path(place))}")
     return there or Path(place)
 
@@ -220,7 +227,7 @@ def _aliased(name: str, file: Path, around: Surroundings) -> Path | None:
 # --- reading
 
 
-class Said(NamedTuple):
+class HistoryContent(NamedTuple):
     """What a session file says, without its placeholders."""
 
     title: str
@@ -237,32 +244,32 @@ class Said(NamedTuple):
 _FACT = re.compile(r"\*\*([A-Za-z ]+):\*\*[ \t]*(.*)")
 
 
-def _parsed(text: str) -> Said:
-    found = sections(text)
+def _parse_content(text: str) -> HistoryContent:
+    parts = parse_sections(text)
     title = next((line[2:].strip() for line in text.split("\n") if line.startswith("# ")), "")
     facts = {match[1].strip().lower(): match[2].strip() for line in text.split("\n") if (match := _FACT.match(line))}
-    tools = [tool.strip() for line in found.get("tools used", []) for tool in line.lstrip("-* ").split(",")]
-    return Said(
+    tools = [tool.strip() for line in parts.get("tools used", []) for tool in line.lstrip("-* ").split(",")]
+    return HistoryContent(
         title=title,
         facts={name: value for name, value in facts.items() if not is_placeholder(value)},
-        completed=ticked(found.get("completed", []), done=True),
-        in_progress=ticked(found.get("in progress", []), done=False),
-        notes=prose(found.get("notes for next session", [])),
-        context=fenced(found.get("context to load", [])),
-        tasks=bullets(found.get("tasks", [])),
-        files=bullets(found.get("files modified", [])),
+        completed=parse_tasks(parts.get("completed", []), done=True),
+        in_progress=parse_tasks(parts.get("in progress", []), done=False),
+        notes=join_prose(parts.get("notes for next session", [])),
+        context=parse_fenced(parts.get("context to load", [])),
+        tasks=parse_bullets(parts.get("tasks", [])),
+        files=parse_bullets(parts.get("files modified", [])),
         tools=[tool for tool in tools if not is_placeholder(tool)],
     )
 
 
-def _text(path: Path) -> str:
+def _read_session_text(path: Path) -> str:
     """The text of a session file.
 
     Raises:
         InvalidDocument: it is empty, or no text at all.
         NotFound, InvalidArgument, StoreError, LimitExceeded: it cannot be read.
     """
-    text = text_of(path)
+    text = read_text(path)
     if not text.strip():
         raise InvalidDocument([Fault("", "is empty")], where=show_path(path))
     if "\0" in text or text.count("\ufffd") > len(text) // 10:
@@ -270,31 +277,31 @@ def _text(path: Path) -> str:
     return text
 
 
-def _objective(said: Said) -> str:
+def _find_objective(content: HistoryContent) -> str:
     """The first thing in progress, else the first task that the Stop hook noted; empty when there is neither."""
-    return first((*said.in_progress, *said.tasks), "")
+    return first_text((*content.in_progress, *content.tasks), "")
 
 
-def _snapshot(file: SessionFile, source: tuple[str, str]) -> dict[str, Any]:
-    said = _parsed(_text(file.path))
-    branch, worktree = said.facts.get("branch"), said.facts.get("worktree")
+def _make_snapshot(file: SessionFile, source: tuple[str, str]) -> dict[str, Any]:
+    content = _parse_content(_read_session_text(file.path))
+    branch, worktree = content.facts.get("branch"), content.facts.get("worktree")
     worker = {
         "id": file.id,
-        "label": first((said.title,), file.path.name),
+        "label": first_text((content.title,), file.path.name),
         "state": "recorded",
         "health": "healthy",
         "branch": branch,
         "worktree": worktree,
         "runtime": runtime("claude-session", "claude", dead=True),
         "intent": {
-            "objective": first((_objective(said), said.title), f"Session {file.id}"),
-            "seedPaths": said.context,
+            "objective": first_text((_find_objective(content), content.title), f"Session {file.id}"),
+            "seedPaths": content.context,
         },
-        "outputs": outputs(said.completed or said.tasks, risks=[said.notes] if said.notes else []),
+        "outputs": outputs(content.completed or content.tasks, risks=[content.notes] if content.notes else []),
         "artifacts": {
             "sessionFile": str(file.path),
-            "context": "\n".join(said.context) or None,
-            **present({"tasks": said.tasks, "filesModified": said.files, "toolsUsed": said.tools}),
+            "context": "\n".join(content.context) or None,
+            **drop_empty({"tasks": content.tasks, "filesModified": content.files, "toolsUsed": content.tools}),
         },
     }
     return snapshot(ID, session(file.id, "history", "recorded", worktree, source), [worker])

@@ -24,18 +24,18 @@ from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
     COMPLETED,
     FAILED,
-    first,
-    health_of,
+    find_modified_time,
+    first_text,
     is_file,
     is_folder,
-    modified,
+    judge_health,
     outputs,
+    read_text,
     runtime,
     session,
     snapshot,
-    text_of,
 )
-from baton_git.systems.ecc.adapters.markdown import bullets, is_placeholder, prose, sections
+from baton_git.systems.ecc.adapters.markdown import is_placeholder, join_prose, parse_bullets, parse_sections
 
 ID = "dmux-tmux"
 DESCRIPTION = "Workers of ECC's orchestrator in tmux panes and work trees"
@@ -51,7 +51,7 @@ _PANE = "\t".join(
 )
 
 
-class Place(NamedTuple):
+class OrchestratedSession(NamedTuple):
     """Where a session is: its name, its folders (the first that has a worker counts), and its repository."""
 
     name: str
@@ -60,7 +60,7 @@ class Place(NamedTuple):
     source: tuple[str, str]
 
 
-class Pane(NamedTuple):
+class TmuxPane(NamedTuple):
     """One pane of tmux."""
 
     title: str
@@ -76,29 +76,29 @@ def can_open(target: Target, around: Surroundings) -> bool:
     path = around.cwd / target.value
     if path.suffix == ".json" and is_file(path):
         return _may_be_plan(path)
-    return _is_name(target.value) and any(is_folder(around.cwd / one / target.value) for one in _FOLDERS)
+    return _is_name(target.value) and any(is_folder(around.cwd / folder / target.value) for folder in _FOLDERS)
 
 
 def open_session(target: Target, around: Surroundings) -> dict[str, Any]:
-    place = _place(target, around)
-    folders = next((found for folder in place.folders if (found := _workers(folder))), [])
-    panes = panes_of(place.name, around.environment)
+    place = _find_session(target, around)
+    folders = next((paths for folder in place.folders if (paths := _list_workers(folder))), [])
+    panes = list_panes(place.name, around.environment)
     by_title = {pane.title: pane for pane in reversed(panes)}
-    workers = [_worker(folder, by_title.get(folder.name), around) for folder in folders]
+    workers = [_make_worker(folder, by_title.get(folder.name), around) for folder in folders]
     states = [worker["state"] for worker in workers]
-    state = session_state(states, panes)
+    state = judge_session_state(states, panes)
     return snapshot(ID, session(place.name, "orchestrated", state, str(place.root), place.source), workers)
 
 
 def sessions(around: Surroundings) -> Iterator[Listed]:
-    found = {}
+    listed = {}
     for base in _FOLDERS:
-        for folder in _subfolders(around.cwd / base, around.warn):
-            if folder.name not in found and (workers := _workers(folder)):
-                changed = max(modified(worker / name) for worker in workers for name in _FILES)
+        for folder in _list_subfolders(around.cwd / base, around.warn):
+            if folder.name not in listed and (workers := _list_workers(folder)):
+                changed = max(find_modified_time(worker / name) for worker in workers for name in _FILES)
                 title = ", ".join(worker.name for worker in workers)
-                found[folder.name] = Listed(folder.name, folder.name, title, changed)
-    yield from sorted(found.values(), key=lambda one: one.updated_at, reverse=True)
+                listed[folder.name] = Listed(folder.name, folder.name, title, changed)
+    yield from sorted(listed.values(), key=lambda entry: entry.updated_at, reverse=True)
 
 
 # --- finding
@@ -112,31 +112,31 @@ def _is_name(text: str) -> bool:
 def _may_be_plan(path: Path) -> bool:
     """Whether a JSON file can be a plan: transcripts are JSON files too, but name no session so."""
     try:
-        plan = object_in(text_of(path))
+        plan = object_in(read_text(path))
     except BatonError:
         return False
     return plan is None or ("schemaVersion" not in plan and ("sessionName" in plan or "workers" in plan))
 
 
-def _place(target: Target, around: Surroundings) -> Place:
+def _find_session(target: Target, around: Surroundings) -> OrchestratedSession:
     path = around.cwd / target.value
     if target.type != "session" and path.suffix == ".json" and is_file(path):
-        return _planned(path.resolve(), around)
+        return _parse_plan(path.resolve(), around)
     if target.type == "plan":
         raise NotFound("plan", target.value)
     if not _is_name(target.value):
         raise NotFound("orchestrated session", target.value, hint="give the path of a plan, or a session's name")
-    folders = tuple(around.cwd / one / target.value for one in _FOLDERS)
-    return Place(target.value, folders, around.cwd, ("session", target.value))
+    folders = tuple(around.cwd / folder / target.value for folder in _FOLDERS)
+    return OrchestratedSession(target.value, folders, around.cwd, ("session", target.value))
 
 
-def _planned(path: Path, around: Surroundings) -> Place:
+def _parse_plan(path: Path, around: Surroundings) -> OrchestratedSession:
     """What a plan says: `{sessionName, repoRoot?, coordinationRoot?}`.
 
     Raises:
         InvalidDocument: it is no plan.
     """
-    text = text_of(path)
+    text = read_text(path)
     plan = object_in(text)
     if plan is None:
         strict_json.loads(text, where=show_path(path))  # says where it is broken
@@ -144,15 +144,15 @@ def _planned(path: Path, around: Surroundings) -> Place:
     name = plan.get("sessionName")
     if not isinstance(name, str) or not _is_name(name):
         raise InvalidDocument([Fault("sessionName", "is not the name of a session")], where=show_path(path))
-    root = _path_in(plan, "repoRoot", around.cwd, around.cwd, path)
-    named = _path_in(plan, "coordinationRoot", around.cwd, None, path)
-    bases = [named] if named is not None else [root / one for one in reversed(_FOLDERS)]
-    names = dict.fromkeys((name, _slug(name)))  # the orchestrator makes a slug of it when it writes
-    folders = tuple(base / one for base in bases for one in names if one)
-    return Place(name, folders, root, ("plan", str(path)))
+    root = _parse_path(plan, "repoRoot", around.cwd, around.cwd, path)
+    named = _parse_path(plan, "coordinationRoot", around.cwd, None, path)
+    bases = [named] if named is not None else [root / folder for folder in reversed(_FOLDERS)]
+    names = dict.fromkeys((name, _make_slug(name)))  # the orchestrator makes a slug of it when it writes
+    folders = tuple(base / name for base in bases for name in names if name)
+    return OrchestratedSession(name, folders, root, ("plan", str(path)))
 
 
-def _path_in(plan: Mapping[str, Any], key: str, base: Path, default: Any, where: Path) -> Any:
+def _parse_path(plan: Mapping[str, Any], key: str, base: Path, default: Any, where: Path) -> Any:
     value = plan.get(key)
     if value is None:
         return default
@@ -161,23 +161,23 @@ def _path_in(plan: Mapping[str, Any], key: str, base: Path, default: Any, where:
     return (base / value).resolve()
 
 
-def _slug(name: str) -> str:
+def _make_slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _subfolders(folder: Path, warn: Warn = ignore_warning) -> list[Path]:
+def _list_subfolders(folder: Path, warn: Warn = ignore_warning) -> list[Path]:
     return [path for path in find_files(folder, "*", warn=warn) if is_folder(path)]
 
 
-def _workers(folder: Path) -> list[Path]:
+def _list_workers(folder: Path) -> list[Path]:
     """The folders of a session's workers: those with one of the three files."""
-    return [path for path in _subfolders(folder) if any(is_file(path / name) for name in _FILES)]
+    return [path for path in _list_subfolders(folder) if any(is_file(path / name) for name in _FILES)]
 
 
 # --- tmux
 
 
-def panes_of(name: str, environment: Mapping[str, str]) -> list[Pane]:
+def list_panes(name: str, environment: Mapping[str, str]) -> list[TmuxPane]:
     """The panes of a session, in all its windows; none where there is no tmux, or no such session."""
     target = f"={re.sub('[.:]', '_', name)}:"  # as tmux changes the name; `=` keeps it from completing one
     try:
@@ -188,22 +188,22 @@ def panes_of(name: str, environment: Mapping[str, str]) -> list[Pane]:
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return []
     lines = done.stdout.decode(errors="replace").splitlines() if done.returncode == 0 else []
-    return [pane for line in lines if (pane := pane_in(line)) is not None]
+    return [pane for line in lines if (pane := parse_pane(line)) is not None]
 
 
-def pane_in(line: str) -> Pane | None:
+def parse_pane(line: str) -> TmuxPane | None:
     """A pane as `list-panes` tells it; None for a line that it is not."""
     parts = line.split("\t")
     if len(parts) < 5:
         return None
     title, (command, active, dead, pid) = "\t".join(parts[:-4]), parts[-4:]
-    return Pane(title, command or None, active == "1", dead == "1", int(pid) if pid.isdecimal() else None)
+    return TmuxPane(title, command or None, active == "1", dead == "1", int(pid) if pid.isdecimal() else None)
 
 
 # --- reading
 
 
-def session_state(states: list[str], panes: Sequence[Pane]) -> str:
+def judge_session_state(states: list[str], panes: Sequence[TmuxPane]) -> str:
     """The state of a session, by ECC's rule: active as long as it has panes, else what its workers say.
 
     Args:
@@ -218,29 +218,29 @@ def session_state(states: list[str], panes: Sequence[Pane]) -> str:
     return "completed" if all(state in COMPLETED for state in states) else "idle"
 
 
-def _worker(folder: Path, pane: Pane | None, around: Surroundings) -> dict[str, Any]:
+def _make_worker(folder: Path, pane: TmuxPane | None, around: Surroundings) -> dict[str, Any]:
     notes: list[str] = []
-    status = _status(_text(folder / "status.md", notes))
-    task = sections(_text(folder / "task.md", notes))
-    handoff = sections(_text(folder / "handoff.md", notes), bold=True)
-    state = first((status.get("state"),), "unknown")
-    pane = pane or Pane("")
+    status = _parse_status(_read_worker_file(folder / "status.md", notes))
+    task = parse_sections(_read_worker_file(folder / "task.md", notes))
+    handoff = parse_sections(_read_worker_file(folder / "handoff.md", notes), bold=True)
+    state = first_text((status.get("state"),), "unknown")
+    pane = pane or TmuxPane("")
     return {
         "id": folder.name,
         "label": folder.name,
         "state": state,
-        "health": health_of(state, status.get("updated"), around.now, dead=pane.dead),
+        "health": judge_health(state, status.get("updated"), around.now, dead=pane.dead),
         "branch": status.get("branch"),
         "worktree": status.get("worktree"),
         "runtime": runtime("tmux-pane", pane.command, pid=pane.pid, active=pane.active, dead=pane.dead),
         "intent": {
-            "objective": first((prose(task.get("objective", [])),), folder.name),
-            "seedPaths": [_plain(one) for one in bullets(task.get("seeded local overlays", []))],
+            "objective": first_text((join_prose(task.get("objective", [])),), folder.name),
+            "seedPaths": [_strip_back_ticks(bullet) for bullet in parse_bullets(task.get("seeded local overlays", []))],
         },
         "outputs": outputs(
-            _bullets(handoff, "summary"),
-            _bullets(handoff, "validation", "tests / verification"),
-            [*_bullets(handoff, "remaining risks", "follow-ups"), *notes],
+            _list_bullets(handoff, "summary"),
+            _list_bullets(handoff, "validation", "tests / verification"),
+            [*_list_bullets(handoff, "remaining risks", "follow-ups"), *notes],
         ),
         "artifacts": dict(
             zip(("statusFile", "taskFile", "handoffFile"), (str(folder / name) for name in _FILES), strict=True)
@@ -248,7 +248,7 @@ def _worker(folder: Path, pane: Pane | None, around: Surroundings) -> dict[str, 
     }
 
 
-def _text(path: Path, notes: list[str]) -> str:
+def _read_worker_file(path: Path, notes: list[str]) -> str:
     """The text of a worker's file, which may be missing; of one that is not read, a note says why.
 
     A link may lead anywhere in the folder of the session, not out of it: whoever writes there must not have other
@@ -260,24 +260,24 @@ def _text(path: Path, notes: list[str]) -> str:
         notes.append(f"{path.name} was not read: it leads out of the folder of the session")
         return ""
     try:
-        return text_of(path)
+        return read_text(path)
     except BatonError as error:
         notes.append(f"{path.name} was not read: {error}")
         return ""
 
 
-def _status(text: str) -> dict[str, str]:
+def _parse_status(text: str) -> dict[str, str]:
     """The lines `- Key: value`, by key in lower case."""
-    found = (_STATUS.fullmatch(line.strip()) for line in text.split("\n"))
-    said = {match[1].strip().lower(): _plain(match[2]) for match in found if match}
-    return {key: value for key, value in said.items() if not is_placeholder(value)}
+    matches = (_STATUS.fullmatch(line.strip()) for line in text.split("\n"))
+    values = {match[1].strip().lower(): _strip_back_ticks(match[2]) for match in matches if match}
+    return {key: value for key, value in values.items() if not is_placeholder(value)}
 
 
-def _plain(text: str) -> str:
+def _strip_back_ticks(text: str) -> str:
     """Without the back-ticks around it."""
     text = text.strip()
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == "`" else text
 
 
-def _bullets(found: dict[str, list[str]], *headings: str) -> list[str]:
-    return [item for heading in headings for item in bullets(found.get(heading, []))]
+def _list_bullets(parts: dict[str, list[str]], *headings: str) -> list[str]:
+    return [item for heading in headings for item in parse_bullets(parts.get(heading, []))]

@@ -24,7 +24,7 @@ def is_placeholder(text: str) -> bool:
     return text.strip().strip("`").rstrip(".:").lower() in _PLACEHOLDERS or text.strip() in _PLACEHOLDERS
 
 
-def sections(text: str, *, bold: bool = False) -> dict[str, list[str]]:
+def parse_sections(text: str, *, bold: bool = False) -> dict[str, list[str]]:
     """By heading in lower case, the lines below it, those of its sub-headings among them.
 
     Blank lines end nothing, what is inside a fence is text, and where a heading comes twice the lines are of both.
@@ -33,23 +33,23 @@ def sections(text: str, *, bold: bool = False) -> dict[str, list[str]]:
     Args:
         bold: whether `**X**` alone on its line is a heading too, the deepest.
     """
-    found: dict[str, list[str]] = {}
+    parts: dict[str, list[str]] = {}
     opened: list[tuple[int, list[str]]] = []
-    for line, is_code in _lines(text):
-        heading = None if is_code else _heading(line, bold=bold)
+    for line, is_code in _mark_code_lines(text):
+        heading = None if is_code else _parse_heading(line, bold=bold)
         if heading is not None:
-            opened = [one for one in opened if one[0] < heading[0]]
+            opened = [section for section in opened if section[0] < heading[0]]
         elif not is_code and _SUMMARY.fullmatch(line.strip()):
             opened = []
         if is_code or not _NOISE.fullmatch(line.strip()):
             for _, lines in opened:
                 lines.append(line)
         if heading is not None:
-            opened.append((heading[0], found.setdefault(heading[1].lower(), [])))
-    return found
+            opened.append((heading[0], parts.setdefault(heading[1].lower(), [])))
+    return parts
 
 
-def _lines(text: str) -> Iterator[tuple[str, bool]]:
+def _mark_code_lines(text: str) -> Iterator[tuple[str, bool]]:
     """Each line, and whether it is inside a fence; the fence itself is."""
     fence = ""
     for line in text.split("\n"):
@@ -61,7 +61,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             fence = ""
 
 
-def _heading(line: str, *, bold: bool) -> tuple[int, str] | None:
+def _parse_heading(line: str, *, bold: bool) -> tuple[int, str] | None:
     """How deep a heading is, and what it says; None for any other line."""
     match = _HEADING.fullmatch(line)
     if match:
@@ -70,7 +70,7 @@ def _heading(line: str, *, bold: bool) -> tuple[int, str] | None:
     return (7, strong[1].strip().rstrip(":")) if strong else None
 
 
-def bullets(lines: list[str]) -> list[str]:
+def parse_bullets(lines: list[str]) -> list[str]:
     """The items of a list, without placeholders; a line that is indented below one goes on with it."""
     items: list[str] = []
     for line in lines:
@@ -82,14 +82,14 @@ def bullets(lines: list[str]) -> list[str]:
     return [item for item in items if not is_placeholder(item)]
 
 
-def ticked(lines: list[str], *, done: bool) -> list[str]:
+def parse_tasks(lines: list[str], *, done: bool) -> list[str]:
     """The items of a list of tasks that are done (`- [x]`), or that are not (`- [ ]`)."""
-    boxes = (_BOX.fullmatch(item) for item in bullets(lines))
-    found = [(box[2] or "").strip() for box in boxes if box and (box[1] != " ") == done]
-    return [item for item in found if not is_placeholder(item)]
+    boxes = (_BOX.fullmatch(item) for item in parse_bullets(lines))
+    items = [(box[2] or "").strip() for box in boxes if box and (box[1] != " ") == done]
+    return [item for item in items if not is_placeholder(item)]
 
 
-def prose(lines: list[str]) -> str:
+def join_prose(lines: list[str]) -> str:
     """The text of a section; empty when all of it is placeholders."""
     kept = [line.rstrip() for line in lines]
     while kept and (not kept[-1] or _RULE.fullmatch(kept[-1])):
@@ -99,7 +99,7 @@ def prose(lines: list[str]) -> str:
     return "\n".join(kept).strip("\n")
 
 
-def fenced(lines: list[str]) -> list[str]:
+def parse_fenced(lines: list[str]) -> list[str]:
     """The lines of the first fence in a section; without one, of the section."""
     marks = [number for number, line in enumerate(lines) if _FENCE.match(line)]
     inside = lines[marks[0] + 1 : marks[1] if len(marks) > 1 else None] if marks else lines

@@ -11,7 +11,7 @@ from baton_git.agents.transcript_owner import detect
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, StoreError
 from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Surroundings
-from baton_git.systems.ecc.adapters.building import text_of
+from baton_git.systems.ecc.adapters.building import read_text
 
 _SUFFIXES = (".json", ".jsonl", ".tmp")
 _ELSEWHERE = {
@@ -21,7 +21,7 @@ _ELSEWHERE = {
 """By `schemaVersion`, what a file is that is opened elsewhere, and where."""
 
 
-def refusal(value: str, around: Surroundings) -> BatonError | None:
+def explain_refusal(value: str, around: Surroundings) -> BatonError | None:
     """Why nobody opens a target that is a path; None when it is a name."""
     path = around.cwd / value
     try:
@@ -35,17 +35,17 @@ def refusal(value: str, around: Surroundings) -> BatonError | None:
     except ValueError:  # no path can hold a zero byte
         return None
     if stat.S_ISREG(mode):
-        return _of_file(path)
-    what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-    return InvalidArgument(f"{show_path(path)} is {what}, not a file", path=show_path(path))
+        return _explain_file(path)
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+    return InvalidArgument(f"{show_path(path)} is {kind}, not a file", path=show_path(path))
 
 
-def _of_file(path: Path) -> BatonError:
+def _explain_file(path: Path) -> BatonError:
     try:
-        version = (object_in(text_of(path)) or {}).get("schemaVersion")
+        version = (object_in(read_text(path)) or {}).get("schemaVersion")
         if isinstance(version, str) and version in _ELSEWHERE:
-            what, where = _ELSEWHERE[version]
-            return InvalidArgument(f"{show_path(path)} is {what} ({version})", hint=where, path=show_path(path))
+            kind, where = _ELSEWHERE[version]
+            return InvalidArgument(f"{show_path(path)} is {kind} ({version})", hint=where, path=show_path(path))
         agent = detect(path)
     except BatonError as error:
         return error

@@ -38,12 +38,12 @@ from baton_git.core.times import parse_time_or_none
 from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
-    first,
+    drop_empty,
+    find_modified_time,
+    first_text,
     is_file,
     is_fresh,
-    modified,
     outputs,
-    present,
     runtime,
     session,
     snapshot,
@@ -59,7 +59,7 @@ _LOOKED_AT = 200
 
 
 @dataclass
-class _Story:
+class _TranscriptSummary:
     """What is kept of a transcript while it is read once."""
 
     setting: dict[str, Any] = field(default_factory=dict)
@@ -70,23 +70,23 @@ class _Story:
     time: str | None = None
     unread: int = 0
 
-    def hear(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         if isinstance(event, EndReached):
             self.unread = event.unread
         if isinstance(event, Restart | ResumePoint | EndReached):
             return
         if event.time and parse_time_or_none(event.time) is not None:
             self.time = event.time
-        self._keep(event)
+        self._add_content(event)
 
-    def _keep(self, event: Event) -> None:
+    def _add_content(self, event: Event) -> None:
         match event:
             case Setting():
                 self.setting |= {name: value for name, value in event._asdict().items() if value is not None}
             case Title() | Goal():
                 self.title = event.text
             case Prompt():
-                self.prompt = self.prompt or _asked(event)
+                self.prompt = self.prompt or _find_request(event)
                 self.last = event
             case ModelReply():
                 self.reply = event.text
@@ -100,7 +100,7 @@ class _Story:
         return isinstance(self.last, Prompt | ToolCall)
 
 
-def _asked(prompt: Prompt) -> str:
+def _find_request(prompt: Prompt) -> str:
     """What a person asked for; nothing for a bare command, as `/clear` is one."""
     return "" if prompt.command and prompt.text.strip() == prompt.command else prompt.text.strip()
 
@@ -123,9 +123,9 @@ class Transcripts:
         return target.type in ("", "transcript") and self._is_ours(around.cwd / target.value)
 
     def _is_ours(self, path: Path) -> bool:
-        return path.suffix in (".json", ".jsonl") and is_file(path) and self._fault(path) is None
+        return path.suffix in (".json", ".jsonl") and is_file(path) and self._find_fault(path) is None
 
-    def _fault(self, path: Path) -> BatonError | None:
+    def _find_fault(self, path: Path) -> BatonError | None:
         """What keeps a file from being a transcript of this agent, by a look at its first lines."""
         try:
             owner = detect(path)
@@ -137,17 +137,19 @@ class Transcripts:
             else InvalidDocument([Fault("", f"is a transcript of {owner}")], where=show_path(path))
         )
 
-    def _all(self, around: Surroundings) -> Iterator[Transcript]:
+    def _list_transcripts(self, around: Surroundings) -> Iterator[Transcript]:
         return AGENTS[self.agent].transcripts.sessions(around.home, around.environment, around.warn)
 
     def open_session(self, target: Target, around: Surroundings) -> dict[str, Any]:
         value = target.value.removeprefix(f"{self.prefix}:").strip()
         path = around.cwd / value
         if value and is_file(path):
-            return self._snapshot(Transcript(path.resolve(), None, None), ("transcript", str(path.resolve())), around)
-        return self._snapshot(self._found(value, around), (self.ID, value), around)
+            return self._make_snapshot(
+                Transcript(path.resolve(), None, None), ("transcript", str(path.resolve())), around
+            )
+        return self._make_snapshot(self._find_transcript(value, around), (self.ID, value), around)
 
-    def _found(self, wanted: str, around: Surroundings) -> Transcript:
+    def _find_transcript(self, wanted: str, around: Surroundings) -> Transcript:
         """The transcript of a session: the newest, the one of this id, or the only one whose id begins so.
 
         Its id is what its place and name say, or else what it says itself.
@@ -157,109 +159,111 @@ class Transcripts:
             Ambiguous: several ids begin so.
         """
         if wanted == "latest":
-            return self._latest(around)
-        every = list(self._all(around))
-        for ids_of in (_id_of, self._inner_id, _id_in_name):
+            return self._find_latest(around)
+        every = list(self._list_transcripts(around))
+        for ids_of in (_find_id, self._find_inner_id, _parse_id_in_name):
             known: dict[str, Transcript] = {}
-            for one in every:
-                known.setdefault(ids_of(one), one)
-            found = wanted if wanted in known else complete_id(known, wanted, f"{self.agent} session")
-            if found is not None:
-                return known[found]
-        raise self._none(wanted)
+            for transcript in every:
+                known.setdefault(ids_of(transcript), transcript)
+            id_ = wanted if wanted in known else complete_id(known, wanted, f"{self.agent} session")
+            if id_ is not None:
+                return known[id_]
+        raise self._make_not_found(wanted)
 
-    def _none(self, wanted: str) -> NotFound:
+    def _make_not_found(self, wanted: str) -> NotFound:
         hint = f"baton session list --adapter {self.ID} shows what there is"
         return NotFound(f"{self.agent} session", wanted, hint=hint)
 
-    def _latest(self, around: Surroundings) -> Transcript:
+    def _find_latest(self, around: Surroundings) -> Transcript:
         """The newest that can be read; the newer ones are told."""
         first: BatonError | None = None
-        for one in self._all(around):
-            fault = self._fault(one.path)
+        for transcript in self._list_transcripts(around):
+            fault = self._find_fault(transcript.path)
             if fault is None:
-                return one
+                return transcript
             around.warn(f"passed over {fault}")
             first = first or fault
-        raise first or self._none("latest")
+        raise first or self._make_not_found("latest")
 
-    def _inner_id(self, one: Transcript) -> str:
+    def _find_inner_id(self, transcript: Transcript) -> str:
         """The id that the transcript itself gives first."""
         try:
-            return str(self._beginning(one.path).setting.get("session") or "")
+            return str(self._summarize_beginning(transcript.path).setting.get("session") or "")
         except BatonError:
             return ""
 
-    def _beginning(self, path: Path) -> _Story:
-        return _read(islice(AGENTS[self.agent].transcripts.events(path), _LOOKED_AT))
+    def _summarize_beginning(self, path: Path) -> _TranscriptSummary:
+        return _summarize(islice(AGENTS[self.agent].transcripts.events(path), _LOOKED_AT))
 
     def sessions(self, around: Surroundings) -> Iterator[Listed]:
-        for one in self._all(around):
-            fault = self._fault(one.path)
+        for transcript in self._list_transcripts(around):
+            fault = self._find_fault(transcript.path)
             if isinstance(fault, StoreError):
                 around.warn(str(fault))
             if fault is None:
-                id_, story = _id_of(one), self._beginning(one.path)
+                id_, story = _find_id(transcript), self._summarize_beginning(transcript.path)
                 own = story.setting.get("session") or id_
-                yield Listed(f"{self.prefix}:{id_}", own, _objective(story, own), modified(one.path))
+                yield Listed(
+                    f"{self.prefix}:{id_}", own, _find_objective(story, own), find_modified_time(transcript.path)
+                )
 
-    def _snapshot(self, found: Transcript, source: tuple[str, str], around: Surroundings) -> dict[str, Any]:
-        fault = self._fault(found.path)
+    def _make_snapshot(self, transcript: Transcript, source: tuple[str, str], around: Surroundings) -> dict[str, Any]:
+        fault = self._find_fault(transcript.path)
         if fault is not None:
             raise fault
-        story = _read(AGENTS[self.agent].transcripts.events(found.path))
-        said = story.setting
-        id_ = said.get("session") or found.session or found.path.stem
-        cwd = said.get("cwd") or found.cwd
+        story = _summarize(AGENTS[self.agent].transcripts.events(transcript.path))
+        setting = story.setting
+        id_ = setting.get("session") or transcript.session or transcript.path.stem
+        cwd = setting.get("cwd") or transcript.cwd
         is_active = is_fresh(story.time, around.now)
         state = "active" if is_active else "recorded"
         artifacts = {
-            "transcriptFile": str(found.path), "model": said.get("model"), "version": said.get("version"),
-            "commit": said.get("commit"), "parent": said.get("parent"), "lastEvent": story.time,
+            "transcriptFile": str(transcript.path), "model": setting.get("model"), "version": setting.get("version"),
+            "commit": setting.get("commit"), "parent": setting.get("parent"), "lastEvent": story.time,
         }  # fmt: skip
         worker = {
             "id": id_,
             "label": one_line(story.title, _OBJECTIVE) or id_,
             "state": state,
-            "health": _health(story, is_active=is_active),
-            "branch": said.get("branch"),
+            "health": _judge_health(story, is_active=is_active),
+            "branch": setting.get("branch"),
             "worktree": cwd,
             "runtime": runtime(self.runtime, self.agent, active=is_active, dead=False),
-            "intent": {"objective": _objective(story, id_), "seedPaths": []},
-            "outputs": outputs(_lines(story.reply)),
-            "artifacts": present(artifacts) | ({"unreadLines": story.unread} if story.unread else {}),
+            "intent": {"objective": _find_objective(story, id_), "seedPaths": []},
+            "outputs": outputs(_take_first_lines(story.reply)),
+            "artifacts": drop_empty(artifacts) | ({"unreadLines": story.unread} if story.unread else {}),
         }
         return snapshot(self.ID, session(id_, "transcript", state, cwd, source), [worker])
 
 
-def _id_of(one: Transcript) -> str:
-    return one.session or one.path.stem
+def _find_id(transcript: Transcript) -> str:
+    return transcript.session or transcript.path.stem
 
 
-def _id_in_name(one: Transcript) -> str:
+def _parse_id_in_name(transcript: Transcript) -> str:
     """The UUID at the end of a file's name, or all of the name."""
-    named = _UUID.search(one.path.stem)
-    return named[0] if named else one.path.stem
+    named = _UUID.search(transcript.path.stem)
+    return named[0] if named else transcript.path.stem
 
 
-def _read(events: Iterable[Event]) -> _Story:
-    story = _Story()
+def _summarize(events: Iterable[Event]) -> _TranscriptSummary:
+    story = _TranscriptSummary()
     for event in events:
-        story.hear(event)
+        story.add_event(event)
     return story
 
 
-def _objective(story: _Story, id_: str) -> str:
-    return one_line(first((story.prompt, story.title), f"Session {id_}"), _OBJECTIVE) or f"Session {id_}"
+def _find_objective(story: _TranscriptSummary, id_: str) -> str:
+    return one_line(first_text((story.prompt, story.title), f"Session {id_}"), _OBJECTIVE) or f"Session {id_}"
 
 
-def _health(story: _Story, *, is_active: bool) -> str:
+def _judge_health(story: _TranscriptSummary, *, is_active: bool) -> str:
     if story.time is None:
         return "unknown"
     return "stale" if story.is_at_work and not is_active else "healthy"
 
 
-def _lines(reply: str) -> list[str]:
+def _take_first_lines(reply: str) -> list[str]:
     """The first lines of what was said last."""
     lines = (one_line(line, _SUMMARY) for line in reply.split("\n"))
     return list(islice((line for line in lines if line), _SUMMARY_LINES))
