@@ -129,6 +129,7 @@ class Verb(Generic[I, R]):
         method: of the HTTP route; empty where there is none.
         path: of the HTTP route; `{id}` stands for the field `id`.
         more_paths: further paths of the same method, which lack fields that may be left out.
+        body: the field that the whole body of a request is; otherwise the body holds the fields by name.
         refuses: statuses of HTTP answers that refuse, beside those that any request can meet.
         query: fields that a request which writes gives in its query, not in its body.
         status: of the HTTP answer when all went well.
@@ -150,6 +151,7 @@ class Verb(Generic[I, R]):
     method: str = ""
     path: str = ""
     more_paths: tuple[str, ...] = ()
+    body: str = ""
     refuses: tuple[int, ...] = ()
     query: tuple[str, ...] = ()
     status: int = 200

@@ -28,6 +28,7 @@ MODULES = {
     "restore": "systems.paif.checkpoint_verbs",
     "sessions": "systems.paif.checkpoint_verbs",
     "handoff": "systems.gobby.handoff_verbs",
+    "session": "systems.ecc.snapshot_verbs",
     "handover": "systems.kairos.handover_verbs",
     "conflicts": "verbs.conflicts",
     "resolve": "verbs.conflicts",

@@ -79,6 +79,8 @@ GOOD = {
     ("session", "inspect"): ["baton:s1"],
     ("session", "record"): ["--file", "{in}/snapshot.json"],
     ("session", "history"): ["baton/s1"],
+    ("session", "show"): ["baton/s1"],
+    ("session", "snapshots"): [],
     ("session", "adapters"): [],
     ("workflow", "list"): [],
     ("workflow", "check"): ["{in}/workflow.yaml"],

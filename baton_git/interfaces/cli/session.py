@@ -14,12 +14,13 @@ import click
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.core.codecs import json
 from baton_git.core.output import json_text
+from baton_git.core.records.base import parse
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
 from baton_git.interfaces.cli.app import App, command, flat, group, read_bytes
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.spawned import list_spawned, mark_of, marks_of_spawned, stop_command
-from baton_git.interfaces.results import snapshots as answers
+from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.all_adapters import (
@@ -31,8 +32,16 @@ from baton_git.systems.ecc.adapters.all_adapters import (
 )
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
-from baton_git.systems.ecc.snapshot_history import Body
-from baton_git.systems.ecc.snapshots import find, history, record, recorded
+from baton_git.systems.ecc.snapshot_verbs import (
+    RECORDED,
+    FormerSnapshot,
+    RecordedSnapshot,
+    SnapshotHistory,
+    SnapshotList,
+    summarise_snapshot,
+)
+from baton_git.systems.ecc.snapshots import find, record, recorded
+from baton_git.verbs.table import verbs_of
 
 ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
 TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="What TARGET is: plan, session, claude-alias, …")
@@ -63,7 +72,8 @@ def list_command(app: App, adapter: str | None, is_recorded: bool, is_spawned: b
             list_spawned(app, ws, limit)
         elif is_recorded:
             kept = [one for one in recorded(ws) if adapter in (None, one.snapshot.adapterId)][:limit]
-            app.answer([answers.kept(one) for one in kept], "\n".join(_kept_line(one) for one in kept))
+            summaries = [summarise_snapshot(snapshot).model_dump() for snapshot in kept]
+            app.answer(summaries, "\n".join(_kept_line(snapshot) for snapshot in kept))
         else:
             with _apart():
                 found, broken = list_sessions(_around(app, ws), adapter)
@@ -110,48 +120,6 @@ def inspect_command(
             app.told(record(ws, app.now, found.snapshot).written)
 
 
-@command("record", short_help="Keep the snapshot of a session.")
-@click.argument("target", required=False)
-@ADAPTER
-@TARGET_TYPE
-@click.option("--file", metavar="FILE|-", help="A snapshot in JSON instead of a target.")
-def record_command(
-    app: App, target: str | None, adapter: str | None, target_type: str | None, file: str | None
-) -> None:
-    """Keep the snapshot of a session as its latest one; nothing is written when nothing changed.
-
-    \b
-    baton session record claude:latest
-    baton session record --file snapshot.json
-    """
-    if target is not None and file is not None:
-        raise click.UsageError("give a TARGET or --file, not both")
-    if target is None and file is None:
-        raise click.UsageError("give a TARGET, or --file with a snapshot")
-    with app.workspace() as ws:
-        snapshot = _read(file) if file is not None else _opened(app, ws, str(target), adapter, target_type).snapshot
-        done = record(ws, app.now, snapshot)
-    app.answer(answers.recorded(done), flat(done.id))
-    app.told(done.written)
-
-
-@command("history", short_help="The snapshots that a session had, newest first.")
-@click.argument("id_", metavar="ID")
-@LIMIT
-def history_command(app: App, id_: str, limit: int) -> None:
-    """The snapshots that a session had, each different from the one before it, newest first.
-
-    ID is ADAPTER/SESSION, the id of the session alone, or a unique beginning.
-
-    \b
-    baton session history claude-history/a1b2c3d4
-    baton session history a1b2 --json
-    """
-    with app.workspace() as ws:
-        bodies = history(ws, id_)[:limit]
-    app.answer([answers.body(one) for one in bodies], "\n".join(_body_line(one) for one in bodies))
-
-
 @command("adapters", short_help="Which sources of sessions there are.")
 def adapters_command(app: App) -> None:
     """The sources of sessions that there are, also those that other packages bring.
@@ -175,8 +143,8 @@ def _around(app: App, ws: Workspace) -> Surroundings:
 
 
 def _opened(app: App, ws: Workspace, target: str, adapter: str | None, target_type: str | None) -> OpenedSession:
-    if target.startswith(answers.RECORDED) and adapter is None:
-        kept = find(ws.branch.read().state, target.removeprefix(answers.RECORDED)).snapshot
+    if target.startswith(RECORDED) and adapter is None:
+        kept = find(ws.branch.read().state, target.removeprefix(RECORDED)).snapshot
         return OpenedSession(kept.as_data(), kept)
     with _apart():
         found = open_target(Target(target, target_type or ""), _around(app, ws), adapter)
@@ -222,15 +190,52 @@ def _in_words(snapshot: CanonicalSession) -> str:
     return f"{snapshot.session.state}: {about}"
 
 
-def _body_line(one: Body) -> str:
-    revision = (one.commit or "?")[:10] if one.revision is None else str(one.revision)
-    return _line(one.recorded_at, f"revision {revision}", _in_words(one.snapshot))
+def _fill_snapshot(app: App, values: Values) -> Values:
+    """Take the snapshot from the file, or open the target."""
+    target, file = values.get("target"), values.get("file")
+    if target is not None and file is not None:
+        raise click.UsageError("give a TARGET or --file, not both")
+    if file is not None:
+        return {"snapshot": _read(file).as_data()}
+    if target is None:
+        raise click.UsageError("give a TARGET, or --file with a snapshot")
+    with app.workspace() as ws:
+        opened_session = _opened(app, ws, target, values.get("adapter"), values.get("target_type"))
+    return {"snapshot": opened_session.snapshot.as_data()}
 
 
+def _render_recorded(app: App, result: RecordedSnapshot) -> None:
+    app.answer(result.as_data(), flat(result.id))
+    app.tell_change(result)
+
+
+def _render_history(app: App, result: SnapshotHistory) -> None:
+    lines = [_former_line(former) for former in result.snapshots]
+    app.answer(result.as_data()["snapshots"], "\n".join(lines))
+
+
+def _former_line(former: FormerSnapshot) -> str:
+    revision = (former.commit or "?")[:10] if former.revision is None else str(former.revision)
+    return _line(former.recorded_at, f"revision {revision}", _in_words(parse(CanonicalSession, former.snapshot)))
+
+
+def _render_snapshots(app: App, result: SnapshotList) -> None:
+    lines = [_line(kept.recorded_at, kept.id, kept.state, f"{kept.workers} workers") for kept in result.snapshots]
+    app.answer(result.as_data(), "\n".join(lines))
+
+
+TARGET = click.argument("target", required=False)
+FILE = click.option("--file", metavar="FILE|-", help="A snapshot in JSON instead of a target.")
+ADDITIONS = {
+    "session record": Addition([TARGET, ADAPTER, TARGET_TYPE, FILE], fill=_fill_snapshot, render=_render_recorded),
+    "session history": Addition(render=_render_history),
+    "session snapshots": Addition(render=_render_snapshots),
+}
+DERIVED = [verb_command(verb, ADDITIONS.get(name, Addition())) for name, verb in verbs_of("session").items()]
 COMMANDS = {
     "session": group(
         "session",
         "Sessions of agents as ECC's snapshots: list, inspect, record, look back.",
-        [list_command, stop_command, inspect_command, record_command, history_command, adapters_command],
+        [list_command, stop_command, inspect_command, *DERIVED, adapters_command],
     )
 }

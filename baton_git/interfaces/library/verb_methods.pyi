@@ -5,6 +5,10 @@ from typing import Any, Literal
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.core.verb import VerbFunction
 from baton_git.namespace.results import Changed
+from baton_git.systems.ecc.snapshot_verbs import RecordedSnapshot
+from baton_git.systems.ecc.snapshot_verbs import ShownSnapshot
+from baton_git.systems.ecc.snapshot_verbs import SnapshotHistory
+from baton_git.systems.ecc.snapshot_verbs import SnapshotList
 from baton_git.systems.gobby.handoff_verbs import HandoffList
 from baton_git.systems.gobby.handoff_verbs import ShownHandoff
 from baton_git.systems.gobby.todos import ChangedTodos
@@ -156,6 +160,12 @@ class VerbMethods:
         limit: int = 100,
         after: str | None = None,
     ) -> ConflictList: ...
+    def list_former_snapshots(
+        self,
+        id: str,
+        *,
+        limit: int = 20,
+    ) -> SnapshotHistory: ...
     def list_handovers(
         self,
         *,
@@ -168,6 +178,12 @@ class VerbMethods:
         limit: int = 50,
         after: str | None = None,
     ) -> HandoffList: ...
+    def list_snapshots(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> SnapshotList: ...
     def list_todos(
         self,
         *,
@@ -201,6 +217,10 @@ class VerbMethods:
         rule: str | None = None,
         id: str | None = None,
     ) -> Changed: ...
+    def record_snapshot(
+        self,
+        snapshot: dict[str, Any],
+    ) -> RecordedSnapshot: ...
     def resolve_conflict(
         self,
         id: str,
@@ -273,6 +293,12 @@ class VerbMethods:
         *,
         remote: str | None = None,
     ) -> Waiting: ...
+    def show_snapshot(
+        self,
+        id: str,
+        *,
+        at: str | None = None,
+    ) -> ShownSnapshot: ...
     def start_todo(
         self,
         which: str,

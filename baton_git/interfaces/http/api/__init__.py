@@ -9,7 +9,6 @@ from baton_git.interfaces.http.api import (
     namespaces,
     records,
     sessions,
-    snapshots,
 )
 from baton_git.interfaces.http.api.verb_routes import verb_router
 from baton_git.interfaces.http.site import Site
@@ -17,7 +16,7 @@ from baton_git.interfaces.http.streams import Places
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    namespaces, records, sessions, snapshots
+    namespaces, records, sessions
 )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
 
     def handle(who: Acting, **values: Any) -> Response:
         body = values.pop(BODY, None)
-        fields = body.model_dump(exclude_unset=True) if body is not None else {}
+        fields = {verb.body: body} if verb.body else body.model_dump(exclude_unset=True) if body is not None else {}
         asked = verb.parse({name: value for name, value in values.items() if value is not None} | fields)
         with who.on(site) as ws:
             return respond(verb, verb.run(ws, site.now(), asked))
@@ -96,6 +96,9 @@ def _parameters(verb: Verb[Any, Any]) -> list[inspect.Parameter]:
     rest = {name: info for name, info in fields.items() if name not in verb.path_fields}
     query = list(rest) if verb.method == "GET" else verb.query
     parameters += [_parameter(name, _annotated(rest[name], Query), _default(rest.pop(name))) for name in query]
+    if verb.body:
+        info = rest[verb.body]
+        return [*parameters, _parameter(BODY, _annotated(info, Body))]
     if not rest:
         return parameters
     model: Any = verb.input_model  # a hashable class, which mypy does not know of a type variable

@@ -1,0 +1,198 @@
+"""The verbs of ECC's snapshots of sessions: record one, and look at those that are kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from baton_git.core.verb import READS, SETTLES, Input, Option, Result, verb
+from baton_git.namespace.results import (
+    COMMIT,
+    AtNamespace,
+    PageInput,
+    PageResult,
+    WrittenResult,
+    full_position,
+    take_page,
+)
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.ecc.adapters.canonical import parse_snapshot
+from baton_git.systems.ecc.record import Snapshot
+from baton_git.systems.ecc.snapshots import find, history, record, recorded
+
+RECORDED = "recorded:"
+"""The beginning of a target that names a recorded snapshot."""
+TAG = "snapshots"
+TIME = "2026-06-17T12:30:00Z"
+ID = "claude-history/a1b2c3d4"
+ID_ABOUT = "ADAPTER/SESSION, the session alone, or a unique beginning."
+SNAPSHOT = {
+    "schemaVersion": "ecc.session.v1", "adapterId": "claude-history",
+    "session": {"id": "a1b2c3d4", "kind": "history", "state": "recorded", "repoRoot": None,
+                "sourceTarget": {"type": "claude-history", "value": "latest"}},
+    "workers": [], "aggregates": {"workerCount": 0, "states": {}, "healths": {}},
+}  # fmt: skip
+
+
+class RecordSnapshot(Input):
+    """A snapshot to record."""
+
+    snapshot: dict[str, Any] = Field(description="A canonical snapshot, `ecc.session.v1`.", examples=[SNAPSHOT])
+
+
+class RecordedSnapshot(WrittenResult):
+    """What became of a snapshot."""
+
+    id: str = Field(description="ADAPTER/SESSION.", examples=[ID])
+    changed: bool = Field(description="Whether it said something new.")
+
+    @property
+    def http_status(self) -> int | None:
+        return None if self.changed else 200
+
+
+class SnapshotSummary(BaseModel):
+    """A session of which a snapshot is kept."""
+
+    target: str = Field(description="What `baton session inspect` takes.", examples=[f"{RECORDED}{ID}"])
+    id: str = Field(description="ADAPTER/SESSION.", examples=[ID])
+    created_at: str = Field(description="When the first one was recorded.", examples=[TIME])
+    recorded_at: str = Field(description="When the latest one was recorded.", examples=[TIME])
+    state: str = Field(description="The state of the session.", examples=["recorded"])
+    workers: int = Field(description="How many workers it has.")
+
+
+class SnapshotList(PageResult):
+    """The sessions of which a snapshot is kept."""
+
+    snapshots: list[SnapshotSummary] = Field(description="The newest first.")
+
+
+class SnapshotHistoryInput(Input):
+    """Whose snapshots to list."""
+
+    id: str = Field(description=ID_ABOUT, examples=[ID])
+    limit: int = Field(20, ge=1, le=1000, description="At most so many.")
+
+
+class FormerSnapshot(BaseModel):
+    """A snapshot that a session had."""
+
+    recorded_at: str = Field(description="When it was recorded.", examples=[TIME])
+    revision: int | None = Field(description="The first revision that had it.")
+    commit: str | None = Field(description="The commit of that revision.", examples=[COMMIT])
+    snapshot: dict[str, Any] = Field(description="ECC's canonical snapshot.")
+
+
+class SnapshotHistory(Result):
+    """The snapshots that a session had."""
+
+    snapshots: list[FormerSnapshot] = Field(description="Each different from the one before it, the newest first.")
+
+
+class ShowSnapshot(Input):
+    """Which snapshot to show."""
+
+    id: str = Field(description=ID_ABOUT, examples=[ID])
+    at: str | None = Field(
+        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
+    )
+
+
+class ShownSnapshot(AtNamespace):
+    """The latest snapshot of a session."""
+
+    id: str = Field(description="ADAPTER/SESSION.", examples=[ID])
+    created_at: str = Field(description="When the first one was recorded.", examples=[TIME])
+    recorded_at: str = Field(description="When this one was recorded.", examples=[TIME])
+    snapshot: dict[str, Any] = Field(description="ECC's canonical snapshot.", examples=[SNAPSHOT])
+
+
+@verb(
+    "session record",
+    "POST /v1/snapshots",
+    effect=SETTLES,
+    status=201,
+    other_status={200: "It says what was known."},
+    tag=TAG,
+    body="snapshot",
+    options={"snapshot": Option(hidden=True)},
+    examples=("baton session record claude:latest", "baton session record --file snapshot.json"),
+)
+def record_snapshot(ws: Workspace, now: datetime, asked: RecordSnapshot) -> RecordedSnapshot:
+    """Keep the snapshot of a session as its latest one; nothing is written if nothing changed.
+
+    Raises:
+        InvalidDocument: it breaks a rule of ECC's contract, or its id holds a secret.
+        InvalidName: its id cannot be the name of a file.
+    """
+    done = record(ws, now, parse_snapshot(asked.snapshot))
+    return RecordedSnapshot.of(done.written, id=done.id, changed=done.changed)
+
+
+@verb("session snapshots", "GET /v1/snapshots", effect=READS, tag=TAG, examples=("baton session snapshots",))
+def list_snapshots(ws: Workspace, now: datetime, asked: PageInput) -> SnapshotList:
+    """List the sessions of which a snapshot is kept, the newest first."""
+    shown, after = take_page(recorded(ws), asked, lambda snapshot: snapshot.id)
+    summaries = [summarise_snapshot(snapshot) for snapshot in shown]
+    return SnapshotList(snapshots=summaries, next=after, **full_position(ws.branch.read()))
+
+
+@verb(
+    "session history",
+    "GET /v1/snapshots/{id}/history",
+    effect=READS,
+    tag=TAG,
+    positional=("id",),
+    options={"limit": Option(names=("--limit", "-l"))},
+    examples=("baton session history claude-history/a1b2c3d4", "baton session history a1b2 --json"),
+)
+def list_former_snapshots(ws: Workspace, now: datetime, asked: SnapshotHistoryInput) -> SnapshotHistory:
+    """List the snapshots that a session had, each different from the one before it, the newest first.
+
+    Raises:
+        NotFound: the session was never recorded.
+        Ambiguous: several begin so.
+    """
+    former = [
+        FormerSnapshot(
+            recorded_at=body.recorded_at, revision=body.revision, commit=body.commit, snapshot=body.snapshot.as_data()
+        )
+        for body in history(ws, asked.id)[: asked.limit]
+    ]
+    return SnapshotHistory(snapshots=former)
+
+
+@verb(
+    "session show",
+    "GET /v1/snapshots/{id}",
+    effect=READS,
+    tag=TAG,
+    positional=("id",),
+    options={"at": Option(metavar="REV|TIME")},
+    examples=("baton session show claude-history/a1b2c3d4",),
+)
+def show_snapshot(ws: Workspace, now: datetime, asked: ShowSnapshot) -> ShownSnapshot:
+    """Show the latest recorded snapshot of a session.
+
+    Raises:
+        NotFound: the session was never recorded.
+        Ambiguous: several begin so.
+    """
+    version = ws.branch.read(asked.at)
+    snapshot = find(version.state, asked.id)
+    return ShownSnapshot(
+        id=snapshot.id, created_at=snapshot.created_at, recorded_at=snapshot.recorded_at,
+        snapshot=snapshot.snapshot.as_data(), **full_position(version),
+    )  # fmt: skip
+
+
+def summarise_snapshot(snapshot: Snapshot) -> SnapshotSummary:
+    """Return a recorded session in short."""
+    session = snapshot.snapshot
+    return SnapshotSummary(
+        target=f"{RECORDED}{snapshot.id}", id=snapshot.id, created_at=snapshot.created_at,
+        recorded_at=snapshot.recorded_at, state=session.session.state, workers=len(session.workers),
+    )  # fmt: skip
