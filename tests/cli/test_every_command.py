@@ -291,6 +291,9 @@ BAD = [
     ("handover", "show", "--session", "nope"),
     ("handover", "show", "--at", "99"),
     ("handover", "show", "surplus"),
+    ("handover", "list", "surplus"),
+    ("handover", "list", "--limit", "0"),
+    ("handover", "list", "--after", "nope"),
     ("handover", "clear"),
     ("handover", "clear", "--outcome", "lost"),
     ("handover", "clear", "--session", "nope", "--outcome", "completed"),
@@ -308,6 +311,9 @@ BAD = [
     ("handoff", "extract", "{in}/transcript.jsonl", "--config", "/nonexistent"),
     ("handoff", "extract", "{in}/transcript.jsonl", "--config", "{in}"),
     ("handoff", "extract", "\udcff"),
+    ("handoff", "list", "surplus"),
+    ("handoff", "list", "--limit", "0"),
+    ("handoff", "list", "--after", "nope"),
     ("handoff", "show", "nobody/x"),
     ("handoff", "show", ""),
     ("handoff", "show", "claude/c-1", "99"),
@@ -681,9 +687,9 @@ def test_validate_exits_with_1_when_something_is_wrong(baton, filled):
 def test_a_bug_exits_with_70_and_leaves_a_report(tmp_path):
     code = (
         "import sys; sys.argv = ['baton', 'status']\n"
-        "from baton_git.interfaces.cli import app, main\n"
-        "from baton_git.interfaces.cli.lifespan import ADDITIONS\n"
-        "object.__setattr__(ADDITIONS['status'], 'render', lambda *_: 1 / 0)\n"
+        "from baton_git.interfaces.cli import main\n"
+        "from baton_git.namespace import branch\n"
+        "branch.Branch.read = lambda *_, **__: 1 / 0\n"
         "main()"
     )
     env = {**os.environ, "TMPDIR": str(tmp_path)}

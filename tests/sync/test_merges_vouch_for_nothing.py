@@ -65,6 +65,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(steps, steps, steps, st.sampled_from((*TEXTS, b"merge")))
 @example([(TEXTS[0], "confirmed")], [(None, "here")], [(TEXTS[0], "here")], TEXTS[0])
+@example([], [(TEXTS[0], "confirmed")], [(TEXTS[1], "confirmed")], TEXTS[1])
 @example([(TEXTS[0], "confirmed")], [(TEXTS[1], "hand")], [(TEXTS[0], "here")], b"merge")
 def test_a_merge_by_a_stranger_puts_no_rule_in_force(
     one: Machine,

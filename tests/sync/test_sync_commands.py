@@ -250,14 +250,14 @@ def test_a_conflict_is_listed_and_settled_and_travels(baton: Baton, synced: tupl
     baton("sync")
     baton("sync", cwd=there)
     baton("sync")
-    listed = baton("conflicts", "--json").json
+    listed = baton("conflicts", "--json").json["conflicts"]
     assert listed, git(here, "log", "--stat", REF)
     assert "baton resolve" in baton("conflicts").err
     for one in listed:
         baton("resolve", one["id"], "--ours")
     baton("sync")
     baton("sync", cwd=there)
-    assert baton("conflicts", "--json", cwd=there).json == []
+    assert baton("conflicts", "--json", cwd=there).json["conflicts"] == []
     baton("resolve", "C-0", "--ours", code=1)
     baton("resolve", "C-0", code=2)
 

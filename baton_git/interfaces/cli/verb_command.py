@@ -65,7 +65,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     """Return the command of a verb."""
 
     def call(app: App, **values: Any) -> int | None:
-        given = {name: value for name, value in values.items() if value is not None and value != ()}
+        given = _join_flags(verb, {name: value for name, value in values.items() if value is not None and value != ()})
         fields = addition.fill(app, given) if addition.fill is not None else given
         own = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
         asked = _parse(verb, own)
@@ -126,6 +126,16 @@ def _parse(verb: Verb[Any, Any], values: Values) -> Input:
     return asked
 
 
+def _join_flags(verb: Verb[Any, Any], values: Values) -> Values:
+    """Replace the flags of each field by its value; two flags of one field contradict each other."""
+    for name, option in verb.options.items():
+        chosen = [flag for flag in option.flags if values.pop(f"{name}__{flag}", None)]
+        if len(chosen) > 1:
+            raise click.UsageError(f"give {' or '.join(f'--{flag}' for flag in option.flags)}, not both")
+        values |= {name: flag for flag in chosen}
+    return values
+
+
 def option_name(verb: Verb[Any, Any], field: str) -> str:
     """Return what the command line calls a field, for messages."""
     option = verb.options.get(field, Option())
@@ -162,7 +172,10 @@ def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator
     if option.hidden:
         return []
     if option.flags:
-        return [click.option(f"--{flag}", name, flag_value=flag, help=text) for flag, text in option.flags.items()]
+        return [
+            click.option(f"--{flag}", f"{name}__{flag}", is_flag=True, default=None, help=text)
+            for flag, text in option.flags.items()
+        ]
     names = option.names or (option_name(verb, name),)
     about = _help(info)
     if _plain(info.annotation) is bool:

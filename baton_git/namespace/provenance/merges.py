@@ -113,7 +113,8 @@ class _Merge:
 
     def _mark(self, slot: Slot) -> Mark:
         values = values_at(self.state, slot.key, slot.facet)
-        if self.look.covers(slot.key) and values != values_at(self.sides[0].state, slot.key, slot.facet):
+        of_sides = [values_at(side.state, slot.key, slot.facet) for side in self.sides]
+        if self.look.covers(slot.key) and any(values != of_side for of_side in of_sides):
             return self.look.mark(*slot)
         if not self._is_expected(slot, values):
             kept = self._kept_here(slot, values)
