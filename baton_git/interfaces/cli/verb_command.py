@@ -132,7 +132,8 @@ def _join_flags(verb: Verb[Any, Any], values: Values) -> Values:
         chosen = [flag for flag in option.flags if values.pop(f"{name}__{flag}", None)]
         if len(chosen) > 1:
             raise click.UsageError(f"give {' or '.join(f'--{flag}' for flag in option.flags)}, not both")
-        values |= {name: flag for flag in chosen}
+        if chosen:
+            values[name] = chosen[0]
     return values
 
 
